@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Every error of this package is one of these, wrapped in an [*Error] or a
+// [*HeldError]; test with [errors.Is]. A wait that ended because its context did
+// is the context's own error, context.Canceled or context.DeadlineExceeded, and
+// its cause.
+var (
+	// ErrHeld: TryLock found the key held, or others ahead in its queue. See
+	// [HeldError] for who.
+	ErrHeld = errors.New("asynclock: held by another")
+
+	// ErrQueueFull: as many as allowed are waiting for the key already.
+	ErrQueueFull = errors.New("asynclock: wait queue is full")
+
+	// ErrUnreachable: the store can't be reached, or refuses for now (it is
+	// loading, failing over, out of memory).
+	ErrUnreachable = errors.New("asynclock: store unreachable")
+
+	// ErrOutcomeUnknown: the request was sent and no answer came. Whatever it
+	// did is confirmed or undone in the background, at the latest by the TTL.
+	ErrOutcomeUnknown = errors.New("asynclock: outcome unknown")
+
+	// ErrUnlocked: the lease was ended by its holder, with Unlock.
+	ErrUnlocked = errors.New("asynclock: unlocked")
+
+	// ErrLost: the lease ended by anything but Unlock and Close. It is one of
+	// the five below, each of which also matches ErrLost.
+	ErrLost = errors.New("asynclock: lease lost")
+	// ErrExpired: the trust deadline passed; either renewal was off, or the
+	// process did not run in time, or the store forgot the key.
+	ErrExpired error = lossError("asynclock: lease lost: expired")
+	// ErrStolen: the store says that another owner has the key.
+	ErrStolen error = lossError("asynclock: lease lost: another owner has the key")
+	// ErrForced: somebody took the key with ForceUnlock.
+	ErrForced error = lossError("asynclock: lease lost: unlocked by force")
+	// ErrMaxHold: the lease reached WithMaxHold.
+	ErrMaxHold error = lossError("asynclock: lease lost: maximum hold reached")
+	// ErrNotRenewed: the trust deadline passed while every renewal failed. It
+	// comes together with the last failure, as a rule ErrUnreachable.
+	ErrNotRenewed error = lossError("asynclock: lease lost: renewals failed until the trust deadline")
+
+	// ErrNotClaimed: the grant was not claimed before its trust deadline and
+	// was given back.
+	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
+
+	// ErrClosed: the client is closed.
+	ErrClosed = errors.New("asynclock: client closed")
+
+	// ErrBadKey: the key is empty, too long or not UTF-8.
+	ErrBadKey = errors.New("asynclock: bad key")
+	// ErrBadOption: an option or argument has a value that makes no sense.
+	ErrBadOption = errors.New("asynclock: bad option")
+	// ErrForeignData: what is stored under the key was not written by this
+	// library, or was damaged. Nothing was changed.
+	ErrForeignData = errors.New("asynclock: foreign data under the key")
+	// ErrDenied: the store does not let this user do that.
+	ErrDenied = errors.New("asynclock: denied by the store")
+)
+
+// lossError is a cause of loss: an error of its own that also is ErrLost.
+type lossError string
+
+func (e lossError) Error() string        { return string(e) }
+func (e lossError) Is(target error) bool { return target == ErrLost }
+
+// An Error says what was being done to which key when Err happened.
+type Error struct {
+	Op  string // lock, try lock, unlock, renew, inspect, list, force unlock
+	Key string
+	Err error
+}
+
+func (e *Error) Error() string {
+	return "asynclock: " + e.Op + " " + strconv.Quote(e.Key) + ": " + trimPrefix(e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A HeldError is [ErrHeld] with what the store knows of the holder.
+type HeldError struct {
+	Key       string
+	Holder    string        // the holder's description of itself; empty if unknown
+	Token     int64         // the holder's fencing token; 0 if unknown
+	Remaining time.Duration // of the holder's TTL, which it may renew; negative if unknown
+	Waiters   int           // how many clients are queued in the store
+}
+
+func (e *HeldError) Error() string {
+	by := e.Holder
+	if by == "" {
+		by = "another"
+	}
+	return fmt.Sprintf("asynclock: %q is held by %s", e.Key, by)
+}
+
+// Is reports that a HeldError is [ErrHeld].
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// trimPrefix keeps "asynclock: " from being said twice in one message.
+func trimPrefix(err error) string {
+	const prefix = "asynclock: "
+	text := err.Error()
+	if len(text) > len(prefix) && text[:len(prefix)] == prefix {
+		return text[len(prefix):]
+	}
+	return text
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package asynclockgo is the map of the module; it holds no API.
+//
+// The lock is in [github.com/asynclock/asynclock-go/asynclock]: a Client takes
+// keys, each holding is a Lease that any goroutine may use, pass on and unlock,
+// and a pending acquisition is a channel to select on.
+//
+// Where locks live is a Store:
+//
+//   - [github.com/asynclock/asynclock-go/store/redisstore]: Redis 6.2 and newer,
+//     standalone, Sentinel and Cluster.
+//   - [github.com/asynclock/asynclock-go/store/memstore]: this process only; for
+//     tests and for programs that run once.
+//   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that every
+//     store has to pass, yours too.
+//
+// Two packages do the work underneath and know nothing of locks:
+// [github.com/asynclock/asynclock-go/watchdog] fires many timers from one
+// goroutine, [github.com/asynclock/asynclock-go/pubsub] keeps one subscription
+// alive and proves that it is. The command asynclock runs a program under a
+// lock; docs/design.md says how the parts fit and why.
+package asynclockgo
