@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package batch gathers single requests into calls that carry many.
+//
+// What is added while a call is under way goes into the next one, so load makes
+// batches larger instead of calls more numerous, and an idle queue has no
+// goroutine.
+package batch
+
+import "sync"
+
+// A Queue sends what is added to it, in batches, lane by lane.
+type Queue[T any] struct {
+	send    func(lane int, batch []T)
+	largest int
+	calls   int
+
+	mu     sync.Mutex
+	lanes  map[int]*lane[T]
+	flying sync.WaitGroup
+}
+
+type lane[T any] struct {
+	waiting []T
+	calls   int
+}
+
+// New makes a queue that calls send from its own goroutines, with at most
+// largest requests at a time and at most calls of them at once in each lane. A
+// lane that hangs does not hold up another.
+func New[T any](largest, calls int, send func(lane int, batch []T)) *Queue[T] {
+	return &Queue[T]{send: send, largest: largest, calls: calls, lanes: make(map[int]*lane[T])}
+}
+
+// Add queues one request and returns at once.
+func (q *Queue[T]) Add(number int, request T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lanes[number]
+	if l == nil {
+		l = new(lane[T])
+		q.lanes[number] = l
+	}
+	l.waiting = append(l.waiting, request)
+	if l.calls < q.calls {
+		l.calls++
+		// It ends when the lane is empty; Wait waits for it.
+		q.flying.Go(func() { q.fly(number, l) })
+	}
+}
+
+// fly sends batches until its lane has no more.
+func (q *Queue[T]) fly(number int, l *lane[T]) {
+	for {
+		batch := q.take(number, l)
+		if batch == nil {
+			return
+		}
+		q.send(number, batch)
+	}
+}
+
+// take removes the next batch from the lane, or signs the caller off.
+func (q *Queue[T]) take(number int, l *lane[T]) []T {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch n := len(l.waiting); {
+	case n == 0:
+		l.calls--
+		if l.calls == 0 {
+			delete(q.lanes, number)
+		}
+		return nil
+	case n <= q.largest:
+		batch := l.waiting
+		l.waiting = nil
+		return batch
+	default:
+		batch := l.waiting[:q.largest:q.largest]
+		l.waiting = l.waiting[q.largest:]
+		return batch
+	}
+}
+
+// Wait returns when nothing is queued and no call is under way. The caller sees
+// to it that nothing more is added.
+func (q *Queue[T]) Wait() { q.flying.Wait() }

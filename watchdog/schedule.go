@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A Schedule says when a lease of one TTL is renewed.
+//
+// With a TTL of 15 s and the trust deadline at 13.3 s, the first renewal is due
+// at about 5 s; until the deadline there is time for eight attempts that each
+// hang for a second, or some twenty that fail at once.
+type Schedule struct {
+	// TTL is what each renewal sets.
+	TTL time.Duration
+}
+
+// RenewAt returns when a lease last extended at sent is to be renewed: after a
+// third of the TTL. Times are gathered on a grid of a thirtieth of the TTL, so
+// that leases taken one by one are renewed in batches.
+func (s Schedule) RenewAt(sent clock.Instant) clock.Instant {
+	grid := clock.Instant(max(s.TTL/30, time.Millisecond))
+	at := sent.Add(s.TTL / 3)
+	return at - at%grid
+}
+
+// RetryIn returns how long to wait after so many failures in a row: 50 ms
+// doubled each time, at most a thirtieth of the TTL, with jitter of a fifth.
+func (s Schedule) RetryIn(failures int) time.Duration {
+	wait := 50 * time.Millisecond << min(failures-1, 10)
+	return Jitter(max(min(wait, s.TTL/30), time.Millisecond))
+}
+
+// Timeout returns how long one renewal may take when the lease is trusted for
+// remaining more: a quarter of that, at most a second, so that several attempts
+// fit however each one fails.
+func (s Schedule) Timeout(remaining time.Duration) time.Duration {
+	return max(min(remaining/4, time.Second), 5*time.Millisecond)
+}
+
+// Jitter returns d changed at random by up to a fifth, either way, so that what
+// started together does not stay together.
+func Jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watchdog fires many timers from one goroutine.
+//
+// A lock client has thousands of leases to renew and waiters to keep in their
+// queues. A goroutine or a time.Timer for each would cost more than the lock;
+// here each is an [Entry] of a few words in one heap, and a [Watchdog] calls
+// its [Task] when it is due.
+//
+// The schedule is absolute and judged by a clock that counts suspend: a timer
+// that the system fires late, or a process that was stopped, finds every entry
+// due at once, with the true time, and can end what is over before it renews
+// the rest.
+//
+// What is not promised: an entry may fire any amount late when the process does
+// not run. Whoever must not act late compares the time it is given with its own
+// deadline.
+//
+// [Schedule] holds the arithmetic of when to renew a lease and when to try
+// again.
+package watchdog
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A Task is called when its entry is due, on the watchdog's goroutine: it must
+// not block. It is given the time, and is no longer scheduled when called.
+type Task interface {
+	Fire(now clock.Instant)
+}
+
+// An Entry is one task's place in a watchdog. The zero Entry with Task set is
+// ready for use. It belongs to one watchdog only.
+type Entry struct {
+	Task Task
+
+	at    clock.Instant
+	place int // index in the heap plus one; 0: not scheduled
+}
+
+// A Watchdog fires entries at their time. Make one with [New].
+type Watchdog struct {
+	mu       sync.Mutex
+	entries  byTime
+	alarm    clock.Instant // when the goroutine will look next
+	lateness time.Duration // the worst so far
+
+	look   chan struct{} // to look again, because an entry is due before alarm
+	stop   chan struct{}
+	done   chan struct{}
+	closed bool
+}
+
+// never is later than any alarm.
+const never = clock.Instant(1<<63 - 1)
+
+// New starts a watchdog: one goroutine, which Close ends.
+func New() *Watchdog {
+	w := &Watchdog{
+		alarm: never,
+		look:  make(chan struct{}, 1),
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// Set schedules e for the given time, instead of any time it had. After Close
+// it does nothing.
+func (w *Watchdog) Set(e *Entry, at clock.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	e.at = at
+	if e.place == 0 {
+		heap.Push(&w.entries, e)
+	} else {
+		heap.Fix(&w.entries, e.place-1)
+	}
+	// Leaving the alarm alone when it comes early anyway keeps the common case,
+	// taking and giving back a key over and over, free of wake-ups.
+	if at < w.alarm {
+		w.alarm = at
+		select {
+		case w.look <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Remove takes e from the schedule. Its task may be in the middle of being
+// called.
+func (w *Watchdog) Remove(e *Entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.place != 0 {
+		heap.Remove(&w.entries, e.place-1)
+	}
+}
+
+// Lateness returns the longest that an entry was fired after its time. It is
+// what the process's trust deadlines have to absorb.
+func (w *Watchdog) Lateness() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lateness
+}
+
+// Close stops the watchdog and waits for its goroutine. No task is called
+// afterwards. It must not be called from a task.
+func (w *Watchdog) Close() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.stop)
+	}
+	w.mu.Unlock()
+	<-w.done
+}
+
+func (w *Watchdog) run() {
+	defer close(w.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := clock.Refresh()
+		due, next := w.takeDue(now)
+		for _, e := range due {
+			select {
+			case <-w.stop:
+				return
+			default:
+				e.Task.Fire(now)
+			}
+		}
+		if len(due) > 0 {
+			continue // that took time, and tasks schedule more
+		}
+		timer.Reset(next.Sub(now))
+		select {
+		case <-timer.C:
+		case <-w.look:
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// takeDue removes what is due and says when to look again.
+func (w *Watchdog) takeDue(now clock.Instant) (due []*Entry, next clock.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.entries) > 0 && w.entries[0].at <= now {
+		e := w.entries[0]
+		w.lateness = max(w.lateness, now.Sub(e.at))
+		heap.Pop(&w.entries)
+		due = append(due, e)
+	}
+	w.alarm = never
+	if len(w.entries) > 0 {
+		w.alarm = w.entries[0].at
+	}
+	return due, w.alarm
+}
+
+// byTime is a heap of entries, the earliest first.
+type byTime []*Entry
+
+func (h byTime) Len() int           { return len(h) }
+func (h byTime) Less(i, j int) bool { return h[i].at < h[j].at }
+
+func (h byTime) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i+1, j+1
+}
+
+// Push implements heap.Interface.
+func (h *byTime) Push(x any) {
+	e := x.(*Entry)
+	*h = append(*h, e)
+	e.place = len(*h)
+}
+
+// Pop implements heap.Interface.
+func (h *byTime) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	e.place = 0
+	return e
+}
