@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memstore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A lock is the state of one key.
+type lock struct {
+	key string
+	holding
+	queue []waiter // by ticket
+	at    int      // index in Store.swept; -1: not stored
+}
+
+// A holding is who has the key. Its zero value is nobody.
+type holding struct {
+	held        bool
+	owner       string // empty: nobody has it, it is kept back until then
+	session     *session
+	description string
+	grant       asynclock.Grant
+	token       int64 // the last one known to be used
+	until       time.Time
+	watch       bool // tell the session when the queue gets its first waiter
+}
+
+// A waiter is a place in the queue: the request, with its ticket, and when it
+// was made.
+type waiter struct {
+	asynclock.AcquireRequest
+	session  *session
+	since    time.Time
+	deadline time.Time // dead, if not heard of until then
+}
+
+// find returns the lock of key as it is now: an expired holding and dead
+// waiters are gone. A key that has no state gets an empty one, which
+// [turn.settle] stores if something comes of it.
+func (t *turn) find(key string) *lock {
+	k := t.locks[key]
+	if k == nil {
+		return &lock{key: key, at: -1}
+	}
+	t.expire(k)
+	return k
+}
+
+func (t *turn) expire(k *lock) {
+	if k.held && !t.now.Before(k.until) {
+		k.holding = holding{}
+	}
+	k.queue = slices.DeleteFunc(k.queue, func(w waiter) bool {
+		return w.session.left || !t.now.Before(w.deadline)
+	})
+}
+
+// settle stores a lock that is in use and forgets one that is not.
+func (t *turn) settle(k *lock) {
+	used := k.held || len(k.queue) > 0
+	switch {
+	case used && k.at < 0:
+		k.at = len(t.swept)
+		t.swept = append(t.swept, k)
+		t.locks[k.key] = k
+	case !used && k.at >= 0:
+		last := len(t.swept) - 1
+		t.swept[k.at] = t.swept[last]
+		t.swept[k.at].at = k.at
+		t.swept[last] = nil
+		t.swept = t.swept[:last]
+		k.at = -1
+		delete(t.locks, k.key)
+	}
+}
+
+// sweep forgets keys that were left to expire and that nobody asks for again.
+// Each call looks at a few, in turn, so none pays for all.
+func (t *turn) sweep() {
+	for range min(sweepPerCall, len(t.swept)) {
+		if t.cursor >= len(t.swept) {
+			t.cursor = 0
+		}
+		k := t.swept[t.cursor]
+		t.expire(k)
+		t.settle(k)
+		if k.at >= 0 { // otherwise another lock has taken its place
+			t.cursor++
+		}
+	}
+}
+
+func (k *lock) heldBy(owner string) bool {
+	return k.held && k.owner != "" && k.owner == owner
+}
+
+// keepBack leaves the key with nobody until then. Who had it stays to be seen.
+func (k *lock) keepBack(until time.Time) {
+	k.owner, k.session, k.watch, k.until = "", nil, false, until
+}
+
+func (k *lock) remaining(now time.Time) time.Duration {
+	if !k.held {
+		return 0
+	}
+	return k.until.Sub(now)
+}
+
+func (k *lock) granted() asynclock.AcquireReply {
+	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: k.grant, Waiters: len(k.queue)}
+}
+
+// place returns owner's index in the queue, or -1.
+func (k *lock) place(owner string) int {
+	return slices.IndexFunc(k.queue, func(w waiter) bool { return w.Owner == owner })
+}
+
+// insert adds w where its ticket says, which is the tail unless it was dropped
+// from the queue and comes back.
+func (k *lock) insert(w waiter) {
+	i := len(k.queue)
+	for i > 0 && k.queue[i-1].Ticket > w.Ticket {
+		i--
+	}
+	k.queue = slices.Insert(k.queue, i, w)
+}
+
+func (k *lock) pop() waiter {
+	w := k.queue[0]
+	k.queue = slices.Delete(k.queue, 0, 1)
+	return w
+}
+
+func (k *lock) withdraw(owner string) {
+	if i := k.place(owner); i >= 0 {
+		k.queue = slices.Delete(k.queue, i, i+1)
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memstore
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// queueShown is how many waiters Inspect describes.
+const queueShown = 10
+
+// A session is one client. What it has in the store points to it, so a session
+// that left is recognised wherever its waiters are.
+type session struct {
+	store  *Store
+	events func(asynclock.Event)
+	left   bool // guarded by store.mu
+}
+
+var _ asynclock.Session = (*session)(nil)
+
+// Lane: all requests go one way, through the store's mutex.
+func (c *session) Lane(string) int { return 0 }
+
+func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	return serve(ctx, c, batch, (*turn).acquire, func(err error) asynclock.AcquireReply {
+		return asynclock.AcquireReply{Err: err}
+	})
+}
+
+func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	return serve(ctx, c, batch, (*turn).renew, func(err error) asynclock.RenewReply {
+		return asynclock.RenewReply{Err: err}
+	})
+}
+
+func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	return serve(ctx, c, batch, (*turn).release, func(err error) asynclock.ReleaseReply {
+		return asynclock.ReleaseReply{Err: err}
+	})
+}
+
+func (c *session) Inspect(ctx context.Context, key string) (info asynclock.Info, err error) {
+	err = c.take(ctx, func(t *turn) { info = t.inspect(key) })
+	return info, err
+}
+
+func (c *session) Force(ctx context.Context, key string) (held bool, err error) {
+	err = c.take(ctx, func(t *turn) { held = t.force(key) })
+	return held, err
+}
+
+// List copies the names first and looks at each key when it is that key's turn,
+// so the caller may take as long as it likes, and use the store, in between.
+func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		var keys []string
+		err := c.take(ctx, func(t *turn) {
+			for key := range t.locks {
+				if strings.HasPrefix(key, prefix) {
+					keys = append(keys, key)
+				}
+			}
+		})
+		for _, key := range keys {
+			var info asynclock.Info
+			if info, err = c.Inspect(ctx, key); err != nil {
+				break
+			}
+			if !info.Held && info.Waiters == 0 { // it ended meanwhile
+				continue
+			}
+			info.Queue = nil
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(asynclock.Info{}, err)
+		}
+	}
+}
+
+// Leave makes every later call answer [asynclock.ErrClosed]. Waiters of this
+// session count as dead from now on; its holdings last until their TTL ends. An
+// event that was under way may still arrive. Leaving again does nothing, and
+// ctx is not needed.
+func (c *session) Leave(context.Context) error {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	c.left = true
+	return nil
+}
+
+// serve answers a batch in one turn.
+func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*turn, Q) R, failed func(error) R) []R {
+	replies := make([]R, len(batch))
+	err := c.take(ctx, func(t *turn) {
+		for i, request := range batch {
+			replies[i] = one(t, request)
+		}
+	})
+	if err != nil {
+		for i := range replies {
+			replies[i] = failed(err)
+		}
+	}
+	return replies
+}
+
+// take runs f as one turn at the store, then delivers the events it caused.
+func (c *session) take(ctx context.Context, f func(*turn)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	mail, err := c.locked(f)
+	for _, m := range mail {
+		m.to.events(m.event)
+	}
+	return err
+}
+
+// locked is the part of take that has the store to itself.
+func (c *session) locked(f func(*turn)) ([]mail, error) {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	if c.left {
+		return nil, asynclock.ErrClosed
+	}
+	t := turn{Store: c.store, from: c, now: time.Now()}
+	t.sweep()
+	f(&t)
+	return t.mail, nil
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memstore
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A turn is the time that one call has the store to itself, with the mutex
+// held. The clock stands still in it.
+type turn struct {
+	*Store
+	from *session
+	now  time.Time
+	mail []mail // to be delivered when the mutex is free again
+}
+
+type mail struct {
+	to    *session
+	event asynclock.Event
+}
+
+// tell queues an event, unless the client has left.
+func (t *turn) tell(to *session, event asynclock.Event) {
+	if !to.left {
+		t.mail = append(t.mail, mail{to, event})
+	}
+}
+
+func (t *turn) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
+	k := t.find(r.Key)
+	defer t.settle(k)
+	return t.acquireFrom(k, r)
+}
+
+func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.AcquireReply {
+	if k.heldBy(r.Owner) {
+		k.until = later(k.until, t.now.Add(r.TTL))
+		k.watch = r.WatchContention
+		return k.granted()
+	}
+	if t.gone.has(r.Owner, t.now) {
+		return asynclock.AcquireReply{Status: asynclock.Gone}
+	}
+	place := k.place(r.Owner)
+	if place < 0 {
+		switch {
+		case !k.held && len(k.queue) == 0:
+			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
+			return k.granted()
+		case !r.Wait:
+			return asynclock.AcquireReply{
+				Status: asynclock.Held, Holder: k.description, Token: k.token,
+				Remaining: k.remaining(t.now), Waiters: len(k.queue),
+			}
+		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
+			return asynclock.AcquireReply{Status: asynclock.Full}
+		}
+	}
+	w := t.queue(k, r, place)
+	if !k.held {
+		t.pass(k, r.Owner)
+	}
+	if k.heldBy(r.Owner) {
+		return k.granted()
+	}
+	return asynclock.AcquireReply{
+		Status: asynclock.Waiting, Remaining: k.remaining(t.now),
+		Rank: k.place(r.Owner), Ticket: w.Ticket, Mark: t.counter,
+	}
+}
+
+// queue puts the request into the queue, or notes its heartbeat if it is there.
+func (t *turn) queue(k *lock, r asynclock.AcquireRequest, place int) waiter {
+	w := waiter{AcquireRequest: r, session: t.from, since: t.now, deadline: t.now.Add(r.Liveness)}
+	if place >= 0 {
+		w.Ticket, w.since = k.queue[place].Ticket, k.queue[place].since
+		k.queue[place] = w
+		return w
+	}
+	if w.Ticket == 0 {
+		t.counter++
+		w.Ticket = t.counter
+	}
+	if len(k.queue) == 0 && k.held && k.watch {
+		t.tell(k.session, asynclock.Event{Kind: asynclock.EventContended, Owner: k.owner})
+	}
+	k.insert(w)
+	return w
+}
+
+// pass gives a free key to the first in its queue. The owner that asks gets it
+// in the reply and for its whole TTL. Any other is told by an event and gets it
+// for its grant TTL: should the event be lost, the key is stuck no longer.
+func (t *turn) pass(k *lock, asking string) {
+	if len(k.queue) == 0 {
+		return
+	}
+	w := k.pop()
+	if w.Owner == asking {
+		t.grant(k, w, w.TTL)
+		return
+	}
+	grant := t.grant(k, w, w.GrantTTL)
+	t.tell(w.session, asynclock.Event{
+		Kind: asynclock.EventGrant, Owner: w.Owner,
+		Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
+	})
+}
+
+// grant makes w the holder. Only here do tokens come into being.
+func (t *turn) grant(k *lock, w waiter, ttl time.Duration) asynclock.Grant {
+	grant := asynclock.Grant{First: t.counter + 1, Spare: spare}
+	t.counter += 1 + spare
+	k.holding = holding{
+		held: true, owner: w.Owner, session: w.session, description: w.Holder,
+		grant: grant, token: grant.First, until: t.now.Add(ttl), watch: w.WatchContention,
+	}
+	return grant
+}
+
+func (t *turn) renew(r asynclock.RenewRequest) asynclock.RenewReply {
+	k := t.find(r.Key)
+	switch {
+	case k.heldBy(r.Owner):
+		k.until = later(k.until, t.now.Add(r.TTL))
+		k.token = max(k.token, r.Token)
+		k.watch = r.WatchContention
+		t.raise(r.Token)
+		return asynclock.RenewReply{Waiters: len(k.queue)}
+	case k.held && k.owner != "":
+		return asynclock.RenewReply{Err: asynclock.ErrStolen}
+	default: // free, or kept back after a release
+		return asynclock.RenewReply{Err: asynclock.ErrExpired}
+	}
+}
+
+func (t *turn) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	k := t.find(r.Key)
+	defer t.settle(k)
+	if r.Uncertain {
+		// Also when the owner is found below: what is found may be the work of a
+		// repeated request, with the first one still under way.
+		t.gone.add(r.Owner, t.now)
+	}
+	held := k.heldBy(r.Owner)
+	switch {
+	case held && r.Keep > 0:
+		t.raise(r.Token)
+		k.keepBack(t.now.Add(r.Keep))
+	case held:
+		t.raise(r.Token)
+		k.holding = holding{}
+	default:
+		k.withdraw(r.Owner)
+	}
+	reply := asynclock.ReleaseReply{WasHeld: held}
+	if r.Requeue != nil {
+		// The key is free but not passed on yet, so this joins at the tail, and
+		// then passes the key to the head.
+		requeued := t.acquireFrom(k, *r.Requeue)
+		reply.Requeue = &requeued
+	}
+	if held && !k.held {
+		t.pass(k, "")
+	}
+	return reply
+}
+
+func (t *turn) force(key string) bool {
+	k := t.find(key)
+	defer t.settle(k)
+	if !k.held {
+		return false
+	}
+	if k.owner != "" {
+		t.tell(k.session, asynclock.Event{Kind: asynclock.EventForced, Owner: k.owner})
+	}
+	k.holding = holding{}
+	t.pass(k, "")
+	return true
+}
+
+func (t *turn) inspect(key string) asynclock.Info {
+	k := t.find(key)
+	info := asynclock.Info{
+		Key: key, Held: k.held, Holder: k.description, Token: k.token,
+		Remaining: k.remaining(t.now), Waiters: len(k.queue),
+	}
+	for _, w := range k.queue[:min(len(k.queue), queueShown)] {
+		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: w.Holder, Age: t.now.Sub(w.since)})
+	}
+	return info
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

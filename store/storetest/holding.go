@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+var holdingCases = []testCase{
+	{"a free key is granted and a release frees it", anyStore, grantAndRelease},
+	{"acquire sent again gives the same grant and sets the TTL", anyStore, acquireAgain},
+	{"a held key is refused to one who does not wait", anyStore, heldWithoutWait},
+	{"a waiter gets the key after the release", anyStore, waiterGetsKey},
+	{"an expired holding lets the next in by its own poll", anyStore, expiryLetsNextIn},
+	{"a release repeated finds nothing held", anyStore, releaseRepeated},
+	{"a release by a stranger does nothing", anyStore, releaseByStranger},
+	{"a late release leaves the successor alone", anyStore, lateRelease},
+	{"a key kept back goes to nobody", anyStore, keptBack},
+	{"a key kept back goes to the next when the time is over", anyStore, keptBackEnds},
+	{"force takes the key from its holder", anyStore, forceTakes},
+}
+
+func grantAndRelease(w *world) {
+	a, b := w.join(), w.join()
+	first := a.hold(w.try())
+	w.wantHeldBy(b, first.req)
+	first.release()
+	w.wantFree(b, w.key)
+	second := b.hold(w.request())
+	w.wantHeldBy(a, second.req)
+}
+
+func acquireAgain(w *world) {
+	a := w.join()
+	r := w.request()
+	r.TTL = medium
+	first := a.hold(r)
+	r.TTL = long
+	again := a.hold(r)
+	if again.Grant != first.Grant {
+		w.Errorf("grant of the repeated request: got %+v, want the same as before, %+v", again.Grant, first.Grant)
+	}
+	if info := a.inspect(w.key); info.Remaining <= medium {
+		w.Errorf("Remaining after the repeated request: got %v, want about %v, which it asked for", info.Remaining, long)
+	}
+}
+
+func heldWithoutWait(w *world) {
+	a, b := w.join(), w.join()
+	first := a.hold(w.request())
+	reply := b.acquire(w.try())
+	w.wantStatus("Acquire of a held key without Wait", reply, asynclock.Held)
+	if reply.Holder != "" && reply.Holder != first.req.Holder {
+		w.Errorf("Holder: got %q, want %q", reply.Holder, first.req.Holder)
+	}
+	if reply.Token != 0 && reply.Token != first.First {
+		w.Errorf("Token: got %d, want the holder's, %d", reply.Token, first.First)
+	}
+	w.wantRemaining(reply.Remaining)
+	if n := b.inspect(w.key).Waiters; n != 0 {
+		w.Errorf("Waiters after an Acquire without Wait: got %d, want 0", n)
+	}
+	first.release()
+	b.hold(w.try())
+}
+
+// wantRemaining checks what a reply says about a holding of TTL long that is
+// not old.
+func (w *world) wantRemaining(got time.Duration) {
+	w.Helper()
+	if got == 0 || got > long {
+		w.Errorf("Remaining: got %v, want more than 0 and at most %v, or negative if unknown", got, long)
+	}
+}
+
+func waiterGetsKey(w *world) {
+	a, b := w.join(), w.join()
+	first := a.hold(w.request())
+	q := b.wait(w.request())
+	w.wantRemaining(q.reply.Remaining)
+	w.wantHeldBy(b, first.req)
+	first.release()
+	second := q.poll()
+	w.wantHeldBy(a, second.req)
+	w.wantStatus("Acquire by another", a.acquire(w.try()), asynclock.Held)
+	second.release()
+	w.wantFree(a, w.key)
+}
+
+func expiryLetsNextIn(w *world) {
+	a, b := w.join(), w.join()
+	r := w.request()
+	r.TTL = short
+	start := time.Now()
+	a.hold(r)
+	second := b.wait(w.request()).poll()
+	if got := time.Since(start); got < short-slack {
+		w.Errorf("the next was granted after %v, want not before the TTL of %v", got, short)
+	}
+	w.wantHeldBy(a, second.req)
+}
+
+func releaseRepeated(w *world) {
+	a := w.join()
+	h := a.hold(w.request())
+	h.release()
+	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First})
+	if reply.WasHeld {
+		w.Error("second Release: got WasHeld true, want false")
+	}
+	w.wantFree(a, w.key)
+}
+
+func releaseByStranger(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	reply := b.release(asynclock.ReleaseRequest{Key: w.key, Owner: newOwner(), Token: h.First})
+	if reply.WasHeld {
+		w.Error("Release by a stranger: got WasHeld true, want false")
+	}
+	w.wantHeldBy(b, h.req)
+	// The same with the remembering of strangers switched on.
+	reply = b.release(asynclock.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
+	if reply.WasHeld {
+		w.Error("uncertain Release by a stranger: got WasHeld true, want false")
+	}
+	h.release()
+}
+
+func lateRelease(w *world) {
+	a, b := w.join(), w.join()
+	r := w.request()
+	r.TTL = short
+	first := a.hold(r)
+	expired()
+	second := b.hold(w.request())
+	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: r.Owner, Token: first.First})
+	if reply.WasHeld {
+		w.Error("Release after expiry: got WasHeld true, want false")
+	}
+	w.wantHeldBy(a, second.req)
+	second.release()
+}
+
+func keptBack(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	q := b.wait(w.request())
+	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: long})
+	if !reply.WasHeld {
+		w.Error("Release with Keep: got WasHeld false, want true")
+	}
+	q.heartbeat()
+	if q.reply.Remaining == 0 || q.reply.Remaining > long {
+		w.Errorf("Remaining while kept back: got %v, want at most %v", q.reply.Remaining, long)
+	}
+	w.wantStatus("Acquire without Wait while kept back", b.acquire(w.try()), asynclock.Held)
+	// The owner is done with the key: its requests are those of a stranger.
+	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; err == nil {
+		w.Error("Renew by the owner who released: got no error, want one")
+	}
+	if a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner}).WasHeld {
+		w.Error("second Release while kept back: got WasHeld true, want false")
+	}
+	w.wantStatus("Acquire without Wait after a second Release", b.acquire(w.try()), asynclock.Held)
+}
+
+func keptBackEnds(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	q := b.wait(w.request())
+	start := time.Now()
+	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: short})
+	second := q.poll()
+	if got := time.Since(start); got < short-slack {
+		w.Errorf("a key kept back for %v was granted after %v", short, got)
+	}
+	if w.store.Features().Tokens && second.First <= h.lastToken() {
+		w.Errorf("token after Keep: got %d, want more than %d", second.First, h.lastToken())
+	}
+}
+
+func forceTakes(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	if !b.force(w.key) {
+		w.Error("Force of a held key: got false, want true")
+	}
+	w.wantFree(b, w.key)
+	if b.force(w.key) {
+		w.Error("Force of a free key: got true, want false")
+	}
+	b.hold(w.request())
+	if a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First}).WasHeld {
+		w.Error("Release by the holder that was forced out: got WasHeld true, want false")
+	}
+}

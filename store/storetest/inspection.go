@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+var inspectionCases = []testCase{
+	{"inspect of an unused key finds nobody", anyStore, inspectUnused},
+	{"inspect describes the holder", anyStore, inspectHolder},
+	{"inspect describes the queue", queues, inspectQueue},
+	{"list finds what is held, by prefix", anyStore, listByPrefix},
+	{"list finds a free key that is waited for", queues, listWaitedFor},
+	{"list pages through many keys", anyStore, listMany},
+}
+
+// wantNoOwner checks that nothing of what is shown to people is an owner id.
+func (w *world) wantNoOwner(shown any, requests ...asynclock.AcquireRequest) {
+	w.Helper()
+	text := fmt.Sprintf("%+v", shown)
+	for _, r := range requests {
+		if strings.Contains(text, r.Owner) {
+			w.Errorf("an owner id, which is secret, is shown in %s", text)
+		}
+	}
+}
+
+func inspectUnused(w *world) {
+	info := w.join().inspect(w.key)
+	if info.Key != w.key || info.Held || info.Holder != "" || info.Token != 0 || info.Waiters != 0 || len(info.Queue) != 0 {
+		w.Errorf("Inspect of an unused key: got %+v, want nothing but the key", info)
+	}
+}
+
+func inspectHolder(w *world) {
+	a, b := w.join(), w.join()
+	r := w.request()
+	r.Holder = "worker@host-7 pid 4711, »Überweisung« 100% {x} a:b"
+	h := a.hold(r)
+	info := b.inspect(w.key)
+	if info.Key != w.key || !info.Held || info.Holder != r.Holder {
+		w.Errorf("Inspect: got %+v, want key %q held by %q", info, w.key, r.Holder)
+	}
+	if info.Remaining > long || info.Remaining < medium {
+		w.Errorf("Remaining: got %v, want nearly %v", info.Remaining, long)
+	}
+	if w.store.Features().Tokens && info.Token != h.First {
+		w.Errorf("Token: got %d, want %d", info.Token, h.First)
+	}
+	w.wantNoOwner(info, r)
+	w.wantNoOwner(b.acquire(w.try()), r)
+}
+
+func inspectQueue(w *world) {
+	const waiters = 3
+	h := w.join().hold(w.request())
+	requests := []asynclock.AcquireRequest{h.req}
+	for range waiters {
+		requests = append(requests, w.join().wait(w.request()).req)
+	}
+	info := h.c.inspect(w.key)
+	if info.Waiters != waiters || len(info.Queue) != waiters {
+		w.Fatalf("Inspect: got Waiters %d and %d of them described, want %d both", info.Waiters, len(info.Queue), waiters)
+	}
+	for i, got := range info.Queue {
+		if want := requests[i+1].Holder; got.Holder != want {
+			w.Errorf("Holder of waiter %d: got %q, want %q", i, got.Holder, want)
+		}
+		if got.Age < 0 || got.Age > patience {
+			w.Errorf("Age of waiter %d: got %v, want a moment", i, got.Age)
+		}
+	}
+	w.wantNoOwner(info, requests...)
+	w.wantNoOwner(h.c.list(w.key), requests...)
+}
+
+func listByPrefix(w *world) {
+	a, b := w.join(), w.join()
+	var held []holding
+	for _, key := range []string{w.key, w.key + "/1", w.key + "/2", w.key + "/22", "not " + w.key} {
+		r := w.request()
+		r.Key = key
+		held = append(held, a.hold(r))
+	}
+	w.wantList(b, w.key, w.key, w.key+"/1", w.key+"/2", w.key+"/22")
+	w.wantList(b, w.key+"/", w.key+"/1", w.key+"/2", w.key+"/22")
+	w.wantList(b, w.key+"/2", w.key+"/2", w.key+"/22")
+	w.wantList(b, w.key+"/3")
+	info := b.list(w.key + "/1")[w.key+"/1"]
+	if h := held[1]; info.Holder != h.req.Holder || info.Remaining <= medium || info.Remaining > long || info.Queue != nil {
+		w.Errorf("List: got %+v, want it held by %q for about %v and no Queue", info, h.req.Holder, long)
+	}
+	if w.store.Features().Tokens && info.Token != held[1].First {
+		w.Errorf("Token: got %d, want %d", info.Token, held[1].First)
+	}
+	for _, h := range held {
+		w.wantNoOwner(b.list(""), h.req)
+		h.release()
+	}
+	w.wantList(b, w.key)
+}
+
+// wantList checks which keys List yields for a prefix.
+func (w *world) wantList(c *client, prefix string, want ...string) {
+	w.Helper()
+	got := c.list(prefix)
+	for _, key := range want {
+		if _, ok := got[key]; !ok {
+			w.Errorf("List(%q): %q is missing", prefix, key)
+		}
+		delete(got, key)
+	}
+	for key := range got {
+		w.Errorf("List(%q): got %q, which it should not find", prefix, key)
+	}
+}
+
+func listWaitedFor(w *world) {
+	a, b := w.join(), w.join()
+	r := w.request()
+	r.TTL = short
+	a.hold(r)
+	b.wait(w.request())
+	if info := a.list(w.key)[w.key]; info.Waiters != 1 {
+		w.Errorf("Waiters: got %d, want 1", info.Waiters)
+	}
+	time.Sleep(short + short/2)
+	info, ok := a.list(w.key)[w.key]
+	if !ok || info.Waiters != 1 {
+		w.Errorf("List of a key that nobody holds and one waits for: got %+v, want it with Waiters 1", info)
+	}
+}
+
+func listMany(w *world) {
+	const n = 300
+	a := w.join()
+	batches := make(map[int][]asynclock.AcquireRequest)
+	for i := range n {
+		r := w.request()
+		r.Key = fmt.Sprintf("%s/%d", w.key, i)
+		lane := a.session.Lane(r.Key)
+		batches[lane] = append(batches[lane], r)
+	}
+	ctx, cancel := a.call()
+	defer cancel()
+	for _, batch := range batches {
+		for _, reply := range a.session.Acquire(ctx, batch) {
+			if reply.Err != nil || reply.Status != asynclock.Granted {
+				w.Fatalf("Acquire of a free key: got status %d, error %v; want Granted", reply.Status, reply.Err)
+			}
+		}
+	}
+	if got := len(a.list(w.key + "/")); got != n {
+		w.Errorf("List: got %d keys, want %d", got, n)
+	}
+	for _, err := range a.session.List(ctx, w.key+"/") {
+		if err != nil {
+			w.Errorf("List: got error %v, want none", err)
+		}
+		break // a listing can be left early
+	}
+	for _, batch := range batches {
+		releases := make([]asynclock.ReleaseRequest, len(batch))
+		for i, r := range batch {
+			releases[i] = asynclock.ReleaseRequest{Key: r.Key, Owner: r.Owner}
+		}
+		a.session.Release(ctx, releases)
+	}
+	if got := len(a.list(w.key + "/")); got != 0 {
+		w.Errorf("List after all releases: got %d keys, want none", got)
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+var keyCases = []testCase{
+	{"keys of any characters stay distinct", anyStore, hostileKeys},
+	{"list takes a prefix of any characters literally", anyStore, hostilePrefixes},
+	{"keys of any characters have queues of their own", queues, hostileQueues},
+}
+
+// hostile are endings and beginnings that mean something to some store, or are
+// easily taken for each other.
+var hostile = []string{
+	"a", "A", "{", "}", "{}", "{a}", "}a{", "{{a}}", "}{",
+	" ", "  ", "\t", "\n", "\r\n", "\x00", "\x7f", "\u200b", "\ufeff",
+	"*", "**", "?", "[a]", "[^a]", "[", "]", "\\", `\*`, "^", "$",
+	"%", "%%", "%25", "%2A", "%2a", "%7B", "+", "&", "=", "#",
+	"/", "//", "..", ":", "::", ":l", ":q", ":w", ":f", ":x", "{b00}:x:l", "-", "_", ".",
+	`"`, "'", "`", ";", "--", "\u00e9", "e\u0301", "\u4e16\u754c", "\U0001f512", "\u212a", "K", "k",
+}
+
+// hostileNames returns the case's keys, all of them with the case's own random
+// name at one end.
+func (w *world) hostileNames() []string {
+	names := []string{w.key}
+	for _, h := range hostile {
+		names = append(names, w.key+h, h+w.key)
+	}
+	// As long as keys get, and at their longest when escaped, the last byte making the difference.
+	for _, filling := range []string{"%", "}", "\n", "x"} {
+		full := w.key + strings.Repeat(filling, asynclock.MaxKeyLen-len(w.key)-1)
+		names = append(names, full, full+"1", full+"2")
+	}
+	return names
+}
+
+func hostileKeys(w *world) {
+	a, b := w.join(), w.join()
+	names := w.hostileNames()
+	held := make([]holding, len(names))
+	for i, key := range names {
+		r := w.request()
+		r.Key = key
+		held[i] = a.hold(r) // free, so it is no other key's name
+	}
+	for i, key := range names {
+		info := b.inspect(key)
+		if info.Key != key || !info.Held || info.Holder != held[i].req.Holder {
+			w.Errorf("Inspect(%q): got %+v, want it held by %q", key, info, held[i].req.Holder)
+		}
+		reply := a.renew(asynclock.RenewRequest{Key: key, Owner: held[i].req.Owner, TTL: long, Token: held[i].First})
+		if reply.Err != nil {
+			w.Errorf("Renew of %q: got %v, want no error", key, reply.Err)
+		}
+	}
+	for i := range held {
+		held[i].release()
+		w.wantFree(b, names[i])
+	}
+}
+
+func hostilePrefixes(w *world) {
+	a, b := w.join(), w.join()
+	names := w.hostileNames()
+	for _, key := range names {
+		r := w.request()
+		r.Key = key
+		a.hold(r)
+	}
+	for _, prefix := range append(slices.Clone(names), w.key[:len(w.key)-1]) {
+		var want []string
+		for _, key := range names {
+			if strings.HasPrefix(key, prefix) {
+				want = append(want, key)
+			}
+		}
+		w.wantList(b, prefix, want...)
+	}
+}
+
+func hostileQueues(w *world) {
+	a, b := w.join(), w.join()
+	for _, key := range w.hostileNames() {
+		r := w.request()
+		r.Key = key
+		h := a.hold(r)
+		r = w.request()
+		r.Key = key
+		q := b.wait(r)
+		if q.reply.Rank != 0 {
+			w.Errorf("Rank in the queue of %q: got %d, want 0", key, q.reply.Rank)
+		}
+		h.release()
+		q.granted().release()
+	}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A holding is a key that a client was granted.
+type holding struct {
+	c   *client
+	req asynclock.AcquireRequest
+	asynclock.Grant
+	since time.Time // when the client knew
+}
+
+// A waiter is a place in a queue.
+type waiter struct {
+	c     *client
+	req   asynclock.AcquireRequest // with the ticket of the last reply
+	reply asynclock.AcquireReply   // the last one
+}
+
+// hold acquires what has to be free.
+func (c *client) hold(r asynclock.AcquireRequest) holding {
+	c.w.Helper()
+	reply := c.acquire(r)
+	if reply.Status != asynclock.Granted {
+		c.w.Fatalf("Acquire of a free key: got status %d, want Granted", reply.Status)
+	}
+	return holding{c, r, reply.Grant, time.Now()}
+}
+
+// wait queues for what has to be held.
+func (c *client) wait(r asynclock.AcquireRequest) *waiter {
+	c.w.Helper()
+	q := &waiter{c: c, req: r}
+	q.heartbeat()
+	return q
+}
+
+// heartbeat asks again and has to find itself still waiting.
+func (q *waiter) heartbeat() {
+	q.c.w.Helper()
+	q.reply = q.c.acquire(q.req)
+	if q.reply.Status != asynclock.Waiting {
+		q.c.w.Fatalf("Acquire of a held key with Wait: got status %d, want Waiting", q.reply.Status)
+	}
+	q.req.Ticket = q.reply.Ticket
+}
+
+// granted waits for the handoff to q. By the contract a message comes for it,
+// unless the store has said by Recheck that messages can't be counted on.
+func (q *waiter) granted() holding {
+	q.c.w.Helper()
+	if q.reply.Recheck > 0 {
+		return q.poll()
+	}
+	e := q.c.await(asynclock.EventGrant, q.req.Owner)
+	if e.GrantTTL != q.req.GrantTTL {
+		q.c.w.Errorf("GrantTTL of the event: got %v, want %v as asked", e.GrantTTL, q.req.GrantTTL)
+	}
+	if q.c.w.store.Features().Tokens && e.Grant.First <= q.reply.Mark {
+		q.c.w.Errorf("token of the event: got %d, want more than %d, the Mark of the reply before it", e.Grant.First, q.reply.Mark)
+	}
+	return holding{q.c, q.req, e.Grant, time.Now()}
+}
+
+// poll asks again until the key is granted.
+func (q *waiter) poll() holding {
+	q.c.w.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
+		reply := q.c.acquire(q.req)
+		switch reply.Status {
+		case asynclock.Granted:
+			return holding{q.c, q.req, reply.Grant, time.Now()}
+		case asynclock.Waiting:
+			q.reply, q.req.Ticket = reply, reply.Ticket
+		default:
+			q.c.w.Fatalf("Acquire of a waiter: got status %d, want Waiting or Granted", reply.Status)
+		}
+	}
+	q.c.w.Fatalf("waiter was not granted in %v of asking", patience)
+	panic("unreachable")
+}
+
+// release gives the key back, which the client must have had.
+func (h holding) release() {
+	h.c.w.Helper()
+	reply := h.c.release(asynclock.ReleaseRequest{Key: h.req.Key, Owner: h.req.Owner, Token: h.First})
+	if !reply.WasHeld {
+		h.c.w.Fatal("Release by the holder: got WasHeld false, want true")
+	}
+}
+
+// lastToken is the largest token that the holder may have used by now.
+func (h holding) lastToken() int64 {
+	last := h.First + h.Spare
+	if h.SparePerMicrosecond {
+		last += time.Since(h.since).Microseconds()
+	}
+	return last
+}
+
+// expired waits until what was asked for with a TTL of short is over. It is
+// called after the reply, so the store's clock is past the TTL, too.
+func expired() { time.Sleep(short + short/2) }
+
+// wantHeldBy checks who holds the key: that request's holder.
+func (w *world) wantHeldBy(c *client, r asynclock.AcquireRequest) {
+	w.Helper()
+	info := c.inspect(r.Key)
+	if !info.Held || info.Holder != r.Holder {
+		w.Errorf("Inspect: got Held %v, Holder %q; want it held by %q", info.Held, info.Holder, r.Holder)
+	}
+}
+
+// wantFree checks that nobody holds the key.
+func (w *world) wantFree(c *client, key string) {
+	w.Helper()
+	if info := c.inspect(key); info.Held {
+		w.Errorf("Inspect: got held by %q, want free", info.Holder)
+	}
+}
+
+// wantStatus checks one reply's status.
+func (w *world) wantStatus(what string, reply asynclock.AcquireReply, want asynclock.AcquireStatus) {
+	w.Helper()
+	if reply.Status != want {
+		w.Errorf("%s: got status %d, want %d", what, reply.Status, want)
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+var tokenCases = []testCase{
+	{"tokens rise through release, expiry and force", tokens, tokensRise},
+	{"tokens rise over what the holder wrote back", tokens, tokensRiseOverUsed},
+	{"inspect shows the token that a renewal wrote back", tokens, inspectShowsUsedToken},
+	{"the mark of a waiting reply divides old grants from new ones", asynclock.Features{FIFO: true, Tokens: true}, markDivides},
+	{"a store without tokens gives none", anyStore, noTokens},
+}
+
+// aheadOfTime is by how much the tokens that a case writes back exceed those
+// that were given: more than a clock in microseconds gains while a case runs.
+const aheadOfTime = int64(10 * time.Minute / time.Microsecond)
+
+func tokensRise(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	next := func(how string, c *client, r asynclock.AcquireRequest) {
+		w.Helper()
+		used := h.lastToken()
+		again := c.hold(r)
+		if again.First <= used {
+			w.Errorf("token after %s: got %d, want more than %d", how, again.First, used)
+		}
+		h = again
+	}
+	if h.First <= 0 || h.Spare < 0 {
+		w.Errorf("grant: got First %d and Spare %d, want the former positive and the latter not negative", h.First, h.Spare)
+	}
+	h.release()
+	next("a release", a, w.request())
+	h.release()
+	r := w.request()
+	r.TTL = short
+	next("a release to another client", b, r)
+	expired()
+	next("expiry", a, w.request())
+	b.force(w.key)
+	next("force", b, w.request())
+}
+
+func tokensRiseOverUsed(w *world) {
+	a := w.join()
+	h := a.hold(w.request())
+	used := h.First + h.Spare + aheadOfTime
+	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
+		w.Fatalf("Renew: got %v, want no error", err)
+	}
+	// The release says less, as if it had been sent before.
+	h.release()
+	h = a.hold(w.request())
+	if h.First <= used {
+		w.Errorf("token after a renewal that wrote back %d: got %d, want more", used, h.First)
+	}
+	used = h.First + h.Spare + aheadOfTime
+	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
+	h = a.hold(w.request())
+	if h.First <= used {
+		w.Errorf("token after a release that wrote back %d: got %d, want more", used, h.First)
+	}
+	if !w.store.Features().FIFO {
+		return
+	}
+	q := w.join().wait(w.request())
+	used = h.First + h.Spare + aheadOfTime
+	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
+	if got := q.granted().First; got <= used {
+		w.Errorf("token handed on by a release that wrote back %d: got %d, want more", used, got)
+	}
+}
+
+func inspectShowsUsedToken(w *world) {
+	a := w.join()
+	h := a.hold(w.request())
+	if got := a.inspect(w.key).Token; got != h.First {
+		w.Errorf("Token: got %d, want %d as granted", got, h.First)
+	}
+	used := h.First + 1
+	a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used})
+	if got := a.inspect(w.key).Token; got != used {
+		w.Errorf("Token after a renewal: got %d, want %d as written back", got, used)
+	}
+}
+
+func markDivides(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	h := a.hold(w.request())
+	q := b.wait(w.request())
+	for range 3 {
+		if q.reply.Mark < h.First {
+			w.Errorf("Mark: got %d, want at least %d, the token of the present holder", q.reply.Mark, h.First)
+		}
+		next := c.wait(w.request())
+		h.release()
+		h = q.granted() // checks that its token is above the Mark
+		a, b, c = b, c, a
+		q = next
+		q.heartbeat()
+	}
+}
+
+func noTokens(w *world) {
+	if w.store.Features().Tokens {
+		w.Skip("by its Features the store has tokens")
+	}
+	h := w.join().hold(w.request())
+	if h.Grant != (asynclock.Grant{}) {
+		w.Errorf("grant of a store without tokens: got %+v, want none", h.Grant)
+	}
+}

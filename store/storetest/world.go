@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const (
+	// long is the TTL of what must not expire while a case runs, and medium is
+	// one that can be told from it by looking at what remains.
+	long   = time.Minute
+	medium = 30 * time.Second
+	// short is the TTL of what has to expire.
+	short = 500 * time.Millisecond
+	// patience is how long a case waits for what has to happen.
+	patience = 20 * time.Second
+	// pause is how long it waits before it looks again.
+	pause = 10 * time.Millisecond
+	// slack is how much earlier than its TTL a holding may end by our clock: one
+	// millisecond of rounding, and clocks of slightly different rates.
+	slack = 5*time.Millisecond + short/100
+)
+
+// A world is what one case works with: a store and a key that nobody else uses.
+type world struct {
+	*testing.T
+	store asynclock.Store
+	key   string
+}
+
+func newWorld(t *testing.T, store asynclock.Store) *world {
+	t.Helper()
+	return &world{T: t, store: store, key: "storetest/" + random(9)}
+}
+
+// random returns n random bytes as text.
+func random(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) //nolint:errcheck // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func newOwner() string {
+	b := make([]byte, 1)
+	rand.Read(b) //nolint:errcheck // never fails
+	return random(16) + "." + hex.EncodeToString(b)
+}
+
+// request asks for the case's key as most cases do: nothing of it expires, and
+// it waits its turn.
+func (w *world) request() asynclock.AcquireRequest {
+	return asynclock.AcquireRequest{
+		Key: w.key, Owner: newOwner(),
+		TTL: long, GrantTTL: long, Liveness: long,
+		Wait: true, Holder: "storetest " + random(3),
+	}
+}
+
+// try is request for one who does not wait.
+func (w *world) try() asynclock.AcquireRequest {
+	r := w.request()
+	r.Wait = false
+	return r
+}
+
+// A client is one session with the events it was sent.
+type client struct {
+	w       *world
+	session asynclock.Session
+
+	mu     sync.Mutex
+	events []asynclock.Event
+	news   chan struct{}
+}
+
+// join connects a client, which leaves when the case ends.
+func (w *world) join() *client {
+	w.Helper()
+	c := &client{w: w, news: make(chan struct{}, 1)}
+	session, err := w.store.Join(random(12), c.receive)
+	if err != nil {
+		w.Fatalf("Join: got %v, want a session", err)
+	}
+	w.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = session.Leave(ctx) // a case may have left already
+	})
+	c.session = session
+	return c
+}
+
+func (c *client) receive(e asynclock.Event) {
+	c.mu.Lock()
+	c.events = append(c.events, e)
+	c.mu.Unlock()
+	select {
+	case c.news <- struct{}{}:
+	default: // one is pending, and whoever reads it looks at all events
+	}
+}
+
+// find returns the first event of that kind for owner, if it has come.
+func (c *client) find(kind asynclock.EventKind, owner string) (asynclock.Event, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if e.Kind == kind && e.Owner == owner {
+			return e, true
+		}
+	}
+	return asynclock.Event{}, false
+}
+
+// await waits for an event of that kind for owner.
+func (c *client) await(kind asynclock.EventKind, owner string) asynclock.Event {
+	c.w.Helper()
+	timeout := time.After(patience)
+	for {
+		if e, ok := c.find(kind, owner); ok {
+			return e
+		}
+		select {
+		case <-c.news:
+		case <-timeout:
+			c.w.Fatalf("got no event of kind %d for the owner in %v, want one", kind, patience)
+		}
+	}
+}
+
+// call bounds one call to the store.
+func (c *client) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}
+
+func (c *client) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	replies := c.session.Acquire(ctx, []asynclock.AcquireRequest{r})
+	if len(replies) != 1 {
+		c.w.Fatalf("Acquire of one: got %d replies, want 1", len(replies))
+	}
+	if replies[0].Err != nil {
+		c.w.Fatalf("Acquire: got error %v, want none", replies[0].Err)
+	}
+	return replies[0]
+}
+
+func (c *client) renew(r asynclock.RenewRequest) asynclock.RenewReply {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	replies := c.session.Renew(ctx, []asynclock.RenewRequest{r})
+	if len(replies) != 1 {
+		c.w.Fatalf("Renew of one: got %d replies, want 1", len(replies))
+	}
+	return replies[0]
+}
+
+func (c *client) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	replies := c.session.Release(ctx, []asynclock.ReleaseRequest{r})
+	if len(replies) != 1 {
+		c.w.Fatalf("Release of one: got %d replies, want 1", len(replies))
+	}
+	if replies[0].Err != nil {
+		c.w.Fatalf("Release: got error %v, want none", replies[0].Err)
+	}
+	return replies[0]
+}
+
+func (c *client) inspect(key string) asynclock.Info {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	info, err := c.session.Inspect(ctx, key)
+	if err != nil {
+		c.w.Fatalf("Inspect: got error %v, want none", err)
+	}
+	return info
+}
+
+func (c *client) force(key string) bool {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	held, err := c.session.Force(ctx, key)
+	if err != nil {
+		c.w.Fatalf("Force: got error %v, want none", err)
+	}
+	return held
+}
+
+// list returns what List yields, by key. One key may come several times.
+func (c *client) list(prefix string) map[string]asynclock.Info {
+	c.w.Helper()
+	ctx, cancel := c.call()
+	defer cancel()
+	found := make(map[string]asynclock.Info)
+	for info, err := range c.session.List(ctx, prefix) {
+		if err != nil {
+			c.w.Fatalf("List(%q): got error %v, want none", prefix, err)
+		}
+		found[info.Key] = info
+	}
+	return found
+}
