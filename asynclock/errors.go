@@ -115,3 +115,9 @@ func trimPrefix(err error) string {
 	}
 	return text
 }
+
+// A joined error is two errors in one line: what it means and what happened.
+type joined struct{ meaning, cause error }
+
+func (e *joined) Error() string   { return e.meaning.Error() + ": " + trimPrefix(e.cause) }
+func (e *joined) Unwrap() []error { return []error{e.meaning, e.cause} }

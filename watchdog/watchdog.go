@@ -114,9 +114,10 @@ func (w *Watchdog) Lateness() time.Duration {
 	return w.lateness
 }
 
-// Close stops the watchdog and waits for its goroutine. No task is called
-// afterwards. It must not be called from a task.
-func (w *Watchdog) Close() {
+// Close stops the watchdog, waits for its goroutine, and returns the tasks that
+// were still scheduled. None is called afterwards. It must not be called from a
+// task.
+func (w *Watchdog) Close() []Task {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
@@ -124,6 +125,15 @@ func (w *Watchdog) Close() {
 	}
 	w.mu.Unlock()
 	<-w.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var left []Task
+	for _, e := range w.entries {
+		e.place = 0
+		left = append(left, e.Task)
+	}
+	w.entries = nil
+	return left
 }
 
 func (w *Watchdog) run() {
@@ -134,17 +144,16 @@ func (w *Watchdog) run() {
 		now := clock.Refresh()
 		due, next := w.takeDue(now)
 		for _, e := range due {
-			select {
-			case <-w.stop:
-				return
-			default:
-				e.Task.Fire(now)
-			}
+			e.Task.Fire(now)
 		}
 		if len(due) > 0 {
 			continue // that took time, and tasks schedule more
 		}
-		timer.Reset(next.Sub(now))
+		if next == never {
+			timer.Stop()
+		} else {
+			timer.Reset(next.Sub(now))
+		}
 		select {
 		case <-timer.C:
 		case <-w.look:

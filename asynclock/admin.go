@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+)
+
+// Inspect says who holds the key and who waits for it, in the store. Where a
+// key passes between waiters of one client without the store, Info shows the
+// client's holding as a whole. Nothing of it is a promise: it may have changed
+// by the time it is read.
+func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
+	if err := c.checkCall(key); err != nil {
+		return Info{}, &Error{"inspect", key, err}
+	}
+	info, err := c.session.Inspect(ctx, key)
+	if err != nil {
+		return Info{}, &Error{"inspect", key, err}
+	}
+	return info, nil
+}
+
+// List yields every key with the given prefix that is held or waited for, by
+// any client; the empty prefix means all. It reads the store page by page and
+// never blocks it. Keys that come or go meanwhile may be missed. After an error
+// it ends.
+func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		var err error
+		switch {
+		case c.closing.Load():
+			err = ErrClosed
+		case len(prefix) > MaxKeyLen || !utf8.ValidString(prefix):
+			err = fmt.Errorf("%w: no key has this prefix", ErrBadKey)
+		}
+		if err != nil {
+			yield(Info{}, &Error{"list", prefix, err})
+			return
+		}
+		for info, err := range c.session.List(ctx, prefix) {
+			if err != nil {
+				yield(Info{}, &Error{"list", prefix, err})
+				return
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ForceUnlock takes the key from whoever holds it and gives it to the next
+// waiter. The holder's lease ends with [ErrForced] as soon as its client hears
+// of it, which may be after the next one has begun: only the token, which is
+// larger for the next holder, keeps the two apart. It reports whether anyone
+// held the key.
+func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
+	if err := c.checkCall(key); err != nil {
+		return false, &Error{"force unlock", key, err}
+	}
+	held, err := c.session.Force(ctx, key)
+	if err != nil {
+		return false, &Error{"force unlock", key, err}
+	}
+	return held, nil
+}
+
+func (c *Client) checkCall(key string) error {
+	if c.closing.Load() {
+		return ErrClosed
+	}
+	return checkKey(key)
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/internal/batch"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Client takes and keeps locks in one [Store]. It is safe for concurrent use,
+// and a process needs only one per store: goroutines that lock through the same
+// client hand keys to each other without the store.
+//
+// Make one with [New]; [Client.Close] ends it.
+type Client struct {
+	session  Session
+	settings clientSettings
+	log      *slog.Logger
+
+	seed   maphash.Seed
+	shards [shards]shard
+
+	watchdog *watchdog.Watchdog
+	acquires *batch.Queue[*acquireCall]
+	renewals *batch.Queue[*renewCall]
+	releases *batch.Queue[*releaseCall]
+
+	// background is the context of calls that no caller waits for. It ends when
+	// Close is through.
+	background context.Context //nolint:containedctx // it bounds goroutines, not a call
+	stop       context.CancelFunc
+
+	closing atomic.Bool
+	inUse   atomic.Int64  // keys and background releases; Close waits for none
+	unused  chan struct{} // has room for one: inUse came to 0 while closing
+	closed  chan struct{} // closed when Close is through
+}
+
+// A shard is a part of the client's keys, under one mutex. No call to a store,
+// a caller's function or a logger is made under it.
+type shard struct {
+	mu     sync.Mutex
+	number byte
+	keys   map[string]*keyState
+	owners map[string]*keyState // by the owner id in play
+	notes  []note               // for the log, once the mutex is free
+}
+
+// Batches: how many requests one call to the store carries at most, and how
+// many calls of one kind may be under way in one lane. Two, so that one slow
+// call does not hold up the next.
+const (
+	largestBatch = 1024
+	callsPerLane = 2
+)
+
+// New makes a client of the store, with defaults for all its acquisitions. It
+// fails with [ErrBadOption] for a nil store or a bad option, or with what the
+// store's Join says.
+func New(store Store, options ...ClientOption) (*Client, error) {
+	if store == nil {
+		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
+	}
+	settings := defaultSettings()
+	for _, o := range options {
+		if o == nil {
+			return nil, fmt.Errorf("%w: nil option", ErrBadOption)
+		}
+		if err := o.applyClient(&settings); err != nil {
+			return nil, err
+		}
+	}
+	c := &Client{
+		settings: settings,
+		log:      settings.logger,
+		seed:     maphash.MakeSeed(),
+		unused:   make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+	}
+	for i := range c.shards {
+		c.shards[i] = shard{
+			number: byte(i),
+			keys:   make(map[string]*keyState),
+			owners: make(map[string]*keyState),
+		}
+	}
+	session, err := store.Join(uuid.NewString(), c.onEvent)
+	if err != nil {
+		return nil, fmt.Errorf("asynclock: join the store: %w", err)
+	}
+	c.session = session
+	c.background, c.stop = context.WithCancel(context.Background())
+	c.acquires = batch.New(largestBatch, callsPerLane, c.sendAcquires)
+	c.renewals = batch.New(largestBatch, callsPerLane, c.sendRenewals)
+	c.releases = batch.New(largestBatch, callsPerLane, c.sendReleases)
+	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
+	return c, nil
+}
+
+// shardOf returns where the client keeps the key.
+func (c *Client) shardOf(key string) *shard {
+	return &c.shards[maphash.String(c.seed, key)%shards]
+}
+
+// byOwner returns the state of the key that owner is in play for, with its
+// shard locked, or nil with nothing locked.
+func (c *Client) byOwner(owner string) *keyState {
+	number, ok := ownerShard(owner)
+	if !ok {
+		return nil
+	}
+	sh := &c.shards[number]
+	sh.mu.Lock()
+	if s := sh.owners[owner]; s != nil {
+		return s
+	}
+	sh.mu.Unlock()
+	return nil
+}
+
+// lockSettings returns what an acquisition with these options is made with.
+func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
+	if len(options) == 0 {
+		return &c.settings.lock, nil
+	}
+	s, err := c.settings.lock.with(options)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// enter and leave count what Close has to wait for.
+func (c *Client) enter() { c.inUse.Add(1) }
+
+func (c *Client) leave() {
+	if c.inUse.Add(-1) == 0 && c.closing.Load() {
+		select {
+		case c.unused <- struct{}{}:
+		default:
+		}
+	}
+}

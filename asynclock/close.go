@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// closeGrace is how long Close waits for the store to confirm what was given
+// back after its context has ended.
+const closeGrace = time.Second
+
+// Close ends the client. It refuses new work and tells everyone who waits
+// [ErrClosed] at once, then waits until every lease has been unlocked, which it
+// goes on renewing, and stops its goroutines. When ctx ends first, the leases
+// that are left end with [ErrClosed]; their keys are left to expire, since
+// whoever holds them may be at work still, and Close says how many they were.
+//
+// It closes nothing that it did not open: the store stays usable. Called again
+// it waits for the first call.
+func (c *Client) Close(ctx context.Context) error {
+	if c.closing.Swap(true) {
+		select {
+		case <-c.closed:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("asynclock: close: %w", waitEnded(ctx))
+		}
+	}
+	defer close(c.closed)
+	c.sendAway()
+	left := 0
+	if !c.waitUnused(ctx.Done()) {
+		left = c.abandonLeases()
+		// Releases are under way that cost their waiters a TTL if they are lost.
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		c.waitUnused(grace.Done())
+		cancel()
+	}
+	c.stop() // ends every call that is still under way
+	for _, task := range c.watchdog.Close() {
+		task.Fire(clock.Now()) // a release that would be repeated: its caller is told that it failed
+	}
+	c.acquires.Wait()
+	c.renewals.Wait()
+	c.releases.Wait()
+	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer cancel()
+	err := c.session.Leave(leaveCtx)
+	switch {
+	case left > 0:
+		return fmt.Errorf("asynclock: close: %d leases were still held: %w", left, waitEnded(ctx))
+	case err != nil:
+		return fmt.Errorf("asynclock: close: leave the store: %w", err)
+	}
+	return nil
+}
+
+// sendAway tells every waiter that the client is closed, and takes back grants
+// that nobody has claimed.
+func (c *Client) sendAway() {
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		for _, s := range sh.keys {
+			for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
+				w.failLocked(ErrClosed)
+			}
+			switch {
+			case s.phase == contending:
+				s.headChangedLocked()
+			case s.phase == holding && s.tenure.lease.waiter != nil:
+				s.takeBackLocked(ErrClosed)
+			}
+		}
+		sh.unlock(c)
+	}
+}
+
+// waitUnused waits until no key is in use and nothing is on its way, or until
+// done is closed, and reports which.
+func (c *Client) waitUnused(done <-chan struct{}) bool {
+	for c.inUse.Load() > 0 {
+		select {
+		case <-c.unused:
+		case <-done:
+			return c.inUse.Load() == 0
+		}
+	}
+	return true
+}
+
+// abandonLeases ends every lease, leaves its key to expire, and returns how many
+// there were.
+func (c *Client) abandonLeases() int {
+	n := 0
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		for _, s := range sh.keys {
+			if s.phase == holding {
+				n++
+				s.tenure.lease.endAllLocked(ErrClosed)
+				s.forgetOwnerLocked()
+				s.dropLocked()
+			}
+		}
+		sh.unlock(c)
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// Bounds of cohort handoff while someone elsewhere waits: after so many
+// handoffs, or after so long, the key goes to the store's queue and this client
+// behind it. While nobody elsewhere waits there is no bound.
+//
+// The technique is lock cohorting: Dice, Marathe and Shavit, "Lock Cohorting: A
+// General Technique for Designing NUMA Locks" (2012), with a client in the place
+// of a NUMA node.
+const (
+	cohortHandoffs = 16
+	cohortTime     = 10 * time.Millisecond
+)
+
+// cohortRenewal is how often a tenure that passes from lease to lease asks the
+// store who else waits, in case the message that says so was lost.
+const cohortRenewal = 100 * time.Millisecond
+
+// A cohort is what a tenure knows of waiters elsewhere, and what it has spent
+// of its bounds.
+type cohort struct {
+	remote   int  // waiters elsewhere, when last heard of
+	watching bool // the store will tell when the first one comes
+
+	since    clock.Instant // from when the bounds count; 0: they don't
+	handoffs int           // since then
+	renewed  clock.Instant // when the store was last asked
+}
+
+// mayPassLocked reports whether the key may pass to the waiter w without the
+// store.
+func (s *keyState) mayPassLocked(w *waiter, now clock.Instant) bool {
+	t := &s.tenure
+	switch {
+	case *w.settings != *s.settings:
+		return false // the store was asked on other terms
+	case !s.settings.renew:
+		return false // this lease would get what the last one left of the TTL
+	case tooLate(t.deadline.Sub(now), grantTTL(s.settings.ttl)):
+		return false // little trust is left: the store had better say
+	case !t.tokenLeftLocked(now):
+		return false
+	}
+	return t.cohort.mayPassLocked(now)
+}
+
+// tokenLeftLocked reports whether the tenure has a token for one more lease
+// that the store will give to nobody else, even if it never hears of it.
+func (t *tenure) tokenLeftLocked(now clock.Instant) bool {
+	next := t.last + 1 - t.grant.First
+	if t.grant.First == 0 || next <= t.grant.Spare {
+		return true // no tokens at all, or one set aside
+	}
+	return t.grant.SparePerMicrosecond && next-t.grant.Spare <= now.Sub(t.granted).Microseconds()
+}
+
+func (c *cohort) mayPassLocked(now clock.Instant) bool {
+	if c.watching && c.remote == 0 {
+		return true
+	}
+	if c.since == 0 {
+		c.since = now // someone waits, or may: from here on the bounds count
+	}
+	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
+}
+
+// passLocked hands the key to the first waiter, within the client.
+func (s *keyState) passLocked(now clock.Instant) {
+	c := &s.tenure.cohort
+	c.handoffs++
+	s.deliverLocked(s.tenure.last + 1)
+	if t := &s.tenure; !t.renewing && (!c.watching || now.Sub(c.renewed) > cohortRenewal) {
+		s.renewLocked()
+	}
+}
+
+// renewedLocked takes in what a renewal sent at sent said of other waiters.
+func (c *cohort) renewedLocked(sent, now clock.Instant, watching bool, remote int) {
+	c.renewed = sent
+	c.watching = c.watching || watching
+	if remote == 0 && c.watching {
+		c.remote, c.since, c.handoffs = 0, 0, 0
+		return
+	}
+	c.contendedLocked(now, remote)
+}
+
+// contendedLocked starts the bounds, if they do not count already.
+func (c *cohort) contendedLocked(now clock.Instant, remote int) {
+	c.remote = remote
+	if c.since == 0 && remote > 0 {
+		c.since, c.handoffs = now, 0
+	}
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// An attempt is a client's one waiter for a key in the store, on behalf of all
+// its local waiters.
+//
+// Its rules are numbered in docs/design.md, W1 to W11. What they protect
+// against is a grant that is older than it looks: the key may have been granted
+// to this owner long before the message is read, and may have passed to someone
+// else since.
+type attempt struct {
+	base   clock.Instant // known to precede any grant that is still unread
+	mark   int64         // grants with a token up to this are older than base
+	heard  clock.Instant // when the store last answered, or the first request was made
+	ticket int64         // our place in the store's queue
+
+	watch     bool // ask to be told of waiters behind our holding; once asked, always
+	watched   bool // the store has answered a request that asked so
+	inFlight  int  // requests without an answer yet
+	uncertain bool // some request never had an answer, and may still take effect
+	failures  int  // in a row
+}
+
+// An acquireCall is one request of an attempt on its way.
+type acquireCall struct {
+	state   *keyState
+	request AcquireRequest
+	sent    clock.Instant
+}
+
+// contendLocked starts an attempt for the first waiter and returns its first
+// request. W1: the owner is registered, and base is taken, before anything is
+// sent.
+func (s *keyState) contendLocked() *acquireCall {
+	w := s.waiters.first
+	s.phase = contending
+	s.owner = newOwner(s.shard.number)
+	s.settings = w.settings
+	s.shard.owners[s.owner] = s
+	now := clock.Now()
+	s.attempt = attempt{base: now, heard: now}
+	return s.requestLocked(!w.try)
+}
+
+// requestLocked makes the attempt's next request.
+func (s *keyState) requestLocked(wait bool) *acquireCall {
+	a := &s.attempt
+	a.inFlight++
+	a.watch = a.watch || s.waiters.n > 1
+	ttl := s.settings.ttl
+	return &acquireCall{
+		state: s,
+		request: AcquireRequest{
+			Key:             s.key,
+			Owner:           s.owner,
+			TTL:             holdTTL(ttl, s.settings.maxHold),
+			GrantTTL:        grantTTL(ttl),
+			Liveness:        grantTTL(ttl),
+			Wait:            wait,
+			QueueLimit:      s.settings.queueLimit,
+			Ticket:          a.ticket,
+			WatchContention: a.watch,
+			Holder:          s.settings.holder,
+		},
+		sent: clock.Now(),
+	}
+}
+
+// askAgainLocked sends the attempt's heartbeat, which is also how it learns of
+// a grant whose message was lost. One that is under way has a timeout of its
+// own, and its answer sets the next time.
+func (s *keyState) askAgainLocked() {
+	if s.attempt.inFlight == 0 {
+		s.client.acquires.Add(s.lane(), s.requestLocked(true))
+	}
+}
+
+// sendAcquires carries a batch of requests that no caller waits for.
+func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
+	requests := make([]AcquireRequest, len(calls))
+	timeout := time.Second
+	now := clock.Now()
+	for i, call := range calls {
+		call.sent = now
+		requests[i] = call.request
+		timeout = min(timeout, callTimeout(call.request.TTL))
+	}
+	ctx, cancel := context.WithTimeout(c.background, timeout)
+	defer cancel()
+	replies := c.session.Acquire(ctx, requests)
+	for i, call := range calls {
+		c.onAcquire(call, &replies[i])
+	}
+}
+
+// acquire sends an attempt's first request on its caller's own goroutine, which
+// saves the uncontended lock two changes of goroutine.
+func (c *Client) acquire(ctx context.Context, call *acquireCall) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(call.request.TTL))
+	defer cancel()
+	call.sent = clock.Now()
+	replies := c.session.Acquire(ctx, []AcquireRequest{call.request})
+	c.onAcquire(call, &replies[0])
+}
+
+// onAcquire takes in the answer to a request.
+func (c *Client) onAcquire(call *acquireCall, reply *AcquireReply) {
+	s := call.state
+	s.shard.mu.Lock()
+	defer s.shard.unlock(c)
+	s.onAcquireLocked(call, reply)
+}
+
+func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
+	if s.owner != call.request.Owner {
+		// The attempt is over. Its withdrawal is on its way or done; should this
+		// request have taken the key all the same, give it back at once rather
+		// than let it expire.
+		if reply.Err == nil && reply.Status == Granted {
+			s.client.withdraw(s.key, call.request.Owner, false)
+		}
+		return
+	}
+	if s.phase == holding { // W6: a message was faster; all that is new is the TTL
+		if reply.Err == nil && reply.Status == Granted {
+			s.tenure.trustLocked(trustUntil(call.sent, call.request.TTL))
+		}
+		return
+	}
+	a := &s.attempt
+	a.inFlight--
+	if reply.Err != nil {
+		s.attemptFailedLocked(call, reply.Err)
+		return
+	}
+	now := clock.Now()
+	a.heard, a.failures = now, 0
+	a.watched = a.watched || call.request.WatchContention
+	switch reply.Status {
+	case Granted: // W3
+		deadline := trustUntil(call.sent, call.request.TTL)
+		if tooLate(deadline.Sub(now), call.request.TTL) {
+			s.askAgainLocked()
+			return
+		}
+		s.holdLocked(reply.Grant, call.request.TTL, call.sent, deadline, reply.Waiters)
+	case Waiting: // W2: both only move forward, for answers may overtake each other
+		a.base = max(a.base, call.sent)
+		a.mark = max(a.mark, reply.Mark)
+		a.ticket = reply.Ticket
+		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
+	case Held:
+		s.refuseFirstLocked(&HeldError{
+			Key: s.key, Holder: reply.Holder, Token: reply.Token,
+			Remaining: reply.Remaining, Waiters: reply.Waiters,
+		})
+	case Full:
+		s.refuseFirstLocked(ErrQueueFull)
+	case Gone:
+		s.forgetOwnerLocked()
+		s.nextLocked()
+	default:
+		s.failAllLocked(ErrForeignData)
+	}
+}
+
+// recheckIn is W9: a waiter always asks again at its heartbeat; the first in
+// the store's queue also as soon as the holder's TTL will have run out, which is
+// how a dead holder is noticed.
+func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
+	wait := watchdog.Jitter(heartbeat(s.settings.ttl))
+	if reply.Rank == 0 && reply.Remaining >= 0 {
+		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
+	}
+	if reply.Recheck > 0 {
+		wait = min(wait, reply.Recheck)
+	}
+	return wait
+}
+
+// refuseFirstLocked fails the first waiter, whom the store has refused, and
+// lets the next one try.
+func (s *keyState) refuseFirstLocked(err error) {
+	s.waiters.pop().failLocked(err)
+	s.forgetOwnerLocked()
+	s.nextLocked()
+}
+
+// attemptFailedLocked handles a request that had no answer or was refused.
+func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
+	a := &s.attempt
+	if errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, ErrUnreachable) {
+		a.uncertain = true
+	}
+	if !transient(err) {
+		s.failAllLocked(err)
+		return
+	}
+	a.failures++
+	now := clock.Now()
+	ttl := s.settings.ttl
+	if !call.request.Wait {
+		w := s.waiters.pop()
+		if w.ctx.Err() != nil {
+			err = waitEnded(w.ctx)
+		}
+		w.failLocked(err)
+		s.abandonLocked()
+		s.nextLocked()
+		return
+	}
+	if now.Sub(a.heard) > patience(ttl) {
+		s.failAllLocked(unreachable(err))
+		return
+	}
+	s.client.watchdog.Set(&s.entry, now.Add(retryIn(a.failures, ttl)))
+}
+
+// failAllLocked gives every waiter of the key the same error.
+func (s *keyState) failAllLocked(err error) {
+	s.shard.noteLocked(s.client, slog.LevelWarn, "waiting for a key failed",
+		slog.String("key", s.key), slog.Any("error", err))
+	for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
+		w.failLocked(err)
+	}
+	s.abandonLocked()
+	s.dropLocked()
+}
+
+// abandonLocked ends the attempt and leaves the store's queue, in the
+// background.
+func (s *keyState) abandonLocked() {
+	s.client.withdraw(s.key, s.owner, s.attempt.uncertain || s.attempt.inFlight > 0)
+	s.forgetOwnerLocked()
+}
+
+// transient reports whether asking again may help.
+func transient(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrOutcomeUnknown) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// unreachable makes sure that a caller who gives up on a silent store can tell
+// so, whichever way the silence showed.
+func unreachable(err error) error {
+	if errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	return &joined{ErrUnreachable, err}
+}

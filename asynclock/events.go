@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// gapSpread is the time over which waiters ask again after messages may have
+// been lost, so that a server that has just come back is not met by all at
+// once.
+const gapSpread = 50 * time.Millisecond
+
+// onEvent takes in what the store has to tell. Each event is a hint that may be
+// late, repeated or forged; none makes a holder by itself but a grant, and that
+// one names a secret only the store was given.
+func (c *Client) onEvent(e Event) {
+	if e.Kind == EventGap {
+		c.onGap()
+		return
+	}
+	s := c.byOwner(e.Owner)
+	if s == nil {
+		return // the owner's part is over; see W7 in docs/design.md
+	}
+	defer s.shard.unlock(c)
+	now := clock.Refresh()
+	switch {
+	case e.Kind == EventGrant && s.phase == contending:
+		s.onGrantLocked(&e, now)
+	case e.Kind == EventWake && s.phase == contending:
+		s.askAgainLocked()
+	case e.Kind == EventContended && s.phase == holding:
+		s.tenure.cohort.contendedLocked(now, max(e.Waiters, 1))
+	case e.Kind == EventForced && s.phase == holding:
+		s.loseLocked(ErrForced)
+	}
+}
+
+// onGrantLocked decides whether a message makes this client the holder.
+func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
+	a := &s.attempt
+	if e.Grant.First <= a.mark {
+		// W4: a later request has already been answered "wait", so this grant
+		// had run out by then. Base is from that request and says nothing of it.
+		s.shard.noteLocked(s.client, slog.LevelDebug, "dropped a stale grant",
+			slog.String("key", s.key), slog.Int64("token", e.Grant.First))
+		return
+	}
+	deadline := trustUntil(a.base, e.GrantTTL)
+	if tooLate(deadline.Sub(now), e.GrantTTL) { // W5
+		s.askAgainLocked()
+		return
+	}
+	s.holdLocked(e.Grant, e.GrantTTL, a.base, deadline, e.Waiters)
+}
+
+// onGap is W10: every waiter asks again.
+func (c *Client) onGap() {
+	now := clock.Now()
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		for _, s := range sh.keys {
+			if s.phase == contending && s.attempt.inFlight == 0 {
+				c.watchdog.Set(&s.entry, now.Add(rand.N(gapSpread)))
+			}
+		}
+		sh.mu.Unlock()
+	}
+}

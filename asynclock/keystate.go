@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A keyState is what a client knows of one key while it is in use here: who
+// waits in this client, and the one thing this client has in the store, which
+// is either a waiter (contending) or the key (holding). It exists from the
+// first caller's arrival to the last one's departure.
+//
+// Its fields are guarded by the shard's mutex, and so is everything that hangs
+// on it: waiters, leases, and the methods whose names end in Locked.
+type keyState struct {
+	entry  watchdog.Entry // the next heartbeat, renewal or deadline
+	client *Client
+	shard  *shard
+	key    string
+
+	waiters waiterQueue
+
+	phase    phase
+	owner    string        // in the store: the waiter's or the holder's identity
+	settings *lockSettings // that the owner was made with
+
+	attempt attempt // while contending
+	tenure  tenure  // while holding
+}
+
+// A phase is what a client has in the store for a key.
+type phase uint8
+
+const (
+	idle       phase = iota // nothing any more: this state is out of use
+	contending              // a waiter, or a request to become one
+	holding                 // the key
+)
+
+// stateLocked returns the key's state, or makes one.
+func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
+	if s = sh.keys[key]; s != nil {
+		return s, false
+	}
+	s = &keyState{client: c, shard: sh, key: key}
+	s.entry.Task = s
+	sh.keys[key] = s
+	c.enter()
+	return s, true
+}
+
+// forgetOwnerLocked ends the owner's part in this client: replies and events
+// that still come for it are nobody's.
+func (s *keyState) forgetOwnerLocked() {
+	delete(s.shard.owners, s.owner)
+	s.owner = ""
+	s.phase = idle
+	s.attempt = attempt{}
+	s.tenure = tenure{}
+	s.client.watchdog.Remove(&s.entry)
+}
+
+// nextLocked decides what becomes of the key now that this client has nothing
+// in the store for it: the next waiter contends, or the state goes.
+func (s *keyState) nextLocked() {
+	if s.waiters.first != nil {
+		s.client.acquires.Add(s.lane(), s.contendLocked())
+		return
+	}
+	s.dropLocked()
+}
+
+// dropLocked removes the state of a key that nobody here uses any more.
+func (s *keyState) dropLocked() {
+	delete(s.shard.keys, s.key)
+	s.client.leave()
+}
+
+func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
+
+// Fire does what is due. It runs on the watchdog's goroutine.
+func (s *keyState) Fire(now clock.Instant) {
+	s.shard.mu.Lock()
+	defer s.shard.unlock(s.client)
+	switch s.phase {
+	case idle: // it ended while the watchdog was on its way
+	case contending:
+		s.askAgainLocked()
+	case holding:
+		s.tendLocked(now)
+	}
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+)
+
+// Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
+// waiting only: once Lock has returned, the lease does not depend on it.
+//
+// Waiters of all clients are served in the order in which their clients queued,
+// where the store has a queue, and those of one client in the order they came.
+// If ctx was made under a lease of the same key (see [Lease.Context]) that
+// still lasts, the new lease joins it at once, whatever the options.
+//
+// Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the
+// store has not answered for a third of the TTL but at least a second,
+// [ErrClosed], [ErrBadKey], [ErrBadOption], [ErrForeignData], [ErrDenied]. After
+// an error the client holds nothing; what a lost request may have taken is given
+// back in the background.
+func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
+	l, err := c.lock(ctx, key, false, options)
+	if err != nil {
+		return nil, &Error{"lock", key, err}
+	}
+	return l, nil
+}
+
+// TryLock takes the key if it can be had at once: nobody holds it, and nobody
+// is ahead in its queue. Otherwise the error is [ErrHeld], as a [*HeldError]
+// that says who holds it. It never queues, and never says [ErrHeld] because the
+// store could not be asked. Its other errors are those of [Client.Lock].
+func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
+	l, err := c.lock(ctx, key, true, options)
+	if err != nil {
+		return nil, &Error{"try lock", key, err}
+	}
+	return l, nil
+}
+
+// LockChan is Lock as a future. The channel has room for one, receives exactly
+// one [Result], whatever happens, and is never closed; nobody has to receive
+// from it. The lease becomes the caller's in [Result.Lease]; until then, it is
+// given back if ctx ends, the client closes or the trust deadline passes.
+//
+// No goroutine waits for it (unless ctx is of a type that is not from package
+// context), so thousands may be pending. In a loop, call it once before the
+// select and set the variable to nil after the receive.
+func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
+	result := make(chan Result, 1)
+	w := &waiter{ctx: ctx, future: true, result: result}
+	if err := c.enqueueFuture(w, key, options); err != nil {
+		w.err = &Error{"lock", key, err}
+		w.stage = ended
+		result <- Result{w}
+	}
+	return result
+}
+
+// lock is Lock and TryLock.
+func (c *Client) lock(ctx context.Context, key string, try bool, options []LockOption) (*Lease, error) {
+	settings, joined, err := c.admit(ctx, key, options)
+	if joined != nil || err != nil {
+		return joined, err
+	}
+	w := &waiter{ctx: ctx, settings: settings, try: try}
+	call, err := c.enqueue(w, key)
+	if err != nil {
+		return nil, err
+	}
+	if call != nil {
+		c.acquire(ctx, call)
+	}
+	return w.await()
+}
+
+// admit checks what a caller asks for, and joins it to a lease that it is under
+// already.
+func (c *Client) admit(ctx context.Context, key string, options []LockOption) (*lockSettings, *Lease, error) {
+	if err := checkKey(key); err != nil {
+		return nil, nil, err
+	}
+	settings, err := c.lockSettings(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, nil, waitEnded(ctx)
+	}
+	return settings, c.join(ctx, key), nil
+}
+
+// enqueue adds a waiter to its key's queue. If it is the first, it returns the
+// request to send.
+func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
+	sh := c.shardOf(key)
+	sh.mu.Lock()
+	defer sh.unlock(c)
+	if c.closing.Load() {
+		return nil, ErrClosed
+	}
+	s, isNew := sh.stateLocked(c, key)
+	switch {
+	case isNew:
+	case w.try:
+		return nil, s.heldHereLocked()
+	case s.waiters.n >= w.settings.queueLimit:
+		return nil, ErrQueueFull
+	}
+	w.state = s
+	s.waiters.push(w)
+	if isNew {
+		return s.contendLocked(), nil
+	}
+	return nil, nil
+}
+
+// enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
+func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) error {
+	settings, joined, err := c.admit(w.ctx, key, options)
+	if err != nil {
+		return err
+	}
+	if joined != nil {
+		w.state, w.lease, w.stage = joined.state, joined, claimed
+		w.sendLocked() // nobody else knows this waiter
+		return nil
+	}
+	w.settings = settings
+	call, err := c.enqueue(w, key)
+	if err != nil {
+		return err
+	}
+	if w.ctx.Done() != nil {
+		w.watch()
+	}
+	if call != nil {
+		c.acquires.Add(call.state.lane(), call)
+	}
+	return nil
+}
+
+// watch ends the waiting when its context ends, without a goroutine until then.
+func (w *waiter) watch() {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if w.stage == queued || w.stage == granted {
+		w.unhook = context.AfterFunc(w.ctx, w.leave)
+	}
+}
+
+// heldHereLocked says who of this client keeps a caller of TryLock from the
+// key.
+func (s *keyState) heldHereLocked() error {
+	e := &HeldError{Key: s.key, Remaining: -1}
+	if s.phase == holding {
+		e.Holder, e.Token = s.settings.holder, s.tenure.last
+		e.Remaining = s.remainingLocked()
+	}
+	return e
+}
+
+// await returns when the waiter has its lease or its error.
+func (w *waiter) await() (*Lease, error) {
+	if done, l, err := w.listen(); done {
+		return l, err
+	}
+	select {
+	case <-w.result:
+	case <-w.ctx.Done():
+		w.leave()
+	}
+	_, l, err := w.listen()
+	return l, err
+}
+
+// listen returns the waiter's result, or makes the channel that will have it.
+func (w *waiter) listen() (done bool, l *Lease, err error) {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if w.stage == queued {
+		w.result = make(chan Result, 1)
+		return false, nil, nil
+	}
+	return true, w.lease, w.err
+}
+
+// leave withdraws the waiter because its context has ended. A grant that nobody
+// has claimed goes to the next; a lease that is the caller's already stays so.
+func (w *waiter) leave() {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.unlock(s.client)
+	s.expelLocked(w, waitEnded(w.ctx))
+}
+
+// expelLocked ends one waiter with err, wherever it has come to.
+func (s *keyState) expelLocked(w *waiter, err error) {
+	switch w.stage {
+	case granted:
+		s.takeBackLocked(err)
+	case queued:
+		s.waiters.remove(w)
+		w.failLocked(err)
+		s.headChangedLocked()
+	case claimed, ended:
+	}
+}
+
+// headChangedLocked makes the attempt fit those who still wait: it is ended if
+// there are none, and begun anew if the first wants other terms.
+func (s *keyState) headChangedLocked() {
+	if s.phase != contending {
+		return
+	}
+	if w := s.waiters.first; w != nil && *w.settings == *s.settings {
+		return
+	}
+	s.abandonLocked()
+	s.nextLocked()
+}
+
+// waitEnded is the error of a wait whose context ended.
+func waitEnded(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || cause == err { //nolint:errorlint // is it the very same value?
+		return err
+	}
+	return &joined{err, cause}
+}

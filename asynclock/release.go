@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A releaseCall gives back a key, or a place in its queue. It is repeated until
+// the store has answered or the TTL has done its work, whoever waits for it.
+type releaseCall struct {
+	request ReleaseRequest
+	requeue *acquireCall    // the attempt that rides along; nil if none, or if it was answered
+	ctx     context.Context //nolint:containedctx // for its values; nil: the client's
+	client  *Client
+	entry   watchdog.Entry // the next repetition
+
+	lane  int
+	ttl   time.Duration
+	until clock.Instant // when to give up: the TTL is over by then
+	tries int
+	valid bool // the lease was trusted when it was unlocked
+
+	err  error // once done is closed
+	done chan struct{}
+	tell func(error) // instead of done; nil if nobody asked
+}
+
+// withdraw ends whatever the owner has in the store, in the background.
+func (c *Client) withdraw(key, owner string, uncertain bool) {
+	if c.background.Err() != nil {
+		return // closed: there is no session to say it to
+	}
+	ttl := c.settings.lock.ttl
+	call := &releaseCall{
+		request: ReleaseRequest{Key: key, Owner: owner, Uncertain: uncertain},
+		client:  c,
+		lane:    c.session.Lane(key),
+		ttl:     ttl,
+		until:   clock.Now().Add(2 * ttl),
+		done:    make(chan struct{}),
+	}
+	call.entry.Task = call
+	c.enter()
+	c.releases.Add(call.lane, call)
+}
+
+// releaseNow sends a release on its caller's own goroutine.
+func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
+	call.ctx = ctx
+	c.sendReleases(call.lane, []*releaseCall{call})
+}
+
+// sendReleases carries a batch of releases.
+func (c *Client) sendReleases(_ int, calls []*releaseCall) {
+	requests := make([]ReleaseRequest, len(calls))
+	timeout := time.Second
+	now := clock.Now()
+	for i, call := range calls {
+		call.tries++
+		requests[i] = call.request
+		timeout = min(timeout, callTimeout(call.ttl))
+		if call.requeue != nil {
+			call.requeue.sent = now
+		}
+	}
+	parent := c.background
+	if len(calls) == 1 && calls[0].ctx != nil {
+		parent = calls[0].ctx
+	}
+	ctx, cancel := context.WithTimeout(parent, timeout)
+	defer cancel()
+	replies := c.session.Release(ctx, requests)
+	for i, call := range calls {
+		call.onRelease(&replies[i])
+	}
+}
+
+// onRelease takes in the answer to a release.
+func (r *releaseCall) onRelease(reply *ReleaseReply) {
+	if r.requeue != nil {
+		answer := reply.Requeue
+		if answer == nil {
+			answer = &AcquireReply{Err: cmp.Or(reply.Err, ErrOutcomeUnknown)}
+		}
+		// From here on the attempt goes on by its own means, so that a repeated
+		// release does not put it back into a queue that it has left.
+		requeue := r.requeue
+		r.requeue, r.request.Requeue = nil, nil
+		r.client.onAcquire(requeue, answer)
+	}
+	switch {
+	case reply.Err == nil && (reply.WasHeld || r.tries > 1 && r.valid):
+		// Not held at a second try means that the first one took effect and only
+		// its answer was lost: the lease was good until then.
+		r.finish(nil)
+	case reply.Err == nil:
+		r.finish(ErrLost)
+	case transient(reply.Err) && clock.Refresh() < r.until && r.client.background.Err() == nil:
+		r.client.watchdog.Set(&r.entry, clock.Now().Add(retryIn(r.tries, r.ttl)))
+	default:
+		r.client.log.LogAttrs(context.Background(), slog.LevelWarn, "release was never confirmed",
+			slog.String("key", r.request.Key), slog.Any("error", reply.Err))
+		r.finish(reply.Err)
+	}
+}
+
+// Fire repeats the release.
+func (r *releaseCall) Fire(clock.Instant) { r.client.releases.Add(r.lane, r) }
+
+func (r *releaseCall) finish(err error) {
+	r.err = err
+	close(r.done)
+	if r.tell != nil {
+		r.tell(err)
+	}
+	r.client.leave()
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A tenure is the time this client keeps a key, over one lease or several that
+// pass it on among themselves.
+type tenure struct {
+	lease    *Lease        // the present one
+	deadline clock.Instant // the trust deadline; only ever moves forward
+	renewAt  clock.Instant
+
+	granted clock.Instant // known to follow the grant
+	grant   Grant
+	last    int64 // the last token handed out
+
+	renewing bool // a renewal is under way
+	failures int  // of renewals, in a row
+	failure  error
+
+	cohort cohort
+}
+
+// trustLocked moves the trust deadline forward.
+func (t *tenure) trustLocked(deadline clock.Instant) { t.deadline = max(t.deadline, deadline) }
+
+// holdLocked makes this client the key's holder and its first waiter the
+// lease's. The store set ttl at some moment after sent.
+func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
+	watching := s.attempt.watched
+	s.phase = holding
+	s.attempt = attempt{}
+	s.tenure = tenure{
+		deadline: deadline,
+		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
+		granted:  clock.Now(),
+		grant:    g,
+		last:     g.First,
+		cohort:   cohort{remote: waiters, watching: watching, renewed: clock.Now()},
+	}
+	s.deliverLocked(g.First)
+}
+
+// deliverLocked gives the key to the first waiter, with the given token.
+func (s *keyState) deliverLocked(token int64) {
+	w := s.waiters.pop()
+	s.tenure.last = token
+	l := newLease(s, w.ctx, token)
+	s.tenure.lease = l
+	w.lease = l
+	if w.future {
+		w.stage, l.waiter = granted, w
+		// Until it is claimed the grant is not renewed, so a forgotten channel
+		// never holds a key for longer than its TTL.
+		s.client.watchdog.Set(&s.entry, s.tenure.deadline)
+	} else {
+		s.claimLocked(w)
+	}
+	w.sendLocked()
+}
+
+// claimLocked makes the lease its caller's.
+func (s *keyState) claimLocked(w *waiter) {
+	w.stage = claimed
+	w.unhookLocked()
+	l := w.lease
+	l.waiter = nil
+	l.claimed = clock.Now()
+	if w.settings.maxHold > 0 {
+		l.bound = l.claimed.Add(w.settings.maxHold)
+	}
+	s.scheduleLocked()
+}
+
+// scheduleLocked sets when the key is to be looked at next.
+func (s *keyState) scheduleLocked() {
+	t := &s.tenure
+	at := t.endLocked()
+	if s.renewableLocked() {
+		at = min(at, t.renewAt)
+	}
+	s.client.watchdog.Set(&s.entry, at)
+}
+
+// renewableLocked reports whether the watchdog is to renew the present lease.
+func (s *keyState) renewableLocked() bool {
+	t := &s.tenure
+	return s.settings.renew && t.lease.waiter == nil && !t.renewing &&
+		(t.lease.bound == 0 || t.deadline < t.lease.bound)
+}
+
+// endLocked is when the present lease ends, if nothing happens.
+func (t *tenure) endLocked() clock.Instant {
+	if t.lease.bound != 0 {
+		return min(t.deadline, t.lease.bound)
+	}
+	return t.deadline
+}
+
+// tendLocked does what is due for a held key: first end what is over, then
+// renew.
+func (s *keyState) tendLocked(now clock.Instant) {
+	t := &s.tenure
+	switch {
+	case t.lease.waiter != nil && now >= t.deadline:
+		s.takeBackLocked(ErrNotClaimed)
+	case t.lease.bound != 0 && now >= t.lease.bound && t.lease.bound <= t.deadline:
+		s.loseLocked(ErrMaxHold)
+	case now >= t.deadline:
+		s.loseLocked(s.expiryLocked())
+	case s.renewableLocked() && now >= t.renewAt:
+		s.renewLocked()
+	default:
+		s.scheduleLocked()
+	}
+}
+
+// expiryLocked says why trust ran out: because renewals failed, or because none
+// was made in time.
+func (s *keyState) expiryLocked() error {
+	t := &s.tenure
+	switch {
+	case t.failure != nil:
+		return &joined{ErrNotRenewed, t.failure}
+	case t.renewing:
+		return &joined{ErrNotRenewed, unreachable(ErrOutcomeUnknown)}
+	default:
+		return ErrExpired
+	}
+}
+
+// loseLocked ends the present lease with its cause. What the store still has of
+// it is left to expire, because the holder may not have noticed yet; its Unlock
+// will free the key sooner.
+func (s *keyState) loseLocked(cause error) {
+	l := s.tenure.lease
+	s.shard.noteLocked(s.client, slog.LevelWarn, "lease lost",
+		slog.String("key", s.key), slog.Int64("token", l.token), slog.Any("cause", cause))
+	if l.waiter != nil {
+		l.waiter.failLocked(cause)
+	}
+	l.endAllLocked(cause)
+	s.forgetOwnerLocked()
+	s.nextLocked()
+}
+
+// A renewCall is one renewal on its way.
+type renewCall struct {
+	state   *keyState
+	request RenewRequest
+	sent    clock.Instant
+	timeout time.Duration
+}
+
+// renewLocked sends a renewal in the background.
+func (s *keyState) renewLocked() {
+	s.tenure.renewing = true
+	call := s.renewalLocked(s.settings.ttl)
+	s.scheduleLocked() // the deadline stands, whatever becomes of the call
+	s.client.renewals.Add(s.lane(), call)
+}
+
+// renewalLocked makes a renewal of the tenure by ttl.
+func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
+	t := &s.tenure
+	now := clock.Now()
+	if t.lease.bound != 0 {
+		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
+	}
+	return &renewCall{
+		state: s,
+		request: RenewRequest{
+			Key: s.key, Owner: s.owner, TTL: ttl, Token: t.last,
+			WatchContention: s.waiters.n > 0 || t.cohort.watching,
+		},
+		sent:    now,
+		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now)),
+	}
+}
+
+// sendRenewals carries a batch of the watchdog's renewals.
+func (c *Client) sendRenewals(_ int, calls []*renewCall) {
+	requests := make([]RenewRequest, len(calls))
+	timeout := time.Second
+	now := clock.Now()
+	for i, call := range calls {
+		call.sent = now
+		requests[i] = call.request
+		timeout = min(timeout, call.timeout)
+	}
+	ctx, cancel := context.WithTimeout(c.background, timeout)
+	defer cancel()
+	for i, reply := range c.session.Renew(ctx, requests) {
+		calls[i].state.onRenew(calls[i], reply)
+	}
+}
+
+// onRenew takes in the answer to a renewal and returns its error.
+func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
+	s.shard.mu.Lock()
+	defer s.shard.unlock(s.client)
+	if s.owner != call.request.Owner || s.phase != holding {
+		return // it ended meanwhile; a renewal that crosses a release changes nothing
+	}
+	t := &s.tenure
+	t.renewing = false
+	now := clock.Refresh()
+	switch {
+	case now >= t.deadline:
+		s.tendLocked(now) // whatever the answer: a lease that ended does not revive
+	case reply.Err == nil:
+		t.trustLocked(trustUntil(call.sent, call.request.TTL))
+		t.renewAt = watchdog.Schedule{TTL: call.request.TTL}.RenewAt(call.sent)
+		t.failures, t.failure = 0, nil
+		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
+		s.scheduleLocked()
+	case errors.Is(reply.Err, ErrLost):
+		s.loseLocked(reply.Err)
+	default: // one failed renewal is not a loss
+		t.failures++
+		t.failure = reply.Err
+		t.renewAt = now.Add(retryIn(t.failures, s.settings.ttl))
+		s.shard.noteLocked(s.client, slog.LevelDebug, "renewal failed",
+			slog.String("key", s.key), slog.Any("error", reply.Err))
+		s.scheduleLocked()
+	}
+}
+
+// remainingLocked is how long the present lease is still trusted.
+func (s *keyState) remainingLocked() time.Duration {
+	return max(s.tenure.endLocked().Sub(clock.Now()), 0)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// How the client's times follow from the TTL. docs/design.md derives them.
+
+// trustUntil is the trust deadline of a lease whose TTL the store set at some
+// moment after sent. Counting from before the request, never from its reply,
+// makes it earlier than the store's own deadline however slow the network was.
+// A hundredth of the TTL allows for clocks that run at different rates, 5 ms
+// for the store's resolution, and a tenth for whoever has to stop working when
+// the lease's context ends.
+func trustUntil(sent clock.Instant, ttl time.Duration) clock.Instant {
+	return sent.Add(ttl - ttl/100 - 5*time.Millisecond - ttl/10)
+}
+
+// heartbeat is how often a waiter asks again, whatever it has or has not been
+// told.
+func heartbeat(ttl time.Duration) time.Duration { return ttl / 10 }
+
+// grantTTL is how long a granted key stays with a waiter that has not been
+// heard from since, and also for how long a silent waiter keeps its place. It
+// is more than two heartbeats, so one lost message costs nothing but time.
+func grantTTL(ttl time.Duration) time.Duration { return 3 * heartbeat(ttl) }
+
+// tooLate reports that a grant with this much trust left is not worth handing
+// out before the store has confirmed it.
+func tooLate(left, ttl time.Duration) bool { return left < ttl/5 }
+
+// callTimeout bounds one call to the store on behalf of a waiter.
+func callTimeout(ttl time.Duration) time.Duration {
+	return min(max(ttl/4, 50*time.Millisecond), time.Second)
+}
+
+// patience is how long a waiter puts up with a store that fails every call
+// before it tells its caller.
+func patience(ttl time.Duration) time.Duration { return max(ttl/3, time.Second) }
+
+// holdTTL is the TTL to ask for when a lease will be held for at most bound (0:
+// no bound): just enough that trust lasts to the bound, so that the store frees
+// the key soon after.
+func holdTTL(ttl, bound time.Duration) time.Duration {
+	if bound == 0 {
+		return ttl
+	}
+	return min(ttl, max(bound+bound/5+10*time.Millisecond, MinTTL))
+}
+
+// retryIn is how long to wait after so many failed calls in a row.
+func retryIn(failures int, ttl time.Duration) time.Duration {
+	return watchdog.Schedule{TTL: ttl}.RetryIn(failures)
+}

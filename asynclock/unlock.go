@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// Unlock ends the lease and gives the key to whoever is next. It may be called
+// from any goroutine and any number of times; each call gives the first one's
+// answer. If the lease was joined by re-entry, the key is given on when the last
+// of those that share it is unlocked.
+//
+// The end of ctx does not keep the key: it is given back all the same, and
+// Unlock only stops waiting for the confirmation. That wait is bounded in any
+// case.
+//
+// The error is the lease's, which is [ErrLost] or [ErrClosed], if it had ended
+// before, and [ErrLost] if the store says that the key was not ours any more.
+// If the store can't be reached it is [ErrUnreachable] or [ErrOutcomeUnknown];
+// the release is then repeated in the background until the TTL has ended the
+// holding anyway.
+func (l *Lease) Unlock(ctx context.Context) error {
+	call, isNew, err := l.unlock()
+	if call == nil {
+		return l.unlockError(err)
+	}
+	if isNew {
+		l.state.client.releaseNow(context.WithoutCancel(ctx), call)
+	}
+	select {
+	case <-call.done: // as a rule, even if ctx has ended
+		return l.unlockError(call.err)
+	default:
+	}
+	limit := time.NewTimer(patience(call.ttl))
+	defer limit.Stop()
+	select {
+	case <-call.done:
+		return l.unlockError(call.err)
+	case <-limit.C:
+		return l.unlockError(unreachable(ErrOutcomeUnknown))
+	case <-ctx.Done():
+		return l.unlockError(&joined{ErrOutcomeUnknown, waitEnded(ctx)})
+	}
+}
+
+// UnlockChan is Unlock without waiting: the channel has room for one, receives
+// exactly one error or nil, and is never closed. No goroutine waits for it. Of
+// ctx only the values are used.
+func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
+	answer := make(chan error, 1)
+	call, isNew, err := l.unlock()
+	switch {
+	case call == nil:
+		answer <- l.unlockError(err)
+	case isNew:
+		call.tell = func(err error) { answer <- l.unlockError(err) }
+		call.ctx = context.WithoutCancel(ctx)
+		c := l.state.client
+		c.releases.Add(l.state.lane(), call)
+	default: // a second unlock, and the first is still under way
+		go func() { // ends with the first one, which is bounded by the TTL
+			<-call.done
+			answer <- l.unlockError(call.err)
+		}()
+	}
+	return answer
+}
+
+func (l *Lease) unlockError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{"unlock", l.Key(), err}
+}
+
+// unlock ends the lease. It returns the release to wait for, and whether it is
+// this caller's to send, or else the answer.
+func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
+	l.judge(0)
+	s := l.state
+	s.shard.mu.Lock()
+	defer s.shard.unlock(s.client)
+	if l.unlocked {
+		if l.release == nil && l.err != ErrUnlocked {
+			err = l.err
+		}
+		return l.release, false, err
+	}
+	l.unlocked = true
+	if l.err != nil {
+		// The store may still have the key, for the rest of its TTL, or the
+		// cause may be that it does not.
+		s.client.withdraw(s.key, l.owner, false)
+		return nil, false, l.err
+	}
+	if !l.partLocked() {
+		return nil, false, nil
+	}
+	l.release = s.passOnLocked()
+	return l.release, true, nil
+}
+
+// passOnLocked gives a key whose lease has ended to the first waiter here, if
+// that may have it, and else returns the release to send.
+func (s *keyState) passOnLocked() *releaseCall {
+	t := &s.tenure
+	now := clock.Now()
+	var keep time.Duration
+	if t.lease.waiter == nil && s.settings.minHold > 0 {
+		keep = s.settings.minHold - now.Sub(t.lease.claimed)
+	}
+	next := s.waiters.first
+	if next != nil && keep <= 0 && s.mayPassLocked(next, now) {
+		s.passLocked(now)
+		return nil
+	}
+	call := &releaseCall{
+		request: ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Keep: max(keep, 0)},
+		client:  s.client,
+		lane:    s.lane(),
+		ttl:     s.settings.ttl,
+		until:   t.deadline.Add(s.settings.ttl),
+		valid:   now < t.deadline,
+		done:    make(chan struct{}),
+	}
+	call.entry.Task = call
+	s.client.enter()
+	s.forgetOwnerLocked()
+	if next != nil {
+		call.requeue = s.contendLocked()
+		call.request.Requeue = &call.requeue.request
+	} else {
+		s.dropLocked()
+	}
+	return call
+}
+
+// takeBackLocked ends a granted lease that nobody claimed, and passes the key
+// on.
+func (s *keyState) takeBackLocked(reason error) {
+	l := s.tenure.lease
+	l.waiter.failLocked(reason)
+	l.endLocked(reason)
+	if call := s.passOnLocked(); call != nil {
+		s.client.releases.Add(call.lane, call)
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+)
+
+// A waiter is one pending acquisition: a call of Lock or TryLock, or a channel
+// that LockChan returned. Its fields are guarded by its key's shard.
+type waiter struct {
+	state    *keyState
+	ahead    *waiter // in the key's queue
+	behind   *waiter
+	settings *lockSettings
+	ctx      context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
+
+	stage  stage
+	future bool        // made by LockChan: the grant waits to be claimed
+	try    bool        // made by TryLock: never waits
+	result chan Result // has room for one; nil until somebody listens
+	unhook func() bool // stops watching ctx
+	lease  *Lease      // from granted on
+	err    error       // when ended
+}
+
+// A stage is how far a waiter has come.
+type stage uint8
+
+const (
+	queued  stage = iota // in the key's queue
+	granted              // has a lease that nobody has claimed
+	claimed              // the lease is the caller's
+	ended                // has an error instead
+)
+
+// send puts the waiter's one result into its channel.
+func (w *waiter) sendLocked() {
+	if w.result != nil {
+		w.result <- Result{waiter: w}
+	}
+}
+
+// failLocked ends the waiter with err, if it is still queued or unclaimed. The
+// caller has taken it from the queue or taken back its grant.
+func (w *waiter) failLocked(err error) {
+	told := w.stage != queued // its result is in the channel already
+	w.stage, w.err = ended, err
+	w.lease = nil
+	w.unhookLocked()
+	if !told {
+		w.sendLocked()
+	}
+}
+
+func (w *waiter) unhookLocked() {
+	if w.unhook != nil {
+		w.unhook()
+		w.unhook = nil
+	}
+}
+
+// A waiterQueue is the waiters of one key in this client, in the order they
+// came.
+type waiterQueue struct {
+	first, last *waiter
+	n           int
+}
+
+func (q *waiterQueue) push(w *waiter) {
+	w.ahead = q.last
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.behind = w
+	}
+	q.last = w
+	q.n++
+}
+
+func (q *waiterQueue) remove(w *waiter) {
+	if w.ahead == nil {
+		q.first = w.behind
+	} else {
+		w.ahead.behind = w.behind
+	}
+	if w.behind == nil {
+		q.last = w.ahead
+	} else {
+		w.behind.ahead = w.ahead
+	}
+	w.ahead, w.behind = nil, nil
+	q.n--
+}
+
+func (q *waiterQueue) pop() *waiter {
+	w := q.first
+	if w != nil {
+		q.remove(w)
+	}
+	return w
+}
