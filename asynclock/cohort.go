@@ -28,7 +28,8 @@ const cohortRenewal = 100 * time.Millisecond
 // of its bounds.
 type cohort struct {
 	remote   int  // waiters elsewhere, when last heard of
-	watching bool // the store will tell when the first one comes
+	watch    bool // ask to be told when the first one comes; once asked, always
+	watching bool // the store has agreed to
 
 	since    clock.Instant // from when the bounds count; 0: they don't
 	handoffs int           // since then
@@ -66,18 +67,23 @@ func (c *cohort) mayPassLocked(now clock.Instant) bool {
 	if c.watching && c.remote == 0 {
 		return true
 	}
-	if c.since == 0 {
-		c.since = now // someone waits, or may: from here on the bounds count
+	if c.since == 0 { // someone waits, or may: from here on the bounds count
+		c.since, c.handoffs = now, 0
 	}
 	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
 }
 
 // passLocked hands the key to the first waiter, within the client.
 func (s *keyState) passLocked(now clock.Instant) {
-	c := &s.tenure.cohort
-	c.handoffs++
-	s.deliverLocked(s.tenure.last + 1)
-	if t := &s.tenure; !t.renewing && (!c.watching || now.Sub(c.renewed) > cohortRenewal) {
+	t := &s.tenure
+	t.cohort.handoffs++
+	t.cohort.watch = true
+	token := t.last + 1
+	if t.grant.First == 0 {
+		token = 0 // the store has none
+	}
+	s.deliverLocked(token)
+	if !t.renewing && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
 		s.renewLocked()
 	}
 }
@@ -86,11 +92,10 @@ func (s *keyState) passLocked(now clock.Instant) {
 func (c *cohort) renewedLocked(sent, now clock.Instant, watching bool, remote int) {
 	c.renewed = sent
 	c.watching = c.watching || watching
-	if remote == 0 && c.watching {
-		c.remote, c.since, c.handoffs = 0, 0, 0
-		return
-	}
 	c.contendedLocked(now, remote)
+	if remote == 0 && c.watching {
+		c.since = 0 // nobody there, and the next one will be announced
+	}
 }
 
 // contendedLocked starts the bounds, if they do not count already.

@@ -129,7 +129,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		// request have taken the key all the same, give it back at once rather
 		// than let it expire.
 		if reply.Err == nil && reply.Status == Granted {
-			s.client.withdraw(s.key, call.request.Owner, false)
+			s.client.withdraw(ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
 		}
 		return
 	}
@@ -242,7 +242,9 @@ func (s *keyState) failAllLocked(err error) {
 // abandonLocked ends the attempt and leaves the store's queue, in the
 // background.
 func (s *keyState) abandonLocked() {
-	s.client.withdraw(s.key, s.owner, s.attempt.uncertain || s.attempt.inFlight > 0)
+	s.client.withdraw(ReleaseRequest{
+		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
+	}, s.settings.ttl)
 	s.forgetOwnerLocked()
 }
 

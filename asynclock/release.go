@@ -32,16 +32,15 @@ type releaseCall struct {
 	tell func(error) // instead of done; nil if nobody asked
 }
 
-// withdraw ends whatever the owner has in the store, in the background.
-func (c *Client) withdraw(key, owner string, uncertain bool) {
+// withdraw ends whatever an owner has in the store, in the background.
+func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 	if c.background.Err() != nil {
 		return // closed: there is no session to say it to
 	}
-	ttl := c.settings.lock.ttl
 	call := &releaseCall{
-		request: ReleaseRequest{Key: key, Owner: owner, Uncertain: uncertain},
+		request: request,
 		client:  c,
-		lane:    c.session.Lane(key),
+		lane:    c.session.Lane(request.Key),
 		ttl:     ttl,
 		until:   clock.Now().Add(2 * ttl),
 		done:    make(chan struct{}),

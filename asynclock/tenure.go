@@ -45,7 +45,7 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		granted:  clock.Now(),
 		grant:    g,
 		last:     g.First,
-		cohort:   cohort{remote: waiters, watching: watching, renewed: clock.Now()},
+		cohort:   cohort{remote: waiters, watch: watching, watching: watching, renewed: clock.Now()},
 	}
 	s.deliverLocked(g.First)
 }
@@ -180,7 +180,7 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 		state: s,
 		request: RenewRequest{
 			Key: s.key, Owner: s.owner, TTL: ttl, Token: t.last,
-			WatchContention: s.waiters.n > 0 || t.cohort.watching,
+			WatchContention: t.cohort.watch,
 		},
 		sent:    now,
 		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now)),

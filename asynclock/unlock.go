@@ -95,7 +95,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	if l.err != nil {
 		// The store may still have the key, for the rest of its TTL, or the
 		// cause may be that it does not.
-		s.client.withdraw(s.key, l.owner, false)
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: l.owner, Token: l.token}, s.client.settings.lock.ttl)
 		return nil, false, l.err
 	}
 	if !l.partLocked() {

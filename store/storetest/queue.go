@@ -15,6 +15,7 @@ var queueCases = []testCase{
 	{"a requeued holder goes to the tail", queues, requeueAtTail},
 	{"a requeued holder with nobody waiting is granted at once", queues, requeueAlone},
 	{"a release with requeue can be repeated", queues, requeueRepeated},
+	{"a key kept back makes the requeued wait, too", queues, requeueKeptBack},
 	{"a full queue refuses newcomers and no one else", queues, fullQueue},
 	{"one request can pass over the limit of another", queues, limitsAreTheRequests},
 	{"a release with requeue into a full queue still releases", queues, requeueIntoFullQueue},
@@ -138,6 +139,19 @@ func requeueRepeated(w *world) {
 	if got := b.inspect(w.key).Waiters; got != 1 {
 		w.Errorf("Waiters: got %d, want 1, the requeued", got)
 	}
+}
+
+func requeueKeptBack(w *world) {
+	a := w.join()
+	h := a.hold(w.request())
+	back := w.request()
+	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: short, Requeue: &back})
+	if reply.Requeue == nil {
+		w.Fatal("Requeue: got no answer, want one")
+	}
+	w.wantStatus("Requeue of a key kept back", *reply.Requeue, asynclock.Waiting)
+	back.Ticket = reply.Requeue.Ticket
+	(&waiter{c: a, req: back, reply: *reply.Requeue}).poll().release()
 }
 
 func fullQueue(w *world) {
