@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memstore
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const ttl = 10 * time.Second
+
+func join(t *testing.T, s *Store, events func(asynclock.Event)) asynclock.Session {
+	t.Helper()
+	if events == nil {
+		events = func(asynclock.Event) {}
+	}
+	c, err := s.Join("a client", events)
+	if err != nil {
+		t.Fatalf("Join: got %v, want a session", err)
+	}
+	return c
+}
+
+func acquire(t *testing.T, c asynclock.Session, key, owner string) asynclock.AcquireReply {
+	t.Helper()
+	return c.Acquire(t.Context(), []asynclock.AcquireRequest{{
+		Key: key, Owner: owner, TTL: ttl, GrantTTL: ttl, Liveness: ttl, Wait: true,
+	}})[0]
+}
+
+func release(t *testing.T, c asynclock.Session, r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	t.Helper()
+	return c.Release(t.Context(), []asynclock.ReleaseRequest{r})[0]
+}
+
+func wantKeys(t *testing.T, s *Store, want int) {
+	t.Helper()
+	if len(s.locks) != want || len(s.swept) != want {
+		t.Errorf("keys remembered: got %d by name and %d to sweep, want %d both", len(s.locks), len(s.swept), want)
+	}
+}
+
+func TestKeyThatIsNotInUseTakesNoMemory(t *testing.T) {
+	s := New()
+	c := join(t, s, nil)
+	acquire(t, c, "key", "holder")
+	acquire(t, c, "key", "waiter")
+	wantKeys(t, s, 1)
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "waiter"})
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "holder"})
+	wantKeys(t, s, 0)
+
+	// Nor do calls that find nothing.
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "nobody", Uncertain: true})
+	c.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "nobody", TTL: ttl}})
+	if _, err := c.Inspect(t.Context(), "key"); err != nil {
+		t.Errorf("Inspect: got %v, want no error", err)
+	}
+	if _, err := c.Force(t.Context(), "key"); err != nil {
+		t.Errorf("Force: got %v, want no error", err)
+	}
+	wantKeys(t, s, 0)
+}
+
+func TestKeysLeftToExpireAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		c := join(t, s, nil)
+		const keys = 1000
+		for i := range keys {
+			acquire(t, c, fmt.Sprint("abandoned ", i), "holder")
+			acquire(t, c, fmt.Sprint("abandoned ", i), "waiter")
+		}
+		wantKeys(t, s, keys)
+		time.Sleep(ttl)
+		// No call names these keys again; any call does its share.
+		for range keys/sweepPerCall + 1 {
+			acquire(t, c, "used", "holder")
+		}
+		wantKeys(t, s, 1)
+	})
+}
+
+func TestSweepKeepsWhatIsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		c := join(t, s, nil)
+		acquire(t, c, "held", "holder")
+		time.Sleep(ttl / 2)
+		acquire(t, c, "waited for", "holder")
+		acquire(t, c, "waited for", "waiter")
+		time.Sleep(ttl/2 - 1)
+		for range 10 {
+			release(t, c, asynclock.ReleaseRequest{Key: "other", Owner: "nobody"})
+		}
+		wantKeys(t, s, 2)
+		time.Sleep(1)
+		for range 10 {
+			release(t, c, asynclock.ReleaseRequest{Key: "other", Owner: "nobody"})
+		}
+		wantKeys(t, s, 1)
+	})
+}
+
+func TestWithdrawalsAreForgottenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		c := join(t, s, nil)
+		for i := range 100 {
+			// Repeated, as a client would that had no reply.
+			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
+			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
+		}
+		time.Sleep(rememberWithdrawn - 1)
+		if got := acquire(t, c, "key", "99").Status; got != asynclock.Gone {
+			t.Errorf("late Acquire: got status %d, want Gone", got)
+		}
+		if got := len(s.gone.order); got != 100 {
+			t.Errorf("withdrawals remembered: got %d, want 100, each once", got)
+		}
+		time.Sleep(1)
+		acquire(t, c, "key", "somebody")
+		if len(s.gone.until) != 0 || len(s.gone.order) != 0 {
+			t.Errorf("withdrawals remembered after %v: got %d, want none", rememberWithdrawn, len(s.gone.until))
+		}
+	})
+}
+
+func TestUncertainWithdrawalOfWhatIsFoundIsRememberedToo(t *testing.T) {
+	s := New()
+	c := join(t, s, nil)
+	// The holder's first request is still under way; this is its second one.
+	acquire(t, c, "key", "holder")
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "holder", Uncertain: true})
+	if got := acquire(t, c, "key", "holder").Status; got != asynclock.Gone {
+		t.Errorf("the first request, late: got status %d, want Gone", got)
+	}
+}
+
+func TestForgettingAKeyForgetsNoToken(t *testing.T) {
+	s := New()
+	c := join(t, s, nil)
+	first := acquire(t, c, "key", "1").Grant
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "1"})
+	wantKeys(t, s, 0)
+	if second := acquire(t, c, "key", "2").Grant; second.First <= first.First+first.Spare {
+		t.Errorf("token: got %d, want more than %d", second.First, first.First+first.Spare)
+	}
+}
+
+func TestNoTokenOverflows(t *testing.T) {
+	s := New()
+	c := join(t, s, nil)
+	acquire(t, c, "key", "1")
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "1", Token: math.MaxInt64})
+	if got := acquire(t, c, "key", "2").Grant; got.First <= 0 || got.First+got.Spare <= 0 {
+		t.Errorf("grant after a senseless token: got %+v, want positive numbers", got)
+	}
+}

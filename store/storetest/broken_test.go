@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest_test
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// A brokenStore is a memstore with a fault between it and its clients. What a
+// fault does not replace works.
+type brokenStore struct {
+	asynclock.Store
+	fault fault
+
+	// For faults with a memory:
+	calls atomic.Int64
+	mu    sync.Mutex
+	seen  map[string]asynclock.AcquireReply
+}
+
+// A fault breaks one rule. Its functions replace the session's own.
+type fault struct {
+	breaks string // the rule, in words
+	caught string // the name of a case that has to fail
+
+	acquire func(*brokenSession, asynclock.AcquireRequest) asynclock.AcquireReply
+	renew   func(*brokenSession, asynclock.RenewRequest) asynclock.RenewReply
+	release func(*brokenSession, asynclock.ReleaseRequest) asynclock.ReleaseReply
+	event   func(asynclock.Event) (asynclock.Event, bool)
+	inspect func(asynclock.Info) asynclock.Info
+	list    func(*brokenSession, string) iter.Seq2[asynclock.Info, error]
+	force   func(*brokenSession, string) (bool, error)
+	leave   func(*brokenSession) error
+	context func(context.Context) context.Context
+	batch   func(replies int) int // how many of the replies are answered
+}
+
+func newBrokenStore(f fault) *brokenStore {
+	return &brokenStore{Store: memstore.New(), fault: f, seen: make(map[string]asynclock.AcquireReply)}
+}
+
+func (s *brokenStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	inner, err := s.Store.Join(id, func(e asynclock.Event) {
+		if s.fault.event != nil {
+			var ok bool
+			if e, ok = s.fault.event(e); !ok {
+				return
+			}
+		}
+		events(e)
+	})
+	return &brokenSession{Session: inner, store: s}, err
+}
+
+type brokenSession struct {
+	asynclock.Session // the one that works
+	store             *brokenStore
+}
+
+// acquired remembers the reply and returns what the owner was told first.
+func (s *brokenStore) acquired(owner string, reply asynclock.AcquireReply) (first asynclock.AcquireReply, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first, again = s.seen[owner]
+	if !again {
+		s.seen[owner] = reply
+	}
+	return first, again
+}
+
+func (c *brokenSession) context(ctx context.Context) context.Context {
+	if c.store.fault.context != nil {
+		return c.store.fault.context(ctx)
+	}
+	return ctx
+}
+
+func each[Q, R any](c *brokenSession, batch []Q, one func(*brokenSession, Q) R) []R {
+	replies := make([]R, len(batch))
+	n := len(batch)
+	if c.store.fault.batch != nil {
+		n = c.store.fault.batch(n)
+	}
+	for i := range n {
+		replies[i] = one(c, batch[i])
+	}
+	return replies
+}
+
+func (c *brokenSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	ctx = c.context(ctx)
+	one := c.store.fault.acquire
+	if one == nil || ctx.Err() != nil {
+		one = func(c *brokenSession, r asynclock.AcquireRequest) asynclock.AcquireReply {
+			return c.Session.Acquire(ctx, []asynclock.AcquireRequest{r})[0]
+		}
+	}
+	return each(c, batch, one)
+}
+
+func (c *brokenSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	ctx = c.context(ctx)
+	one := c.store.fault.renew
+	if one == nil || ctx.Err() != nil {
+		one = func(c *brokenSession, r asynclock.RenewRequest) asynclock.RenewReply {
+			return c.Session.Renew(ctx, []asynclock.RenewRequest{r})[0]
+		}
+	}
+	return each(c, batch, one)
+}
+
+func (c *brokenSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	ctx = c.context(ctx)
+	one := c.store.fault.release
+	if one == nil || ctx.Err() != nil {
+		one = func(c *brokenSession, r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+			return c.Session.Release(ctx, []asynclock.ReleaseRequest{r})[0]
+		}
+	}
+	return each(c, batch, one)
+}
+
+func (c *brokenSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	info, err := c.Session.Inspect(c.context(ctx), key)
+	if err == nil && c.store.fault.inspect != nil {
+		info = c.store.fault.inspect(info)
+	}
+	return info, err
+}
+
+func (c *brokenSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	if c.store.fault.list != nil && ctx.Err() == nil {
+		return c.store.fault.list(c, prefix)
+	}
+	return c.Session.List(c.context(ctx), prefix)
+}
+
+func (c *brokenSession) Force(ctx context.Context, key string) (bool, error) {
+	if c.store.fault.force != nil && ctx.Err() == nil {
+		return c.store.fault.force(c, key)
+	}
+	return c.Session.Force(c.context(ctx), key)
+}
+
+func (c *brokenSession) Leave(ctx context.Context) error {
+	if c.store.fault.leave != nil {
+		return c.store.fault.leave(c)
+	}
+	return c.Session.Leave(ctx)
+}
+
+// The calls of the session that works, for use in faults.
+
+func (c *brokenSession) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
+	return c.Session.Acquire(context.Background(), []asynclock.AcquireRequest{r})[0]
+}
+
+func (c *brokenSession) renew(r asynclock.RenewRequest) asynclock.RenewReply {
+	return c.Session.Renew(context.Background(), []asynclock.RenewRequest{r})[0]
+}
+
+func (c *brokenSession) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	return c.Session.Release(context.Background(), []asynclock.ReleaseRequest{r})[0]
+}
+
+func (c *brokenSession) inspect(key string) asynclock.Info {
+	info, _ := c.Session.Inspect(context.Background(), key)
+	return info
+}

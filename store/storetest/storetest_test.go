@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/storetest"
+)
+
+var faultName = flag.String("storetest.fault", "", "the fault of the store that TestStoreWithFault checks")
+
+// TestSuiteCatchesFaults breaks one rule at a time and sees the suite fail in
+// the case that is about it. A failing suite fails its process, so each fault
+// has one of its own.
+func TestSuiteCatchesFaults(t *testing.T) {
+	if *faultName != "" {
+		t.Skip("a process that checks one fault starts no others")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Run(f.breaks, func(t *testing.T) {
+			t.Parallel()
+			output, err := exec.CommandContext(t.Context(), self,
+				"-test.run=^TestStoreWithFault$", "-test.timeout=60s", "-storetest.fault="+f.breaks).CombinedOutput()
+			red := "--- FAIL: TestStoreWithFault/store/" + strings.ReplaceAll(f.caught, " ", "_") + " "
+			if err == nil || !strings.Contains(string(output), red) {
+				t.Errorf("a store with this fault: case %q passed, want it to fail\n%s", f.caught, output)
+			}
+		})
+	}
+}
+
+// TestStoreWithFault is the suite over a store with the fault of the flag.
+func TestStoreWithFault(t *testing.T) {
+	for _, f := range faults {
+		if f.breaks == *faultName {
+			storetest.RunInBubble(t, func(*testing.T) asynclock.Store { return newBrokenStore(f) })
+			return
+		}
+	}
+	if *faultName != "" {
+		t.Fatalf("no fault is named %q", *faultName)
+	}
+	t.Skip("there is no fault to check")
+}
+
+// TestSuiteOverStoreWithoutFault shows that it is the faults that are caught.
+func TestSuiteOverStoreWithoutFault(t *testing.T) {
+	storetest.RunInBubble(t, func(*testing.T) asynclock.Store { return newBrokenStore(fault{}) })
+}
