@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How long an inbox believes without proof. The package comment and those of
+// Live and Settled name these figures.
+const (
+	confirmWithin = 5 * time.Second  // includes dialing
+	proveWithin   = 2 * time.Second  // from the first confirmation without proof
+	proveEvery    = 10 * time.Second // at the latest, while live
+	// A subscription that was live for less does not count as a success for the
+	// back-off: each one costs the receivers a look at everything.
+	steadyAfter = 2 * time.Second
+)
+
+// A subscription is one call of Source.Receive and the proof that it works. It
+// can't wait for its own timers, because its goroutine is in Receive: they fire
+// as functions. All fields below publish are guarded by Inbox.mu.
+type subscription struct {
+	inbox   *Inbox
+	cancel  context.CancelFunc       // ends receive and publish
+	receive func() error             // Source.Receive, for keepSubscribed
+	publish func(probe string) error // Source.Publish
+
+	timer    *time.Timer
+	deadline time.Time // when timer means it; a call before that belongs to an earlier setting
+
+	acknowledged bool      // confirmed at least once
+	probe        string    // the one to arrive; empty: none is under way
+	owesUp       bool      // the probe under way answers a confirmation
+	liveSince    time.Time // zero: not proven yet
+	steady       bool      // once over: it was live for long enough
+	over         bool
+}
+
+func newSubscription(ctx context.Context, inbox *Inbox) *subscription {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &subscription{inbox: inbox, cancel: cancel}
+	s.receive = func() error { return inbox.source.Receive(ctx, s.confirmed, s.deliver) }
+	s.publish = func(probe string) error { return inbox.source.Publish(ctx, probe) }
+	s.deadline = time.Now().Add(confirmWithin)
+	s.timer = time.AfterFunc(confirmWithin, s.timeUp)
+	return s
+}
+
+// confirmed is called when the server has acknowledged the subscription.
+// Earlier proof is void, as this may be another connection.
+func (s *subscription) confirmed() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.acknowledged = true
+	s.owesUp = true
+	s.proveLocked()
+}
+
+// deliver is called for each message, and is where proof arrives. Messages are
+// passed on even if s is over: a hint is a hint.
+func (s *subscription) deliver(payload string) {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	switch {
+	case !strings.HasPrefix(payload, ProbePrefix):
+		s.inbox.messageLocked(payload)
+	case payload == s.probe && !s.over:
+		s.provenLocked()
+	}
+}
+
+// timeUp is called when the timer fires.
+func (s *subscription) timeUp() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	switch {
+	case s.over || time.Now().Before(s.deadline):
+	case !s.acknowledged:
+		s.failLocked(ErrNotConfirmed)
+	case s.probe != "":
+		s.failLocked(ErrNotDelivered)
+	default:
+		s.proveLocked()
+	}
+}
+
+// notPublished is called when publishing has failed. A probe that has arrived
+// or was replaced in the meantime is none of its business.
+func (s *subscription) notPublished(probe string, err error) {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	if probe == s.probe {
+		s.failLocked(fmt.Errorf("pubsub: publish probe: %w", err))
+	}
+}
+
+// ended is called when Receive has returned. It reports whether s was live for
+// long enough to count as a success.
+func (s *subscription) ended(err error) (steady bool) {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	if err == nil {
+		s.failLocked(ErrEnded)
+	} else {
+		s.failLocked(fmt.Errorf("%w: %w", ErrEnded, err))
+	}
+	return s.steady
+}
+
+// proveLocked asks for a fresh proof. The time for it does not start anew if
+// one is under way: a source that confirms over and over would never be found
+// out.
+func (s *subscription) proveLocked() {
+	if s.probe == "" {
+		s.setTimerLocked(proveWithin)
+	}
+	s.probe = ProbePrefix + rand.Text()
+	s.inbox.startPublishingLocked()
+}
+
+func (s *subscription) provenLocked() {
+	s.probe = ""
+	s.setTimerLocked(jitter(proveEvery))
+	if s.liveSince.IsZero() {
+		s.liveSince = time.Now()
+	}
+	if s.owesUp {
+		s.owesUp = false
+		s.inbox.upLocked()
+	}
+}
+
+// failLocked ends s and tells why, unless s is over already.
+func (s *subscription) failLocked(err error) {
+	if s.over {
+		return
+	}
+	s.steady = !s.liveSince.IsZero() && time.Since(s.liveSince) >= steadyAfter
+	s.stopLocked()
+	s.inbox.downLocked(err)
+}
+
+// stopLocked ends s without a word.
+func (s *subscription) stopLocked() {
+	s.over = true
+	s.timer.Stop()
+	s.cancel()
+}
+
+func (s *subscription) setTimerLocked(d time.Duration) {
+	s.deadline = time.Now().Add(d) // before the timer's own reading, so that it never fires too early for it
+	s.timer.Reset(d)
+}
