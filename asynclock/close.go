@@ -71,9 +71,9 @@ func (c *Client) sendAway() {
 				w.failLocked(ErrClosed)
 			}
 			switch {
-			case s.phase == contending:
+			case s.attempt != nil:
 				s.headChangedLocked()
-			case s.phase == holding && s.tenure.lease.waiter != nil:
+			case s.tenure != nil && s.tenure.lease.waiter != nil:
 				s.takeBackLocked(ErrClosed)
 			}
 		}
@@ -102,7 +102,7 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.phase == holding {
+			if s.tenure != nil {
 				n++
 				s.tenure.lease.endAllLocked(ErrClosed)
 				s.forgetOwnerLocked()

@@ -39,7 +39,7 @@ type cohort struct {
 // mayPassLocked reports whether the key may pass to the waiter w without the
 // store.
 func (s *keyState) mayPassLocked(w *waiter, now clock.Instant) bool {
-	t := &s.tenure
+	t := s.tenure
 	switch {
 	case *w.settings != *s.settings:
 		return false // the store was asked on other terms
@@ -75,7 +75,7 @@ func (c *cohort) mayPassLocked(now clock.Instant) bool {
 
 // passLocked hands the key to the first waiter, within the client.
 func (s *keyState) passLocked(now clock.Instant) {
-	t := &s.tenure
+	t := s.tenure
 	t.cohort.handoffs++
 	t.cohort.watch = true
 	token := t.last + 1

@@ -26,11 +26,11 @@ type attempt struct {
 	heard  clock.Instant // when the store last answered, or the first request was made
 	ticket int64         // our place in the store's queue
 
-	watch     bool // ask to be told of waiters behind our holding; once asked, always
-	watched   bool // the store has answered a request that asked so
-	inFlight  int  // requests without an answer yet
-	uncertain bool // some request never had an answer, and may still take effect
-	failures  int  // in a row
+	watch     bool  // ask to be told of waiters behind our holding; once asked, always
+	watched   bool  // the store has answered a request that asked so
+	uncertain bool  // some request never had an answer, and may still take effect
+	inFlight  int16 // requests without an answer yet
+	failures  int16 // in a row
 }
 
 // An acquireCall is one request of an attempt on its way.
@@ -45,18 +45,17 @@ type acquireCall struct {
 // sent.
 func (s *keyState) contendLocked() *acquireCall {
 	w := s.waiters.first
-	s.phase = contending
 	s.owner = newOwner(s.shard.number)
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
 	now := clock.Now()
-	s.attempt = attempt{base: now, heard: now}
+	s.attempt = &attempt{base: now, heard: now}
 	return s.requestLocked(!w.try)
 }
 
 // requestLocked makes the attempt's next request.
 func (s *keyState) requestLocked(wait bool) *acquireCall {
-	a := &s.attempt
+	a := s.attempt
 	a.inFlight++
 	a.watch = a.watch || s.waiters.n > 1
 	ttl := s.settings.ttl
@@ -133,13 +132,13 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		return
 	}
-	if s.phase == holding { // W6: a message was faster; all that is new is the TTL
+	if s.tenure != nil { // W6: a message was faster; all that is new is the TTL
 		if reply.Err == nil && reply.Status == Granted {
 			s.tenure.trustLocked(trustUntil(call.sent, call.request.TTL))
 		}
 		return
 	}
-	a := &s.attempt
+	a := s.attempt
 	a.inFlight--
 	if reply.Err != nil {
 		s.attemptFailedLocked(call, reply.Err)
@@ -200,7 +199,7 @@ func (s *keyState) refuseFirstLocked(err error) {
 
 // attemptFailedLocked handles a request that had no answer or was refused.
 func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
-	a := &s.attempt
+	a := s.attempt
 	if errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, ErrUnreachable) {
 		a.uncertain = true
 	}
@@ -225,7 +224,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.failAllLocked(unreachable(err))
 		return
 	}
-	s.client.watchdog.Set(&s.entry, now.Add(retryIn(a.failures, ttl)))
+	s.client.watchdog.Set(&s.entry, now.Add(retryIn(int(a.failures), ttl)))
 }
 
 // failAllLocked gives every waiter of the key the same error.

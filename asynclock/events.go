@@ -30,20 +30,20 @@ func (c *Client) onEvent(e Event) {
 	defer s.shard.unlock(c)
 	now := clock.Refresh()
 	switch {
-	case e.Kind == EventGrant && s.phase == contending:
+	case e.Kind == EventGrant && s.attempt != nil:
 		s.onGrantLocked(&e, now)
-	case e.Kind == EventWake && s.phase == contending:
+	case e.Kind == EventWake && s.attempt != nil:
 		s.askAgainLocked()
-	case e.Kind == EventContended && s.phase == holding:
+	case e.Kind == EventContended && s.tenure != nil:
 		s.tenure.cohort.contendedLocked(now, max(e.Waiters, 1))
-	case e.Kind == EventForced && s.phase == holding:
+	case e.Kind == EventForced && s.tenure != nil:
 		s.loseLocked(ErrForced)
 	}
 }
 
 // onGrantLocked decides whether a message makes this client the holder.
 func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
-	a := &s.attempt
+	a := s.attempt
 	if e.Grant.First <= a.mark {
 		// W4: a later request has already been answered "wait", so this grant
 		// had run out by then. Base is from that request and says nothing of it.
@@ -66,7 +66,7 @@ func (c *Client) onGap() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.phase == contending && s.attempt.inFlight == 0 {
+			if s.attempt != nil && s.attempt.inFlight == 0 {
 				c.watchdog.Set(&s.entry, now.Add(rand.N(gapSpread)))
 			}
 		}

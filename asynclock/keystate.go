@@ -22,22 +22,13 @@ type keyState struct {
 
 	waiters waiterQueue
 
-	phase    phase
 	owner    string        // in the store: the waiter's or the holder's identity
 	settings *lockSettings // that the owner was made with
 
-	attempt attempt // while contending
-	tenure  tenure  // while holding
+	// At most one of them is set; with neither, the state is out of use.
+	attempt *attempt // contending: a waiter, or a request to become one
+	tenure  *tenure  // holding the key
 }
-
-// A phase is what a client has in the store for a key.
-type phase uint8
-
-const (
-	idle       phase = iota // nothing any more: this state is out of use
-	contending              // a waiter, or a request to become one
-	holding                 // the key
-)
 
 // stateLocked returns the key's state, or makes one.
 func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
@@ -56,9 +47,7 @@ func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
 func (s *keyState) forgetOwnerLocked() {
 	delete(s.shard.owners, s.owner)
 	s.owner = ""
-	s.phase = idle
-	s.attempt = attempt{}
-	s.tenure = tenure{}
+	s.attempt, s.tenure = nil, nil
 	s.client.watchdog.Remove(&s.entry)
 }
 
@@ -84,11 +73,10 @@ func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
 func (s *keyState) Fire(now clock.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.unlock(s.client)
-	switch s.phase {
-	case idle: // it ended while the watchdog was on its way
-	case contending:
+	switch { // neither: it ended while the watchdog was on its way
+	case s.attempt != nil:
 		s.askAgainLocked()
-	case holding:
+	case s.tenure != nil:
 		s.tendLocked(now)
 	}
 }

@@ -155,7 +155,7 @@ func (w *waiter) watch() {
 // key.
 func (s *keyState) heldHereLocked() error {
 	e := &HeldError{Key: s.key, Remaining: -1}
-	if s.phase == holding {
+	if s.tenure != nil {
 		e.Holder, e.Token = s.settings.holder, s.tenure.last
 		e.Remaining = s.remainingLocked()
 	}
@@ -213,7 +213,7 @@ func (s *keyState) expelLocked(w *waiter, err error) {
 // headChangedLocked makes the attempt fit those who still wait: it is ended if
 // there are none, and begun anew if the first wants other terms.
 func (s *keyState) headChangedLocked() {
-	if s.phase != contending {
+	if s.attempt == nil {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings {

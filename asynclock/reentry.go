@@ -61,7 +61,7 @@ func (l *Lease) join(ctx context.Context) *Lease {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if s.tenure.lease != l {
+	if s.tenure == nil || s.tenure.lease != l {
 		return nil // lost, or unlocked by all its holders
 	}
 	j := &Lease{state: s, token: l.token, owner: l.owner, first: l, claimed: l.claimed, parent: ctx}

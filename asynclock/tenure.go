@@ -37,9 +37,8 @@ func (t *tenure) trustLocked(deadline clock.Instant) { t.deadline = max(t.deadli
 // lease's. The store set ttl at some moment after sent.
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
 	watching := s.attempt.watched
-	s.phase = holding
-	s.attempt = attempt{}
-	s.tenure = tenure{
+	s.attempt = nil
+	s.tenure = &tenure{
 		deadline: deadline,
 		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
 		granted:  clock.Now(),
@@ -83,7 +82,7 @@ func (s *keyState) claimLocked(w *waiter) {
 
 // scheduleLocked sets when the key is to be looked at next.
 func (s *keyState) scheduleLocked() {
-	t := &s.tenure
+	t := s.tenure
 	at := t.endLocked()
 	if s.renewableLocked() {
 		at = min(at, t.renewAt)
@@ -93,7 +92,7 @@ func (s *keyState) scheduleLocked() {
 
 // renewableLocked reports whether the watchdog is to renew the present lease.
 func (s *keyState) renewableLocked() bool {
-	t := &s.tenure
+	t := s.tenure
 	return s.settings.renew && t.lease.waiter == nil && !t.renewing &&
 		(t.lease.bound == 0 || t.deadline < t.lease.bound)
 }
@@ -109,7 +108,7 @@ func (t *tenure) endLocked() clock.Instant {
 // tendLocked does what is due for a held key: first end what is over, then
 // renew.
 func (s *keyState) tendLocked(now clock.Instant) {
-	t := &s.tenure
+	t := s.tenure
 	switch {
 	case t.lease.waiter != nil && now >= t.deadline:
 		s.takeBackLocked(ErrNotClaimed)
@@ -127,7 +126,7 @@ func (s *keyState) tendLocked(now clock.Instant) {
 // expiryLocked says why trust ran out: because renewals failed, or because none
 // was made in time.
 func (s *keyState) expiryLocked() error {
-	t := &s.tenure
+	t := s.tenure
 	switch {
 	case t.failure != nil:
 		return &joined{ErrNotRenewed, t.failure}
@@ -171,7 +170,7 @@ func (s *keyState) renewLocked() {
 
 // renewalLocked makes a renewal of the tenure by ttl.
 func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
-	t := &s.tenure
+	t := s.tenure
 	now := clock.Now()
 	if t.lease.bound != 0 {
 		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
@@ -208,10 +207,10 @@ func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	s.shard.mu.Lock()
 	defer s.shard.unlock(s.client)
-	if s.owner != call.request.Owner || s.phase != holding {
+	if s.owner != call.request.Owner || s.tenure == nil {
 		return // it ended meanwhile; a renewal that crosses a release changes nothing
 	}
-	t := &s.tenure
+	t := s.tenure
 	t.renewing = false
 	now := clock.Refresh()
 	switch {

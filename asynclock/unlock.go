@@ -108,7 +108,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 // passOnLocked gives a key whose lease has ended to the first waiter here, if
 // that may have it, and else returns the release to send.
 func (s *keyState) passOnLocked() *releaseCall {
-	t := &s.tenure
+	t := s.tenure
 	now := clock.Now()
 	var keep time.Duration
 	if t.lease.waiter == nil && s.settings.minHold > 0 {
