@@ -94,12 +94,12 @@ func TestSweepKeepsWhatIsInUse(t *testing.T) {
 		time.Sleep(ttl / 2)
 		acquire(t, c, "waited for", "holder")
 		acquire(t, c, "waited for", "waiter")
-		time.Sleep(ttl/2 - 1)
+		time.Sleep(ttl/2 - time.Nanosecond)
 		for range 10 {
 			release(t, c, asynclock.ReleaseRequest{Key: "other", Owner: "nobody"})
 		}
 		wantKeys(t, s, 2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		for range 10 {
 			release(t, c, asynclock.ReleaseRequest{Key: "other", Owner: "nobody"})
 		}
@@ -116,14 +116,14 @@ func TestWithdrawalsAreForgottenInTime(t *testing.T) {
 			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
 			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
 		}
-		time.Sleep(rememberWithdrawn - 1)
+		time.Sleep(rememberWithdrawn - time.Nanosecond)
 		if got := acquire(t, c, "key", "99").Status; got != asynclock.Gone {
 			t.Errorf("late Acquire: got status %d, want Gone", got)
 		}
 		if got := len(s.gone.order); got != 100 {
 			t.Errorf("withdrawals remembered: got %d, want 100, each once", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		acquire(t, c, "key", "somebody")
 		if len(s.gone.until) != 0 || len(s.gone.order) != 0 {
 			t.Errorf("withdrawals remembered after %v: got %d, want none", rememberWithdrawn, len(s.gone.until))
@@ -160,5 +160,44 @@ func TestNoTokenOverflows(t *testing.T) {
 	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "1", Token: math.MaxInt64})
 	if got := acquire(t, c, "key", "2").Grant; got.First <= 0 || got.First+got.Spare <= 0 {
 		t.Errorf("grant after a senseless token: got %+v, want positive numbers", got)
+	}
+}
+
+func TestKeyKeptBackHasNoHolder(t *testing.T) {
+	s := New()
+	c := join(t, s, func(e asynclock.Event) { t.Errorf("got %+v, want no event", e) })
+	acquire(t, c, "key", "1")
+	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "1", Keep: ttl})
+	if got := c.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "1", TTL: ttl}})[0].Err; got != asynclock.ErrExpired {
+		t.Errorf("Renew: got %v, want ErrExpired", got)
+	}
+	try := asynclock.AcquireRequest{Key: "key", Owner: "", TTL: ttl}
+	if got := c.Acquire(t.Context(), []asynclock.AcquireRequest{try})[0].Status; got != asynclock.Held {
+		t.Errorf("Acquire by an empty owner: got status %d, want Held", got)
+	}
+	if held, err := c.Force(t.Context(), "key"); !held || err != nil {
+		t.Errorf("Force: got %v, %v; want true, as it can be had now", held, err)
+	}
+	if got := acquire(t, c, "key", "2").Status; got != asynclock.Granted {
+		t.Errorf("Acquire after Force: got status %d, want Granted", got)
+	}
+}
+
+func TestListLeavesOutWhatEndsMeanwhile(t *testing.T) {
+	s := New()
+	c := join(t, s, nil)
+	acquire(t, c, "1", "holder")
+	acquire(t, c, "2", "holder")
+	n := 0
+	for info, err := range c.List(t.Context(), "") {
+		if err != nil {
+			t.Errorf("List: got %v, want no error", err)
+		}
+		n++
+		other := map[string]string{"1": "2", "2": "1"}[info.Key]
+		release(t, c, asynclock.ReleaseRequest{Key: other, Owner: "holder"})
+	}
+	if n != 1 {
+		t.Errorf("List with the other key released meanwhile: got %d keys, want 1", n)
 	}
 }

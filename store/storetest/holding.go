@@ -95,9 +95,14 @@ func expiryLetsNextIn(w *world) {
 	r.TTL = short
 	start := time.Now()
 	a.hold(r)
-	second := b.wait(w.request()).poll()
+	r = w.request()
+	r.GrantTTL = medium
+	second := b.wait(r).poll()
 	if got := time.Since(start); got < short-slack {
 		w.Errorf("the next was granted after %v, want not before the TTL of %v", got, short)
+	}
+	if got := b.inspect(w.key).Remaining; got <= medium {
+		w.Errorf("Remaining of a grant by reply: got %v, want nearly the TTL of %v", got, long)
 	}
 	w.wantHeldBy(a, second.req)
 }

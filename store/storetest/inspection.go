@@ -5,7 +5,6 @@ package storetest
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -126,10 +125,10 @@ func listWaitedFor(w *world) {
 	r.TTL = short
 	a.hold(r)
 	b.wait(w.request())
-	if info := a.list(w.key)[w.key]; info.Waiters != 1 {
-		w.Errorf("Waiters: got %d, want 1", info.Waiters)
+	if info := a.list(w.key)[w.key]; info.Waiters != 1 || info.Queue != nil {
+		w.Errorf("List: got %+v, want Waiters 1 and no Queue", info)
 	}
-	time.Sleep(short + short/2)
+	expired()
 	info, ok := a.list(w.key)[w.key]
 	if !ok || info.Waiters != 1 {
 		w.Errorf("List of a key that nobody holds and one waits for: got %+v, want it with Waiters 1", info)

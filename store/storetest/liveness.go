@@ -52,10 +52,9 @@ func heartbeatsCount(w *world) {
 	r.Liveness = 4 * short
 	q := b.wait(r)
 	c.wait(w.request())
-	for range 6 {
-		time.Sleep(short)
-		q.heartbeat()
-	}
+	time.Sleep(3 * short)
+	q.heartbeat()
+	time.Sleep(2 * short) // longer than Liveness after the first request, not after the second
 	h.release()
 	q.granted()
 	w.wantHeldBy(a, q.req)

@@ -106,7 +106,7 @@ func requeueAlone(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
 	back := w.request()
-	back.TTL = medium
+	back.GrantTTL = medium
 	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back})
 	if reply.Requeue == nil {
 		w.Fatal("Requeue: got no answer, want one")
@@ -116,6 +116,9 @@ func requeueAlone(w *world) {
 		w.Errorf("token of the requeued: got %d, want more than %d", got, h.lastToken())
 	}
 	w.wantHeldBy(a, back)
+	if got := a.inspect(w.key).Remaining; got <= medium {
+		w.Errorf("Remaining of a grant by reply: got %v, want nearly the TTL of %v", got, long)
+	}
 	holding{a, back, reply.Requeue.Grant, time.Now()}.release()
 }
 

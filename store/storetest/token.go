@@ -66,6 +66,12 @@ func tokensRiseOverUsed(w *world) {
 	if h.First <= used {
 		w.Errorf("token after a release that wrote back %d: got %d, want more", used, h.First)
 	}
+	used = h.First + h.Spare + aheadOfTime
+	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used, Keep: short})
+	h = a.wait(w.request()).poll()
+	if h.First <= used {
+		w.Errorf("token after a release with Keep that wrote back %d: got %d, want more", used, h.First)
+	}
 	if !w.store.Features().FIFO {
 		return
 	}

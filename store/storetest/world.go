@@ -45,13 +45,13 @@ func newWorld(t *testing.T, store asynclock.Store) *world {
 // random returns n random bytes as text.
 func random(n int) string {
 	b := make([]byte, n)
-	rand.Read(b) //nolint:errcheck // never fails
+	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 func newOwner() string {
 	b := make([]byte, 1)
-	rand.Read(b) //nolint:errcheck // never fails
+	rand.Read(b)
 	return random(16) + "." + hex.EncodeToString(b)
 }
 

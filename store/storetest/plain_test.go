@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
+	"github.com/asynclock/asynclock-go/store/storetest"
+)
+
+// TestSuiteAsksOnlyForFeatures runs the suite over a store that has exclusion
+// and nothing more: no tokens, and waiters that contend.
+func TestSuiteAsksOnlyForFeatures(t *testing.T) {
+	storetest.RunInBubble(t, func(*testing.T) asynclock.Store { return plainStore{memstore.New()} })
+}
+
+type plainStore struct{ asynclock.Store }
+
+func (plainStore) Features() asynclock.Features { return asynclock.Features{} }
+
+func (s plainStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	inner, err := s.Store.Join(id, events)
+	return plainSession{inner}, err
+}
+
+type plainSession struct{ asynclock.Session }
+
+// Acquire never queues: who waits is told so, and asks again.
+func (c plainSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	tries := make([]asynclock.AcquireRequest, len(batch))
+	for i, r := range batch {
+		tries[i] = r
+		tries[i].Wait = false
+	}
+	replies := c.Session.Acquire(ctx, tries)
+	for i, reply := range replies {
+		if batch[i].Wait && reply.Status == asynclock.Held {
+			replies[i] = asynclock.AcquireReply{Status: asynclock.Waiting, Remaining: -1}
+		}
+		replies[i].Grant, replies[i].Token = asynclock.Grant{}, 0
+	}
+	return replies
+}
+
+func (c plainSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	info, err := c.Session.Inspect(ctx, key)
+	info.Token = 0
+	return info, err
+}
+
+func (c plainSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		for info, err := range c.Session.List(ctx, prefix) {
+			info.Token = 0
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
