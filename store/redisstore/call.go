@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// A call is the Redis keys and arguments of one run of a script. They are
+// collected in one buffer and become strings all at once, because a string each
+// would be most of what an uncontended lock allocates.
+type call struct {
+	buffer []byte
+	ends   []int // of the parts, in buffer
+	keys   int   // how many of the parts are keys
+	parts  []string
+}
+
+var calls = sync.Pool{New: func() any { return new([]call) }}
+
+// borrowCalls returns n empty calls; give them back when their results are read.
+func borrowCalls(n int) *[]call {
+	borrowed := calls.Get().(*[]call)
+	if cap(*borrowed) < n {
+		*borrowed = make([]call, n)
+	}
+	*borrowed = (*borrowed)[:n]
+	return borrowed
+}
+
+// maxPooled is how many calls are worth keeping: those of a usual pipeline.
+const maxPooled = maxPipeline
+
+func returnCalls(borrowed *[]call) {
+	if cap(*borrowed) > maxPooled {
+		return
+	}
+	for i := range *borrowed {
+		(*borrowed)[i].reset()
+	}
+	calls.Put(borrowed)
+}
+
+func (c *call) reset() {
+	clear(c.parts) // owners in it are secrets
+	clear(c.buffer)
+	c.buffer, c.ends, c.parts, c.keys = c.buffer[:0], c.ends[:0], c.parts[:0], 0
+}
+
+// lockKeys adds the Redis keys of a lock, one of each kind. All keys come before
+// the first argument.
+func (c *call) lockKeys(prefix, key, kinds string) {
+	first := len(c.buffer)
+	c.buffer = appendKey(c.buffer, prefix, bucketOf(key), key, kinds[0])
+	c.end()
+	size := len(c.buffer) - first
+	for i := 1; i < len(kinds); i++ {
+		c.buffer = append(c.buffer, c.buffer[first:first+size]...)
+		c.buffer[len(c.buffer)-1] = kinds[i]
+		c.end()
+	}
+	c.keys += len(kinds)
+}
+
+func (c *call) text(s string) {
+	c.buffer = append(c.buffer, s...)
+	c.end()
+}
+
+func (c *call) number(n int64) {
+	c.buffer = strconv.AppendInt(c.buffer, n, 10)
+	c.end()
+}
+
+func (c *call) flag(set bool) {
+	if set {
+		c.text("1")
+	} else {
+		c.text("0")
+	}
+}
+
+// millis adds a duration, rounded up: a TTL must not be shorter than what the
+// client counts on.
+func (c *call) millis(d time.Duration) { c.number(millis(d)) }
+
+func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+func (c *call) end() { c.ends = append(c.ends, len(c.buffer)) }
+
+// cut makes the parts.
+func (c *call) cut() {
+	all, start := string(c.buffer), 0
+	c.parts = c.parts[:0]
+	for _, end := range c.ends {
+		c.parts = append(c.parts, all[start:end])
+		start = end
+	}
+}
+
+func (c *call) evalsha(b rueidis.Builder, sc *script) rueidis.Completed {
+	c.cut()
+	return b.Evalsha().Sha1(sc.sha).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+}
+
+func (c *call) eval(b rueidis.Builder, sc *script) rueidis.Completed {
+	c.cut()
+	return b.Eval().Script(sc.source).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+}

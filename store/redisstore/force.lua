@@ -1,0 +1,29 @@
+-- force: take the key from whoever holds it, also from nobody who keeps it back,
+-- give it to the next waiter and tell the old holder.
+--
+-- KEYS  lock, queue, waiters, counter, gone (see promote.lua)
+--
+-- Reply: 1 if there was a holder, else 0; {-1, Redis key} if that key holds
+-- something foreign, and then nothing was changed.
+
+--include promote.lua
+
+local damaged = load()
+if damaged then
+  return {-1, damaged}
+end
+if not record then
+  return 0
+end
+local old = record
+if string.find(old.flags, 't', 1, true) then
+  -- Until it hears of this, or stops trusting its TTL, the old holder may pass
+  -- the key on inside its client, with a token for each microsecond. The next
+  -- holder's is to be larger than all of these, so that resources refuse them.
+  last = math.max(last, now + redis.call('PTTL', lock) * 1000)
+end
+if not pass() then
+  return {-1, waiters}
+end
+tell(old.channel, 'r ' .. old.owner)
+return 1

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// noAddress is the channel of a client that can't be told anything.
+const noAddress = "-"
+
+// settleWithin is how long the first requests of a session wait for its inbox.
+// Without it they would name no channel, and have to ask again and again for
+// what the inbox would tell a moment later.
+const settleWithin = 250 * time.Millisecond
+
+// An inbox is one channel and its subscription.
+type inbox struct {
+	*pubsub.Inbox
+	opened  time.Time
+	channel *channel
+}
+
+// address returns how scripts are to name the inbox: its channel behind a letter
+// that promote.lua explains, or noAddress while it isn't known to work.
+func (in *inbox) address(ctx context.Context) string {
+	if !in.Live() && !in.settle(ctx) {
+		return noAddress
+	}
+	return in.channel.address()
+}
+
+// settle waits until it is known whether the inbox works, unless that takes too
+// long, and reports whether it does.
+func (in *inbox) settle(ctx context.Context) bool {
+	patience := time.Until(in.opened.Add(settleWithin))
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-in.Settled():
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return in.Live()
+}
+
+// address is how the inbox for key is to be named in a request.
+func (s *session) address(ctx context.Context, key string) string {
+	if in := s.inbox(bucketOf(key)); in != nil {
+		return in.address(ctx)
+	}
+	return noAddress
+}
+
+// inbox returns the inbox for the keys of a bucket, and opens it if need be. It
+// returns nil after Leave.
+//
+// In a Cluster a classic message goes to every node, and the one that sends it
+// can't tell whether anyone received it. A sharded message stays with the
+// bucket's node, which can. So there is one inbox per bucket in use where the
+// server has sharded pub-sub, and elsewhere one for all.
+func (s *session) inbox(bucket int) *inbox {
+	place, sharded := &s.classic, s.store.cluster() && !s.store.unsharded.Load()
+	if sharded {
+		place = &s.sharded[bucket]
+	}
+	if in := place.Load(); in != nil {
+		return in
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := place.Load()
+	if in == nil && s.usable() == nil {
+		in = s.openInbox(bucket, sharded)
+		place.Store(in)
+	}
+	return in
+}
+
+// open returns all open inboxes.
+func (s *session) open() (inboxes []*inbox) {
+	if in := s.classic.Load(); in != nil {
+		inboxes = append(inboxes, in)
+	}
+	for i := range s.sharded {
+		if in := s.sharded[i].Load(); in != nil {
+			inboxes = append(inboxes, in)
+		}
+	}
+	return inboxes
+}
+
+func (s *session) openInbox(bucket int, sharded bool) *inbox {
+	name := []byte(s.store.settings.prefix + ":")
+	if sharded {
+		name = append(appendTag(name, bucket), ':')
+	}
+	ch := &channel{store: s.store, name: string(name) + "c:" + s.id, sharded: sharded}
+	return &inbox{
+		opened:  time.Now(),
+		channel: ch,
+		Inbox:   pubsub.Open(ch, pubsub.Handler{Message: s.message, Up: s.up, Down: s.down}),
+	}
+}
+
+// message passes on what a script sent.
+func (s *session) message(payload string) {
+	event, ok := parseMessage(payload)
+	if !ok {
+		s.store.logger().Debug("redisstore: ignored a message that no script sends", "client", s.id, "bytes", len(payload))
+		return
+	}
+	s.events(event)
+}
+
+// up: waiters look, and with that say that they can be told from now on.
+func (s *session) up() {
+	s.store.logger().Debug("redisstore: messages come through", "client", s.id)
+	s.events(asynclock.Event{Kind: asynclock.EventGap})
+}
+
+func (s *session) down(err error) {
+	if s.store.unsharded.Load() && isUnknownCommand(err) {
+		// The inbox for all keys takes over. Leave waits for these too.
+		for i := range s.sharded {
+			if in := s.sharded[i].Load(); in != nil {
+				go in.Close() // not here: it waits for this function
+			}
+		}
+		return
+	}
+	s.store.warned.Do(func() {
+		s.store.logger().Warn("redisstore: no usable pub-sub; waiters ask again and again instead", "error", err)
+	})
+	s.store.logger().Debug("redisstore: messages don't come through", "client", s.id, "error", err)
+}
+
+// A channel is a pubsub.Source: one Redis channel, classic or sharded.
+type channel struct {
+	store   *Store
+	name    string
+	sharded bool
+	counted atomic.Bool // the server that publishes knows who receives
+}
+
+// address names the channel behind the letter that tells scripts how to use it.
+func (ch *channel) address() string {
+	switch {
+	case ch.sharded:
+		return "s" + ch.name
+	case ch.counted.Load():
+		return "p" + ch.name
+	}
+	return "u" + ch.name
+}
+
+// Receive subscribes and stays subscribed. rueidis subscribes again by itself
+// after a lost connection, and returns nil when the server ends the
+// subscription, as it does when a slot moves to another node.
+func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Channel == ch.name && (s.Kind == "subscribe" || s.Kind == "ssubscribe") {
+			confirmed()
+		}
+	})
+	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
+	b := ch.store.inboxes.B()
+	subscribe := b.Subscribe().Channel(ch.name).Build()
+	if ch.sharded {
+		subscribe = b.Ssubscribe().Channel(ch.name).Build()
+	}
+	err := ch.store.inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
+	if ch.sharded && isUnknownCommand(err) {
+		ch.store.unsharded.Store(true)
+	}
+	return err
+}
+
+// unsubscribe is called on the connection that Receive used. Ending Receive's
+// context leaves the subscription there, and with it a receiver that handoffs
+// would count on.
+func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	command := client.B().Unsubscribe().Channel(ch.name).Build()
+	if ch.sharded {
+		command = client.B().Sunsubscribe().Channel(ch.name).Build()
+	}
+	client.Do(ctx, command) // should it fail, so does the connection
+	return err
+}
+
+// Publish sends to the channel as the scripts do, and learns by the way whether
+// the number of receivers means anything: not in a Cluster, nor behind some
+// proxies, nor while the subscription is on a replica.
+func (ch *channel) Publish(ctx context.Context, payload string) error {
+	b := ch.store.commands.B()
+	if ch.sharded {
+		return ch.store.commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).Error()
+	}
+	receivers, err := ch.store.commands.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
+	ch.counted.Store(receivers > 0 && !ch.store.cluster())
+	return err
+}
+
+func isUnknownCommand(err error) bool {
+	var reply *rueidis.RedisError
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR unknown command")
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// waitersShown is how many waiters Inspect describes.
+const waitersShown = 10
+
+// inspectKinds are the Redis keys of a lock that inspect.lua needs, in its
+// order.
+const inspectKinds = "lqw"
+
+// Inspect asks the primary, and describes the first 10 waiters.
+func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	var c call
+	if err := s.usable(); err != nil {
+		return asynclock.Info{}, err
+	}
+	if err := checkKey(key); err != nil {
+		return asynclock.Info{}, err
+	}
+	c.inspect(s.store.settings.prefix, key, waitersShown)
+	return s.store.info(key, s.store.runOne(ctx, inspectScript, &c))
+}
+
+// inspect adds the keys and arguments that inspect.lua describes.
+func (c *call) inspect(prefix, key string, waiters int64) {
+	c.lockKeys(prefix, key, inspectKinds)
+	c.number(waiters)
+}
+
+// info reads what inspect.lua answers.
+func (st *Store) info(key string, result rueidis.RedisResult) (asynclock.Info, error) {
+	r := newReply(result)
+	info := r.info(key)
+	if err := r.failed(st); err != nil {
+		return asynclock.Info{}, err
+	}
+	return info, nil
+}
+
+// Force also takes a key that is kept back after its holder has released it.
+func (s *session) Force(ctx context.Context, key string) (bool, error) {
+	var c call
+	if err := s.usable(); err != nil {
+		return false, err
+	}
+	if err := checkKey(key); err != nil {
+		return false, err
+	}
+	c.lockKeys(s.store.settings.prefix, key, lockKinds)
+	result := s.store.runOne(ctx, forceScript, &c)
+	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
+		held, _ := m.ToInt64()
+		return held == 1, nil
+	}
+	r := newReply(result)
+	if r.number() == replyForeign {
+		return false, foreign(r.text())
+	}
+	if r.err == nil {
+		r.err = errReply
+	}
+	return false, r.failed(s.store)
+}

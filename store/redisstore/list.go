@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"iter"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// scanPage is how many of its keys, of all kinds, a server looks at per SCAN.
+const scanPage = 500
+
+// List scans one primary after the other and inspects what it finds, page by
+// page. A key that moves to another node meanwhile may be missed.
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		err := s.usable()
+		var nodes []rueidis.Client
+		if err == nil {
+			nodes, err = s.store.primaries(ctx)
+		}
+		l := listing{session: s, pattern: matchKeys(s.store.settings.prefix, prefix), yield: yield, seen: make(map[string]bool)}
+		for _, node := range nodes {
+			if err == nil && !l.stopped {
+				err = l.scan(ctx, node)
+			}
+		}
+		if err != nil {
+			yield(asynclock.Info{}, err)
+		}
+	}
+}
+
+// primaries returns the nodes that have keys of their own, and those that won't
+// say: scanning a replica finds some keys twice, which is allowed.
+func (st *Store) primaries(ctx context.Context) ([]rueidis.Client, error) {
+	if !st.cluster() {
+		return []rueidis.Client{st.commands}, nil
+	}
+	var primaries []rueidis.Client
+	for _, node := range st.commands.Nodes() {
+		role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
+		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+			return nil, st.failure(err)
+		}
+		if len(role) > 0 {
+			if name, _ := role[0].ToString(); name != "master" {
+				continue
+			}
+		}
+		primaries = append(primaries, node)
+	}
+	return primaries, nil
+}
+
+// A listing is one run of List.
+type listing struct {
+	session *session
+	pattern string
+	yield   func(asynclock.Info, error) bool
+	stopped bool // yield wants no more
+	// seen are keys with waiters that were yielded: they have a queue besides a
+	// record, so SCAN names them twice.
+	seen map[string]bool
+}
+
+// scan lists the keys of one node.
+func (l *listing) scan(ctx context.Context, node rueidis.Client) error {
+	var cursor uint64
+	for {
+		command := node.B().Scan().Cursor(cursor).Match(l.pattern).Count(scanPage).Build()
+		page, err := node.Do(ctx, command).AsScanEntry()
+		if err != nil {
+			return l.session.store.failure(err)
+		}
+		if err := l.show(ctx, page.Elements); err != nil || l.stopped {
+			return err
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// show inspects what a page names and yields what is held or waited for.
+func (l *listing) show(ctx context.Context, redisKeys []string) error {
+	st := l.session.store
+	var keys []string
+	inPage := make(map[string]bool, len(redisKeys))
+	for _, name := range redisKeys {
+		key, _, ok := parseKey(st.settings.prefix, name)
+		if ok && !inPage[key] && !l.seen[key] {
+			inPage[key] = true
+			keys = append(keys, key)
+		}
+	}
+	if err := l.session.usable(); err != nil || len(keys) == 0 {
+		return err
+	}
+
+	calls := borrowCalls(len(keys))
+	defer returnCalls(calls)
+	for i, key := range keys {
+		(*calls)[i].inspect(st.settings.prefix, key, 0)
+	}
+	for i, result := range st.run(ctx, inspectScript, *calls) {
+		info, err := st.info(keys[i], result)
+		if err != nil {
+			return err
+		}
+		if !info.Held && info.Waiters == 0 { // it ended meanwhile
+			continue
+		}
+		if info.Waiters > 0 {
+			l.seen[info.Key] = true
+		}
+		if !l.yield(info, nil) {
+			l.stopped = true
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// maxToken is the largest token: Lua computes in doubles.
+const maxToken = 1<<53 - 1
+
+// maxFieldLen bounds owners and client ids.
+const maxFieldLen = 128
+
+// isField reports whether s can be a field of a record or message: printable
+// ASCII without spaces. A lone hyphen stands for "none" there.
+func isField(s string) bool {
+	if s == "" || s == "-" || len(s) > maxFieldLen {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// parseMessage reads a message of an inbox:
+//
+//	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
+//	c owner                             somebody queued behind the owner
+//	r owner                             the key was taken from the owner
+//
+// It accepts exactly what the scripts write. Channels are no secret, so what
+// comes in may come from anyone.
+func parseMessage(payload string) (event asynclock.Event, ok bool) {
+	kind, rest, _ := strings.Cut(payload, " ")
+	owner, rest, more := strings.Cut(rest, " ")
+	if !isField(owner) {
+		return event, false
+	}
+	event.Owner = owner
+	switch kind {
+	case "c":
+		event.Kind = asynclock.EventContended
+		return event, !more
+	case "r":
+		event.Kind = asynclock.EventForced
+		return event, !more
+	case "g":
+		event.Kind = asynclock.EventGrant
+	default:
+		return event, false
+	}
+
+	var numbers [4]int64
+	for i, limit := range [4]int64{maxToken, math.MaxInt64 / int64(time.Millisecond), math.MaxInt32, 1} {
+		var digits string
+		if !more {
+			return event, false
+		}
+		digits, rest, more = strings.Cut(rest, " ")
+		if numbers[i], ok = parseNumber(digits, limit); !ok {
+			return event, false
+		}
+	}
+	event.Grant = asynclock.Grant{First: numbers[0], SparePerMicrosecond: numbers[3] == 1}
+	event.GrantTTL = time.Duration(numbers[1]) * time.Millisecond
+	event.Waiters = int(numbers[2])
+	return event, !more && event.Grant.First > 0 && event.GrantTTL > 0
+}
+
+// parseNumber reads decimal digits and nothing else.
+func parseNumber(digits string, limit int64) (int64, bool) {
+	if digits == "" || digits[0] == '+' || digits[0] == '-' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil && n <= limit
+}

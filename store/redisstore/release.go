@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Release sends one command per request, all at once.
+func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	if len(batch) == 0 {
+		return nil
+	}
+	address := noAddress
+	for i := range batch {
+		if batch[i].Requeue != nil {
+			address = s.address(ctx, batch[0].Key)
+			break
+		}
+	}
+	return perform(ctx, s, releaseScript, batch,
+		func(c *call, q *asynclock.ReleaseRequest) error {
+			return c.release(s.store.settings.prefix, q, address)
+		},
+		func(q *asynclock.ReleaseRequest, result rueidis.RedisResult) asynclock.ReleaseReply {
+			return s.releaseReply(q, result, address)
+		},
+		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+	)
+}
+
+// release adds the keys and arguments that release.lua describes.
+func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string) error {
+	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+		return err
+	}
+	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
+		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	}
+	c.lockKeys(prefix, q.Key, lockKinds)
+	c.text(q.Owner)
+	c.number(q.Token)
+	c.millis(q.Keep)
+	c.flag(q.Uncertain)
+	if q.Requeue != nil {
+		return c.request(q.Requeue, address)
+	}
+	return nil
+}
+
+// checkHolding checks what Renew and Release say of a holding.
+func checkHolding(key, owner string, token int64) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if !isField(owner) {
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+	}
+	if token < 0 || token > maxToken {
+		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+	}
+	return nil
+}
+
+// releaseReply reads what release.lua answers.
+func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.RedisResult, address string) (answer asynclock.ReleaseReply) {
+	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
+		held, _ := m.ToInt64()
+		answer.WasHeld = held == 1
+		return answer
+	}
+	r := newReply(result)
+	switch held := r.number(); {
+	case r.err != nil:
+	case held == replyForeign:
+		answer.Err = foreign(r.text())
+	case q.Requeue == nil:
+		r.err = errReply
+	default:
+		requeued := s.acquireReply(&r, q.Requeue, address)
+		answer.WasHeld = held == 1
+		answer.Requeue = &requeued
+	}
+	if err := r.failed(s.store); err != nil {
+		return asynclock.ReleaseReply{Err: err}
+	}
+	return answer
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// renewalsPerCall is how many holdings one run of renew.lua extends. More would
+// gain nothing and block the server for longer than 0.2 ms.
+const renewalsPerCall = 64
+
+// renewKinds are the Redis keys of a lock that renew.lua needs, in its order.
+const renewKinds = "lqf"
+
+// Renew sends one command per 64 requests, all at once.
+func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	replies := make([]asynclock.RenewReply, len(batch))
+	if err := s.usable(); err != nil {
+		for i := range replies {
+			replies[i].Err = err
+		}
+		return replies
+	}
+
+	chunks := s.chunks(batch, replies)
+	calls := borrowCalls(len(chunks))
+	defer returnCalls(calls)
+	for i, chunk := range chunks {
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk)
+	}
+	for i, result := range s.store.run(ctx, renewScript, *calls) {
+		s.renewReplies(replies, chunks[i], result)
+	}
+	return replies
+}
+
+// chunks divides the indexes of batch by what goes into one call. In a Cluster
+// that is of one bucket. Requests that make no sense are answered at once.
+func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) (chunks [][]int) {
+	var chunk []int
+	for i := range batch {
+		q := &batch[i]
+		if replies[i].Err = checkHolding(q.Key, q.Owner, q.Token); replies[i].Err != nil {
+			continue
+		}
+		if q.TTL <= 0 {
+			replies[i].Err = fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+			continue
+		}
+		if len(chunk) == renewalsPerCall || len(chunk) > 0 && s.Lane(q.Key) != s.Lane(batch[chunk[0]].Key) {
+			chunks, chunk = append(chunks, chunk), nil
+		}
+		chunk = append(chunk, i)
+	}
+	if len(chunk) > 0 {
+		chunks = append(chunks, chunk)
+	}
+	return chunks
+}
+
+// renew adds the keys and arguments that renew.lua describes.
+func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int) {
+	for _, i := range chunk {
+		c.lockKeys(prefix, batch[i].Key, renewKinds)
+	}
+	for _, i := range chunk {
+		q := &batch[i]
+		c.text(q.Owner)
+		c.millis(q.TTL)
+		c.number(q.Token)
+		c.flag(q.WatchContention)
+	}
+}
+
+// renewReplies reads what renew.lua answers.
+func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, result rueidis.RedisResult) {
+	r := newReply(result)
+	for _, i := range chunk {
+		switch answer := r.number(); {
+		case answer >= 0:
+			replies[i].Waiters = int(answer)
+		case answer == replyExpired:
+			replies[i].Err = asynclock.ErrExpired
+		case answer == replyStolen:
+			replies[i].Err = asynclock.ErrStolen
+		default:
+			replies[i].Err = asynclock.ErrForeignData
+		}
+	}
+	if err := r.failed(s.store); err != nil {
+		for _, i := range chunk {
+			replies[i] = asynclock.RenewReply{Err: err}
+		}
+	}
+}
+
+// What renew.lua answers for one holding, besides a number of waiters and
+// replyForeign.
+const (
+	replyExpired = -2
+	replyStolen  = -3
+)

@@ -1,0 +1,64 @@
+-- renew: extend holdings, many per call. It never shortens one, and never brings
+-- back one that is gone: that would hide that somebody else had the key.
+--
+-- KEYS  lock, queue, counter of each holding (see promote.lua)
+-- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
+--       somebody queues behind it; 0: as before) of each holding
+--
+-- Reply: for each holding how many wait for the key, or
+--   -1 foreign: one of its keys holds something else
+--   -2 nobody holds the key
+--   -3 somebody else does
+
+local reply = {}
+for i = 1, #KEYS / 3 do
+  local lock, queue, counter = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
+  local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
+  local value = redis.pcall('GET', lock)
+  local answer
+  if not value then
+    answer = -2
+  elseif type(value) ~= 'string' then
+    answer = -1
+  else
+    local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
+    if not owner then
+      answer = -1
+    elseif owner ~= mine then
+      answer = -3
+    else
+      local left = redis.call('PTTL', lock)
+      local raise = tonumber(used) > tonumber(token)
+      if raise or (watch == '1' and not string.find(flags, 'h', 1, true)) then
+        if left < tonumber(ttl) then
+          left = ttl
+        end
+        if raise then
+          token = used
+          local last = redis.pcall('GET', counter)
+          if last and (type(last) ~= 'string' or not string.find(last, '^%d+$')) then
+            answer = -1
+          elseif not last or tonumber(used) > tonumber(last) then
+            redis.call('SET', counter, used, 'PX', 86400000)
+          end
+        end
+        if watch == '1' and not string.find(flags, 'h', 1, true) then
+          flags = flags == '-' and 'h' or flags .. 'h'
+        end
+        if not answer then
+          redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+        end
+      elseif left < tonumber(ttl) then
+        redis.call('PEXPIRE', lock, ttl)
+      end
+      if not answer then
+        answer = redis.pcall('ZCARD', queue)
+        if type(answer) ~= 'number' then
+          answer = 0 -- whoever queues is told of the damage; the holding is sound
+        end
+      end
+    end
+  end
+  reply[i] = answer
+end
+return reply

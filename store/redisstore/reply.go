@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What a script answers in the first place of a list, besides the values of
+// asynclock.AcquireStatus, which the scripts use as they are.
+const replyForeign = -1
+
+// A reply reads a list that a script answered. After the last read, err says
+// whether all of it was there and of the right type.
+type reply struct {
+	list []rueidis.RedisMessage
+	err  error
+}
+
+func newReply(result rueidis.RedisResult) reply {
+	list, err := result.ToArray()
+	return reply{list: list, err: err}
+}
+
+func (r *reply) next() (m rueidis.RedisMessage) {
+	if r.err == nil && len(r.list) == 0 {
+		r.err = errReply
+	}
+	if r.err == nil {
+		m, r.list = r.list[0], r.list[1:]
+	}
+	return m
+}
+
+func (r *reply) number() int64 {
+	m := r.next()
+	if r.err == nil && !m.IsInt64() {
+		r.err = errReply
+	}
+	if r.err != nil {
+		return 0
+	}
+	n, _ := m.ToInt64()
+	return n
+}
+
+func (r *reply) text() string {
+	m := r.next()
+	if r.err == nil && !m.IsString() {
+		r.err = errReply
+	}
+	if r.err != nil {
+		return ""
+	}
+	s, _ := m.ToString()
+	return s
+}
+
+func (r *reply) millis() time.Duration { return time.Duration(r.number()) * time.Millisecond }
+
+func (r *reply) count() int { return int(r.number()) }
+
+// failed turns r's error, if there is one, into one of asynclock's.
+func (r *reply) failed(st *Store) error {
+	if r.err == nil || errors.Is(r.err, errReply) {
+		return r.err
+	}
+	return st.failure(r.err)
+}
+
+// acquireReply reads what acquire.lua answers.
+func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
+	status := r.number()
+	if r.err != nil {
+		return answer
+	}
+	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
+	case asynclock.Granted:
+		answer.First = r.number()
+		answer.Waiters = r.count()
+		answer.SparePerMicrosecond = r.number() == 1
+	case asynclock.Waiting:
+		answer.Rank = r.count()
+		answer.Remaining = r.millis()
+		answer.Ticket = r.number()
+		answer.Mark = r.number()
+	case asynclock.Held:
+		answer.Token = r.number()
+		answer.Remaining = r.millis()
+		answer.Waiters = r.count()
+		answer.Holder = r.text()
+	case asynclock.Full:
+		answer.Waiters = r.count()
+	case asynclock.Gone:
+	case replyForeign:
+		answer.Status = 0
+		answer.Err = foreign(r.text())
+	default:
+		answer.Status = 0
+		r.err = errReply
+	}
+	return answer
+}
+
+// info reads what inspect.lua answers.
+func (r *reply) info(key string) asynclock.Info {
+	info := asynclock.Info{Key: key}
+	switch r.number() {
+	case 0:
+	case 1:
+		info.Held = true
+	case replyForeign:
+		if name := r.text(); r.err == nil {
+			r.err = foreign(name)
+		}
+	default:
+		r.err = errReply
+	}
+	info.Token = r.number()
+	info.Remaining = max(r.millis(), 0)
+	info.Holder = r.text()
+	info.Waiters = r.count()
+	for r.err == nil && len(r.list) > 0 {
+		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: r.text(), Age: r.millis()})
+	}
+	return info
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redisstore keeps locks in Redis or Valkey: standalone, Sentinel or
+// Cluster, version 6.2 or newer.
+//
+//	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//	locks, err := asynclock.New(store)
+//
+// Taking a key is one command, giving it back is one command, and both do all
+// there is to do: an acquire that finds the key held joins its queue, and a
+// release hands the key to the first waiter and sends it one message. Each is a
+// Lua script, and so atomic. Waiters are served in the order in which their
+// clients came, and nobody is woken in vain.
+//
+// # Guarantees
+//
+// A key has at most one holder at a time, tokens rise with each holder, and
+// nothing is kept for ever: every Redis key has a TTL. This holds as long as the
+// server keeps what it acknowledged and its clock is not set forward. Tokens
+// also rise after the data was lost, as long as its clock is not set back.
+//
+// # What is not guaranteed
+//
+//   - A failover to a replica that missed a write, and a restart of a server
+//     that had not yet saved it, lose holdings that were acknowledged; there may
+//     then be two holders until the first notices at its next renewal. A resource
+//     that checks tokens is safe.
+//   - A maxmemory policy other than noeviction may evict locks. These keys have
+//     TTLs, so the volatile policies evict them too.
+//
+// # Messages
+//
+// Each client subscribes to one channel of its own, its inbox (in a Cluster with
+// sharded pub-sub, to one per bucket of keys that it uses). Where that does not
+// work, because an ACL forbids it or a proxy drops it, the client logs so once
+// and its waiters ask again every few dozen milliseconds instead.
+//
+// # Rights
+//
+// An ACL user needs, for the prefix asynclock:
+//
+//	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
+//	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
+//	+zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe
+//	+pubsub|numsub
+//
+// In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
+// +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
+// Cluster +role. On Redis 6.2, which knows no subcommands that begin with
+// another's name, +pubsub and +cluster.
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Store is locks in one Redis deployment, under one prefix. Stores with the
+// same prefix share their locks, whatever client they use and whether it talks
+// to the deployment as to a cluster or not.
+type Store struct {
+	commands rueidis.Client // runs the scripts
+	inboxes  rueidis.Client // holds the subscriptions; may be the same
+	owned    bool           // Close closes both
+	settings settings
+
+	closed    atomic.Bool
+	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
+	warned    sync.Once   // no usable pub-sub
+}
+
+var _ asynclock.Store = (*Store)(nil)
+
+// Open connects to Redis with two clients of its own, one for commands and one
+// for messages, so that nothing else delays a renewal or a message. They are set
+// up for locks where option leaves the choice: one connection per server and
+// client, always pipelined, a dead server noticed after 3 s. Client-side caching
+// is off in any case; a Sentinel client asks the sentinels every 5 s besides
+// listening to them.
+//
+// Commands never go to replicas, whatever option says. The errors are those of
+// asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
+func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	option = forLocks(option)
+	commands, err := rueidis.NewClient(option)
+	if err != nil {
+		return nil, openError(err)
+	}
+	inboxes, err := rueidis.NewClient(option)
+	if err != nil {
+		commands.Close()
+		return nil, openError(err)
+	}
+	return &Store{commands: commands, inboxes: inboxes, owned: true, settings: s}, nil
+}
+
+// forLocks completes option. A ring of several connections would let a release
+// overtake the next acquire; without AlwaysPipelining a context's deadline
+// closes the connection; and the default timeouts notice a dead server after
+// 10 s, which is longer than many TTLs.
+func forLocks(option rueidis.ClientOption) rueidis.ClientOption {
+	if option.PipelineMultiplex == 0 {
+		option.PipelineMultiplex = -1
+	}
+	if option.Dialer.KeepAlive == 0 {
+		option.Dialer.KeepAlive = time.Second
+	}
+	if option.ConnWriteTimeout == 0 {
+		option.ConnWriteTimeout = 3 * time.Second
+	}
+	if option.Sentinel.MasterSet != "" && option.Sentinel.TopologyRefreshInterval == 0 {
+		option.Sentinel.TopologyRefreshInterval = 5 * time.Second
+	}
+	option.AlwaysPipelining = !option.DisableAutoPipelining
+	option.DisableCache = true
+	option.ClientTrackingOptions = nil
+	option.SendToReplicas = nil
+	option.ReplicaSelector = nil
+	option.ReadNodeSelector = nil
+	option.Standalone.ReplicaAddress = nil
+	option.ReplicaOnly = false
+	return option
+}
+
+func openError(err error) error {
+	return fmt.Errorf("redisstore: open: %w", classify(err))
+}
+
+// New uses the application's own client, which [Store.Close] leaves open. That
+// saves two connections per server and costs:
+//
+//   - Renewals and messages wait behind whatever else the client sends and
+//     receives. Delays beyond a third of the TTL lose leases.
+//   - With several connections per server, as is rueidis' default, the commands
+//     of one client may overtake each other; that is safe and costs round trips.
+//   - Without AlwaysPipelining, a call whose context ends may close the
+//     connection that it shares with others.
+//   - Scripts and subscriptions must not go to replicas; see
+//     rueidis.ClientOption.SendToReplicas.
+func New(client rueidis.Client, opts ...Option) (*Store, error) {
+	if client == nil {
+		return nil, fmt.Errorf("%w: nil client", asynclock.ErrBadOption)
+	}
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{commands: client, inboxes: client, settings: s}, nil
+}
+
+// Close closes the connections that [Open] opened, if any. Then and after
+// [New] alike, the store answers with asynclock.ErrClosed from now on, to its
+// sessions too. Close the asynclock.Clients first: those of a closed store can't
+// give back what they hold.
+func (st *Store) Close() {
+	if st.closed.Swap(true) || !st.owned {
+		return
+	}
+	st.commands.Close()
+	st.inboxes.Close()
+}
+
+// Features: tokens and a queue.
+func (st *Store) Features() asynclock.Features {
+	return asynclock.Features{Tokens: true, FIFO: true}
+}
+
+// Join connects a client. It sends nothing and does not wait: whether messages
+// come through shows by itself. The id must be printable ASCII without spaces,
+// of at most 128 bytes.
+func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	switch {
+	case !isField(id):
+		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
+	case events == nil:
+		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
+	case st.closed.Load():
+		return nil, asynclock.ErrClosed
+	}
+	return newSession(st, id, events), nil
+}
+
+func (st *Store) cluster() bool { return st.commands.Mode() == rueidis.ClientModeCluster }
+
+func (st *Store) logger() *slog.Logger { return st.settings.logger }
+
+// isClosed tells our own Close from a connection that rueidis closed, as it does
+// when Sentinel names another primary.
+func (st *Store) isClosed(err error) bool {
+	return st.closed.Load() && errors.Is(err, rueidis.ErrClosing)
+}
