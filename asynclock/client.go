@@ -53,6 +53,8 @@ type shard struct {
 	keys   map[string]*keyState
 	owners map[string]*keyState // by the owner id in play
 	notes  []note               // for the log, once the mutex is free
+
+	watches map[<-chan struct{}]*watch // by the context's Done channel
 }
 
 // Batches: how many requests one call to the store carries at most, and how
@@ -91,6 +93,8 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 			number: byte(i),
 			keys:   make(map[string]*keyState),
 			owners: make(map[string]*keyState),
+
+			watches: make(map[<-chan struct{}]*watch),
 		}
 	}
 	session, err := store.Join(uuid.NewString(), c.onEvent)

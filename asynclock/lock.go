@@ -110,6 +110,9 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 	}
 	w.state = s
 	s.waiters.push(w)
+	if w.future {
+		sh.watchLocked(w)
+	}
 	if isNew {
 		return s.contendLocked(), nil
 	}
@@ -132,23 +135,10 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	if err != nil {
 		return err
 	}
-	if w.ctx.Done() != nil {
-		w.watch()
-	}
 	if call != nil {
 		c.acquires.Add(call.state.lane(), call)
 	}
 	return nil
-}
-
-// watch ends the waiting when its context ends, without a goroutine until then.
-func (w *waiter) watch() {
-	sh := w.state.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if w.stage == queued || w.stage == granted {
-		w.unhook = context.AfterFunc(w.ctx, w.leave)
-	}
 }
 
 // heldHereLocked says who of this client keeps a caller of TryLock from the

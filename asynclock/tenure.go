@@ -70,7 +70,7 @@ func (s *keyState) deliverLocked(token int64) {
 // claimLocked makes the lease its caller's.
 func (s *keyState) claimLocked(w *waiter) {
 	w.stage = claimed
-	w.unhookLocked()
+	s.shard.unwatchLocked(w)
 	l := w.lease
 	l.waiter = nil
 	l.claimed = clock.Now()

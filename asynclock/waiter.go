@@ -15,13 +15,14 @@ type waiter struct {
 	settings *lockSettings
 	ctx      context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
 
-	stage  stage
-	future bool        // made by LockChan: the grant waits to be claimed
-	try    bool        // made by TryLock: never waits
-	result chan Result // has room for one; nil until somebody listens
-	unhook func() bool // stops watching ctx
-	lease  *Lease      // from granted on
-	err    error       // when ended
+	stage      stage
+	future     bool  // made by LockChan: the grant waits to be claimed
+	try        bool  // made by TryLock: never waits
+	watchPlace int32 // in watch
+	watch      *watch
+	result     chan Result // has room for one; nil until somebody listens
+	lease      *Lease      // from granted on
+	err        error       // when ended
 }
 
 // A stage is how far a waiter has come.
@@ -47,16 +48,9 @@ func (w *waiter) failLocked(err error) {
 	told := w.stage != queued // its result is in the channel already
 	w.stage, w.err = ended, err
 	w.lease = nil
-	w.unhookLocked()
+	w.state.shard.unwatchLocked(w)
 	if !told {
 		w.sendLocked()
-	}
-}
-
-func (w *waiter) unhookLocked() {
-	if w.unhook != nil {
-		w.unhook()
-		w.unhook = nil
 	}
 }
 
