@@ -99,12 +99,13 @@ func forceHandsOn(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
 	q := b.wait(w.request())
-	if !w.join().force(w.key) {
+	forcing, used := w.join(), h.lastToken()
+	if !forcing.force(w.key) {
 		w.Error("Force of a held key: got false, want true")
 	}
 	second := q.granted()
-	if w.store.Features().Tokens && second.First <= h.lastToken() {
-		w.Errorf("token after Force: got %d, want more than %d", second.First, h.lastToken())
+	if w.store.Features().Tokens && second.First <= used {
+		w.Errorf("token after Force: got %d, want more than %d", second.First, used)
 	}
 	w.wantHeldBy(a, q.req)
 }

@@ -107,13 +107,14 @@ func requeueAlone(w *world) {
 	h := a.hold(w.request())
 	back := w.request()
 	back.GrantTTL = medium
+	used := h.lastToken()
 	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back})
 	if reply.Requeue == nil {
 		w.Fatal("Requeue: got no answer, want one")
 	}
 	w.wantStatus("Requeue with nobody waiting", *reply.Requeue, asynclock.Granted)
-	if got := reply.Requeue.First; w.store.Features().Tokens && got <= h.lastToken() {
-		w.Errorf("token of the requeued: got %d, want more than %d", got, h.lastToken())
+	if got := reply.Requeue.First; w.store.Features().Tokens && got <= used {
+		w.Errorf("token of the requeued: got %d, want more than %d", got, used)
 	}
 	w.wantHeldBy(a, back)
 	if got := a.inspect(w.key).Remaining; got <= medium {

@@ -95,7 +95,8 @@ func (h holding) release() {
 	}
 }
 
-// lastToken is the largest token that the holder may have used by now.
+// lastToken is the largest token that the holder may have used by now. What
+// comes after is to be compared with what it was before.
 func (h holding) lastToken() int64 {
 	last := h.First + h.Spare
 	if h.SparePerMicrosecond {
