@@ -12,6 +12,6 @@ import (
 
 func open(*testing.T) asynclock.Store { return memstore.New() }
 
-func TestConformanceInABubble(t *testing.T) { storetest.RunInBubble(t, open) }
+func TestConformanceInABubble(t *testing.T) { storetest.Run(t, open, storetest.InBubble()) }
 
 func TestConformanceInRealTime(t *testing.T) { storetest.Run(t, open) }

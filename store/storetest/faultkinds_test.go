@@ -5,6 +5,7 @@ package storetest_test
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -20,6 +21,25 @@ type (
 	releaseReply   = asynclock.ReleaseReply
 	event          = asynclock.Event
 )
+
+// silent is no fault but a store without messages, which says so.
+var silent = fault{
+	acquire: replied(recheck),
+	release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		if reply.Requeue != nil {
+			recheck(reply.Requeue)
+		}
+		return reply
+	},
+	event: func(e event) (event, bool) { return e, false },
+}
+
+func recheck(r *acquireReply) {
+	if r.Status == asynclock.Waiting {
+		r.Recheck = 50 * time.Millisecond
+	}
+}
 
 // request changes what is asked.
 func request(change func(*acquireRequest)) func(*session, acquireRequest) acquireReply {

@@ -262,6 +262,7 @@ var faults = []fault{
 		return c.renew(r)
 	}},
 	{breaks: "a waiter's wish for word of contention is lost at the handoff", caught: "a waiter can ask to be told when it holds and someone queues", acquire: request(func(r *acquireRequest) { r.WatchContention = false })},
+	{breaks: "messages can never be counted on", caught: "a holder is told when the key is taken by force", acquire: silent.acquire, release: silent.release, event: silent.event},
 	{breaks: "nobody is told of force", caught: "a holder is told when the key is taken by force", event: without(asynclock.EventForced)},
 
 	// What people see.

@@ -24,43 +24,80 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// Run runs every case as a parallel subtest, in real time, and returns when all
-// are done. Each case calls open for a store of its own; what open starts it has
-// to stop by t.Cleanup. Where something has to expire the cases wait for TTLs of
-// half a second; where something has to happen they wait up to 20 seconds, so
-// that a slow server does not fail.
-func Run(t *testing.T, open func(t *testing.T) asynclock.Store) {
+// An Option tells [Run] what it can't know from the store.
+type Option func(*suite)
+
+// InBubble gives each case a [synctest] bubble of its own, where time costs
+// nothing. It is for stores that reach no network: open is called inside the
+// bubble, and everything that it starts has to end with the case.
+func InBubble() Option {
+	return func(s *suite) { s.bubble = true }
+}
+
+// WithoutMessages is for a store that queues, but has no way here to tell
+// waiters and holders anything, say because its server lacks pub-sub: cases
+// about events are skipped. Without this option they fail if replies to waiters
+// keep saying, by Recheck, that no message can be counted on.
+func WithoutMessages() Option {
+	return func(s *suite) { s.silent = true }
+}
+
+// Run runs every case as a parallel subtest and returns when all are done. Each
+// case calls open for a store of its own; what open starts it has to stop by
+// t.Cleanup. Where something has to expire the cases wait for TTLs of half a
+// second; where something has to happen they wait up to 20 seconds, so that a
+// slow server does not fail.
+func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Option) {
 	t.Helper()
+	s := suite{open: open}
+	for _, o := range options {
+		o(&s)
+	}
 	t.Run("store", func(t *testing.T) { // ends when its parallel subtests have
 		for _, c := range cases() {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				c.check(t, open)
+				s.run(t, c)
 			})
 		}
 	})
 }
 
-// RunInBubble is [Run] with each case in a [synctest] bubble of its own, where
-// time costs nothing. It is for stores that reach no network: open is called
-// inside the bubble, and everything that it starts has to end with the case.
-func RunInBubble(t *testing.T, open func(t *testing.T) asynclock.Store) {
+type suite struct {
+	open   func(t *testing.T) asynclock.Store
+	bubble bool
+	silent bool
+}
+
+func (s suite) run(t *testing.T, c testCase) {
 	t.Helper()
-	t.Run("store", func(t *testing.T) {
-		for _, c := range cases() {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				skipped := false
-				synctest.Test(t, func(t *testing.T) {
-					defer func() { skipped = t.Skipped() }() // or the case would count as passed
-					c.check(t, open)
-				})
-				if skipped {
-					t.SkipNow()
-				}
-			})
-		}
+	if !s.bubble {
+		s.check(t, c)
+		return
+	}
+	skipped := false
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { skipped = t.Skipped() }() // or the case would count as passed
+		s.check(t, c)
 	})
+	if skipped {
+		t.SkipNow()
+	}
+}
+
+func (s suite) check(t *testing.T, c testCase) {
+	t.Helper()
+	store := s.open(t)
+	has := store.Features()
+	switch {
+	case c.needs.FIFO && !has.FIFO:
+		t.Skip("by its Features the store has no queue")
+	case c.needs.Tokens && !has.Tokens:
+		t.Skip("by its Features the store has no tokens")
+	}
+	w := newWorld(t, store)
+	w.silent = s.silent
+	c.run(w)
 }
 
 // A testCase is one rule. Its name is the rule in words.
@@ -68,18 +105,6 @@ type testCase struct {
 	name  string
 	needs asynclock.Features
 	run   func(*world)
-}
-
-func (c testCase) check(t *testing.T, open func(t *testing.T) asynclock.Store) {
-	store := open(t)
-	has := store.Features()
-	if c.needs.FIFO && !has.FIFO {
-		t.Skip("by its Features the store has no queue")
-	}
-	if c.needs.Tokens && !has.Tokens {
-		t.Skip("by its Features the store has no tokens")
-	}
-	c.run(newWorld(t, store))
 }
 
 var (

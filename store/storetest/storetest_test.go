@@ -43,7 +43,7 @@ func TestSuiteCatchesFaults(t *testing.T) {
 func TestStoreWithFault(t *testing.T) {
 	for _, f := range faults {
 		if f.breaks == *faultName {
-			storetest.RunInBubble(t, func(*testing.T) asynclock.Store { return newBrokenStore(f) })
+			storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(f) }, storetest.InBubble())
 			return
 		}
 	}
@@ -53,7 +53,14 @@ func TestStoreWithFault(t *testing.T) {
 	t.Skip("there is no fault to check")
 }
 
+// TestSuiteOverStoreWithoutMessages shows that polling is enough if the store
+// says so and the suite is told.
+func TestSuiteOverStoreWithoutMessages(t *testing.T) {
+	storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(silent) },
+		storetest.InBubble(), storetest.WithoutMessages())
+}
+
 // TestSuiteOverStoreWithoutFault shows that it is the faults that are caught.
 func TestSuiteOverStoreWithoutFault(t *testing.T) {
-	storetest.RunInBubble(t, func(*testing.T) asynclock.Store { return newBrokenStore(fault{}) })
+	storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(fault{}) }, storetest.InBubble())
 }

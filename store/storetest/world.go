@@ -33,8 +33,9 @@ const (
 // A world is what one case works with: a store and a key that nobody else uses.
 type world struct {
 	*testing.T
-	store asynclock.Store
-	key   string
+	store  asynclock.Store
+	key    string
+	silent bool // the store sends no messages
 }
 
 func newWorld(t *testing.T, store asynclock.Store) *world {
