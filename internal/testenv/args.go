@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "errors"
+
+// A job is what the program was asked to do.
+type job int
+
+const (
+	jobTest job = iota
+	jobCommand
+	jobServe
+	jobHelp
+)
+
+// parse splits the command line into a job and its own arguments. Flags that
+// are not ours belong to go test.
+func parse(args []string) (job, []string, error) {
+	if len(args) == 0 {
+		return jobTest, nil, nil
+	}
+	switch rest := args[1:]; args[0] {
+	case "-h", "-help", "--help":
+		return jobHelp, nil, nil
+	case "-serve", "--serve":
+		if len(rest) > 0 {
+			return 0, nil, errors.New("-serve takes no arguments")
+		}
+		return jobServe, nil, nil
+	case "--":
+		if len(rest) == 0 {
+			return 0, nil, errors.New("no command after --")
+		}
+		return jobCommand, rest, nil
+	}
+	return jobTest, args, nil
+}

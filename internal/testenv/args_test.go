@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line string
+		job  job
+		rest string
+		bad  bool
+	}{
+		{line: "", job: jobTest},
+		{line: "-run Unlock -count=3 ./store/...", job: jobTest, rest: "-run Unlock -count=3 ./store/..."},
+		{line: "-- ls -serve", job: jobCommand, rest: "ls -serve"},
+		{line: "-serve", job: jobServe},
+		{line: "--help", job: jobHelp},
+		{line: "--", bad: true},
+		{line: "-serve ./...", bad: true},
+	} {
+		got, rest, err := parse(strings.Fields(c.line))
+		if (err != nil) != c.bad {
+			t.Errorf("parse(%q) gave error %v, want one: %v", c.line, err, c.bad)
+		}
+		if !c.bad && (got != c.job || !slices.Equal(rest, strings.Fields(c.rest))) {
+			t.Errorf("parse(%q) = %v %q, want %v %q", c.line, got, rest, c.job, c.rest)
+		}
+	}
+}
+
+func TestUsageErrorStartsNothing(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"--"}, &stdout, &stderr); code != 2 {
+		t.Errorf("exit code %d, want 2", code)
+	}
+	if !strings.Contains(stderr.String(), "usage:") {
+		t.Errorf("got %q, want the usage", stderr.String())
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command testenv runs all the tests: it installs what a bare Debian machine
+// lacks, starts every kind of Redis that the stores support, and runs go test
+// with the race detector against them.
+//
+//	go run ./internal/testenv                    every test of every module here
+//	go run ./internal/testenv -run Unlock ./...  go test with these flags and packages
+//	go run ./internal/testenv -- command args    any command against the servers
+//	go run ./internal/testenv -serve             the servers only, until interrupted
+//
+// The servers are a standalone one, a Sentinel set (a primary, two replicas,
+// three sentinels) and a Cluster of three masters. They listen on free ports of
+// 127.0.0.1, write nothing but their logs, and never outlive the program. The
+// tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL and
+// ASYNCLOCK_CLUSTER_URL, and ASYNCLOCK_REQUIRE=1 forbids them to skip.
+//
+// The exit code is that of go test or of the command.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const usage = `usage:
+  testenv [go test flags] [packages]   test with -race against real servers
+                                       (default: every package of every module)
+  testenv -- command [args]            run a command against the servers
+  testenv -serve                       start the servers, print how to reach them,
+                                       stop them when interrupted
+A package is an argument that begins with a dot.
+`
+
+func main() {
+	// The kernel ends the servers when the thread that started them ends, so
+	// that has to be one that lives as long as the program.
+	runtime.LockOSThread()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it; it returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	say := func(format string, a ...any) { fmt.Fprintf(stderr, "testenv: "+format+"\n", a...) }
+	job, rest, err := parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "testenv: %v\n%s", err, usage)
+		return 2
+	}
+	if job == jobHelp {
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
+
+	ctx, release := untilStopped()
+	defer release()
+	bin, err := prepare(ctx, job == jobTest, stderr)
+	if err != nil {
+		say("%v", err)
+		return exitCode(ctx)
+	}
+	dir, err := os.MkdirTemp("", "asynclock-testenv-")
+	if err != nil {
+		say("%v", err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	servers, err := start(ctx, bin, dir)
+	if err != nil {
+		say("%v", err)
+		return exitCode(ctx)
+	}
+	defer servers.stop()
+	say("ready: %s", strings.Join(servers.env(), " "))
+
+	code, err := perform(ctx, job, rest, servers, stdout, stderr)
+	if err != nil {
+		say("%v", err)
+		code = max(code, 1)
+	}
+	if ended := servers.ended(); len(ended) > 0 {
+		say("ended by themselves: %s", strings.Join(ended, ", "))
+		code = max(code, 1)
+	}
+	return code
+}
+
+// exitCode tells a failure from an order to stop.
+func exitCode(ctx context.Context) int {
+	if s := stopOrder(ctx); s != nil {
+		return s.exitCode()
+	}
+	return 1
+}
+
+// perform does what the servers were started for and returns the exit code.
+func perform(ctx context.Context, job job, args []string, servers *servers, stdout, stderr io.Writer) (int, error) {
+	cmd := command{
+		env:    append(os.Environ(), servers.env()...),
+		stdout: stdout,
+		stderr: stderr,
+		grace:  10 * time.Second,
+	}
+	switch job {
+	case jobServe:
+		for _, v := range servers.env() {
+			name, value, _ := strings.Cut(v, "=")
+			fmt.Fprintf(stdout, "export %s='%s'\n", name, value)
+		}
+		<-ctx.Done()
+		return 0, nil
+	case jobCommand:
+		return cmd.run(ctx, args[0], args[1:]...)
+	default:
+		dirs, err := modules(ctx)
+		if err != nil {
+			return 1, err
+		}
+		return test(ctx, cmd, dirs, args)
+	}
+}
+
+// modules returns the directory of this module, and those of the modules
+// right below it, which ./... does not reach.
+func modules(ctx context.Context) ([]string, error) {
+	mod, err := output(ctx, "go", "env", "GOMOD")
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Dir(mod)
+	if mod == "" || mod == os.DevNull {
+		return nil, errors.New("run me inside the module")
+	}
+	dirs := []string{root}
+	nested, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	for _, m := range nested {
+		dirs = append(dirs, filepath.Dir(m))
+	}
+	return dirs, err
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The oldest Redis that the Redis store supports.
+const (
+	redisMajor = 6
+	redisMinor = 2
+)
+
+// prepare returns the path of a redis-server that will do. It installs what is
+// missing where that can be done without asking anybody.
+func prepare(ctx context.Context, compiles bool, log io.Writer) (string, error) {
+	if missing := findMissing(ctx, compiles); len(missing) > 0 {
+		if err := install(ctx, missing, log); err != nil {
+			return "", fmt.Errorf("%w\n%s", err, advice(missing))
+		}
+		if missing := findMissing(ctx, compiles); len(missing) > 0 {
+			return "", fmt.Errorf("still missing after the installation\n%s", advice(missing))
+		}
+	}
+	bin, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", err
+	}
+	banner, err := output(ctx, bin, "--version")
+	if err != nil {
+		return "", err
+	}
+	return bin, checkVersion(bin, banner)
+}
+
+// A need is something to be found on this machine.
+type need struct {
+	what     string
+	packages []string // that have it, on Debian
+}
+
+// findMissing says what is not here. Sentinels are redis-server too, under
+// another name, and are not asked for. The race detector needs a C compiler.
+func findMissing(ctx context.Context, compiles bool) []need {
+	var missing []need
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		what := fmt.Sprintf("redis-server, version %d.%d or newer", redisMajor, redisMinor)
+		missing = append(missing, need{what, []string{"redis-server"}})
+	}
+	if compiles && !compilesC(ctx) {
+		missing = append(missing, need{"a C compiler with its library's headers", []string{"gcc", "libc6-dev"}})
+	}
+	return missing
+}
+
+// compilesC tries the compiler that go would use.
+func compilesC(ctx context.Context) bool {
+	cc, err := output(ctx, "go", "env", "CC")
+	if err != nil || cc == "" {
+		return false
+	}
+	words := strings.Fields(cc)
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], "-x", "c", "-fsyntax-only", "-")...)
+	cmd.Stdin = strings.NewReader("#include <stdlib.h>\n")
+	return cmd.Run() == nil
+}
+
+func packages(missing []need) []string {
+	var names []string
+	for _, n := range missing {
+		names = append(names, n.packages...)
+	}
+	return names
+}
+
+// advice tells a person what to do.
+func advice(missing []need) string {
+	var b strings.Builder
+	b.WriteString("These tests need")
+	for _, n := range missing {
+		b.WriteString("\n  - " + n.what)
+	}
+	b.WriteString("\nInstall them and run me again. On Debian and Ubuntu:\n")
+	b.WriteString("  apt-get install " + strings.Join(packages(missing), " "))
+	return b.String()
+}
+
+// install fetches packages with apt-get: as root, or through a sudo that asks
+// no password.
+func install(ctx context.Context, missing []need, log io.Writer) error {
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return errors.New("something is missing, and this machine has no apt-get to install it")
+	}
+	words := []string{"env", "DEBIAN_FRONTEND=noninteractive", apt, "-q", "-y", "-o", "DPkg::Lock::Timeout=300"}
+	if os.Geteuid() != 0 {
+		if exec.CommandContext(ctx, "sudo", "-n", "true").Run() != nil {
+			return errors.New("something is missing, and I have neither root's rights nor sudo without a password")
+		}
+		words = append([]string{"sudo", "-n"}, words...)
+	}
+	names := packages(missing)
+	fmt.Fprintf(log, "testenv: installing %s\n", strings.Join(names, " "))
+	if _, err := exec.LookPath("systemctl"); err == nil {
+		fmt.Fprintln(log, "testenv: Debian may start a Redis of its own on port 6379; the tests leave it alone")
+	}
+	for _, step := range [][]string{{"update"}, append([]string{"install", "--no-install-recommends"}, names...)} {
+		cmd := exec.CommandContext(ctx, words[0], append(words[1:], step...)...)
+		cmd.Stdout, cmd.Stderr = log, log
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("apt-get %s: %w", step[0], err)
+		}
+	}
+	return nil
+}
+
+var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+)\.`)
+
+// checkVersion reads what redis-server --version says.
+func checkVersion(bin, banner string) error {
+	m := versionPattern.FindStringSubmatch(banner)
+	if m == nil {
+		return fmt.Errorf("%s --version says %q, which names no version", bin, banner)
+	}
+	major, errMajor := strconv.Atoi(m[1])
+	minor, errMinor := strconv.Atoi(m[2])
+	if err := errors.Join(errMajor, errMinor); err != nil {
+		return err
+	}
+	if major < redisMajor || major == redisMajor && minor < redisMinor {
+		return fmt.Errorf("%s is version %d.%d, too old: put %d.%d or newer first in PATH",
+			bin, major, minor, redisMajor, redisMinor)
+	}
+	return nil
+}
