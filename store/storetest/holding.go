@@ -25,6 +25,9 @@ var holdingCases = []testCase{
 func grantAndRelease(w *world) {
 	a, b := w.join(), w.join()
 	first := a.hold(w.try())
+	if !w.store.Features().Tokens && first.Grant != (asynclock.Grant{}) {
+		w.Errorf("grant of a store without tokens: got %+v, want none", first.Grant)
+	}
 	w.wantHeldBy(b, first.req)
 	first.release()
 	w.wantFree(b, w.key)

@@ -98,7 +98,7 @@ func listByPrefix(w *world) {
 		w.Errorf("Token: got %d, want %d", info.Token, held[1].First)
 	}
 	for _, h := range held {
-		w.wantNoOwner(b.list(""), h.req)
+		w.wantNoOwner(b.list(w.key), h.req)
 		h.release()
 	}
 	w.wantList(b, w.key)

@@ -14,7 +14,8 @@
 //
 // The stores that open returns may share one server, and the server may be in
 // use by others: every case makes up its own keys. What a store does not have by
-// its [asynclock.Features] is not asked of it; such cases are skipped.
+// its [asynclock.Features] is not asked of it; such cases are skipped. A store
+// that has everything skips none.
 package storetest
 
 import (

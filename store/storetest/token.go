@@ -13,7 +13,6 @@ var tokenCases = []testCase{
 	{"tokens rise over what the holder wrote back", tokens, tokensRiseOverUsed},
 	{"inspect shows the token that a renewal wrote back", tokens, inspectShowsUsedToken},
 	{"the mark of a waiting reply divides old grants from new ones", asynclock.Features{FIFO: true, Tokens: true}, markDivides},
-	{"a store without tokens gives none", anyStore, noTokens},
 }
 
 // aheadOfTime is by how much the tokens that a case writes back exceed those
@@ -110,15 +109,5 @@ func markDivides(w *world) {
 		a, b, c = b, c, a
 		q = next
 		q.heartbeat()
-	}
-}
-
-func noTokens(w *world) {
-	if w.store.Features().Tokens {
-		w.Skip("by its Features the store has tokens")
-	}
-	h := w.join().hold(w.request())
-	if h.Grant != (asynclock.Grant{}) {
-		w.Errorf("grant of a store without tokens: got %+v, want none", h.Grant)
 	}
 }
