@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faultstore
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// An Op is a kind of request.
+type Op int
+
+// The kinds of request, as the methods of [asynclock.Session].
+const (
+	_ Op = iota
+	Acquire
+	Renew
+	Release
+	Inspect
+	List
+	Force
+	Leave
+)
+
+// A Call is one request: an element of a batch, where there are batches.
+type Call struct {
+	Client int // who asks, counted from 0 in the order of Join
+	Op     Op
+	Key    string // the prefix, for List
+	Owner  string
+	At     time.Time
+
+	// The whole request, of Acquire, Renew or Release.
+	Acquire asynclock.AcquireRequest
+	Renew   asynclock.RenewRequest
+	Release asynclock.ReleaseRequest
+}
+
+// A Match picks requests.
+type Match func(Call) bool
+
+// Any matches every request.
+func Any(Call) bool { return true }
+
+// On matches requests of this kind for the key.
+func (o Op) On(key string) Match {
+	return func(c Call) bool { return c.Op == o && c.Key == key }
+}
+
+// Any matches requests of this kind.
+func (o Op) Any(c Call) bool { return c.Op == o }
+
+// From matches what m does, if the client with this number asks.
+func (m Match) From(client int) Match {
+	return func(c Call) bool { return c.Client == client && m(c) }
+}
+
+// Where matches what m and also does.
+func (m Match) Where(also Match) Match {
+	return func(c Call) bool { return m(c) && also(c) }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faultstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// An Event is one that the store had for a client.
+type Event struct {
+	asynclock.Event
+
+	Client int // whom it is for
+	At     time.Time
+}
+
+// An EventMatch picks events.
+type EventMatch func(Event) bool
+
+// AnyEvent matches every event.
+func AnyEvent(Event) bool { return true }
+
+// Kind matches events of one kind.
+func Kind(kind asynclock.EventKind) EventMatch {
+	return func(e Event) bool { return e.Kind == kind }
+}
+
+// For matches what m does, if it is for the client with this number.
+func (m EventMatch) For(client int) EventMatch {
+	return func(e Event) bool { return e.Client == client && m(e) }
+}
+
+// An EventFault is what becomes of one event. It must not block; it may call
+// deliver any number of times, at any time, even after it has returned.
+type EventFault func(deliver func())
+
+// Drop loses the event.
+func Drop(func()) {}
+
+// Repeat delivers the event twice.
+func Repeat(deliver func()) {
+	deliver()
+	deliver()
+}
+
+// Delay delivers the event when d has passed, and so after later ones.
+func Delay(d time.Duration) EventFault {
+	return func(deliver func()) { time.AfterFunc(d, deliver) }
+}
+
+// A Mailbox keeps events until they are delivered by hand. Its Keep is an
+// [EventFault]; the zero Mailbox is ready for use.
+type Mailbox struct {
+	mu   sync.Mutex
+	kept []func()
+}
+
+// Keep keeps one event.
+func (m *Mailbox) Keep(deliver func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept = append(m.kept, deliver)
+}
+
+// Len returns how many events have been kept so far, delivered or not.
+func (m *Mailbox) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.kept)
+}
+
+// Deliver delivers the event with this number, counted from 0 in the order in
+// which they came. Each may be delivered any number of times.
+func (m *Mailbox) Deliver(number int) {
+	m.mu.Lock()
+	deliver := m.kept[number]
+	m.mu.Unlock()
+	deliver()
+}

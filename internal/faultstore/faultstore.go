@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package faultstore puts a bad network in front of a store. Requests and
+// replies can be lost, late, repeated or refused, calls can hang, and events can
+// be dropped, delayed or kept back, each by a rule that says which and how:
+//
+//	store := faultstore.New(memstore.New())
+//	store.Next(faultstore.Acquire.On("key").From(0), faultstore.Silence)
+//	stop := store.Every(faultstore.Renew.On("key"), faultstore.Hang)
+//	store.NextEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+//
+// What no rule is about passes unchanged, in the batches it came in. Each
+// element of a batch meets its own fault; the call returns when all elements
+// have their answers, as calls do.
+//
+// Every request and event is recorded, so that a test can count them.
+package faultstore
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Store is a store behind a bad network. Make one with [New]; it is safe for
+// concurrent use, and rules may be added at any time.
+type Store struct {
+	inner asynclock.Store
+
+	mu         sync.Mutex
+	sessions   []*session
+	calls      []Call
+	events     []Event
+	callRules  rules[Match, Fault]
+	eventRules rules[EventMatch, EventFault]
+	regrant    func(*asynclock.Grant)
+}
+
+var _ asynclock.Store = (*Store)(nil)
+
+// New returns a store that passes everything on to inner.
+func New(inner asynclock.Store) *Store {
+	return &Store{inner: inner, regrant: func(*asynclock.Grant) {}}
+}
+
+// Features are those of the store behind.
+func (s *Store) Features() asynclock.Features { return s.inner.Features() }
+
+// Join connects one client. Clients are numbered from 0 in this order.
+func (s *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &session{store: s, client: len(s.sessions), events: events}
+	inner, err := s.inner.Join(id, c.onEvent)
+	if err != nil {
+		return nil, err
+	}
+	c.inner = inner
+	s.sessions = append(s.sessions, c)
+	return c, nil
+}
+
+// Next makes the next requests that match meet the faults, one each, in this
+// order. It goes before what [Store.Every] says.
+func (s *Store) Next(m Match, faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callRules.next(m, faults)
+}
+
+// Every makes all requests that match meet the fault, until stop is called. The
+// rule added last goes first.
+func (s *Store) Every(m Match, f Fault) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removal(s.callRules.every(m, f))
+}
+
+// NextEvent is [Store.Next] for events.
+func (s *Store) NextEvent(m EventMatch, faults ...EventFault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.eventRules.next(m, faults)
+}
+
+// EveryEvent is [Store.Every] for events.
+func (s *Store) EveryEvent(m EventMatch, f EventFault) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removal(s.eventRules.every(m, f))
+}
+
+func (s *Store) removal(remove func()) func() {
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		remove()
+	}
+}
+
+// Regrant passes every grant from now on, in replies and events, through
+// change. It stands in for a store that counts its tokens in another way.
+func (s *Store) Regrant(change func(*asynclock.Grant)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.regrant = change
+}
+
+// Tell sends client an event that the store never made.
+func (s *Store) Tell(client int, e asynclock.Event) {
+	s.mu.Lock()
+	c := s.sessions[client]
+	s.mu.Unlock()
+	c.events(e)
+}
+
+// Calls returns the requests so far that match, in the order of their arrival.
+func (s *Store) Calls(m Match) []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Call
+	for _, c := range s.calls {
+		if m(c) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// Events returns the events so far that match, whatever became of them, in the
+// order in which the store made them.
+func (s *Store) Events(m EventMatch) []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Event
+	for _, e := range s.events {
+		if m(e) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// arrive records a request and returns what is to happen to it, or nil.
+func (s *Store) arrive(c Call) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.At = time.Now()
+	s.calls = append(s.calls, c)
+	return s.callRules.find(func(m Match) bool { return m(c) })
+}
+
+func (s *Store) arriveEvent(e Event) EventFault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.At = time.Now()
+	s.events = append(s.events, e)
+	return s.eventRules.find(func(m EventMatch) bool { return m(e) })
+}
+
+// granted applies what Regrant was told.
+func (s *Store) granted(g *asynclock.Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.regrant(g)
+}
+
+// Rules say which faults (F) strike what matches (M).
+type rules[M, F any] struct {
+	once   []*rule[M, F] // in the order to be used up in
+	always []*rule[M, F] // the last one goes first
+}
+
+type rule[M, F any] struct {
+	match M
+	fault F
+}
+
+func (r *rules[M, F]) next(match M, faults []F) {
+	for _, f := range faults {
+		r.once = append(r.once, &rule[M, F]{match, f})
+	}
+}
+
+func (r *rules[M, F]) every(match M, fault F) (remove func()) {
+	added := &rule[M, F]{match, fault}
+	r.always = append(r.always, added)
+	return func() {
+		r.always = slices.DeleteFunc(r.always, func(x *rule[M, F]) bool { return x == added })
+	}
+}
+
+// find returns the fault for what matches says of a rule's match, and uses it
+// up if it strikes once.
+func (r *rules[M, F]) find(matches func(M) bool) (fault F) {
+	for i, x := range r.once {
+		if matches(x.match) {
+			r.once = slices.Delete(r.once, i, i+1)
+			return x.fault
+		}
+	}
+	for _, x := range slices.Backward(r.always) {
+		if matches(x.match) {
+			return x.fault
+		}
+	}
+	return fault
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faultstore_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/store/memstore"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const timeout = time.Second
+
+// A client asks as the core does, and collects its events.
+type client struct {
+	*testing.T
+	asynclock.Session
+	events chan asynclock.Event
+}
+
+func join(t *testing.T, store asynclock.Store) *client {
+	t.Helper()
+	c := &client{T: t, events: make(chan asynclock.Event, 10)}
+	session, err := store.Join(t.Name(), func(e asynclock.Event) { c.events <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Session = session
+	return c
+}
+
+// acquire asks once for each owner, in one batch, and also says how long the
+// answer took.
+func (c *client) acquire(owners ...string) ([]asynclock.AcquireReply, time.Duration) {
+	ctx, cancel := context.WithTimeout(c.Context(), timeout)
+	defer cancel()
+	var batch []asynclock.AcquireRequest
+	for _, owner := range owners {
+		batch = append(batch, asynclock.AcquireRequest{
+			Key: "key", Owner: owner, TTL: time.Minute, GrantTTL: time.Minute, Liveness: time.Minute, Wait: true,
+		})
+	}
+	before := time.Now()
+	return c.Acquire(ctx, batch), time.Since(before)
+}
+
+func (c *client) release(owner string) {
+	c.Release(c.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner}})
+}
+
+// held reports whether the store behind says that the key is held.
+func (c *client) held() bool {
+	c.Helper()
+	info, err := c.Inspect(c.Context(), "key")
+	if err != nil {
+		c.Fatal(err)
+	}
+	return info.Held
+}
+
+func TestFaultsOfRequests(t *testing.T) {
+	closed := make(chan struct{})
+	close(closed)
+	final := errors.New("final")
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+		err   error
+		takes time.Duration
+		held  bool // when the answer comes
+		later bool // a minute after
+	}{
+		{"fail", faultstore.Fail(final), final, 0, false, false},
+		{"refuse", faultstore.Refuse, asynclock.ErrUnreachable, 0, false, false},
+		{"lose the reply", faultstore.LoseReply, asynclock.ErrOutcomeUnknown, 0, true, true},
+		{"silence", faultstore.Silence, context.DeadlineExceeded, timeout, true, true},
+		{"hang", faultstore.Hang, context.DeadlineExceeded, timeout, false, false},
+		{"stuck, then refused", faultstore.Stuck(closed, faultstore.Refuse), asynclock.ErrUnreachable, 0, false, false},
+		{"slow", faultstore.Slow(timeout/4, timeout/4), nil, timeout / 2, true, true},
+		{"slow on its way back", faultstore.Slow(timeout/4, timeout), context.DeadlineExceeded, timeout, true, true},
+		{"too slow on its way there", faultstore.Slow(2*timeout, 0), context.DeadlineExceeded, timeout, false, true},
+		{"again", faultstore.Again(timeout), nil, 0, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := faultstore.New(memstore.New())
+				me := join(t, store)
+				store.Next(faultstore.Acquire.On("key"), c.fault)
+				replies, took := me.acquire("a")
+				if err := replies[0].Err; !errors.Is(err, c.err) || took != c.takes {
+					t.Errorf("got %v after %v, want %v after %v", err, took, c.err, c.takes)
+				}
+				if got := me.held(); got != c.held {
+					t.Errorf("held then: got %v, want %v", got, c.held)
+				}
+				time.Sleep(30 * time.Second)
+				if got := me.held(); got != c.later {
+					t.Errorf("held later: got %v, want %v", got, c.later)
+				}
+			})
+		})
+	}
+}
+
+func TestStuckOutlastsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		until := make(chan struct{})
+		time.AfterFunc(time.Minute, func() { close(until) })
+		store.Next(faultstore.Acquire.On("key"), faultstore.Stuck(until, faultstore.LoseReply))
+		if _, took := join(t, store).acquire("a"); took != time.Minute {
+			t.Errorf("the call took %v, want a minute", took)
+		}
+	})
+}
+
+func TestOneElementOfABatchIsStruck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		isB := func(c faultstore.Call) bool { return c.Owner == "b" }
+		store.Every(faultstore.Match(faultstore.Acquire.Any).Where(isB), faultstore.Refuse)
+		replies, _ := join(t, store).acquire("a", "b", "c")
+		if replies[0].Status != asynclock.Granted || !errors.Is(replies[1].Err, asynclock.ErrUnreachable) || replies[2].Status != asynclock.Waiting {
+			t.Errorf("got %+v, want granted, unreachable, waiting", replies)
+		}
+	})
+}
+
+func TestRulesAreUsedInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		me, other := join(t, store), join(t, store)
+		first, second, always := errors.New("first"), errors.New("second"), errors.New("always")
+		stop := store.Every(faultstore.Acquire.On("key").From(0), faultstore.Fail(always))
+		store.Next(faultstore.Acquire.On("key"), faultstore.Fail(first), faultstore.Fail(second))
+		store.Next(faultstore.Renew.On("key"), faultstore.Refuse)
+		for _, want := range []error{first, second, always, always} {
+			if replies, _ := me.acquire("a"); !errors.Is(replies[0].Err, want) {
+				t.Errorf("got %v, want %v", replies[0].Err, want)
+			}
+		}
+		if replies, _ := other.acquire("b"); replies[0].Err != nil {
+			t.Errorf("another client: got %v, want no error", replies[0].Err)
+		}
+		stop()
+		if replies, _ := me.acquire("a"); replies[0].Err != nil {
+			t.Errorf("after stop: got %v, want no error", replies[0].Err)
+		}
+		if got := len(store.Calls(faultstore.Acquire.On("key").From(0))); got != 5 {
+			t.Errorf("recorded requests: got %d, want 5", got)
+		}
+	})
+}
+
+func TestFaultsOfEvents(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		fault       faultstore.EventFault
+		now, inHour int // how many have arrived
+	}{
+		{"drop", faultstore.Drop, 0, 0},
+		{"repeat", faultstore.Repeat, 2, 2},
+		{"delay", faultstore.Delay(time.Minute), 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := faultstore.New(memstore.New())
+				holder, waiter := join(t, store), join(t, store)
+				store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), c.fault)
+				holder.acquire("a")
+				waiter.acquire("b")
+				holder.release("a")
+				if got := len(waiter.events); got != c.now {
+					t.Errorf("events at once: got %d, want %d", got, c.now)
+				}
+				time.Sleep(time.Hour)
+				if got := len(waiter.events); got != c.inHour {
+					t.Errorf("events in an hour: got %d, want %d", got, c.inHour)
+				}
+				if got := len(store.Events(faultstore.AnyEvent)); got != 1 {
+					t.Errorf("recorded events: got %d, want 1", got)
+				}
+			})
+		})
+	}
+}
+
+func TestKeptEventsComeInAnyOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		me := join(t, store)
+		var box faultstore.Mailbox
+		stop := store.EveryEvent(faultstore.AnyEvent, box.Keep)
+		for _, owner := range []string{"a", "b", "c"} {
+			me.acquire(owner)
+		}
+		me.release("a")
+		me.release("b")
+		if got := len(me.events); got != 0 || box.Len() != 2 {
+			t.Fatalf("got %d events and %d kept, want 0 and 2", got, box.Len())
+		}
+		box.Deliver(1)
+		box.Deliver(0)
+		stop()
+		store.Tell(0, asynclock.Event{Kind: asynclock.EventGap, Owner: "made up"})
+		got := []string{(<-me.events).Owner, (<-me.events).Owner, (<-me.events).Owner}
+		if want := []string{"c", "b", "made up"}; !slices.Equal(got, want) {
+			t.Errorf("got events for %q, want %q", got, want)
+		}
+	})
+}
+
+func TestEveryGrantIsChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		me := join(t, store)
+		store.Regrant(func(g *asynclock.Grant) { g.Spare = -1 })
+		replies, _ := me.acquire("a", "b")
+		me.release("a")
+		event := <-me.events
+		again := me.Release(t.Context(), []asynclock.ReleaseRequest{{
+			Key: "key", Owner: "b", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "c", TTL: time.Minute, Wait: true},
+		}})
+		for name, g := range map[string]asynclock.Grant{
+			"reply": replies[0].Grant, "event": event.Grant, "requeue": again[0].Requeue.Grant,
+		} {
+			if g.Spare != -1 || g.First == 0 {
+				t.Errorf("%s: got grant %+v, want it changed", name, g)
+			}
+		}
+		if g := replies[1].Grant; g != (asynclock.Grant{}) {
+			t.Errorf("a reply without a grant: got %+v, want none", g)
+		}
+	})
+}
+
+func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := faultstore.New(memstore.New())
+		me := join(t, store)
+		me.acquire("a")
+		want := errors.New("struck")
+		stop := store.Every(faultstore.Any, faultstore.Fail(want))
+		_, inspect := me.Inspect(t.Context(), "key")
+		_, force := me.Force(t.Context(), "key")
+		var list error
+		for _, list = range me.List(t.Context(), "") {
+		}
+		for name, err := range map[string]error{
+			"inspect": inspect, "force": force, "list": list, "leave": me.Leave(t.Context()),
+		} {
+			if !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", name, err, want)
+			}
+		}
+		stop()
+		keys := 0
+		for range me.List(t.Context(), "") {
+			keys++
+		}
+		if held, err := me.Force(t.Context(), "key"); keys != 1 || !held || err != nil || me.Leave(t.Context()) != nil {
+			t.Errorf("without faults: got %d keys, held %v, error %v", keys, held, err)
+		}
+	})
+}

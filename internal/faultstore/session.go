@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faultstore
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A session is one client's bad connection.
+type session struct {
+	store  *Store
+	inner  asynclock.Session
+	client int
+	events func(asynclock.Event)
+}
+
+var _ asynclock.Session = (*session)(nil)
+
+func (c *session) onEvent(e asynclock.Event) {
+	if e.Kind == asynclock.EventGrant {
+		c.store.granted(&e.Grant)
+	}
+	if fault := c.store.arriveEvent(Event{Event: e, Client: c.client}); fault != nil {
+		fault(func() { c.events(e) })
+		return
+	}
+	c.events(e)
+}
+
+func (c *session) Lane(key string) int { return c.inner.Lane(key) }
+
+func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	replies := serve(ctx, c, batch, c.inner.Acquire,
+		func(r asynclock.AcquireRequest) Call {
+			return Call{Op: Acquire, Key: r.Key, Owner: r.Owner, Acquire: r}
+		},
+		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} })
+	for i := range replies {
+		c.granted(&replies[i])
+	}
+	return replies
+}
+
+// granted shows a reply to what [Store.Regrant] was told, if it is a grant.
+func (c *session) granted(reply *asynclock.AcquireReply) {
+	if reply != nil && reply.Status == asynclock.Granted {
+		c.store.granted(&reply.Grant)
+	}
+}
+
+func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	return serve(ctx, c, batch, c.inner.Renew,
+		func(r asynclock.RenewRequest) Call { return Call{Op: Renew, Key: r.Key, Owner: r.Owner, Renew: r} },
+		func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} })
+}
+
+func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	replies := serve(ctx, c, batch, c.inner.Release,
+		func(r asynclock.ReleaseRequest) Call {
+			return Call{Op: Release, Key: r.Key, Owner: r.Owner, Release: r}
+		},
+		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} })
+	for i := range replies {
+		c.granted(replies[i].Requeue)
+	}
+	return replies
+}
+
+func (c *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	return single(ctx, c, Call{Op: Inspect, Key: key}, func(ctx context.Context) (asynclock.Info, error) {
+		return c.inner.Inspect(ctx, key)
+	})
+}
+
+// List meets its fault before it begins.
+func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		_, err := single(ctx, c, Call{Op: List, Key: prefix}, func(context.Context) (struct{}, error) {
+			return struct{}{}, nil
+		})
+		if err != nil {
+			yield(asynclock.Info{}, err)
+			return
+		}
+		c.inner.List(ctx, prefix)(yield)
+	}
+}
+
+func (c *session) Force(ctx context.Context, key string) (bool, error) {
+	return single(ctx, c, Call{Op: Force, Key: key}, func(ctx context.Context) (bool, error) {
+		return c.inner.Force(ctx, key)
+	})
+}
+
+func (c *session) Leave(ctx context.Context) error {
+	_, err := single(ctx, c, Call{Op: Leave}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.inner.Leave(ctx)
+	})
+	return err
+}
+
+// serve carries a batch: what meets no fault together, the rest one by one.
+func serve[Q, R any](
+	ctx context.Context, c *session, batch []Q, do func(context.Context, []Q) []R, describe func(Q) Call, failed func(error) R,
+) []R {
+	replies := make([]R, len(batch))
+	var clear []Q
+	var places []int
+	var spoiled sync.WaitGroup
+	for i, request := range batch {
+		call := describe(request)
+		call.Client = c.client
+		fault := c.store.arrive(call)
+		if fault == nil {
+			clear, places = append(clear, request), append(places, i)
+			continue
+		}
+		spoiled.Go(func() {
+			replies[i] = spoil(ctx, fault, failed, func(ctx context.Context) R { return do(ctx, []Q{request})[0] })
+		})
+	}
+	if len(clear) > 0 {
+		for i, reply := range do(ctx, clear) {
+			replies[places[i]] = reply
+		}
+	}
+	spoiled.Wait()
+	return replies
+}
+
+// single carries a request that has no batch.
+func single[R any](ctx context.Context, c *session, call Call, do func(context.Context) (R, error)) (R, error) {
+	type answer struct {
+		reply R
+		err   error
+	}
+	call.Client = c.client
+	fault := c.store.arrive(call)
+	if fault == nil {
+		return do(ctx)
+	}
+	a := spoil(ctx, fault, func(err error) answer { return answer{err: err} }, func(ctx context.Context) (a answer) {
+		a.reply, a.err = do(ctx)
+		return a
+	})
+	return a.reply, a.err
+}
+
+// spoil lets one request meet its fault.
+func spoil[R any](ctx context.Context, fault Fault, failed func(error) R, do func(context.Context) R) R {
+	var mu sync.Mutex
+	var reply R
+	err := fault(ctx, func() {
+		r := do(context.WithoutCancel(ctx))
+		mu.Lock()
+		defer mu.Unlock()
+		reply = r
+	})
+	if err != nil {
+		return failed(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return reply
+}
