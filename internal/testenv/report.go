@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,25 +21,34 @@ type event struct {
 }
 
 // A report turns the events of go test into what a person wants to see: the
-// line of each package, the output of tests that fail, and every test that was
-// left out, with its reason.
+// line of each package, the output of tests that fail, and why tests were left
+// out.
 type report struct {
 	out     io.Writer
 	verbose bool
 
 	passed, failed int
-	skipped        []string
-	missing        bool // a test was left out for want of a server
+	skipped        map[omission][]string // the tests
+	missing        bool                  // one of them, for want of a server
 
 	pending map[testName]*strings.Builder // output of tests under way
 }
 
 type testName struct{ pkg, test string }
 
-func (n testName) String() string { return n.pkg + " " + n.test }
+// An omission is why tests of a package were skipped.
+type omission struct{ pkg, reason string }
+
+// skipPlace is what t.Skip puts in front of a reason.
+var skipPlace = regexp.MustCompile(`^\w+\.go:\d+: `)
 
 func newReport(out io.Writer, verbose bool) *report {
-	return &report{out: out, verbose: verbose, pending: make(map[testName]*strings.Builder)}
+	return &report{
+		out:     out,
+		verbose: verbose,
+		skipped: make(map[omission][]string),
+		pending: make(map[testName]*strings.Builder),
+	}
 }
 
 // read takes events until in ends. What is no event is shown as it is.
@@ -115,27 +125,38 @@ func (r *report) show(name testName) {
 }
 
 func (r *report) skip(name testName) {
-	var reason []string
+	var said []string
 	for line := range strings.Lines(r.pop(name)) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			reason = append(reason, line)
+			said = append(said, line)
 		}
 	}
-	text := strings.Join(reason, " ")
-	r.skipped = append(r.skipped, fmt.Sprintf("%v: %s", name, text))
+	reason := skipPlace.ReplaceAllString(strings.Join(said, " "), "")
+	why := omission{name.pkg, reason}
+	r.skipped[why] = append(r.skipped[why], name.test)
 	// Such a reason names the variable that it misses.
-	r.missing = r.missing || strings.Contains(text, "ASYNCLOCK_")
+	r.missing = r.missing || strings.Contains(reason, "ASYNCLOCK_")
 }
 
 // close prints the sums, and says whether all is well.
 func (r *report) close() bool {
-	slices.Sort(r.skipped)
-	for _, s := range r.skipped {
-		fmt.Fprintln(r.out, "skipped:", s)
+	var lines []string
+	skipped := 0
+	for why, tests := range r.skipped {
+		skipped += len(tests)
+		line := fmt.Sprintf("skipped: %s %s", why.pkg, tests[0])
+		if more := len(tests) - 1; more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, line+": "+why.reason)
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		fmt.Fprintln(r.out, line)
 	}
 	if r.missing {
 		fmt.Fprintln(r.out, "FAIL: tests were skipped although their servers are here")
 	}
-	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, len(r.skipped))
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
 	return r.failed == 0 && !r.missing
 }

@@ -76,7 +76,17 @@ func TestReport(t *testing.T) {
 				{"output", "TestA", "--- SKIP: TestA (0.00s)\n"},
 				{"skip", "TestA", ""},
 			},
-			want: "skipped: p TestA: a_test.go:1: only for two lines\n0 passed, 0 failed, 1 skipped\n", ok: true,
+			want: "skipped: p TestA: only for two lines\n0 passed, 0 failed, 1 skipped\n", ok: true,
+		},
+		{
+			name: "skips for one reason take one line",
+			story: story{
+				{"output", "TestA", "    a_test.go:1: no queue\n"},
+				{"skip", "TestA", ""},
+				{"output", "TestB", "    b_test.go:2: no queue\n"},
+				{"skip", "TestB", ""},
+			},
+			want: "skipped: p TestA and 1 more: no queue\n0 passed, 0 failed, 2 skipped\n", ok: true,
 		},
 		{
 			name: "a skip for want of a server is a failure",
@@ -84,7 +94,7 @@ func TestReport(t *testing.T) {
 				{"output", "TestA", "    a_test.go:1: ASYNCLOCK_REDIS_URL is not set\n"},
 				{"skip", "TestA", ""},
 			},
-			want: "skipped: p TestA: a_test.go:1: ASYNCLOCK_REDIS_URL is not set\n" +
+			want: "skipped: p TestA: ASYNCLOCK_REDIS_URL is not set\n" +
 				"FAIL: tests were skipped although their servers are here\n0 passed, 0 failed, 1 skipped\n",
 		},
 		{
