@@ -19,7 +19,7 @@
 local taken = redis.pcall('GET', KEYS[1])
 if not taken and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
   local last = redis.pcall('GET', KEYS[4])
-  if not last or (type(last) == 'string' and #last < 17 and string.find(last, '^%d+$')) then
+  if not last or (type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$')) then
     local time = redis.call('TIME')
     local token, flags, clocked = time[1] * 1000000 + time[2], ARGV[9], 1
     if last and last + 1 > token then

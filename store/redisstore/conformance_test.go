@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redisstore_test
+package redisstore
 
 import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
+	"github.com/redis/rueidis"
 )
 
 func TestConformanceOnMiniredis(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) asynclock.Store {
-		server := miniredis.RunT(t)
-		server.ClockTTL(true)
-		return open(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	})
+	for _, mode := range []struct {
+		name   string
+		single bool
+	}{{"standalone", true}, {"taken for a cluster without sharded messages", false}} {
+		t.Run(mode.name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) asynclock.Store {
+				mini := miniredis.RunT(t)
+				mini.ClockTTL(true)
+				return onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: mode.single}).store(t)
+			})
+		})
+	}
 }
 
-func open(t *testing.T, option rueidis.ClientOption, opts ...redisstore.Option) *redisstore.Store {
-	t.Helper()
-	store, err := redisstore.Open(option, opts...)
-	if err != nil {
-		t.Fatal(err)
+func TestConformanceOnRealServers(t *testing.T) {
+	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
+		t.Run(variable, func(t *testing.T) {
+			option := serverOption(t, variable)
+			storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t) })
+		})
 	}
-	t.Cleanup(store.Close)
-	return store
 }

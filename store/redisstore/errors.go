@@ -77,14 +77,14 @@ var replyTexts = []struct {
 
 // classifyReply says what the server's error means. Since Redis 7 an error
 // inside a script begins with its own code; before, it was somewhere in the text
-// of an ERR about a script.
+// of an ERR about a script. rueidis leaves out the ERR.
 func classifyReply(reply *rueidis.RedisError) error {
 	text := reply.Error()
 	code, _, _ := strings.Cut(text, " ")
 	if means := replyCodes[code]; means != nil {
 		return fmt.Errorf("%w: %w", means, reply)
 	}
-	if strings.HasPrefix(text, "ERR Error running script") {
+	if strings.HasPrefix(text, "Error running script") {
 		for word := range strings.FieldsSeq(text) {
 			if means := replyCodes[strings.TrimPrefix(word, "-")]; means != nil {
 				return fmt.Errorf("%w: %w", means, reply)

@@ -217,7 +217,9 @@ func (ch *channel) Publish(ctx context.Context, payload string) error {
 	return err
 }
 
+// isUnknownCommand reports whether the server is too old for a command. rueidis
+// leaves out the ERR before the text.
 func isUnknownCommand(err error) bool {
 	var reply *rueidis.RedisError
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR unknown command")
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "unknown command")
 }

@@ -46,7 +46,7 @@ end
 
 -- whole reads a token. It returns nil for what is none.
 local function whole(digits)
-  local number = #digits < 17 and string.find(digits, '^%d+$') and tonumber(digits)
+  local number = #digits <= 16 and string.find(digits, '^%d+$') and tonumber(digits)
   if number and number <= 9007199254740991 then
     return number
   end

@@ -33,12 +33,13 @@ local owner, used, keep, uncertain = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4
 local held = 0
 if record and record.owner == owner then
   held = 1
+  used = math.max(used, record.token)
   last = math.max(last, used)
   if keep ~= '0' then
     -- Nobody holds it now, and nobody can renew that.
     redis.call('SET', counter, text(last), 'PX', day)
-    redis.call('SET', lock, text(last) .. ' - - - ' .. record.holder, 'PX', keep)
-    record = {token = last, owner = '-', channel = '-', flags = '-', holder = record.holder}
+    redis.call('SET', lock, text(used) .. ' - - - ' .. record.holder, 'PX', keep)
+    record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
   elseif not pass() then
     return {-1, waiters}
   end

@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/redis/rueidis"
 
@@ -82,7 +83,7 @@ func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int)
 func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, result rueidis.RedisResult) {
 	r := newReply(result)
 	for _, i := range chunk {
-		switch answer := r.number(); {
+		switch answer := r.between(replyStolen, math.MaxInt32); {
 		case answer >= 0:
 			replies[i].Waiters = int(answer)
 		case answer == replyExpired:

@@ -22,7 +22,7 @@ for i = 1, #KEYS / 3 do
     answer = -1
   else
     local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
-    if not owner then
+    if not owner or #token > 16 then
       answer = -1
     elseif owner ~= mine then
       answer = -3
@@ -36,7 +36,7 @@ for i = 1, #KEYS / 3 do
         if raise then
           token = used
           local last = redis.pcall('GET', counter)
-          if last and (type(last) ~= 'string' or not string.find(last, '^%d+$')) then
+          if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
             answer = -1
           elseif not last or tonumber(used) > tonumber(last) then
             redis.call('SET', counter, used, 'PX', 86400000)

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -49,6 +50,18 @@ func (r *reply) number() int64 {
 	return n
 }
 
+// between reads a number and refuses those outside the bounds.
+func (r *reply) between(low, high int64) int64 {
+	n := r.number()
+	if r.err == nil && (n < low || n > high) {
+		r.err = errReply
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}
+
 func (r *reply) text() string {
 	m := r.next()
 	if r.err == nil && !m.IsString() {
@@ -61,9 +74,14 @@ func (r *reply) text() string {
 	return s
 }
 
-func (r *reply) millis() time.Duration { return time.Duration(r.number()) * time.Millisecond }
+func (r *reply) token() int64 { return r.between(0, maxToken) }
 
-func (r *reply) count() int { return int(r.number()) }
+func (r *reply) count() int { return int(r.between(0, math.MaxInt32)) }
+
+// millis reads a time to go. It may be negative, where Redis has none to tell.
+func (r *reply) millis() time.Duration {
+	return time.Duration(r.between(-2, maxToken/1000)) * time.Millisecond
+}
 
 // failed turns r's error, if there is one, into one of asynclock's.
 func (r *reply) failed(st *Store) error {
@@ -81,16 +99,16 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
 	}
 	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
 	case asynclock.Granted:
-		answer.First = r.number()
+		answer.First = r.between(1, maxToken)
 		answer.Waiters = r.count()
-		answer.SparePerMicrosecond = r.number() == 1
+		answer.SparePerMicrosecond = r.between(0, 1) == 1
 	case asynclock.Waiting:
 		answer.Rank = r.count()
 		answer.Remaining = r.millis()
-		answer.Ticket = r.number()
-		answer.Mark = r.number()
+		answer.Ticket = r.between(1, maxToken)
+		answer.Mark = r.token()
 	case asynclock.Held:
-		answer.Token = r.number()
+		answer.Token = r.token()
 		answer.Remaining = r.millis()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
@@ -121,7 +139,7 @@ func (r *reply) info(key string) asynclock.Info {
 	default:
 		r.err = errReply
 	}
-	info.Token = r.number()
+	info.Token = r.token()
 	info.Remaining = max(r.millis(), 0)
 	info.Holder = r.text()
 	info.Waiters = r.count()

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Each verb meets each kind of damage: it says so, changes nothing and shows no
+// owner. (What a verb does not look at it need not complain about.)
+func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
+	const key, owner, token = "key", "holder", int64(1e15)
+	record := "1000000000000000 holder - - somebody"
+	damages := []struct {
+		name   string
+		setup  [][]string
+		spared string // verbs that don't look there
+	}{
+		{"record is a list", [][]string{{"RPUSH", "l", "x"}}, ""},
+		{"record is a number", [][]string{{"SET", "l", "42"}}, ""},
+		{"record is text", [][]string{{"SET", "l", "locked by the Java side"}}, ""},
+		{"record is empty", [][]string{{"SET", "l", ""}}, ""},
+		{"record's token is too large", [][]string{{"SET", "l", "99999999999999999999 holder - - x"}}, ""},
+		{"record's token is no number", [][]string{{"SET", "l", "0x10 holder - - x"}}, ""},
+		{"counter is a hash", [][]string{{"HSET", "f", "a", "b"}}, "renew inspect list"},
+		{"counter is text", [][]string{{"SET", "f", "1e5"}}, "renew inspect list"},
+		{"counter is too large", [][]string{{"SET", "f", "9007199254740993"}}, "renew inspect list acquire try"},
+		{"queue is a string", [][]string{{"SET", "l", record}, {"SET", "q", "x"}}, "renew"},
+		{"queue is a string, key free", [][]string{{"SET", "q", "x"}}, "renew"},
+		{"details are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "w", "x"}}, "renew list"},
+		{"withdrawn owners are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "x", "x"}}, "renew inspect list"},
+		{"entry without details", [][]string{{"ZADD", "q", "5", "waiter"}}, "renew list"},
+		{"entry with broken details", [][]string{{"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "soon - 1000 - x"}}, "renew list"},
+		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try list"},
+	}
+	verbs := map[string]func(*client) error{
+		"acquire": func(c *client) error { return c.acquire(request(key, "new")).Err },
+		"try": func(c *client) error {
+			q := request(key, "new")
+			q.Wait = false
+			return c.acquire(q).Err
+		},
+		"renew": func(c *client) error {
+			return c.renew(asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: token + 1}).Err
+		},
+		"release": func(c *client) error {
+			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token + 1, Uncertain: true}})[0].Err
+		},
+		"requeue": func(c *client) error {
+			again := request(key, "new")
+			got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, Requeue: &again}})[0]
+			if got.Requeue != nil {
+				return got.Requeue.Err
+			}
+			return got.Err
+		},
+		"force": func(c *client) error {
+			_, err := c.session.Force(context.Background(), key)
+			return err
+		},
+		"inspect": func(c *client) error {
+			_, err := c.session.Inspect(context.Background(), key)
+			return err
+		},
+		"list": func(c *client) error {
+			for _, err := range c.session.List(context.Background(), key) {
+				return err
+			}
+			return nil
+		},
+	}
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for _, damage := range damages {
+			for name, verb := range verbs {
+				for _, kind := range []byte(lockKinds) {
+					sv.do(t, "DEL", sv.redisKey(key, kind))
+				}
+				for _, command := range damage.setup {
+					command = append([]string(nil), command...)
+					command[1] = sv.redisKey(key, command[1][0])
+					sv.do(t, command...)
+				}
+				before := sv.dump(t, key)
+				err := verb(c)
+				if after := sv.dump(t, key); err != nil && after != before {
+					t.Errorf("%s, %s: changed %q to %q, want nothing changed", damage.name, name, before, after)
+				}
+				switch {
+				case errors.Is(err, asynclock.ErrForeignData):
+					for _, secret := range []string{"holder", "waiter", "new", "script", "user_script"} {
+						if strings.Contains(strings.TrimPrefix(err.Error(), asynclock.ErrForeignData.Error()), secret) {
+							t.Errorf("%s, %s: error %q, want no %q in it", damage.name, name, err, secret)
+						}
+					}
+				case !strings.Contains(damage.spared, name) && !harmless(damage.setup, name):
+					t.Errorf("%s, %s: got error %v, want ErrForeignData", damage.name, name, err)
+				case err != nil && !errors.Is(err, asynclock.ErrLost):
+					t.Errorf("%s, %s: got error %v, want ErrForeignData or none", damage.name, name, err)
+				}
+			}
+		}
+	})
+}
+
+// harmless says whether a verb has no reason to look at the damage: it releases,
+// renews or takes by force what nobody holds.
+func harmless(setup [][]string, verb string) bool {
+	for _, command := range setup {
+		if command[1] == "l" {
+			return false
+		}
+	}
+	return verb == "renew" || verb == "force" || verb == "release"
+}
+
+// dump is all that a lock has in Redis.
+func (sv *server) dump(t *testing.T, key string) string {
+	t.Helper()
+	var all []string
+	for _, kind := range []byte(lockKinds) {
+		name := sv.redisKey(key, kind)
+		var content string
+		switch sv.do(t, "TYPE", name) {
+		case "string":
+			content = sv.do(t, "GET", name)
+		case "list":
+			content = sv.do(t, "LRANGE", name, "0", "-1")
+		case "hash":
+			content = sv.do(t, "HGETALL", name)
+		case "zset":
+			content = sv.do(t, "ZRANGE", name, "0", "-1", "WITHSCORES")
+		}
+		all = append(all, string(kind)+"="+content)
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestAReleaseHandsOn(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		first := a.hold("key", "a")
+		mark := b.wait("key", "b").Mark
+		b.wait("key", "c")
+		sv.pass(time.Millisecond)
+		if got := a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First}); !got.WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		e := b.heard(asynclock.EventGrant, "b")
+		if e.Grant.First <= mark || e.GrantTTL != grant || e.Waiters != 1 || !e.Grant.SparePerMicrosecond {
+			t.Errorf("EventGrant: got %+v, want a token above %d from the clock, TTL %v, 1 waiter", e, mark, grant)
+		}
+		again := b.want(request("key", "b"), asynclock.Granted)
+		if again.Grant != e.Grant || again.Waiters != 1 {
+			t.Errorf("Acquire by the new holder: got %+v, want the grant of the message and 1 waiter", again)
+		}
+		if info := b.inspect("key"); info.Holder != "b at home" || info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Holder != "c at home" {
+			t.Errorf("Inspect: got %+v, want b holding and c waiting", info)
+		}
+	})
+}
+
+// A late process comes back and finds it was passed over, or dead.
+func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		gone, err := st.Join("went-away", func(asynclock.Event) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.hold("key", "a")
+		dead := request("key", "dead")
+		dead.Liveness = 10 * time.Millisecond
+		b.want(dead, asynclock.Waiting)
+		lost := request("key", "lost")
+		if got := gone.Acquire(t.Context(), []asynclock.AcquireRequest{lost})[0]; got.Status != asynclock.Waiting || got.Recheck != 0 {
+			t.Fatalf("Acquire: got %+v, want Waiting for a message", got)
+		}
+		if err := gone.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.wait("key", "b")
+		sv.pass(50 * time.Millisecond)
+
+		// A replica that still has the subscription would deliver the message, so
+		// who is skipped must not have been sent one. Somebody who listens to
+		// everything is no receiver.
+		sent := sv.overhear(t)
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		e := b.heard(asynclock.EventGrant, "b")
+		if e.Waiters != 0 {
+			t.Errorf("Waiters: got %d, want 0: the dead are out of the queue", e.Waiters)
+		}
+		sv.do(t, "PUBLISH", sv.prefix+":c:end", "end")
+		for m := range sent {
+			if m.Channel == sv.prefix+":c:went-away" {
+				t.Errorf("sent to the client that is not there: %q, want nothing", m.Message)
+			}
+			if m.Message == "end" {
+				break
+			}
+		}
+		for _, kind := range []byte("qw") {
+			if n := sv.number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
+				t.Errorf("Redis key %c: got it there, want it gone", kind)
+			}
+		}
+	})
+}
+
+// overhear returns what is sent to the test's clients from now on.
+func (sv *server) overhear(t *testing.T) <-chan rueidis.PubSubMessage {
+	t.Helper()
+	client, err := rueidis.NewClient(forLocks(sv.option)) // miniredis wants one for subscriptions only
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := make(chan rueidis.PubSubMessage, 4096)
+	confirmed := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		hooked := rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { close(confirmed) })
+		_ = client.Receive(hooked, client.B().Psubscribe().Pattern(sv.prefix+":c:*").Build(), func(m rueidis.PubSubMessage) { messages <- m })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		client.Close()
+	})
+	<-confirmed
+	return messages
+}
+
+func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st).silence()
+		a.hold("key", "a")
+		got := b.wait("key", "b")
+		if got.Recheck < 20*time.Millisecond || got.Recheck > 60*time.Millisecond {
+			t.Errorf("Recheck of the first in the queue: got %v, want 25 to 50ms", got.Recheck)
+		}
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		if left := sv.pttl(t, "key", 'l'); left > grant || left <= 0 {
+			t.Errorf("TTL of the grant: got %v, want at most %v", left, grant)
+		}
+		b.want(request("key", "b"), asynclock.Granted)
+		if left := sv.pttl(t, "key", 'l'); left <= grant {
+			t.Errorf("TTL once found: got %v, want %v", left, long)
+		}
+	})
+}
+
+func TestReleaseWritesTheLastTokenBack(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		far := c.hold("key", "a").First + 1e12
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: far})
+		if got := c.hold("key", "b").First; got != far+1 {
+			t.Errorf("token after %d was used: got %d, want %d", far, got, far+1)
+		}
+		c.wait("key", "c")
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: far + 10})
+		// The waiter's ticket was far+2.
+		if got := c.heard(asynclock.EventGrant, "c").Grant.First; got != far+11 {
+			t.Errorf("token after %d was used: got %d, want %d", far+10, got, far+11)
+		}
+	})
+}
+
+func TestAKeyIsKeptBack(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		token := c.hold("key", "a").First
+		c.wait("key", "b")
+		if got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, Keep: 300 * time.Millisecond}); !got.WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != asynclock.ErrStolen { //nolint:errorlint // exactly this
+			t.Errorf("Renew of what is kept back: got %v, want ErrStolen", err)
+		}
+		q := request("key", "c")
+		q.Wait = false
+		got := c.want(q, asynclock.Held)
+		if got.Token != token+5 || got.Holder != "a at home" || got.Remaining > 300*time.Millisecond || got.Waiters != 1 {
+			t.Errorf("Held: got %+v, want it kept back for a, with token %d and one waiter", got, token+5)
+		}
+		c.wait("key", "b")
+		sv.pass(350 * time.Millisecond)
+		if got := c.want(request("key", "b"), asynclock.Granted); got.First <= token+5 {
+			t.Errorf("token: got %d, want more than %d", got.First, token+5)
+		}
+		c.heardNothing(sv)
+	})
+}
+
+func TestRequeueJoinsTheTail(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("key", "a")
+		c.wait("key", "b")
+		c.wait("key", "c")
+		again := request("key", "a2")
+		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again}
+		got := c.release(release)
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting || got.Requeue.Rank != 1 {
+			t.Fatalf("Release with Requeue: got %+v %+v, want WasHeld and rank 1 behind c", got, got.Requeue)
+		}
+		c.heard(asynclock.EventGrant, "b")
+		// The reply was lost: the same once more changes nothing.
+		repeated := c.release(release)
+		if repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Status != asynclock.Waiting || repeated.Requeue.Ticket != got.Requeue.Ticket {
+			t.Errorf("repeated: got %+v %+v, want the same place", repeated, repeated.Requeue)
+		}
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+		c.heard(asynclock.EventGrant, "c")
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
+		c.heard(asynclock.EventGrant, "a2")
+	})
+}
+
+func TestRequeueAloneIsGrantedAtOnce(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		first := c.hold("key", "a")
+		again := request("key", "a2")
+		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First, Requeue: &again}
+		got := c.release(release)
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Granted || got.Requeue.First <= first.First {
+			t.Fatalf("Release with Requeue: got %+v %+v, want a new grant", got, got.Requeue)
+		}
+		if repeated := c.release(release); repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Grant != got.Requeue.Grant {
+			t.Errorf("repeated: got %+v %+v, want the same grant", repeated, repeated.Requeue)
+		}
+	})
+}
+
+func TestAWithdrawnOwnerStaysGone(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for _, found := range []string{"not at all", "holding", "waiting"} {
+			key := strings.ReplaceAll(found, " ", "-")
+			switch found {
+			case "holding":
+				c.hold(key, "a")
+			case "waiting":
+				c.hold(key, "other")
+				c.wait(key, "a")
+			}
+			held := c.release(asynclock.ReleaseRequest{Key: key, Owner: "a", Uncertain: true}).WasHeld
+			if held != (found == "holding") {
+				t.Errorf("%s: got WasHeld %v", found, held)
+			}
+			c.want(request(key, "a"), asynclock.Gone) // the late copy
+			again := request(key, "a")
+			if got := c.release(asynclock.ReleaseRequest{Key: key, Owner: "b", Requeue: &again}); got.Requeue.Status != asynclock.Gone {
+				t.Errorf("%s: requeue of the withdrawn owner: got %+v, want Gone", found, got.Requeue)
+			}
+		}
+		c.hold("holding", "next")
+		// Without Uncertain nothing is remembered.
+		c.release(asynclock.ReleaseRequest{Key: "plain", Owner: "a"})
+		c.hold("plain", "a")
+	})
+}
+
+func TestWithdrawnOwnersAreForgottenInTime(t *testing.T) {
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t))
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true})
+	sv.pass(100 * time.Second)
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true})
+	c.want(request("key", "a"), asynclock.Gone)
+	sv.pass(21 * time.Second)
+	c.hold("key", "a")
+	c.want(request("key", "b"), asynclock.Gone)
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
+	if got := sv.do(t, "ZCARD", sv.redisKey("key", 'x')); got != "2" {
+		t.Errorf("remembered owners: got %s, want 2, b and c", got)
+	}
+}
+
+func TestAWithdrawnWaiterIsOutOfTheQueue(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("key", "a")
+		c.wait("key", "b")
+		c.wait("key", "c")
+		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"}).WasHeld {
+			t.Error("Release by a waiter: got WasHeld true, want false")
+		}
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		c.heard(asynclock.EventGrant, "c")
+		if n := sv.number(t, "EXISTS", sv.redisKey("key", 'q'), sv.redisKey("key", 'w')); n != 0 {
+			t.Errorf("queue: got %d Redis keys left, want none", n)
+		}
+	})
+}
+
+func TestForce(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		force := func() bool {
+			t.Helper()
+			held, err := b.session.Force(context.Background(), "key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return held
+		}
+		if force() {
+			t.Error("Force of a free key: got true, want false")
+		}
+		first := a.hold("key", "a")
+		b.wait("key", "b")
+		if !force() {
+			t.Error("Force of a held key: got false, want true")
+		}
+		a.heard(asynclock.EventForced, "a")
+		// Until it hears of it, the old holder may spend a token per microsecond,
+		// up to its TTL.
+		if got, want := b.heard(asynclock.EventGrant, "b").Grant, first.First+int64((long-2*time.Second)/time.Microsecond); got.First < want || got.SparePerMicrosecond {
+			t.Errorf("grant after Force: got %+v, want a token of at least %d, not from the clock", got, want)
+		}
+		if !force() {
+			t.Error("Force of a held key: got false, want true")
+		}
+		b.heard(asynclock.EventForced, "b")
+		a.hold("key", "c")
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Keep: time.Minute})
+		if !force() {
+			t.Error("Force of a key that is kept back: got false, want true")
+		}
+		a.hold("key", "d")
+		a.heardNothing(sv)
+	})
+}
+
+func TestTwoClientsPlayPingPong(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.hold("key", "a0")
+		last, holder := int64(0), "a0"
+		for i := range 200 {
+			next := "w" + string(rune('a'+i%26)) + "." + holder[:1]
+			b.wait("key", next)
+			a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder, Token: last})
+			e := b.heard(asynclock.EventGrant, next)
+			if e.Grant.First <= last {
+				t.Fatalf("token %d: got %d, want more than %d", i, e.Grant.First, last)
+			}
+			last, holder = e.Grant.First, next
+			a, b = b, a
+		}
+	})
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestParseMessage(t *testing.T) {
+	for payload, want := range map[string]asynclock.Event{
+		"c a": {Kind: asynclock.EventContended, Owner: "a"},
+		"r a": {Kind: asynclock.EventForced, Owner: "a"},
+		"g a.5 1763000000123456 4500 0 1": {
+			Kind: asynclock.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond,
+			Grant: asynclock.Grant{First: 1763000000123456, SparePerMicrosecond: true},
+		},
+		"g a 1 1 7 0": {Kind: asynclock.EventGrant, Owner: "a", GrantTTL: time.Millisecond, Grant: asynclock.Grant{First: 1}, Waiters: 7},
+	} {
+		if got, ok := parseMessage(payload); !ok || got != want {
+			t.Errorf("%q: got %+v, %v; want %+v", payload, got, ok, want)
+		}
+	}
+	for _, payload := range []string{
+		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
+		"g a 1 1 0 1 ", "g a 1 1 0 1 1", "g a 0 1 0 1", "g a 1 0 0 1", "g a 1 1 0 2", "g a +1 1 0 1", "g a -1 1 0 1", "g a 1 1 -1 1", "g a 1.5 1 0 1",
+		"g a 0x1 1 0 1", "g a 1e3 1 0 1", "g a 1_0 1 0 1", "g a  1 1 0 1", "g a\n 1 1 0 1", "g ä 1 1 0 1", "g a 9007199254740992 1 0 1",
+		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", maxFieldLen+1),
+		"pubsub-probe:XYZ",
+	} {
+		if got, ok := parseMessage(payload); ok {
+			t.Errorf("%q: got %+v, want it refused", payload, got)
+		}
+	}
+}
+
+func FuzzParseMessage(f *testing.F) {
+	f.Add("g a.5 1763000000123456 4500 0 1")
+	f.Add("c a")
+	f.Add("r a")
+	f.Fuzz(func(t *testing.T, payload string) {
+		e, ok := parseMessage(payload)
+		if !ok {
+			return
+		}
+		if !isField(e.Owner) || e.Waiters < 0 {
+			t.Fatalf("%q: got %+v, want a proper owner and count", payload, e)
+		}
+		want := ""
+		switch e.Kind {
+		case asynclock.EventContended:
+			want = "c " + e.Owner
+		case asynclock.EventForced:
+			want = "r " + e.Owner
+		case asynclock.EventGrant:
+			if e.Grant.First <= 0 || e.GrantTTL <= 0 {
+				t.Fatalf("%q: got %+v, want a token and TTL", payload, e)
+			}
+			clocked := "0"
+			if e.Grant.SparePerMicrosecond {
+				clocked = "1"
+			}
+			want = strings.Join([]string{
+				"g", e.Owner, strconv.FormatInt(e.Grant.First, 10), strconv.FormatInt(e.GrantTTL.Milliseconds(), 10), strconv.Itoa(e.Waiters), clocked,
+			}, " ")
+		}
+		// Leading zeros are the one liberty.
+		if fields := strings.Fields(payload); len(strings.Fields(want)) != len(fields) || fields[1] != e.Owner {
+			t.Errorf("%q: got %+v, which is written %q", payload, e, want)
+		}
+	})
+}
