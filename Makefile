@@ -1,0 +1,39 @@
+# The habits of this repository. Each target is a command that you may as well
+# type; CONTRIBUTING.md says when to use which.
+
+.DEFAULT_GOAL := help
+.PHONY: help test race stress fuzz bench lint demo mutants ci
+
+PKG ?=
+COUNT ?= 20
+FUZZTIME ?= 1m
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: ## what needs no server, quickly
+	go test $(or $(PKG),./...)
+
+race: ## every test, race detector on, against servers of its own (PKG=./store/... for some)
+	go run ./internal/testenv $(PKG)
+
+stress: ## the same COUNT times over (COUNT=20), to find what fails now and then
+	go run ./internal/testenv -count=$(COUNT) -timeout=60m $(PKG)
+
+fuzz: ## each fuzz target in turn (FUZZTIME=1m)
+	FUZZTIME=$(FUZZTIME) bash .ci/run fuzz
+
+bench: ## every benchmark, against real servers (PKG=./asynclock for some)
+	go run ./internal/testenv -- go test -p=1 -run '^$$' -bench . -benchmem $(or $(PKG),./...)
+
+lint: ## format, vet, tidy modules, golangci-lint
+	bash .ci/run format vet tidy lint
+
+demo: ## the demonstration of the README
+	go run ./cmd/asynclock demo
+
+mutants: ## break each rule of the protocol in turn, and see its test go red
+	go run ./internal/mutants
+
+ci: ## all that has to hold before a change goes in
+	bash .ci/run
