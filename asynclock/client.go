@@ -33,6 +33,7 @@ type Client struct {
 	acquires *batch.Queue[*acquireCall]
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
+	notes    *batch.Queue[note]
 
 	// background is the context of calls that no caller waits for. It ends when
 	// Close is through.
@@ -48,12 +49,10 @@ type Client struct {
 // A shard is a part of the client's keys, under one mutex. No call to a store,
 // a caller's function or a logger is made under it.
 type shard struct {
-	mu     sync.Mutex
-	number byte
-	keys   map[string]*keyState
-	owners map[string]*keyState // by the owner id in play
-	notes  []note               // for the log, once the mutex is free
-
+	mu      sync.Mutex
+	number  byte
+	keys    map[string]*keyState
+	owners  map[string]*keyState       // by the owner id in play
 	watches map[<-chan struct{}]*watch // by the context's Done channel
 }
 
@@ -97,12 +96,14 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 			watches: make(map[<-chan struct{}]*watch),
 		}
 	}
+	c.background, c.stop = context.WithCancel(context.Background())
+	c.notes = batch.New(largestBatch, 1, c.writeNotes)
 	session, err := store.Join(uuid.NewString(), c.onEvent)
 	if err != nil {
+		c.stop()
 		return nil, fmt.Errorf("asynclock: join the store: %w", err)
 	}
 	c.session = session
-	c.background, c.stop = context.WithCancel(context.Background())
 	c.acquires = batch.New(largestBatch, callsPerLane, c.sendAcquires)
 	c.renewals = batch.New(largestBatch, callsPerLane, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, c.sendReleases)

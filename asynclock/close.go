@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
-// closeGrace is how long Close waits for the store to confirm what was given
-// back after its context has ended.
+// closeGrace is how long Close waits, after its context has ended, for the store
+// to confirm what was given back, and for the log handler.
 const closeGrace = time.Second
 
 // Close ends the client. It refuses new work and tells everyone who waits
@@ -45,9 +45,10 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, task := range c.watchdog.Close() {
 		task.Fire(clock.Now()) // a release that would be repeated: its caller is told that it failed
 	}
-	c.acquires.Wait()
-	c.renewals.Wait()
-	c.releases.Wait()
+	c.acquires.Close()
+	c.renewals.Close()
+	c.releases.Close()
+	c.flushNotes()
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := c.session.Leave(leaveCtx)
@@ -77,7 +78,22 @@ func (c *Client) sendAway() {
 				s.takeBackLocked(ErrClosed)
 			}
 		}
-		sh.unlock(c)
+		sh.mu.Unlock()
+	}
+}
+
+// flushNotes waits for the log, which is the application's and may hang.
+func (c *Client) flushNotes() {
+	written := make(chan struct{})
+	go func() { // ends when the log handler returns
+		c.notes.Close()
+		close(written)
+	}()
+	limit := time.NewTimer(closeGrace)
+	defer limit.Stop()
+	select {
+	case <-written:
+	case <-limit.C:
 	}
 }
 
@@ -109,7 +125,7 @@ func (c *Client) abandonLeases() int {
 				s.dropLocked()
 			}
 		}
-		sh.unlock(c)
+		sh.mu.Unlock()
 	}
 	return n
 }

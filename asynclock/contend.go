@@ -26,6 +26,8 @@ type attempt struct {
 	heard  clock.Instant // when the store last answered, or the first request was made
 	ticket int64         // our place in the store's queue
 
+	again     bool  // ask once more when the request under way is answered
+	failure   error // of the last request; nil if it was answered
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	uncertain bool  // some request never had an answer, and may still take effect
@@ -50,24 +52,27 @@ func (s *keyState) contendLocked() *acquireCall {
 	s.shard.owners[s.owner] = s
 	now := clock.Now()
 	s.attempt = &attempt{base: now, heard: now}
-	return s.requestLocked(!w.try)
+	return s.requestLocked()
 }
 
+// ttl is what the store is asked for, of which all of an attempt's times follow.
+func (s *keyState) ttl() time.Duration { return holdTTL(s.settings.ttl, s.settings.maxHold) }
+
 // requestLocked makes the attempt's next request.
-func (s *keyState) requestLocked(wait bool) *acquireCall {
+func (s *keyState) requestLocked() *acquireCall {
 	a := s.attempt
 	a.inFlight++
 	a.watch = a.watch || s.waiters.n > 1
-	ttl := s.settings.ttl
+	ttl := s.ttl()
 	return &acquireCall{
 		state: s,
 		request: AcquireRequest{
 			Key:             s.key,
 			Owner:           s.owner,
-			TTL:             holdTTL(ttl, s.settings.maxHold),
+			TTL:             ttl,
 			GrantTTL:        grantTTL(ttl),
 			Liveness:        grantTTL(ttl),
-			Wait:            wait,
+			Wait:            !s.waiters.first.try,
 			QueueLimit:      s.settings.queueLimit,
 			Ticket:          a.ticket,
 			WatchContention: a.watch,
@@ -78,12 +83,20 @@ func (s *keyState) requestLocked(wait bool) *acquireCall {
 }
 
 // askAgainLocked sends the attempt's heartbeat, which is also how it learns of
-// a grant whose message was lost. One that is under way has a timeout of its
-// own, and its answer sets the next time.
+// a grant whose message was lost. If a request is under way, its answer may have
+// been decided before whatever made us ask, so another one follows it.
 func (s *keyState) askAgainLocked() {
-	if s.attempt.inFlight == 0 {
-		s.client.acquires.Add(s.lane(), s.requestLocked(true))
+	if s.attempt.inFlight > 0 {
+		s.attempt.again = true
+		return
 	}
+	s.attempt.again = false
+	s.client.send(s.requestLocked())
+}
+
+// send puts a request on its way in the background.
+func (c *Client) send(call *acquireCall) {
+	c.acquires.Add(laneFor(call.state.lane(), callTimeout(call.request.TTL)), call)
 }
 
 // sendAcquires carries a batch of requests that no caller waits for.
@@ -100,25 +113,27 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	defer cancel()
 	replies := c.session.Acquire(ctx, requests)
 	for i, call := range calls {
+		replies[i].Err = ourTimeout(c.background, replies[i].Err)
 		c.onAcquire(call, &replies[i])
 	}
 }
 
 // acquire sends an attempt's first request on its caller's own goroutine, which
 // saves the uncontended lock two changes of goroutine.
-func (c *Client) acquire(ctx context.Context, call *acquireCall) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(call.request.TTL))
+func (c *Client) acquire(caller context.Context, call *acquireCall) {
+	ctx, cancel := context.WithTimeout(caller, callTimeout(call.request.TTL))
 	defer cancel()
 	call.sent = clock.Now()
-	replies := c.session.Acquire(ctx, []AcquireRequest{call.request})
-	c.onAcquire(call, &replies[0])
+	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
+	reply.Err = ourTimeout(caller, reply.Err)
+	c.onAcquire(call, &reply)
 }
 
 // onAcquire takes in the answer to a request.
 func (c *Client) onAcquire(call *acquireCall, reply *AcquireReply) {
 	s := call.state
 	s.shard.mu.Lock()
-	defer s.shard.unlock(c)
+	defer s.shard.mu.Unlock()
 	s.onAcquireLocked(call, reply)
 }
 
@@ -132,9 +147,9 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		return
 	}
-	if s.tenure != nil { // W6: a message was faster; all that is new is the TTL
+	if s.tenure != nil { // W6: a message was faster
 		if reply.Err == nil && reply.Status == Granted {
-			s.tenure.trustLocked(trustUntil(call.sent, call.request.TTL))
+			s.confirmedLocked(call, reply)
 		}
 		return
 	}
@@ -145,7 +160,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		return
 	}
 	now := clock.Now()
-	a.heard, a.failures = now, 0
+	a.heard, a.failures, a.failure = now, 0, nil
 	a.watched = a.watched || call.request.WatchContention
 	switch reply.Status {
 	case Granted: // W3
@@ -159,6 +174,10 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		a.base = max(a.base, call.sent)
 		a.mark = max(a.mark, reply.Mark)
 		a.ticket = reply.Ticket
+		if a.again {
+			s.askAgainLocked()
+			return
+		}
 		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
 	case Held:
 		s.refuseFirstLocked(&HeldError{
@@ -179,7 +198,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 // the store's queue also as soon as the holder's TTL will have run out, which is
 // how a dead holder is noticed.
 func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
-	wait := watchdog.Jitter(heartbeat(s.settings.ttl))
+	wait := watchdog.Jitter(heartbeat(s.ttl()))
 	if reply.Rank == 0 && reply.Remaining >= 0 {
 		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
 	}
@@ -193,7 +212,11 @@ func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
 // lets the next one try.
 func (s *keyState) refuseFirstLocked(err error) {
 	s.waiters.pop().failLocked(err)
-	s.forgetOwnerLocked()
+	if s.attempt.uncertain || s.attempt.inFlight > 0 {
+		s.abandonLocked() // an earlier request may still join the queue
+	} else {
+		s.forgetOwnerLocked()
+	}
 	s.nextLocked()
 }
 
@@ -208,14 +231,16 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		return
 	}
 	a.failures++
+	a.failure = err
 	now := clock.Now()
-	ttl := s.settings.ttl
+	ttl := s.ttl()
 	if !call.request.Wait {
 		w := s.waiters.pop()
 		if w.ctx.Err() != nil {
-			err = waitEnded(w.ctx)
+			w.failLocked(waitEnded(w.ctx))
+		} else {
+			w.failLocked(unreachable(err))
 		}
-		w.failLocked(err)
 		s.abandonLocked()
 		s.nextLocked()
 		return
@@ -229,7 +254,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 
 // failAllLocked gives every waiter of the key the same error.
 func (s *keyState) failAllLocked(err error) {
-	s.shard.noteLocked(s.client, slog.LevelWarn, "waiting for a key failed",
+	s.client.note(slog.LevelWarn, "waiting for a key failed",
 		slog.String("key", s.key), slog.Any("error", err))
 	for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
 		w.failLocked(err)
@@ -243,7 +268,7 @@ func (s *keyState) failAllLocked(err error) {
 func (s *keyState) abandonLocked() {
 	s.client.withdraw(ReleaseRequest{
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-	}, s.settings.ttl)
+	}, s.ttl())
 	s.forgetOwnerLocked()
 }
 
@@ -251,6 +276,16 @@ func (s *keyState) abandonLocked() {
 func transient(err error) bool {
 	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrOutcomeUnknown) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// ourTimeout translates the end of a call's own time limit. A context's error is
+// kept for the end of the caller's context; that a store is silent has its own.
+func ourTimeout(caller context.Context, err error) error {
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if ended && caller.Err() == nil {
+		return unreachable(ErrOutcomeUnknown)
+	}
+	return err
 }
 
 // unreachable makes sure that a caller who gives up on a silent store can tell

@@ -27,7 +27,7 @@ func (c *Client) onEvent(e Event) {
 	if s == nil {
 		return // the owner's part is over; see W7 in docs/design.md
 	}
-	defer s.shard.unlock(c)
+	defer s.shard.mu.Unlock()
 	now := clock.Refresh()
 	switch {
 	case e.Kind == EventGrant && s.attempt != nil:
@@ -47,12 +47,14 @@ func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
 	if e.Grant.First <= a.mark {
 		// W4: a later request has already been answered "wait", so this grant
 		// had run out by then. Base is from that request and says nothing of it.
-		s.shard.noteLocked(s.client, slog.LevelDebug, "dropped a stale grant",
+		s.client.note(slog.LevelDebug, "dropped a stale grant",
 			slog.String("key", s.key), slog.Int64("token", e.Grant.First))
 		return
 	}
 	deadline := trustUntil(a.base, e.GrantTTL)
-	if tooLate(deadline.Sub(now), e.GrantTTL) { // W5
+	if tooLate(deadline.Sub(now), e.GrantTTL) || !s.settings.renew {
+		// W5. A lease that is not renewed is to last for its TTL, not for that of
+		// the grant: asking again sets it.
 		s.askAgainLocked()
 		return
 	}
@@ -66,7 +68,11 @@ func (c *Client) onGap() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.attempt != nil && s.attempt.inFlight == 0 {
+			switch {
+			case s.attempt == nil:
+			case s.attempt.inFlight > 0:
+				s.askAgainLocked()
+			default:
 				c.watchdog.Set(&s.entry, now.Add(rand.N(gapSpread)))
 			}
 		}

@@ -55,7 +55,7 @@ func (s *keyState) forgetOwnerLocked() {
 // in the store for it: the next waiter contends, or the state goes.
 func (s *keyState) nextLocked() {
 	if s.waiters.first != nil {
-		s.client.acquires.Add(s.lane(), s.contendLocked())
+		s.client.send(s.contendLocked())
 		return
 	}
 	s.dropLocked()
@@ -72,7 +72,7 @@ func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
 // Fire does what is due. It runs on the watchdog's goroutine.
 func (s *keyState) Fire(now clock.Instant) {
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
+	defer s.shard.mu.Unlock()
 	switch { // neither: it ended while the watchdog was on its way
 	case s.attempt != nil:
 		s.askAgainLocked()

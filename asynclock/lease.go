@@ -21,6 +21,8 @@ type Lease struct {
 	token int64
 	owner string // in the store; Unlock still needs it after a loss
 
+	settings *lockSettings
+
 	// All below is guarded by the shard's mutex.
 
 	first   *Lease   // the lease that this one joined by re-entry; nil if none
@@ -38,8 +40,8 @@ type Lease struct {
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
 }
 
-func newLease(s *keyState, ctx context.Context, token int64) *Lease {
-	return &Lease{state: s, token: token, owner: s.owner, parent: ctx}
+func newLease(s *keyState, w *waiter, token int64) *Lease {
+	return &Lease{state: s, token: token, owner: s.owner, settings: w.settings, parent: w.ctx}
 }
 
 // Key returns the key.
@@ -103,7 +105,7 @@ func (l *Lease) Valid(margin time.Duration) bool { return l.judge(margin) }
 func (l *Lease) judge(margin time.Duration) bool {
 	s := l.state
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
+	defer s.shard.mu.Unlock()
 	if l.err != nil {
 		return false
 	}
@@ -113,7 +115,15 @@ func (l *Lease) judge(margin time.Duration) bool {
 		s.tendLocked(now)
 		return false
 	}
-	return now.Add(margin) < until
+	return until.Sub(now) > margin
+}
+
+// keepLocked is how much longer the key is to be kept back for WithMinHold.
+func (l *Lease) keepLocked(now clock.Instant) time.Duration {
+	if l.waiter != nil || l.settings.minHold == 0 {
+		return 0
+	}
+	return max(l.settings.minHold-now.Sub(l.claimed), 0)
 }
 
 // untilLocked returns the trust deadline.
@@ -129,6 +139,9 @@ func (l *Lease) untilLocked() clock.Instant {
 // error if the lease has ended or just turns out lost, and with the store's
 // otherwise; then the lease lasts as long as it did before.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
+	if ctx == nil {
+		return &Error{"renew", l.Key(), errNilContext}
+	}
 	if err := checkTTL(ttl); err != nil {
 		return &Error{"renew", l.Key(), err}
 	}
@@ -137,10 +150,11 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 		return &Error{"renew", l.Key(), err}
 	}
 	c := l.state.client
-	ctx, cancel := context.WithTimeout(ctx, call.timeout)
+	callCtx, cancel := context.WithTimeout(ctx, call.timeout)
 	defer cancel()
 	call.sent = clock.Now()
-	reply := c.session.Renew(ctx, []RenewRequest{call.request})[0]
+	reply := c.session.Renew(callCtx, []RenewRequest{call.request})[0]
+	reply.Err = ourTimeout(ctx, reply.Err)
 	l.state.onRenew(call, reply)
 	if reply.Err == nil {
 		reply.Err = l.Err() // it may have ended while the answer was on its way

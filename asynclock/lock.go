@@ -60,11 +60,16 @@ func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption
 
 // lock is Lock and TryLock.
 func (c *Client) lock(ctx context.Context, key string, try bool, options []LockOption) (*Lease, error) {
-	settings, joined, err := c.admit(ctx, key, options)
-	if joined != nil || err != nil {
-		return joined, err
+	w := &waiter{ctx: ctx, try: try}
+	if err := c.admit(w, key, options); err != nil {
+		return nil, err
 	}
-	w := &waiter{ctx: ctx, settings: settings, try: try}
+	if w.stage == joining {
+		if l, err := w.claim(); err == nil {
+			return l, nil
+		}
+		w.stage, w.err = queued, nil // it ended just now: wait, as anyone else
+	}
 	call, err := c.enqueue(w, key)
 	if err != nil {
 		return nil, err
@@ -75,20 +80,28 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	return w.await()
 }
 
-// admit checks what a caller asks for, and joins it to a lease that it is under
-// already.
-func (c *Client) admit(ctx context.Context, key string, options []LockOption) (*lockSettings, *Lease, error) {
+// admit checks what a caller asks for, and finds the lease of the same key that
+// the caller is under already.
+func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) {
+	if w.ctx == nil {
+		return errNilContext
+	}
 	if err := checkKey(key); err != nil {
-		return nil, nil, err
+		return err
 	}
-	settings, err := c.lockSettings(options)
-	if err != nil {
-		return nil, nil, err
+	if w.settings, err = c.lockSettings(options); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil, nil, waitEnded(ctx)
+	if w.ctx.Err() != nil {
+		return waitEnded(w.ctx)
 	}
-	return settings, c.join(ctx, key), nil
+	if c.closing.Load() {
+		return ErrClosed
+	}
+	if l := c.under(w.ctx, key); l != nil {
+		w.state, w.lease, w.stage = l.state, l, joining
+	}
+	return nil
 }
 
 // enqueue adds a waiter to its key's queue. If it is the first, it returns the
@@ -96,7 +109,7 @@ func (c *Client) admit(ctx context.Context, key string, options []LockOption) (*
 func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
-	defer sh.unlock(c)
+	defer sh.mu.Unlock()
 	if c.closing.Load() {
 		return nil, ErrClosed
 	}
@@ -121,22 +134,19 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
 func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) error {
-	settings, joined, err := c.admit(w.ctx, key, options)
-	if err != nil {
+	if err := c.admit(w, key, options); err != nil {
 		return err
 	}
-	if joined != nil {
-		w.state, w.lease, w.stage = joined.state, joined, claimed
+	if w.stage == joining {
 		w.sendLocked() // nobody else knows this waiter
 		return nil
 	}
-	w.settings = settings
 	call, err := c.enqueue(w, key)
 	if err != nil {
 		return err
 	}
 	if call != nil {
-		c.acquires.Add(call.state.lane(), call)
+		c.send(call)
 	}
 	return nil
 }
@@ -144,6 +154,9 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 // heldHereLocked says who of this client keeps a caller of TryLock from the
 // key.
 func (s *keyState) heldHereLocked() error {
+	if s.attempt != nil && s.attempt.failure != nil {
+		return unreachable(s.attempt.failure) // for all we know it is free
+	}
 	e := &HeldError{Key: s.key, Remaining: -1}
 	if s.tenure != nil {
 		e.Holder, e.Token = s.settings.holder, s.tenure.last
@@ -183,7 +196,7 @@ func (w *waiter) listen() (done bool, l *Lease, err error) {
 func (w *waiter) leave() {
 	s := w.state
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
+	defer s.shard.mu.Unlock()
 	s.expelLocked(w, waitEnded(w.ctx))
 }
 
@@ -196,7 +209,7 @@ func (s *keyState) expelLocked(w *waiter, err error) {
 		s.waiters.remove(w)
 		w.failLocked(err)
 		s.headChangedLocked()
-	case claimed, ended:
+	case joining, claimed, ended:
 	}
 }
 

@@ -7,26 +7,23 @@ import (
 	"log/slog"
 )
 
-// A note is a log record that waits for the shard's mutex to be free: a log
-// handler is the application's code, and may take its time or call us.
+// A note is a log record on its way. A log handler is the application's code:
+// it may block or call us, and so is never called under a mutex, nor on a
+// goroutine that leases depend on.
 type note struct {
 	level   slog.Level
 	message string
 	attrs   []slog.Attr
 }
 
-// noteLocked keeps a record for unlock to write.
-func (sh *shard) noteLocked(c *Client, level slog.Level, message string, attrs ...slog.Attr) {
-	if c.log.Enabled(c.background, level) {
-		sh.notes = append(sh.notes, note{level, message, attrs})
+func (c *Client) note(level slog.Level, message string, attrs ...slog.Attr) {
+	if c.log.Enabled(context.Background(), level) {
+		c.notes.Add(0, note{level, message, attrs})
 	}
 }
 
-// unlock frees the shard and writes what was noted under it.
-func (sh *shard) unlock(c *Client) {
-	notes := sh.notes
-	sh.notes = nil
-	sh.mu.Unlock()
+// writeNotes writes a batch of records, in order.
+func (c *Client) writeNotes(_ int, notes []note) {
 	for _, n := range notes {
 		c.log.LogAttrs(context.Background(), n.level, n.message, n.attrs...)
 	}

@@ -26,6 +26,8 @@ const (
 	MaxKeyLen = 512
 	// MaxHolderLen is the longest description for [WithHolder], in bytes.
 	MaxHolderLen = 128
+
+	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
 )
 
 // A ClientOption configures a [Client], in [New].
@@ -114,11 +116,12 @@ func checkTTL(ttl time.Duration) error {
 
 // WithMaxHold ends the lease, with [ErrMaxHold], when it has been held for d,
 // so that a stuck holder does not keep a key for ever. Waiters of the same
-// process are served no later than others. Default: no bound.
+// process are served no later than others. Default: no bound; from [MinTTL] to
+// ten years.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
-		if d < MinTTL {
-			return fmt.Errorf("%w: maximum hold %v is below %v", ErrBadOption, d, MinTTL)
+		if d < MinTTL || d > longestHold {
+			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrBadOption, d, MinTTL, longestHold)
 		}
 		s.maxHold = d
 		return nil
@@ -127,7 +130,9 @@ func WithMaxHold(d time.Duration) LockOption {
 
 // WithMinHold keeps the key from everyone until d has passed since the lease
 // was claimed, even after Unlock, which returns at once. It serves a job that
-// must run at most once per interval. Default: none; at most [MaxTTL].
+// must run at most once per interval. It also holds when the lease ends by
+// WithMaxHold, but not when it is lost in another way: then nobody may be there
+// to keep the key. Default: none; at most [MaxTTL].
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {
@@ -188,8 +193,9 @@ func checkHolder(description string) error {
 
 // WithLogger sets where the client writes what an operator may want to know:
 // losses as warnings, the store's comings and goings, and at debug level each
-// wait. Keys, descriptions and tokens appear in it, owner ids never. Default:
-// nothing is written.
+// wait. Keys, descriptions and tokens appear in it, owner ids never. It is
+// called by a goroutine that nothing else depends on, in order, and may block.
+// Default: nothing is written.
 func WithLogger(logger *slog.Logger) ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		if logger == nil {
@@ -212,6 +218,8 @@ func (s lockSettings) with(options []LockOption) (lockSettings, error) {
 	}
 	return s, nil
 }
+
+var errNilContext = fmt.Errorf("%w: nil context", ErrBadOption)
 
 // checkKey reports whether key can name a lock in every store.
 func checkKey(key string) error {

@@ -37,35 +37,52 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// join returns a new lease that shares the holding of the key that ctx was made
-// under, or nil if there is none that still lasts.
-func (c *Client) join(ctx context.Context, key string) *Lease {
+// under returns the lease of the key that ctx was made under, or nil if there is
+// none that still lasts.
+func (c *Client) under(ctx context.Context, key string) *Lease {
 	lc, _ := ctx.Value(innermost{}).(*leaseContext)
 	for ; lc != nil; lc = lc.outer {
-		if l := lc.lease; l.state.client == c && l.state.key == key {
-			if joined := l.join(ctx); joined != nil {
-				return joined
-			}
+		if l := lc.lease; l.state.client == c && l.state.key == key && l.shared() {
+			return l
 		}
 	}
 	return nil
 }
 
-// join adds one to the holding. It has no part in the store: the key is
-// released when the last of them is unlocked, in any order.
-func (l *Lease) join(ctx context.Context) *Lease {
+// shared reports whether the holding that l has or had a part in still lasts.
+func (l *Lease) shared() bool {
+	l.judge(0)
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return l.holdingLocked() != nil
+}
+
+// holdingLocked returns the lease that stands for the whole holding, or nil if
+// that is over.
+func (l *Lease) holdingLocked() *Lease {
 	if l.first != nil {
 		l = l.first
 	}
-	l.judge(0)
-	s := l.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	if s.tenure == nil || s.tenure.lease != l {
+	if t := l.state.tenure; t == nil || t.lease != l {
 		return nil // lost, or unlocked by all its holders
 	}
-	j := &Lease{state: s, token: l.token, owner: l.owner, first: l, claimed: l.claimed, parent: ctx}
-	l.joiners = append(l.joiners, j)
+	return l
+}
+
+// joinLocked returns a new lease that shares the holding, or nil if that is
+// over. It has no part in the store: the key is released when the last of them
+// is unlocked, in any order.
+func (l *Lease) joinLocked(ctx context.Context) *Lease {
+	whole := l.holdingLocked()
+	if whole == nil {
+		return nil
+	}
+	j := &Lease{
+		state: whole.state, token: whole.token, owner: whole.owner, settings: whole.settings,
+		first: whole, claimed: whole.claimed, parent: ctx,
+	}
+	whole.joiners = append(whole.joiners, j)
 	return j
 }
 

@@ -47,7 +47,14 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 	}
 	call.entry.Task = call
 	c.enter()
-	c.releases.Add(call.lane, call)
+	call.queue()
+}
+
+// queue sends the release in the background.
+func (r *releaseCall) queue() {
+	if !r.client.releases.Add(laneFor(r.lane, callTimeout(r.ttl)), r) {
+		r.finish(&joined{ErrOutcomeUnknown, ErrClosed})
+	}
 }
 
 // releaseNow sends a release on its caller's own goroutine.
@@ -77,6 +84,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	defer cancel()
 	replies := c.session.Release(ctx, requests)
 	for i, call := range calls {
+		replies[i].Err = ourTimeout(c.background, replies[i].Err)
 		call.onRelease(&replies[i])
 	}
 }
@@ -101,17 +109,21 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 		r.finish(nil)
 	case reply.Err == nil:
 		r.finish(ErrLost)
-	case transient(reply.Err) && clock.Refresh() < r.until && r.client.background.Err() == nil:
-		r.client.watchdog.Set(&r.entry, clock.Now().Add(retryIn(r.tries, r.ttl)))
+	case transient(reply.Err) && clock.Refresh() < r.until && r.client.background.Err() == nil &&
+		r.client.watchdog.Set(&r.entry, clock.Now().Add(retryIn(r.tries, r.ttl))): // it goes on
 	default:
-		r.client.log.LogAttrs(context.Background(), slog.LevelWarn, "release was never confirmed",
-			slog.String("key", r.request.Key), slog.Any("error", reply.Err))
-		r.finish(reply.Err)
+		err := reply.Err
+		if r.client.background.Err() != nil {
+			err = &joined{ErrOutcomeUnknown, ErrClosed}
+		}
+		r.client.note(slog.LevelWarn, "release was never confirmed",
+			slog.String("key", r.request.Key), slog.Any("error", err))
+		r.finish(err)
 	}
 }
 
 // Fire repeats the release.
-func (r *releaseCall) Fire(clock.Instant) { r.client.releases.Add(r.lane, r) }
+func (r *releaseCall) Fire(clock.Instant) { r.queue() }
 
 func (r *releaseCall) finish(err error) {
 	r.err = err

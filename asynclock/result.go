@@ -21,21 +21,48 @@ func (r Result) Lease() (*Lease, error) {
 	if w.state == nil {
 		return nil, w.err // refused before it was queued
 	}
+	l, err := w.claim()
+	if err != nil {
+		return nil, &Error{"lock", w.state.key, err}
+	}
+	return l, nil
+}
+
+// claim makes what the waiter was granted its caller's, unless that has ended.
+// What ended it may not have been noticed yet.
+func (w *waiter) claim() (*Lease, error) {
 	s := w.state
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
-	if w.stage == granted {
-		switch { // what ended it may not have been noticed yet
-		case w.ctx.Err() != nil:
-			s.takeBackLocked(waitEnded(w.ctx))
-		case clock.Refresh() >= s.tenure.deadline:
-			s.takeBackLocked(ErrNotClaimed)
-		default:
-			s.claimLocked(w)
+	defer s.shard.mu.Unlock()
+	switch {
+	case w.stage == joining:
+		w.joinLocked()
+	case w.stage != granted:
+	case w.ctx.Err() != nil:
+		s.takeBackLocked(waitEnded(w.ctx))
+	case clock.Refresh() >= s.tenure.deadline:
+		s.takeBackLocked(ErrNotClaimed)
+	default:
+		s.claimLocked(w)
+	}
+	return w.lease, w.err
+}
+
+// joinLocked shares the holding that the waiter's context was made under. It
+// counts only from here on, so that a future nobody claims keeps nothing.
+func (w *waiter) joinLocked() {
+	under := w.lease
+	w.stage, w.lease = ended, nil
+	switch {
+	case w.ctx.Err() != nil:
+		w.err = waitEnded(w.ctx)
+	case w.state.client.closing.Load():
+		w.err = ErrClosed
+	default:
+		if w.lease = under.joinLocked(w.ctx); w.lease == nil {
+			w.err = ErrNotClaimed
+			return
 		}
+		w.stage = claimed
 	}
-	if w.err != nil {
-		return nil, &Error{"lock", s.key, w.err}
-	}
-	return w.lease, nil
 }

@@ -81,7 +81,7 @@ type Session interface {
 	Force(ctx context.Context, key string) (bool, error)
 
 	// Leave ends the session and everything that Join started. Keys still held
-	// expire by their TTL.
+	// expire by their TTL. Later calls are answered with [ErrClosed].
 	Leave(ctx context.Context) error
 }
 
@@ -95,7 +95,7 @@ type AcquireRequest struct {
 	Liveness time.Duration // drop from the queue if not heard of for so long
 
 	Wait       bool  // join the queue if the key can't be had now
-	QueueLimit int   // refuse to join a queue of this length; 0: no limit
+	QueueLimit int   // refuse to join a queue of this length, unless with a Ticket; 0: no limit
 	Ticket     int64 // the place in the queue that an earlier reply gave; 0: none yet
 
 	// WatchContention asks for [EventContended] once someone else queues behind
@@ -156,7 +156,7 @@ type RenewRequest struct {
 	Owner           string
 	TTL             time.Duration
 	Token           int64 // the last token used; the store's next one is larger
-	WatchContention bool  // as in AcquireRequest, from now on
+	WatchContention bool  // as in AcquireRequest, from now on; false changes nothing
 }
 
 // A RenewReply answers a [RenewRequest]. Err is nil if the TTL was set by this
@@ -173,11 +173,12 @@ type ReleaseRequest struct {
 	Owner string
 	Token int64 // the last token used, if held; the store's next one is larger
 
-	// Keep holds the key back for so long before it is given to anyone.
+	// Keep holds the key back for so long before it is given to anyone. Nobody
+	// can renew it meanwhile; Inspect shows it as held, and Force ends that.
 	Keep time.Duration
-	// Uncertain says that an earlier request of this owner has had no reply. If
-	// the owner is not found, the store remembers for a while that it is gone,
-	// so that a late request can't bring it back.
+	// Uncertain says that an earlier request of this owner has had no reply, and
+	// may still take effect. The store remembers for a while that the owner is
+	// gone, so that a late request can't bring it back.
 	Uncertain bool
 	// Requeue, if not nil, puts this client at the tail of the queue in the
 	// same step, under the request's new owner id.

@@ -23,6 +23,8 @@ type tenure struct {
 	grant   Grant
 	last    int64 // the last token handed out
 
+	uncertain bool // a request of this owner may still take effect, see attempt
+
 	renewing bool // a renewal is under way
 	failures int  // of renewals, in a row
 	failure  error
@@ -36,15 +38,17 @@ func (t *tenure) trustLocked(deadline clock.Instant) { t.deadline = max(t.deadli
 // holdLocked makes this client the key's holder and its first waiter the
 // lease's. The store set ttl at some moment after sent.
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
-	watching := s.attempt.watched
+	a := s.attempt
 	s.attempt = nil
 	s.tenure = &tenure{
+		uncertain: a.uncertain || a.inFlight > 0,
+
 		deadline: deadline,
 		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
 		granted:  clock.Now(),
 		grant:    g,
 		last:     g.First,
-		cohort:   cohort{remote: waiters, watch: watching, watching: watching, renewed: clock.Now()},
+		cohort:   cohort{remote: waiters, watch: a.watched, watching: a.watched, renewed: clock.Now()},
 	}
 	s.deliverLocked(g.First)
 }
@@ -53,7 +57,7 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 func (s *keyState) deliverLocked(token int64) {
 	w := s.waiters.pop()
 	s.tenure.last = token
-	l := newLease(s, w.ctx, token)
+	l := newLease(s, w, token)
 	s.tenure.lease = l
 	w.lease = l
 	if w.future {
@@ -142,14 +146,34 @@ func (s *keyState) expiryLocked() error {
 // will free the key sooner.
 func (s *keyState) loseLocked(cause error) {
 	l := s.tenure.lease
-	s.shard.noteLocked(s.client, slog.LevelWarn, "lease lost",
+	s.client.note(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key), slog.Int64("token", l.token), slog.Any("cause", cause))
 	if l.waiter != nil {
 		l.waiter.failLocked(cause)
 	}
 	l.endAllLocked(cause)
+	if keep := l.keepLocked(clock.Now()); keep > 0 && errors.Is(cause, ErrMaxHold) {
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, Keep: keep}, l.settings.ttl)
+	}
 	s.forgetOwnerLocked()
 	s.nextLocked()
+}
+
+// confirmedLocked takes in a reply that grants what a message has granted
+// before.
+func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
+	t := s.tenure
+	switch now := clock.Refresh(); {
+	case now >= t.deadline:
+		s.tendLocked(now) // too late: a lease that ended does not revive
+	case reply.First != t.grant.First:
+		// The key was granted anew, so the grant of the message had ended, and
+		// somebody else may have had the key since.
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last}, call.request.TTL)
+		s.loseLocked(ErrExpired)
+	default:
+		t.trustLocked(trustUntil(call.sent, call.request.TTL))
+	}
 }
 
 // A renewCall is one renewal on its way.
@@ -165,7 +189,7 @@ func (s *keyState) renewLocked() {
 	s.tenure.renewing = true
 	call := s.renewalLocked(s.settings.ttl)
 	s.scheduleLocked() // the deadline stands, whatever becomes of the call
-	s.client.renewals.Add(s.lane(), call)
+	s.client.renewals.Add(laneFor(s.lane(), call.timeout), call)
 }
 
 // renewalLocked makes a renewal of the tenure by ttl.
@@ -199,6 +223,7 @@ func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 	ctx, cancel := context.WithTimeout(c.background, timeout)
 	defer cancel()
 	for i, reply := range c.session.Renew(ctx, requests) {
+		reply.Err = ourTimeout(c.background, reply.Err)
 		calls[i].state.onRenew(calls[i], reply)
 	}
 }
@@ -206,7 +231,7 @@ func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 // onRenew takes in the answer to a renewal and returns its error.
 func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
+	defer s.shard.mu.Unlock()
 	if s.owner != call.request.Owner || s.tenure == nil {
 		return // it ended meanwhile; a renewal that crosses a release changes nothing
 	}
@@ -228,7 +253,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		t.failures++
 		t.failure = reply.Err
 		t.renewAt = now.Add(retryIn(t.failures, s.settings.ttl))
-		s.shard.noteLocked(s.client, slog.LevelDebug, "renewal failed",
+		s.client.note(slog.LevelDebug, "renewal failed",
 			slog.String("key", s.key), slog.Any("error", reply.Err))
 		s.scheduleLocked()
 	}

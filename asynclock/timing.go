@@ -3,6 +3,7 @@
 package asynclock
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -22,8 +23,9 @@ func trustUntil(sent clock.Instant, ttl time.Duration) clock.Instant {
 }
 
 // heartbeat is how often a waiter asks again, whatever it has or has not been
-// told.
-func heartbeat(ttl time.Duration) time.Duration { return ttl / 10 }
+// told. It bounds what a lost message costs, so it does not grow with a long
+// TTL.
+func heartbeat(ttl time.Duration) time.Duration { return min(ttl/10, 3*time.Second) }
 
 // grantTTL is how long a granted key stays with a waiter that has not been
 // heard from since, and also for how long a silent waiter keeps its place. It
@@ -41,7 +43,9 @@ func callTimeout(ttl time.Duration) time.Duration {
 
 // patience is how long a waiter puts up with a store that fails every call
 // before it tells its caller.
-func patience(ttl time.Duration) time.Duration { return max(ttl/3, time.Second) }
+func patience(ttl time.Duration) time.Duration {
+	return min(max(ttl/3, time.Second), 10*time.Second)
+}
 
 // holdTTL is the TTL to ask for when a lease will be held for at most bound (0:
 // no bound): just enough that trust lasts to the bound, so that the store frees
@@ -51,6 +55,13 @@ func holdTTL(ttl, bound time.Duration) time.Duration {
 		return ttl
 	}
 	return min(ttl, max(bound+bound/5+10*time.Millisecond, MinTTL))
+}
+
+// laneFor divides a lane of the store by how long a call may take, so that a call
+// that must be quick does not cut short others that it shares a batch with.
+func laneFor(lane int, timeout time.Duration) int {
+	const classes = 8 // 5 ms and less, and so on in powers of two up to a second
+	return lane*classes + min(bits.Len64(uint64(timeout/(5*time.Millisecond))), classes-1)
 }
 
 // retryIn is how long to wait after so many failed calls in a row.

@@ -14,9 +14,9 @@ import (
 // answer. If the lease was joined by re-entry, the key is given on when the last
 // of those that share it is unlocked.
 //
-// The end of ctx does not keep the key: it is given back all the same, and
-// Unlock only stops waiting for the confirmation. That wait is bounded in any
-// case.
+// The end of ctx does not keep the key: it is given back all the same. Unlock
+// makes its first attempt, of at most a second, whatever becomes of ctx, and
+// waits for further ones as long as ctx lasts, but at most ten seconds.
 //
 // The error is the lease's, which is [ErrLost] or [ErrClosed], if it had ended
 // before, and [ErrLost] if the store says that the key was not ours any more.
@@ -24,6 +24,9 @@ import (
 // the release is then repeated in the background until the TTL has ended the
 // holding anyway.
 func (l *Lease) Unlock(ctx context.Context) error {
+	if ctx == nil {
+		return l.unlockError(errNilContext)
+	}
 	call, isNew, err := l.unlock()
 	if call == nil {
 		return l.unlockError(err)
@@ -53,6 +56,10 @@ func (l *Lease) Unlock(ctx context.Context) error {
 // ctx only the values are used.
 func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	answer := make(chan error, 1)
+	if ctx == nil {
+		answer <- l.unlockError(errNilContext)
+		return answer
+	}
 	call, isNew, err := l.unlock()
 	switch {
 	case call == nil:
@@ -60,8 +67,7 @@ func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	case isNew:
 		call.tell = func(err error) { answer <- l.unlockError(err) }
 		call.ctx = context.WithoutCancel(ctx)
-		c := l.state.client
-		c.releases.Add(l.state.lane(), call)
+		call.queue()
 	default: // a second unlock, and the first is still under way
 		go func() { // ends with the first one, which is bounded by the TTL
 			<-call.done
@@ -81,10 +87,13 @@ func (l *Lease) unlockError(err error) error {
 // unlock ends the lease. It returns the release to wait for, and whether it is
 // this caller's to send, or else the answer.
 func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
-	l.judge(0)
 	s := l.state
 	s.shard.mu.Lock()
-	defer s.shard.unlock(s.client)
+	defer s.shard.mu.Unlock()
+	now := clock.Now()
+	if l.err == nil && now >= l.untilLocked() {
+		s.tendLocked(now)
+	}
 	if l.unlocked {
 		if l.release == nil && l.err != ErrUnlocked {
 			err = l.err
@@ -95,7 +104,9 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	if l.err != nil {
 		// The store may still have the key, for the rest of its TTL, or the
 		// cause may be that it does not.
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: l.owner, Token: l.token}, s.client.settings.lock.ttl)
+		s.client.withdraw(ReleaseRequest{
+			Key: s.key, Owner: l.owner, Token: l.token, Keep: l.keepLocked(now),
+		}, l.settings.ttl)
 		return nil, false, l.err
 	}
 	if !l.partLocked() {
@@ -110,29 +121,30 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 func (s *keyState) passOnLocked() *releaseCall {
 	t := s.tenure
 	now := clock.Now()
-	var keep time.Duration
-	if t.lease.waiter == nil && s.settings.minHold > 0 {
-		keep = s.settings.minHold - now.Sub(t.lease.claimed)
-	}
+	keep := t.lease.keepLocked(now)
 	next := s.waiters.first
-	if next != nil && keep <= 0 && s.mayPassLocked(next, now) {
+	if next != nil && keep == 0 && s.mayPassLocked(next, now) {
 		s.passLocked(now)
 		return nil
 	}
 	call := &releaseCall{
-		request: ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Keep: max(keep, 0)},
-		client:  s.client,
-		lane:    s.lane(),
-		ttl:     s.settings.ttl,
-		until:   t.deadline.Add(s.settings.ttl),
-		valid:   now < t.deadline,
-		done:    make(chan struct{}),
+		request: ReleaseRequest{
+			Key: s.key, Owner: s.owner, Token: t.last, Keep: keep,
+			Uncertain: t.uncertain,
+		},
+		client: s.client,
+		lane:   s.lane(),
+		ttl:    s.settings.ttl,
+		until:  t.deadline.Add(s.settings.ttl),
+		valid:  now < t.deadline,
+		done:   make(chan struct{}),
 	}
 	call.entry.Task = call
 	s.client.enter()
 	s.forgetOwnerLocked()
 	if next != nil {
 		call.requeue = s.contendLocked()
+		call.requeue.request.QueueLimit = 0 // they were admitted long ago
 		call.request.Requeue = &call.requeue.request
 	} else {
 		s.dropLocked()
@@ -147,6 +159,6 @@ func (s *keyState) takeBackLocked(reason error) {
 	l.waiter.failLocked(reason)
 	l.endLocked(reason)
 	if call := s.passOnLocked(); call != nil {
-		s.client.releases.Add(call.lane, call)
+		call.queue()
 	}
 }

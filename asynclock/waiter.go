@@ -30,6 +30,7 @@ type stage uint8
 
 const (
 	queued  stage = iota // in the key's queue
+	joining              // under a lease of the key, which the claim will share
 	granted              // has a lease that nobody has claimed
 	claimed              // the lease is the caller's
 	ended                // has an error instead

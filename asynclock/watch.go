@@ -50,7 +50,7 @@ func (sh *shard) unwatchLocked(w *waiter) {
 // watchEnded withdraws everyone who waited under a context that has ended.
 func (sh *shard) watchEnded(c *Client, g *watch) {
 	sh.mu.Lock()
-	defer sh.unlock(c)
+	defer sh.mu.Unlock()
 	for len(g.waiters) > 0 {
 		w := g.waiters[0]
 		w.state.expelLocked(w, waitEnded(w.ctx))

@@ -72,12 +72,12 @@ func New() *Watchdog {
 }
 
 // Set schedules e for the given time, instead of any time it had. After Close
-// it does nothing.
-func (w *Watchdog) Set(e *Entry, at clock.Instant) {
+// it does nothing and reports false.
+func (w *Watchdog) Set(e *Entry, at clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return
+		return false
 	}
 	e.at = at
 	if e.place == 0 {
@@ -94,6 +94,7 @@ func (w *Watchdog) Set(e *Entry, at clock.Instant) {
 		default:
 		}
 	}
+	return true
 }
 
 // Remove takes e from the schedule. Its task may be in the middle of being

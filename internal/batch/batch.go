@@ -16,6 +16,7 @@ type Queue[T any] struct {
 	calls   int
 
 	mu     sync.Mutex
+	closed bool
 	lanes  map[int]*lane[T]
 	flying sync.WaitGroup
 }
@@ -32,10 +33,14 @@ func New[T any](largest, calls int, send func(lane int, batch []T)) *Queue[T] {
 	return &Queue[T]{send: send, largest: largest, calls: calls, lanes: make(map[int]*lane[T])}
 }
 
-// Add queues one request and returns at once.
-func (q *Queue[T]) Add(number int, request T) {
+// Add queues one request and returns at once. It reports false, and does
+// nothing, after Close.
+func (q *Queue[T]) Add(number int, request T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
 	l := q.lanes[number]
 	if l == nil {
 		l = new(lane[T])
@@ -44,9 +49,10 @@ func (q *Queue[T]) Add(number int, request T) {
 	l.waiting = append(l.waiting, request)
 	if l.calls < q.calls {
 		l.calls++
-		// It ends when the lane is empty; Wait waits for it.
+		// It ends when the lane is empty; Close waits for it.
 		q.flying.Go(func() { q.fly(number, l) })
 	}
+	return true
 }
 
 // fly sends batches until its lane has no more.
@@ -82,6 +88,11 @@ func (q *Queue[T]) take(number int, l *lane[T]) []T {
 	}
 }
 
-// Wait returns when nothing is queued and no call is under way. The caller sees
-// to it that nothing more is added.
-func (q *Queue[T]) Wait() { q.flying.Wait() }
+// Close refuses further requests and returns when what was queued has been sent
+// and no call is under way.
+func (q *Queue[T]) Close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.flying.Wait()
+}

@@ -127,7 +127,7 @@ func (t *turn) renew(r asynclock.RenewRequest) asynclock.RenewReply {
 	case k.heldBy(r.Owner):
 		k.until = later(k.until, t.now.Add(r.TTL))
 		k.token = max(k.token, r.Token)
-		k.watch = r.WatchContention
+		k.watch = k.watch || r.WatchContention
 		t.raise(r.Token)
 		return asynclock.RenewReply{Waiters: len(k.queue)}
 	case k.held && k.owner != "":

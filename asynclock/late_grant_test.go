@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// The stories of this file are about grant messages that are older than they
+// look: rules W4 and W5.
+
+// A waiter whose process stood still for a minute reads the grant that it got
+// before. Its grant TTL is long over and someone else has the key.
+func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
+	story(t, func(w *world) {
+		brake := newBrake()
+		holder, waiter, other := w.client(), w.client(brake.option()), w.client()
+		held := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+
+		var late faultstore.Mailbox
+		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), late.Keep)
+		goOn := brake.pull(w, waiter)
+		unlock(w, held)
+		theirs := w.ask(w.Context(), other, "key").get()
+		w.pass(time.Minute)
+		if got := late.Len(); got != 1 {
+			w.Fatalf("kept %d grant messages, want 1", got)
+		}
+
+		late.Deliver(0)
+		p.waits()
+		wantValid(w, theirs)
+		goOn()
+		p.waits()
+		unlock(w, theirs)
+		if p.has().Token() <= theirs.Token() {
+			w.Errorf("got token %d after %d, want a larger one", p.lease.Token(), theirs.Token())
+		}
+	})
+}
+
+// Without a grant's message the waiter asks again soon; whatever the age of the
+// message, the lease is trusted from what the waiter knew to precede the grant.
+func TestGrantMessageIsTrustedFromTheLastRequest(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		asked := time.Now()
+		p := w.ask(w.Context(), waiter, "key", asynclock.WithoutRenewal())
+		w.pass(heartbeat / 2)
+		unlock(w, held)
+		wantTime(w, "trust deadline", p.has().Deadline(), asked.Add(trusted(grantTTL)))
+	})
+}
+
+// While at least a fifth of the grant TTL is left, a late message is good
+// enough; with less the store is asked, and its answer decides.
+func TestGrantMessageWithLittleTrustLeftIsConfirmed(t *testing.T) {
+	var (
+		trustedGrant = trusted(grantTTL)
+		tooLate      = trustedGrant - grantTTL/5
+	)
+	for _, c := range []struct {
+		name     string
+		late     time.Duration // from the waiter's last request to the message
+		asks     bool
+		deadline time.Duration // from that request
+	}{
+		{"just in time", tooLate, false, trustedGrant},
+		{"just too late", tooLate + time.Microsecond, true, tooLate + time.Microsecond + trusted(ttl)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(), w.client()
+				held := lock(w, holder, "key")
+				asked := time.Now()
+				p := w.ask(w.Context(), waiter, "key", asynclock.WithoutRenewal())
+
+				// No heartbeat gets through that would learn of the grant.
+				clear := w.store.Every(faultstore.Acquire.On("key").From(1), faultstore.Refuse)
+				w.store.NextEvent(faultstore.AnyEvent, faultstore.Delay(c.late))
+				unlock(w, held)
+				time.Sleep(c.late - time.Nanosecond)
+				clear()
+				before := w.calls(faultstore.Acquire.From(1))
+				time.Sleep(time.Nanosecond)
+				l := p.has()
+				if got := w.calls(faultstore.Acquire.From(1)) > before; got != c.asks {
+					w.Errorf("the store was asked: got %v, want %v", got, c.asks)
+				}
+				wantTime(w, "trust deadline", l.Deadline(), asked.Add(c.deadline))
+			})
+		})
+	}
+}
+
+// The order of events in which a model found two holders, step by step: a
+// message of a grant that has ended arrives after a heartbeat which has since
+// been answered "waiting", and which makes it look fresh.
+func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
+	const (
+		ttl      = time.Minute
+		grantTTL = 3 * ttl / 10
+	)
+	story(t, func(w *world) {
+		a, b := w.client(asynclock.WithTTL(ttl)), w.client(asynclock.WithTTL(ttl))
+		asks := faultstore.Acquire.On("key")
+
+		// B acquires, and the reply is lost. B withdraws, which takes a while.
+		w.store.Next(asks.From(1), faultstore.LoseReply)
+		ctx, cancel := context.WithCancel(w.Context())
+		given := b.LockChan(ctx, "key")
+		w.wait()
+		w.store.Next(faultstore.Release.On("key").From(1), faultstore.Slow(100*time.Millisecond, 0))
+		cancel()
+		_, err := (<-given).Lease()
+		wantError(w, err, context.Canceled)
+
+		// A queues, and that reply is lost too. B's withdrawal hands A the key;
+		// the message is slow.
+		w.store.Next(asks.From(0), faultstore.Silence)
+		var slow faultstore.Mailbox
+		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(0), slow.Keep)
+		p := w.ask(w.Context(), a, "key")
+		clear := w.store.Every(asks.From(0), faultstore.Refuse) // nor does a heartbeat get through
+		w.pass(100 * time.Millisecond)
+		granted := time.Now()
+		if slow.Len() != 1 {
+			w.Fatalf("kept %d grant messages, want 1", slow.Len())
+		}
+
+		// Just before A's grant expires B asks anew, and A sends a heartbeat.
+		// Both are on their way when it does; B's arrives first.
+		time.Sleep(time.Until(granted.Add(grantTTL - 200*time.Millisecond)))
+		w.store.Next(asks.From(1), faultstore.Slow(400*time.Millisecond, 0))
+		second := w.ask(w.Context(), b, "key")
+		clear()
+		w.store.Next(asks.From(0), faultstore.Slow(600*time.Millisecond, 0))
+		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventWake, Owner: w.store.Calls(asks.From(0))[0].Owner})
+		w.pass(500 * time.Millisecond)
+		theirs := second.has()
+		w.pass(200 * time.Millisecond)
+		p.waits()
+
+		// Only now A reads the message.
+		slow.Deliver(0)
+		p.waits()
+		wantValid(w, theirs)
+		unlock(w, theirs)
+		if p.has().Token() <= theirs.Token() {
+			w.Errorf("got token %d after %d, want a larger one", p.lease.Token(), theirs.Token())
+		}
+	})
+}
