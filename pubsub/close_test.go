@@ -82,15 +82,12 @@ func TestCloseWaitsForTheHandlerAndDropsTheQueue(t *testing.T) {
 	t.Parallel()
 	for range 20 { // select takes either of two that are ready
 		inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
-			told.want(t, "up")
-			unblock := told.block()
-			f.send("running")
-			synctest.Wait()
+			unblock := told.stall(f)
 			for range 100 {
 				f.send("queued")
 			}
 			wantCloseToWait(t, inbox, unblock)
-			told.want(t, "up", "running")
+			told.want(t, "up", "stall")
 		})
 	}
 }

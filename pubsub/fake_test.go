@@ -166,12 +166,16 @@ func (r *recorder) note(call string, err error) {
 	}
 }
 
-// block makes calls of the handler wait until the returned function is called.
-func (r *recorder) block() (unblock func()) {
+// stall sends a message, "stall", whose call of the handler does not return
+// until the returned function is called.
+func (r *recorder) stall(f *fakeSource) (unblock func()) {
+	synctest.Wait() // earlier calls are not meant
 	gate := make(chan struct{})
 	r.mu.Lock()
 	r.gate = gate
 	r.mu.Unlock()
+	f.deliver("stall")
+	synctest.Wait()
 	return func() {
 		r.mu.Lock()
 		r.gate = nil

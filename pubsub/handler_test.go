@@ -20,15 +20,12 @@ import (
 func TestUpStandsWhereTheProbeArrived(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fakeSource) { f.hold = true }, func(t *testing.T, f *fakeSource, told *recorder, _ *pubsub.Inbox) {
-		synctest.Wait()
-		unblock := told.block()
-		f.deliver("first")
-		synctest.Wait()
+		unblock := told.stall(f)
 		f.deliver("before")
 		f.release() // the probe
 		f.deliver("after")
 		unblock()
-		told.want(t, "first", "before", "up", "after")
+		told.want(t, "stall", "before", "up", "after")
 	})
 }
 
@@ -48,8 +45,7 @@ func TestMessagesArePassedOnWhateverTheState(t *testing.T) {
 func TestSlowHandlerDoesNotKeepTheSourceWaiting(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
-		unblock := told.block()
-		told.want(t, "up")
+		unblock := told.stall(f)
 		begin := time.Now()
 		for range 10_000 {
 			f.send("m") // if this waited, nothing could ever move again
@@ -66,9 +62,8 @@ func TestSlowHandlerDoesNotKeepTheSourceWaiting(t *testing.T) {
 func TestQueueHolds1024(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, _ *pubsub.Inbox) {
-		unblock := told.block()
-		told.want(t, "up")
-		want := []string{"up"}
+		unblock := told.stall(f)
+		want := []string{"up", "stall"}
 		for i := range 1024 {
 			f.send(fmt.Sprint(i))
 			want = append(want, fmt.Sprint(i))
@@ -81,24 +76,20 @@ func TestQueueHolds1024(t *testing.T) {
 func TestOverflowDropsTheQueueAndIsFollowedByUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
-		unblock := told.block()
-		told.want(t, "up")
+		unblock := told.stall(f)
 		for i := range 1026 {
 			f.send(fmt.Sprint(i))
 		}
 		wantLive(t, inbox, true)
 		unblock()
-		told.want(t, "up", "up", "1024", "1025")
+		told.want(t, "up", "stall", "up", "1024", "1025")
 	})
 }
 
 func TestOverflowKeepsAnOutageThatWasNotHeardOf(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, _ *pubsub.Inbox) {
-		synctest.Wait()
-		unblock := told.block()
-		f.send("first")
-		synctest.Wait()
+		unblock := told.stall(f)
 		f.change(func() { f.refuse = errors.New("refused") })
 		f.end <- nil
 		synctest.Wait()
@@ -106,7 +97,7 @@ func TestOverflowKeepsAnOutageThatWasNotHeardOf(t *testing.T) {
 			f.deliver(fmt.Sprint(i))
 		}
 		unblock()
-		told.want(t, "up", "first", "down", "1023", "1024", "1025", "1026", "1027", "1028", "1029")
+		told.want(t, "up", "stall", "down", "1023", "1024", "1025", "1026", "1027", "1028", "1029")
 		if err := told.lastWhy(); !errors.Is(err, pubsub.ErrEnded) {
 			t.Errorf("why: got %v, want %v", err, pubsub.ErrEnded)
 		}
@@ -122,21 +113,19 @@ func TestOverflowKeepsAnOutageThatWasNotHeardOf(t *testing.T) {
 func TestOverflowInAnOutageThatWasHeardOfSaysNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fakeSource) { f.refuse = errors.New("refused") }, func(t *testing.T, f *fakeSource, told *recorder, _ *pubsub.Inbox) {
-		unblock := told.block()
-		told.want(t, "down")
+		unblock := told.stall(f)
 		for i := range 1025 {
 			f.deliver(fmt.Sprint(i))
 		}
 		unblock()
-		told.want(t, "down", "1024")
+		told.want(t, "down", "stall", "1024")
 	})
 }
 
 func TestChangeThatOverflowsTheQueueIsAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, _ *pubsub.Inbox) {
-		unblock := told.block()
-		told.want(t, "up")
+		unblock := told.stall(f)
 		for range 1024 {
 			f.send("m")
 		}
@@ -149,7 +138,7 @@ func TestChangeThatOverflowsTheQueueIsAllThatIsLeft(t *testing.T) {
 		f.change(func() { f.refuse = nil })
 		time.Sleep(time.Minute)
 		unblock()
-		told.want(t, "up", "up")
+		told.want(t, "up", "stall", "up")
 	})
 }
 
