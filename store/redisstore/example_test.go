@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// saveOrder stands for a write that carries the token of the lease it is made
+// under, so that the database can refuse it should a later holder have written.
+func saveOrder(ctx context.Context, id int, token int64) error {
+	return ctx.Err()
+}
+
+// The whole of it: connect, lock, work, unlock.
+func Example() {
+	ctx := context.Background()
+
+	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store, asynclock.WithTTL(15*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx)
+
+	// fn's ctx ends with ctx or with the lease, whichever is first.
+	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
+		return saveOrder(ctx, 42, lease.Token())
+	})
+	if err != nil {
+		log.Print(err)
+	}
+}
+
+// A pending lock is a channel.
+func Example_select() {
+	ctx, shutdown := context.Background(), make(chan struct{})
+	var locks *asynclock.Client
+
+	wait, cancel := context.WithCancel(ctx) // ends the waiting, not the lease
+	defer cancel()
+	select {
+	case got := <-locks.LockChan(wait, "report:daily"):
+		lease, err := got.Lease() // the claim: from here on it is ours
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		go func() { // any goroutine may unlock
+			defer lease.Unlock(ctx)
+			fmt.Println("reporting under token", lease.Token())
+		}()
+	case <-shutdown:
+	}
+}
+
+// What to do about each kind of failure.
+func Example_errors() {
+	ctx := context.Background()
+	var locks *asynclock.Client
+
+	lease, err := locks.TryLock(ctx, "report:daily")
+	var held *asynclock.HeldError
+	switch {
+	case errors.As(err, &held):
+		fmt.Println("held by", held.Holder, "for", held.Remaining, "more, unless renewed")
+		return
+	case errors.Is(err, asynclock.ErrUnreachable):
+		fmt.Println("Redis does not answer; nobody knows who holds it")
+		return
+	case err != nil:
+		log.Print(err)
+		return
+	}
+	defer lease.Unlock(ctx)
+
+	select {
+	case <-time.After(time.Minute): // the work
+	case <-lease.Done():
+		fmt.Println("stop at once:", lease.Err()) // expired, stolen, forced, not renewed, ...
+	}
+}
