@@ -39,6 +39,7 @@ type attempt struct {
 type acquireCall struct {
 	state   *keyState
 	request AcquireRequest
+	timeout time.Duration
 	sent    clock.Instant
 }
 
@@ -78,7 +79,8 @@ func (s *keyState) requestLocked() *acquireCall {
 			WatchContention: a.watch,
 			Holder:          s.settings.holder,
 		},
-		sent: clock.Now(),
+		timeout: slowerEachTime(callTimeout(ttl), int(a.failures), patience(ttl)),
+		sent:    clock.Now(),
 	}
 }
 
@@ -96,18 +98,18 @@ func (s *keyState) askAgainLocked() {
 
 // send puts a request on its way in the background.
 func (c *Client) send(call *acquireCall) {
-	c.acquires.Add(laneFor(call.state.lane(), callTimeout(call.request.TTL)), call)
+	c.acquires.Add(laneFor(call.state.lane(), call.timeout), call)
 }
 
 // sendAcquires carries a batch of requests that no caller waits for.
 func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	requests := make([]AcquireRequest, len(calls))
-	timeout := time.Second
+	timeout := calls[0].timeout
 	now := clock.Now()
 	for i, call := range calls {
 		call.sent = now
 		requests[i] = call.request
-		timeout = min(timeout, callTimeout(call.request.TTL))
+		timeout = min(timeout, call.timeout)
 	}
 	ctx, cancel := context.WithTimeout(c.background, timeout)
 	defer cancel()
@@ -121,7 +123,7 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 // acquire sends an attempt's first request on its caller's own goroutine, which
 // saves the uncontended lock two changes of goroutine.
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
-	ctx, cancel := context.WithTimeout(caller, callTimeout(call.request.TTL))
+	ctx, cancel := context.WithTimeout(caller, call.timeout)
 	defer cancel()
 	call.sent = clock.Now()
 	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
@@ -249,7 +251,10 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.failAllLocked(unreachable(err))
 		return
 	}
-	s.client.watchdog.Set(&s.entry, now.Add(retryIn(int(a.failures), ttl)))
+	// A server that is merely slow has our earlier requests in its queue still;
+	// asking ever more often would keep it there.
+	wait := slowerEachTime(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
+	s.client.watchdog.Set(&s.entry, now.Add(watchdog.Jitter(wait)))
 }
 
 // failAllLocked gives every waiter of the key the same error.

@@ -41,6 +41,11 @@ func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/4, 50*time.Millisecond), time.Second)
 }
 
+// slowerEachTime doubles d with each failure in a row, up to limit.
+func slowerEachTime(d time.Duration, failures int, limit time.Duration) time.Duration {
+	return min(d<<min(failures, 16), max(limit, d))
+}
+
 // patience is how long a waiter puts up with a store that fails every call
 // before it tells its caller.
 func patience(ttl time.Duration) time.Duration {
@@ -60,7 +65,7 @@ func holdTTL(ttl, bound time.Duration) time.Duration {
 // laneFor divides a lane of the store by how long a call may take, so that a call
 // that must be quick does not cut short others that it shares a batch with.
 func laneFor(lane int, timeout time.Duration) int {
-	const classes = 8 // 5 ms and less, and so on in powers of two up to a second
+	const classes = 8 // 5 ms and less, and so on in powers of two up to half a second and more
 	return lane*classes + min(bits.Len64(uint64(timeout/(5*time.Millisecond))), classes-1)
 }
 
