@@ -229,10 +229,9 @@ local function acquire(before)
 
   if record and record.owner == owner then
     -- A repetition, or a missed grant. This may be a late copy of a request that
-    -- was answered long ago, so the TTL only grows.
-    if redis.call('PTTL', lock) < tonumber(ttl) then
-      redis.call('PEXPIRE', lock, ttl)
-    end
+    -- was answered long ago, so the TTL only grows. It is set in any case: a
+    -- replica, whose records may be out of date, must refuse.
+    redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
     return {1, record.token, size, string.find(record.flags, 't', 1, true) and 1 or 0}
   end
   if withdrawn > 0 then

@@ -27,29 +27,27 @@ for i = 1, #KEYS / 3 do
     elseif owner ~= mine then
       answer = -3
     else
-      local left = redis.call('PTTL', lock)
+      -- The TTL is set even if it was longer already: a replica, whose records may
+      -- be out of date, must refuse.
+      local left = math.max(redis.call('PTTL', lock), ttl)
       local raise = tonumber(used) > tonumber(token)
-      if raise or (watch == '1' and not string.find(flags, 'h', 1, true)) then
-        if left < tonumber(ttl) then
-          left = ttl
+      local set = watch == '1' and not string.find(flags, 'h', 1, true)
+      if raise then
+        token = used
+        local last = redis.pcall('GET', counter)
+        if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
+          answer = -1
+        elseif not last or tonumber(used) > tonumber(last) then
+          redis.call('SET', counter, used, 'PX', 86400000)
         end
-        if raise then
-          token = used
-          local last = redis.pcall('GET', counter)
-          if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
-            answer = -1
-          elseif not last or tonumber(used) > tonumber(last) then
-            redis.call('SET', counter, used, 'PX', 86400000)
-          end
-        end
-        if watch == '1' and not string.find(flags, 'h', 1, true) then
-          flags = flags == '-' and 'h' or flags .. 'h'
-        end
-        if not answer then
-          redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
-        end
-      elseif left < tonumber(ttl) then
-        redis.call('PEXPIRE', lock, ttl)
+      end
+      if set then
+        flags = flags == '-' and 'h' or flags .. 'h'
+      end
+      if not answer and (raise or set) then
+        redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+      elseif not answer then
+        redis.call('PEXPIRE', lock, left)
       end
       if not answer then
         answer = redis.pcall('ZCARD', queue)

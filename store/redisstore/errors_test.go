@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What servers answer when they can't do what was asked, as 6.2, 7.0 and 7.2
+// phrase it, before rueidis takes the ERR away.
+func TestErrorRepliesMeanSomething(t *testing.T) {
+	sv := onMiniredis(t)
+	for text, want := range map[string]error{
+		"LOADING Redis is loading the dataset in memory":                                                                     asynclock.ErrUnreachable,
+		"READONLY You can't write against a read only replica.":                                                              asynclock.ErrUnreachable,
+		"READONLY You can't write against a read only replica. script: abc, on @user_script:9.":                              asynclock.ErrUnreachable,
+		"CLUSTERDOWN The cluster is down":                                                                                    asynclock.ErrUnreachable,
+		"TRYAGAIN Multiple keys request during rehashing of slot":                                                            asynclock.ErrUnreachable,
+		"NOREPLICAS Not enough good replicas to write.":                                                                      asynclock.ErrUnreachable,
+		"MISCONF Redis is configured to save RDB snapshots":                                                                  asynclock.ErrUnreachable,
+		"OOM command not allowed when used memory > 'maxmemory'.":                                                            asynclock.ErrUnreachable,
+		"BUSY Redis is busy running a script.":                                                                               asynclock.ErrUnreachable,
+		"MASTERDOWN Link with MASTER is down":                                                                                asynclock.ErrUnreachable,
+		"ERR max number of clients reached":                                                                                  asynclock.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: -OOM command not allowed when used memory > 'maxmemory'.": asynclock.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: -READONLY You can't write":               asynclock.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: WRONGTYPE Operation against a key":                        asynclock.ErrForeignData,
+		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: The user executing the script can't run this command or subcommand": asynclock.ErrDenied,
+		"ERR The user executing the script can't run this command or subcommand script: abc, on @user_script:9.":                                        asynclock.ErrDenied,
+		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: abc":                        asynclock.ErrDenied,
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                              asynclock.ErrDenied,
+		"NOAUTH Authentication required.":                                   asynclock.ErrDenied,
+		"WRONGPASS invalid username-password pair or user is disabled.":     asynclock.ErrDenied,
+		"WRONGTYPE Operation against a key holding the wrong kind of value": asynclock.ErrForeignData,
+		"ERR something new": nil,
+	} {
+		reply := sv.raw.Do(t.Context(), sv.raw.B().Eval().Script("return {err=ARGV[1]}").Numkeys(0).Arg(text).Build()).Error()
+		if _, ok := rueidis.IsRedisErr(reply); !ok {
+			t.Fatalf("%q: got %v, want it back as an error reply", text, reply)
+		}
+		got := classify(reply)
+		if want == nil {
+			for _, known := range []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown, asynclock.ErrDenied, asynclock.ErrForeignData} {
+				if errors.Is(got, known) {
+					t.Errorf("%q: got %v, want no particular error", text, got)
+				}
+			}
+		} else if !errors.Is(got, want) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+		if !errors.Is(got, reply) {
+			t.Errorf("%q: got %v, want the cause wrapped", text, got)
+		}
+	}
+}
+
+func TestConnectionErrorsMeanSomething(t *testing.T) {
+	for _, tt := range []struct{ err, want error }{
+		{&net.OpError{Op: "dial", Err: io.EOF}, asynclock.ErrUnreachable},
+		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: io.EOF}), asynclock.ErrUnreachable},
+		{&net.OpError{Op: "read", Err: io.EOF}, asynclock.ErrOutcomeUnknown},
+		{io.EOF, asynclock.ErrOutcomeUnknown},
+		{rueidis.ErrClosing, asynclock.ErrOutcomeUnknown},
+		{rueidis.ErrNoSlot, asynclock.ErrUnreachable},
+		{context.Canceled, context.Canceled},
+		{context.DeadlineExceeded, context.DeadlineExceeded},
+	} {
+		if got := classify(tt.err); !errors.Is(got, tt.want) {
+			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// The tests here do to a server what others on it would mind.
+
+func TestAServerThatForgotTheScripts(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	const n = 2*maxPipeline + 1
+	acquires := make([]asynclock.AcquireRequest, n)
+	renewals := make([]asynclock.RenewRequest, n)
+	for i := range n {
+		acquires[i] = request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
+		renewals[i] = asynclock.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: long}
+	}
+	for range 2 {
+		sv.do(t, "SCRIPT", "FLUSH")
+		for i, got := range c.session.Acquire(t.Context(), acquires) {
+			if got.Status != asynclock.Granted {
+				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
+			}
+		}
+		sv.do(t, "SCRIPT", "FLUSH")
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			if got.Err != nil {
+				t.Fatalf("Renew %d: got %v, want no error", i, got.Err)
+			}
+		}
+	}
+	sv.do(t, "SCRIPT", "FLUSH")
+	c.hold("one", "a")
+	sv.do(t, "SCRIPT", "FLUSH")
+	if !c.release(asynclock.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	sv.do(t, "SCRIPT", "FLUSH")
+	if info := c.inspect("key1"); !info.Held {
+		t.Errorf("Inspect: got %+v, want it held", info)
+	}
+	sv.do(t, "SCRIPT", "FLUSH")
+	if held, err := c.session.Force(t.Context(), "key1"); !held || err != nil {
+		t.Errorf("Force: got %v, %v; want true", held, err)
+	}
+}
+
+// calls is how often the server ran a command that was sent to it.
+func (sv *server) calls(t *testing.T, command string) int {
+	t.Helper()
+	for line := range strings.Lines(sv.do(t, "INFO", "commandstats")) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+			n, _, _ := strings.Cut(rest, ",")
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
+		}
+	}
+	return 0
+}
+
+func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	a.hold("warm", "a") // loads the scripts
+	a.release(asynclock.ReleaseRequest{Key: "warm", Owner: "a"})
+	// Two connections of the store, one of the test; nothing else may be sent but
+	// pings.
+	sv.do(t, "CONFIG", "RESETSTAT")
+	for i := range 10 {
+		owner := "o" + strconv.Itoa(i)
+		token := a.hold("key", owner).First
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: owner, Token: token})
+	}
+	if got := sv.calls(t, "evalsha"); got != 20 {
+		t.Errorf("EVALSHA for 10 acquires and releases: got %d, want 20", got)
+	}
+	for _, command := range []string{"eval", "script|load", "publish", "zadd", "zcard", "hset"} {
+		if got := sv.calls(t, command); got != 0 {
+			t.Errorf("%s: got %d calls, want none", command, got)
+		}
+	}
+
+	// A handoff: one command to queue, one to release, one message.
+	sv.do(t, "CONFIG", "RESETSTAT")
+	holder := "h"
+	a.hold("key", holder)
+	for i := range 10 {
+		next := "n" + strconv.Itoa(i)
+		b.wait("key", next)
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder})
+		b.heard(asynclock.EventGrant, next)
+		holder, a, b = next, b, a
+	}
+	if got := sv.calls(t, "evalsha"); got != 21 {
+		t.Errorf("EVALSHA for 10 handoffs: got %d, want 21", got)
+	}
+	if got := sv.calls(t, "publish"); got != 10 {
+		t.Errorf("PUBLISH for 10 handoffs: got %d, want 10", got)
+	}
+}
+
+// A log collects what is logged.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func TestWithoutPubSubWaitersAsk(t *testing.T) {
+	sv := ownServer(t)
+	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all +evalsha +eval +hello +ping +get +set +exists +del" +
+		" +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore +zscore +hget +hset +hdel +hlen")
+	sv.do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
+	sv.do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
+	for _, user := range []string{"mute", "deaf"} {
+		option := sv.option
+		option.Username, option.Password = user, "secret"
+		var written log
+		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(slog.New(slog.NewTextHandler(&written, nil))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(st.Close)
+		a, b := join(t, st), join(t, st)
+		q := request("key-"+user, "a")
+		q.WatchContention = true
+		a.want(q, asynclock.Granted)
+		b.wait("key-"+user, "b2")
+		for rank, owner := range []string{"b2", "c3"} {
+			got := b.wait("key-"+user, owner)
+			if got.Recheck <= 0 || got.Recheck > time.Duration(rank+1)*50*time.Millisecond {
+				t.Errorf("%s: Recheck at rank %d: got %v, want at most 50ms each", user, rank, got.Recheck)
+			}
+		}
+		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "a"})
+		b.wait("key-"+user, "c3")
+		b.want(request("key-"+user, "b2"), asynclock.Granted)
+		if _, err := a.session.Force(t.Context(), "key-"+user); err != nil {
+			t.Errorf("%s: Force: got %v, want no error", user, err)
+		}
+		b.want(request("key-"+user, "c3"), asynclock.Granted)
+		eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
+		time.Sleep(500 * time.Millisecond) // the inboxes try again meanwhile
+		if got := strings.Count(written.String(), "\n"); got != 1 {
+			t.Errorf("%s: log: got %d lines, want one:\n%s", user, got, written.String())
+		}
+		for _, owner := range []string{"b2", "c3"} {
+			if strings.Contains(written.String(), owner) {
+				t.Errorf("%s: log: got an owner in it: %s", user, written.String())
+			}
+		}
+
+		// Once it works, waiters say so by themselves.
+		sv.do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
+		b.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
+		a.hold("key-"+user, "d4")
+		eventually(t, user+": messages come through", func() bool { return b.wait("key-"+user, "e5").Recheck == 0 })
+		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "d4"})
+		b.heard(asynclock.EventGrant, "e5")
+	}
+}
+
+func TestTheDocumentedRightsSuffice(t *testing.T) {
+	sv := ownServer(t)
+	sv.do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
+		strings.Fields("+evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore +zscore"+
+			" +hget +hset +hdel +hlen +publish +subscribe +unsubscribe +pubsub|numsub +scan")...)...)
+	option := sv.option
+	option.Username, option.Password = "locker", "secret"
+	sv.do(t, "ACL", "LOG", "RESET")
+	user := onServer(t, option)
+	user.prefix = sv.prefix
+	c := join(t, user.store(t))
+	c.hold("key", "a")
+	c.wait("key", "b")
+	c.wait("key", "c")
+	c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1 << 51, WatchContention: true})
+	list(t, c, "")
+	c.inspect("key")
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
+	again := request("key", "d")
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again})
+	c.heard(asynclock.EventGrant, "b")
+	if _, err := c.session.Force(t.Context(), "key"); err != nil {
+		t.Error(err)
+	}
+	c.heard(asynclock.EventGrant, "d")
+	c.heard(asynclock.EventForced, "b")
+	for line := range strings.Lines(sv.do(t, "ACL", "LOG")) {
+		// rueidis asks whether it is a cluster and introduces itself, and takes no for an answer.
+		if strings.Contains(line, "object:") && !strings.Contains(line, "object:cluster|slots") && !strings.Contains(line, "object:client|setinfo") {
+			t.Errorf("ACL LOG: got %s, want nothing", line)
+		}
+	}
+}
+
+func TestAUserWithoutRightsIsDenied(t *testing.T) {
+	sv := ownServer(t)
+	sv.do(t, strings.Fields("ACL SETUSER elsewhere on >secret ~other:* &* +@all")...)
+	sv.do(t, strings.Fields("ACL SETUSER scriptless on >secret ~* &* +@all -evalsha -eval")...)
+	sv.do(t, strings.Fields("ACL SETUSER readonly on >secret ~* &* +@all -set")...)
+	for _, user := range []string{"elsewhere", "scriptless", "readonly"} {
+		option := sv.option
+		option.Username, option.Password = user, "secret"
+		c := join(t, onServer(t, option).store(t))
+		if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
+			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
+		}
+	}
+}
+
+func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	a.hold("key", "a")
+	a.hold("alone", "a")
+	b.wait("key", "b")
+	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	before := sv.dump(t, "key") + sv.dump(t, "free")
+	for _, q := range []asynclock.AcquireRequest{request("free", "c"), request("key", "c")} {
+		if got := a.acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
+			t.Errorf("Acquire of %q: got %v, want ErrUnreachable", q.Key, got)
+		}
+	}
+	if after := sv.dump(t, "key") + sv.dump(t, "free"); after != before {
+		t.Errorf("refused acquires changed %q to %q", before, after)
+	}
+	b.heardNothing(sv)
+	if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
+		t.Errorf("Renew: got %v, want no error", got)
+	}
+	a.release(asynclock.ReleaseRequest{Key: "alone", Owner: "a"})
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
+	if got := b.heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
+		t.Errorf("token: got %d, want %d", got, 1<<51+1)
+	}
+}
+
+func TestAReplicaIsUnreachable(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	c.hold("key", "a")
+	sv.do(t, "REPLICAOF", "127.0.0.1", "1")
+	for name, err := range map[string]error{
+		"Acquire":               c.acquire(request("free", "b")).Err,
+		"Acquire by the holder": c.acquire(request("key", "a")).Err,
+		"Renew":                 c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
+		"Release":               c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
+	} {
+		if !errors.Is(err, asynclock.ErrUnreachable) {
+			t.Errorf("%s: got %v, want ErrUnreachable", name, err)
+		}
+	}
+	sv.do(t, "REPLICAOF", "NO", "ONE")
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+}
+
+func TestAServerThatDiesAndComesBack(t *testing.T) {
+	addr := freeAddr(t)
+	process := startServer(t, addr)
+	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
+	c := join(t, sv.store(t))
+	c.hold("key", "a")
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = process.Wait()
+	eventually(t, "ErrUnreachable", func() bool {
+		err := c.acquire(request("key", "b")).Err
+		if !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+			t.Fatalf("Acquire: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
+		}
+		return errors.Is(err, asynclock.ErrUnreachable)
+	})
+	startServer(t, addr)
+	// The inbox may take a moment to notice; meanwhile a waiter asks.
+	eventually(t, "the key is there again", func() bool { return c.acquire(request("key", "c")).Status == asynclock.Granted })
+	c.wait("key", "d")
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
+	eventually(t, "the waiter is granted the key", func() bool { return c.acquire(request("key", "d")).Status == asynclock.Granted })
+}
+
+// A request whose answer is late ends with its context and is simply repeated.
+func TestAServerThatHangs(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	c.hold("warm", "a")
+	sv.do(t, "CLIENT", "PAUSE", "600", "WRITE")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
+		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
+	}
+	c.hold("key", "a")
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+}
+
+// Messages go on when the server has cut the subscription, and what was missed
+// is asked for.
+func TestASubscriptionThatIsCutComesBack(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	gaps := make(chan struct{}, 100)
+	joined, err := st.Join("gapped", func(e asynclock.Event) {
+		if e.Kind == asynclock.EventGap {
+			gaps <- struct{}{}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = joined.Leave(context.Background()) })
+	wait := func(what string) {
+		t.Helper()
+		select {
+		case <-gaps:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("got no EventGap %s, want one", what)
+		}
+	}
+	wait("after the first subscription")
+	sv.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+	wait("after the second subscription")
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
+	t.Helper()
+	found := make(map[string]asynclock.Info)
+	for info, err := range c.session.List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatalf("List %q: got %v", prefix, err)
+		}
+		found[info.Key] = info
+	}
+	return found
+}
+
+func TestList(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("a:held", "1")
+		c.hold("a:waited for", "2")
+		c.wait("a:waited for", "3")
+		c.hold("a:free but waited for", "4")
+		c.wait("a:free but waited for", "5")
+		sv.do(t, "DEL", sv.redisKey("a:free but waited for", 'l'))
+		c.hold("a:released", "6")
+		c.release(asynclock.ReleaseRequest{Key: "a:released", Owner: "6"})
+		c.hold("a*", "7")
+		c.hold("b:{x}", "8")
+		sv.do(t, "SET", sv.prefix+":{b00}:a:elsewhere:l", "not where its name belongs")
+		other := onOtherPrefix(t, sv)
+		other.hold("a:other prefix", "9")
+
+		found := list(t, c, "a:")
+		if got, want := slices.Sorted(maps.Keys(found)), []string{"a:free but waited for", "a:held", "a:waited for"}; !slices.Equal(got, want) {
+			t.Errorf("List: got %q, want %q", got, want)
+		}
+		if got := found["a:waited for"]; !got.Held || got.Waiters != 1 || got.Holder != "2 at home" || got.Queue != nil || got.Remaining <= 0 || got.Token <= 0 {
+			t.Errorf("held and waited for: got %+v", got)
+		}
+		if got := found["a:free but waited for"]; got.Held || got.Waiters != 1 {
+			t.Errorf("free but waited for: got %+v", got)
+		}
+		if got := slices.Sorted(maps.Keys(list(t, c, "a*"))); !slices.Equal(got, []string{"a*"}) {
+			t.Errorf("List of a literal star: got %q", got)
+		}
+		if got := slices.Sorted(maps.Keys(list(t, c, "b:{"))); !slices.Equal(got, []string{"b:{x}"}) {
+			t.Errorf("List of a literal brace: got %q", got)
+		}
+		if got := list(t, c, ""); len(got) != 5 {
+			t.Errorf("List of everything: got %q, want 5 keys", slices.Sorted(maps.Keys(got)))
+		}
+		n := 0
+		for range c.session.List(t.Context(), "") {
+			n++
+			break
+		}
+		if n != 1 {
+			t.Errorf("List that is broken off: got %d keys, want 1", n)
+		}
+	})
+}
+
+func onOtherPrefix(t *testing.T, sv *server) *client {
+	t.Helper()
+	return join(t, sv.store(t, WithPrefix(sv.prefix+"x")))
+}
+
+func TestListPages(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		const n = 3 * scanPage
+		var batch []asynclock.AcquireRequest
+		for i := range n {
+			batch = append(batch, request("key"+strconv.Itoa(i), strconv.Itoa(i)))
+		}
+		c.session.Acquire(t.Context(), batch)
+		if got := len(list(t, c, "key")); got != n {
+			t.Errorf("List: got %d keys, want %d", got, n)
+		}
+	})
+}
+
+func TestInspectDescribesTheFirstTen(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("key", "a")
+		for i := range 12 {
+			c.wait("key", "w"+strconv.Itoa(i))
+		}
+		sv.pass(20 * time.Millisecond)
+		info := c.inspect("key")
+		if info.Waiters != 12 || len(info.Queue) != 10 {
+			t.Fatalf("Inspect: got %d waiters, %d of them described; want 12 and 10", info.Waiters, len(info.Queue))
+		}
+		for i, w := range info.Queue {
+			if want := "w" + strconv.Itoa(i) + " at home"; w.Holder != want || w.Age < 19*time.Millisecond || w.Age > 20*time.Second {
+				t.Errorf("waiter %d: got %+v, want %q with an age of 20ms or more", i, w, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestBadOptions(t *testing.T) {
+	sv := onMiniredis(t)
+	for name, option := range map[string]Option{
+		"nil option": nil, "nil logger": WithLogger(nil), "no prefix": WithPrefix(""), "braces": WithPrefix("a{b}"),
+		"colon": WithPrefix("a:b"), "star": WithPrefix("*"), "space": WithPrefix("a b"), "umlaut": WithPrefix("ä"),
+		"long prefix": WithPrefix(strings.Repeat("x", 65)),
+	} {
+		if st, err := Open(sv.option, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+			t.Errorf("Open with %s: got %v, %v; want ErrBadOption", name, st, err)
+		}
+		if st, err := New(sv.raw, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+			t.Errorf("New with %s: got %v, %v; want ErrBadOption", name, st, err)
+		}
+	}
+	if _, err := New(nil); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("New without a client: got %v, want ErrBadOption", err)
+	}
+	st, err := New(sv.raw, WithPrefix(strings.Repeat("x", 64)), WithPrefix("A-z_0.9"), WithLogger(slog.Default()))
+	if err != nil {
+		t.Fatalf("good options: got %v", err)
+	}
+	for _, id := range []string{"", "-", "two words", "line\n", "ü", strings.Repeat("x", 129)} {
+		if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
+		}
+	}
+	if _, err := st.Join("id", nil); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("Join without events: got %v, want ErrBadOption", err)
+	}
+}
+
+func TestOpenLeavesTheCallersChoices(t *testing.T) {
+	got := forLocks(rueidis.ClientOption{})
+	if got.PipelineMultiplex != -1 || !got.AlwaysPipelining || !got.DisableCache || got.ConnWriteTimeout != 3*time.Second || got.Dialer.KeepAlive != time.Second || got.ConnLifetime != 0 {
+		t.Errorf("defaults: got %+v", got)
+	}
+	chosen := rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
+	chosen.Dialer.KeepAlive = time.Hour
+	chosen.Sentinel.MasterSet = "m"
+	got = forLocks(chosen)
+	if got.PipelineMultiplex != 2 || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
+		t.Errorf("choices: got %+v", got)
+	}
+	replicas := forLocks(rueidis.ClientOption{SendToReplicas: func(rueidis.Completed) bool { return true }})
+	if replicas.SendToReplicas != nil {
+		t.Error("SendToReplicas: got it kept, want it dropped")
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	nobody := rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}
+	if _, err := Open(nobody); !errors.Is(err, asynclock.ErrUnreachable) {
+		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
+	}
+	if _, err := Open(rueidis.ClientOption{}); err == nil {
+		t.Error("no address: got no error, want one")
+	}
+	addr := freeAddr(t)
+	startServer(t, addr, "--requirepass", "secret-7")
+	for name, option := range map[string]rueidis.ClientOption{
+		"no password": {InitAddress: []string{addr}}, "wrong password": {InitAddress: []string{addr}, Password: "guess-9"},
+	} {
+		_, err := Open(option)
+		if !errors.Is(err, asynclock.ErrDenied) {
+			t.Errorf("%s: got %v, want ErrDenied", name, err)
+		} else if strings.Contains(err.Error(), "guess-9") {
+			t.Errorf("%s: got %q, want no password in it", name, err)
+		}
+	}
+}
+
+func TestAfterCloseEverythingIsRefused(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		c, left := join(t, st), join(t, st)
+		c.hold("key", "a")
+		if err := left.session.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantClosed(t, "left", left)
+		st.Close()
+		st.Close()
+		wantClosed(t, "closed", c)
+		if _, err := st.Join("id", func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrClosed) {
+			t.Errorf("Join: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+// Not on miniredis, which allows no commands beside a subscription.
+func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
+	st, err := New(own, WithPrefix(sv.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := join(t, st), join(t, st)
+	a.hold("key", "a")
+	b.wait("key", "b")
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+	b.heard(asynclock.EventGrant, "b")
+	st.Close()
+	wantClosed(t, "closed", a)
+	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
+		t.Errorf("the application's client after Close: got %v, want it open", err)
+	}
+}
+
+func wantClosed(t *testing.T, when string, c *client) {
+	t.Helper()
+	ctx := context.Background()
+	errs := map[string]error{
+		"Acquire": c.acquire(request("key", "x")).Err,
+		"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}).Err,
+		"Release": c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+	}
+	_, errs["Inspect"] = c.session.Inspect(ctx, "key")
+	_, errs["Force"] = c.session.Force(ctx, "key")
+	for _, err := range c.session.List(ctx, "") {
+		errs["List"] = err
+	}
+	for verb, err := range errs {
+		if !errors.Is(err, asynclock.ErrClosed) {
+			t.Errorf("%s: %s: got %v, want ErrClosed", when, verb, err)
+		}
+	}
+	if len(errs) != 6 {
+		t.Errorf("%s: List: got no error, want ErrClosed", when)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		acquires := map[string]func(*asynclock.AcquireRequest){
+			"owner with a space": func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
+			"nobody":             func(q *asynclock.AcquireRequest) { q.Owner = "-" },
+			"no owner":           func(q *asynclock.AcquireRequest) { q.Owner = "" },
+			"no TTL":             func(q *asynclock.AcquireRequest) { q.TTL = 0 },
+			"no grant TTL":       func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
+			"no liveness":        func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
+			"negative ticket":    func(q *asynclock.AcquireRequest) { q.Ticket = -1 },
+			"huge ticket":        func(q *asynclock.AcquireRequest) { q.Ticket = 1 << 53 },
+		}
+		batch := []asynclock.AcquireRequest{request("good0", "a")}
+		for _, spoil := range acquires {
+			q := request("key", "a")
+			spoil(&q)
+			batch = append(batch, q)
+		}
+		batch = append(batch, request("good1", "a"))
+		for i, got := range c.session.Acquire(t.Context(), batch) {
+			if i == 0 || i == len(batch)-1 {
+				if got.Status != asynclock.Granted {
+					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
+				}
+			} else if !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
+			}
+		}
+		for name, q := range map[string]asynclock.ReleaseRequest{
+			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: 1 << 53},
+			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
+		} {
+			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
+			}
+		}
+		if got := c.session.Acquire(t.Context(), nil); got != nil {
+			t.Errorf("Acquire of nothing: got %+v, want nothing", got)
+		}
+		if info := c.inspect("key"); info.Held || info.Waiters != 0 {
+			t.Errorf("key after bad requests: got %+v, want it free", info)
+		}
+	})
+}
+
+func TestContextsEndCalls(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("warm", "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
+			t.Errorf("Acquire: got %v, want Canceled", got)
+		}
+		if _, err := c.session.Inspect(ctx, "key"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Inspect: got %v, want Canceled", err)
+		}
+	})
+}
