@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // test runs go test with args in each module, reports to stdout, and returns
@@ -20,8 +21,11 @@ func test(ctx context.Context, cmd command, dirs, args []string) (int, error) {
 		packages = []string{"./..."}
 	}
 	// Packages one after the other, since they share the servers: one may count
-	// their commands while another flushes them. In a new order each time.
-	line := slices.Concat([]string{"test", "-json", "-race", "-shuffle=on", "-p=1"}, args, packages)
+	// their commands while another flushes them. In a new order each time, which
+	// is said so that it can be had again.
+	shuffle := fmt.Sprintf("-shuffle=%d", time.Now().UnixNano())
+	line := slices.Concat([]string{"test", "-json", "-race", "-p=1", shuffle}, args, packages)
+	fmt.Fprintf(cmd.stderr, "testenv: go %s\n", strings.Join(line, " "))
 
 	r := newReport(cmd.stdout, slices.Contains(args, "-v"))
 	code := 0

@@ -28,6 +28,7 @@ func TestReport(t *testing.T) {
 		{"run", "TestA", ""},
 		{"output", "TestA", "noise\n"},
 		{"pass", "TestA", ""},
+		{"output", "", "-test.shuffle 1795235202751893568\n"},
 		{"output", "", "PASS\n"},
 		{"output", "", "ok  \tp\t0.1s\n"},
 		{"pass", "", ""},
