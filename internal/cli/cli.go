@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the command asynclock: what its arguments mean, what it prints
+// and how it exits. The locking is package asynclock's.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// An app is one invocation of the command.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	url     string // --redis
+	prefix  string // --prefix
+	verbose bool   // --verbose
+
+	// parsed: the command line made sense and the command proper has begun.
+	// Errors before that are the caller's.
+	parsed bool
+}
+
+// Run runs the command with args, which don't include the program's name, and
+// returns its exit code. It writes results to stdout and everything else to
+// stderr; a child process may write to both at the same time, so unless they are
+// files they have to be safe for that. When ctx ends, so does the command, a
+// child process included.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.rootCommand()
+	root.SetArgs(append([]string{}, args...)) // nil would make cobra look at os.Args
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage
+	if a.parsed {
+		code = exitCode(err)
+	}
+	text := message(err)
+	if text == "" { // a child's exit code speaks for itself
+		return code
+	}
+	a.complain("%s", text)
+	if code == exitUsage {
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", command.CommandPath())
+	}
+	return code
+}
+
+// complain writes one line to stderr, under the program's name.
+func (a *app) complain(format string, args ...any) {
+	text := strings.TrimPrefix(fmt.Sprintf(format, args...), "asynclock: ")
+	fmt.Fprintf(a.stderr, "asynclock: %s\n", text)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "asynclock",
+		Short: "Run programs under a distributed lock",
+		Long: `asynclock runs programs under a distributed lock that lives in Redis, and
+shows and opens such locks. The locks are those of the Go library
+github.com/asynclock/asynclock-go: a service that locks a key and a script that
+runs under it exclude each other.
+
+To see it at work, with nothing installed:
+
+  asynclock demo
+` + environmentHelp + exitCodesHelp,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { a.parsed = true },
+	}
+	root.PersistentFlags().StringVar(&a.url, "redis", "",
+		"`URL` of the Redis server; default $"+urlVariable)
+	root.PersistentFlags().StringVar(&a.prefix, "prefix", redisstore.DefaultPrefix,
+		"`NAME` that the Redis keys begin with; locks under different names don't exclude each other")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
+		"say on stderr what the lock client does")
+	root.AddCommand(
+		a.demoCommand(), a.workerCommand(),
+		a.runCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),
+		a.versionCommand(),
+	)
+	return root
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestBadCommandLines: each exits with 64, says what is wrong on stderr and
+// where to read more, and prints nothing on stdout.
+func TestBadCommandLines(t *testing.T) {
+	startRedis(t)
+	cases := []struct {
+		args string
+		says string
+	}{
+		{"bogus", `unknown command "bogus"`},
+		{"ls --bogus", "unknown flag: --bogus"},
+		{"ls a b", "accepts at most 1 arg"},
+		{"version 2", "unknown command"},
+		{"inspect", "give one KEY"},
+		{"inspect a b", "give one KEY"},
+		{"unlock --force", "give one KEY"},
+		{"unlock x", "give --force if that is meant"},
+		{"run", "no command to run"},
+		{"run -- true", "no key: give --key KEY"},
+		{"run --key x", "no command to run"},
+		{"run --key x --", "no command to run"},
+		{"run --key x --wait -1s true", "not \"forever\" or a duration"},
+		{"run --key x --wait 5 true", "not \"forever\" or a duration"},
+		{"run --key x --grace -1s true", "--grace is negative"},
+		{"run --key x --ttl 1ms true", "bad option"},
+		{"run --key x --max-hold 1ms true", "bad option"},
+		{"run --key x --min-hold -1s true", "bad option"},
+		{"run --key x --holder \x07 true", "bad option"},
+		{"run --key " + strings.Repeat("k", 513) + " true", "bad key"},
+		{"inspect \xff", "bad key"},
+		{"ls --prefix a{b", "bad option"},
+		{"ls --redis http://127.0.0.1", "URL makes no sense"},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			got := run(t, strings.Split(c.args, " ")...)
+			got.want(t, 64, c.says, "--help'.")
+			if got.stdout != "" {
+				t.Errorf("got stdout %q, want none", got.stdout)
+			}
+			if lines := strings.Count(got.stderr, "\n"); lines != 2 {
+				t.Errorf("got %d lines on stderr, want 2: %s", lines, got.stderr)
+			}
+		})
+	}
+}
+
+func TestNoServerNamed(t *testing.T) {
+	t.Setenv("ASYNCLOCK_REDIS_URL", "")
+	run(t, "ls").want(t, 64, "give --redis URL or set ASYNCLOCK_REDIS_URL")
+}
+
+func TestHelpIsOnStdout(t *testing.T) {
+	for _, args := range []string{"", "--help", "run --help", "help inspect", "ls -h", "unlock --help", "demo --help"} {
+		got := run(t, strings.Fields(args)...)
+		got.want(t, 0)
+		if !strings.Contains(got.stdout, "Usage:") {
+			t.Errorf("asynclock %s: got stdout %q, want a usage", args, got.stdout)
+		}
+		if strings.Contains(got.stdout, "demo-worker") {
+			t.Errorf("asynclock %s: the hidden command shows", args)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := run(t, "version")
+	got.want(t, 0)
+	if !strings.HasPrefix(got.stdout, "asynclock ") {
+		t.Errorf("got %q, want it to begin with the name", got.stdout)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	startRedis(t)
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := run(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "asynclock") {
+			t.Errorf("%s: got code %d and %d bytes, want a script", shell, got.code, len(got.stdout))
+		}
+	}
+	hold(t, "orders/1", "orders/2", "report")
+	for _, command := range []string{"inspect", "unlock"} {
+		got := run(t, "__complete", command, "orders/")
+		if want := "orders/1\norders/2\n:4\n"; got.stdout != want {
+			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
+		}
+	}
+}
+
+func TestServerUnreachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close() // now nobody listens there
+	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+listener.Addr().String())
+	for _, args := range []string{"ls", "inspect k", "unlock --force k", "run --key k true", "run --key k --wait 0 true", "run --key k --wait 1s true"} {
+		run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
+	}
+}
+
+// TestServerSilent: a server that accepts and never answers must not hang us.
+func TestServerSilent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() // the kernel accepts, and nobody reads
+	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+listener.Addr().String())
+	run(t, "inspect", "k").want(t, 69, "asynclock: ")
+}
+
+// TestPasswordsStaySecret: whatever is wrong with a URL, its password is in no
+// message.
+func TestPasswordsStaySecret(t *testing.T) {
+	const password = "hunter2"
+	server := startRedis(t)
+	server.RequireUserAuth("user", "another")
+	for url, code := range map[string]int{
+		"redis://user:" + password + "@" + server.Addr():   77,
+		"redis://user:" + password + "@127.0.0.1:1":        69,
+		"redis://user:" + password + "@host:port":          64,
+		"redis://user:" + password + "/x@host":             64,
+		"redis://user:1/" + password + "@host":             64,
+		"redis://user:" + password + "%zz@host":            64,
+		"redis://user:" + password + "@host/" + password:   64,
+		"http://user:" + password + "@host":                64,
+		"user:" + password + "@host":                       64,
+		"redis://host?db=" + password:                      64,
+		"redis://host?dial_timeout=" + password:            64,
+		"redis://host:1 " + password:                       64,
+		"redis://" + password + "@" + server.Addr() + "/0": 77,
+	} {
+		for _, args := range [][]string{{"ls"}, {"-v", "run", "--key", "k", "true"}} {
+			got := run(t, append([]string{"--redis", url}, args...)...)
+			got.want(t, code, "asynclock: ")
+			if strings.Contains(got.stdout+got.stderr, password) {
+				t.Errorf("%s: the password shows: %s", url, got.stderr)
+			}
+		}
+	}
+}
+
+// TestForeignData: a value that is not ours is reported and left alone.
+func TestForeignData(t *testing.T) {
+	server := startRedis(t)
+	hold(t, "k")
+	keys := server.Keys()
+	for _, key := range keys {
+		if strings.HasSuffix(key, ":l") {
+			if err := server.Set(key, "not a lock"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, args := range []string{"inspect k", "unlock --force k", "run --key k --wait 0 true", "run --key k true"} {
+		run(t, strings.Fields(args)...).want(t, 65, "foreign data")
+	}
+}

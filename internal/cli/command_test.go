@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// command is what asynclock runs; its first argument says what that does.
+func command(args []string) int {
+	switch args[0] {
+	case "exit": // CODE
+		code, _ := strconv.Atoi(args[1])
+		return code
+	case "copy": // stdin to stdout, and a word to stderr
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		fmt.Fprint(os.Stderr, "copied")
+	case "env":
+		fmt.Printf("%s %s", os.Getenv("ASYNCLOCK_KEY"), os.Getenv("ASYNCLOCK_TOKEN"))
+	case "touch": // FILE
+		touch(args[1])
+	case "kill-self":
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		time.Sleep(patience)
+	case "sleep": // FILE: create it, then sleep
+		touch(args[1])
+		time.Sleep(patience)
+	case "stubborn": // FILE: as sleep, whatever SIGTERM says
+		signal.Ignore(syscall.SIGTERM)
+		touch(args[1])
+		time.Sleep(patience)
+	case "signal": // FILE NUMBER: as sleep, and exit with 3 on that signal
+		number, _ := strconv.Atoi(args[2])
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.Signal(number))
+		touch(args[1])
+		select {
+		case <-signals:
+			return 3
+		case <-time.After(patience):
+		}
+	case "parent": // FILE: start a stubborn child, then behave as sleep
+		child := exec.Command(os.Args[0], "stubborn", args[1])
+		if err := child.Start(); err != nil {
+			return 1
+		}
+		time.Sleep(patience)
+	}
+	return 0
+}
+
+// touch creates a file with our process id in it.
+func touch(path string) {
+	unfinished := path + ".unfinished"
+	if err := os.WriteFile(unfinished, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		panic(err)
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		panic(err)
+	}
+}

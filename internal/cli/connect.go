@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+const urlVariable = "ASYNCLOCK_REDIS_URL"
+
+const environmentHelp = `
+The server comes from --redis or, better where others can see the command line,
+from the environment variable ASYNCLOCK_REDIS_URL. There is no default, because
+two machines that each lock on a server of their own exclude nobody:
+
+  redis://user:password@host:6379/0             one server; rediss:// for TLS
+  redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
+  redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
+  unix:///run/redis/redis.sock                  a socket
+`
+
+// closePatience bounds how long the command waits for the server when it has
+// nothing left to do but to say goodbye.
+const closePatience = 5 * time.Second
+
+// A connection is a lock client and the store that was opened for it.
+type connection struct {
+	*asynclock.Client
+	store *redisstore.Store
+}
+
+// connect opens the store that the command line and the environment name.
+func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
+	server, err := a.server()
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return a.connectTo(server, options...)
+}
+
+// server returns what the command line and the environment say of the server.
+func (a *app) server() (rueidis.ClientOption, error) {
+	url := a.url
+	if url == "" {
+		url = os.Getenv(urlVariable)
+	}
+	if url == "" {
+		return rueidis.ClientOption{}, errors.New("no server: give --redis URL or set " + urlVariable)
+	}
+	server, err := rueidis.ParseURL(url)
+	if err != nil {
+		// The parser's error quotes the URL, and with it the password.
+		return rueidis.ClientOption{}, errors.New("the server's URL makes no sense; it looks like " +
+			"redis://user:password@host:6379/0, and special characters in it are percent-encoded")
+	}
+	return server, nil
+}
+
+func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.ClientOption) (*connection, error) {
+	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix)}
+	if a.verbose {
+		logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		options = append(options, asynclock.WithLogger(logger))
+		storeOptions = append(storeOptions, redisstore.WithLogger(logger))
+	}
+	store, err := redisstore.Open(server, storeOptions...)
+	if err != nil {
+		return nil, err
+	}
+	client, err := asynclock.New(store, options...)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &connection{client, store}, nil
+}
+
+// close ends the client and the store.
+func (c *connection) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	_ = c.Client.Close(ctx) // what it could not finish, the TTL will
+	c.store.Close()
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// completionPatience bounds how long pressing Tab may take.
+const completionPatience = 2 * time.Second
+
+func (a *app) lsCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "ls [PREFIX]",
+		Short: "List the keys that are held or waited for",
+		Long: `ls lists the keys that are held or waited for, sorted, and with PREFIX only those
+that begin with it. It pages through the server and does not block it; keys that
+come or go meanwhile may or may not be in the list.
+` + infoFieldsHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prefix := ""
+			if len(args) == 1 {
+				prefix = args[0]
+			}
+			locks, err := a.connect()
+			if err != nil {
+				return err
+			}
+			defer locks.close()
+			infos, err := list(cmd.Context(), locks, prefix)
+			// What was found before an error is still worth seeing.
+			if asJSON {
+				return errors.Join(printJSONLines(a.stdout, infos), err)
+			}
+			return errors.Join(printTable(a.stdout, infos), err)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per key and line")
+	return cmd
+}
+
+// list returns what List yields, sorted by key, each key once.
+func list(ctx context.Context, locks *connection, prefix string) ([]asynclock.Info, error) {
+	var infos []asynclock.Info
+	var failed error
+	for info, err := range locks.List(ctx, prefix) {
+		if err != nil {
+			failed = err
+			break
+		}
+		infos = append(infos, info)
+	}
+	slices.SortStableFunc(infos, func(a, b asynclock.Info) int { return cmp.Compare(a.Key, b.Key) })
+	infos = slices.CompactFunc(infos, func(a, b asynclock.Info) bool { return a.Key == b.Key })
+	return infos, failed
+}
+
+func (a *app) inspectCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "inspect KEY",
+		Short: "Show who holds a key and who waits for it",
+		Long: `inspect shows who holds a key and who waits for it, the first few in their order.
+It exits with 0 whether the key is held or not.
+` + infoFieldsHelp + `  queue         inspect only: the first waiting clients, each with holder (as above)
+                and age_ms, the time since it queued
+`,
+		Args:              oneKey,
+		ValidArgsFunction: a.completeKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			locks, err := a.connect()
+			if err != nil {
+				return err
+			}
+			defer locks.close()
+			info, err := locks.Inspect(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.stdout, newInspectJSON(info))
+			}
+			return printInfo(a.stdout, info)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (a *app) unlockCommand() *cobra.Command {
+	force, asJSON := false, false
+	cmd := &cobra.Command{
+		Use:   "unlock --force KEY",
+		Short: "Take a key from its holder",
+		Long: `unlock takes a key from whoever holds it and gives it to the next waiter. The
+holder is told, and its lease ends, but it may not hear of that before it has
+written something more: two may believe to hold the key for a while. Only
+fencing tokens protect against that, and so --force has to be given.
+
+A holder that has died needs no unlock: its TTL ends what it held. It exits with 0
+also if nobody held the key.
+
+With --json: key, and unlocked, which is false if nobody held it.`,
+		Args:              oneKey,
+		ValidArgsFunction: a.completeKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !force {
+				return &exitError{exitUsage, errors.New("unlock takes the key from a holder that may be at work; " +
+					"see 'asynclock inspect' for who it is, and give --force if that is meant")}
+			}
+			locks, err := a.connect()
+			if err != nil {
+				return err
+			}
+			defer locks.close()
+			unlocked, err := locks.ForceUnlock(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.stdout, unlockJSON{Key: args[0], Unlocked: unlocked})
+			}
+			return printUnlocked(a.stdout, args[0], unlocked)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "really do it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func oneKey(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give one KEY")
+	}
+	return nil
+}
+
+// completeKey offers the shell the keys that are in use.
+func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	locks, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer locks.close()
+	infos, err := list(ctx, locks, prefix)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	keys := make([]cobra.Completion, 0, len(infos))
+	for _, info := range infos {
+		keys = append(keys, info.Key)
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp
+}

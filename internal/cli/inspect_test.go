@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// newClient returns a client of the server in the environment.
+func newClient(t *testing.T) *asynclock.Client {
+	t.Helper()
+	server, err := rueidis.ParseURL(os.Getenv("ASYNCLOCK_REDIS_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := redisstore.Open(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	client, err := asynclock.New(store, asynclock.WithHolder("a test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(t.Context()) }) // that context has ended: leases are left as they are
+	return client
+}
+
+// hold takes keys and returns their leases.
+func hold(t *testing.T, keys ...string) []*asynclock.Lease {
+	t.Helper()
+	client := newClient(t)
+	var leases []*asynclock.Lease
+	for _, key := range keys {
+		lease, err := client.TryLock(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, lease)
+	}
+	return leases
+}
+
+// object parses a JSON object and checks that it has just these fields.
+func object(t *testing.T, text string, fields ...string) map[string]any {
+	t.Helper()
+	var got map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	for _, field := range fields {
+		if _, ok := got[field]; !ok {
+			t.Errorf("got %s, want field %s", text, field)
+		}
+	}
+	if len(got) != len(fields) {
+		t.Errorf("got %s, want the fields %v only", text, fields)
+	}
+	return got
+}
+
+func TestInspect(t *testing.T) {
+	startRedis(t)
+	lease := hold(t, "orders/42")[0]
+	waiting := newClient(t).LockChan(t.Context(), "orders/42")
+	fields := []string{"key", "held", "holder", "token", "remaining_ms", "waiters", "queue"}
+	var got map[string]any
+	until(t, "one waiter", func() bool {
+		r := run(t, "inspect", "--json", "orders/42")
+		r.want(t, 0)
+		got = object(t, r.stdout, fields...)
+		return got["waiters"] == json.Number("1")
+	})
+	if got["key"] != "orders/42" || got["held"] != true || got["holder"] != "a test" {
+		t.Errorf("got %v, want the key as held by a test", got)
+	}
+	if token, _ := got["token"].(json.Number).Int64(); token != lease.Token() {
+		t.Errorf("got token %v, want %d", got["token"], lease.Token())
+	}
+	if ms, _ := got["remaining_ms"].(json.Number).Int64(); ms <= 0 || ms > asynclock.DefaultTTL.Milliseconds() {
+		t.Errorf("got %v ms left, want some of %v", got["remaining_ms"], asynclock.DefaultTTL)
+	}
+	queue, _ := got["queue"].([]any)
+	if len(queue) != 1 {
+		t.Fatalf("got queue %v, want one waiter", got["queue"])
+	}
+	waiter, _ := queue[0].(map[string]any)
+	if _, ok := waiter["age_ms"].(json.Number); !ok || waiter["holder"] != "a test" || len(waiter) != 2 {
+		t.Errorf("got waiter %v, want its holder and age_ms", waiter)
+	}
+	r := run(t, "inspect", "orders/42")
+	for _, text := range []string{"key       orders/42\n", "holder    a test\n", "waiters   1\n", "1.      a test, for 0."} {
+		if !strings.Contains(r.stdout, text) {
+			t.Errorf("got %q, want it to contain %q", r.stdout, text)
+		}
+	}
+
+	if err := lease.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next, err := (<-waiting).Lease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r = run(t, "inspect", "--json", "orders/42")
+	r.want(t, 0)
+	if got := object(t, r.stdout, fields...); got["held"] != false || got["holder"] != "" {
+		t.Errorf("got %s, want a key that nobody holds", r.stdout)
+	}
+	r = run(t, "inspect", "orders/42")
+	if want := "key       orders/42\nholder    -\ntoken     -\nTTL left  -\nwaiters   0\n"; r.stdout != want {
+		t.Errorf("got %q, want %q", r.stdout, want)
+	}
+}
+
+func TestLs(t *testing.T) {
+	startRedis(t)
+	if got := run(t, "ls", "--json"); got.code != 0 || got.stdout != "" {
+		t.Errorf("got %+v of an empty server, want nothing", got)
+	}
+	hold(t, "orders/2", "orders/1", "report", "two words\n")
+	got := run(t, "ls", "--json")
+	got.want(t, 0)
+	var keys []any
+	for line := range strings.Lines(got.stdout) {
+		info := object(t, line, "key", "held", "holder", "token", "remaining_ms", "waiters")
+		keys = append(keys, info["key"])
+	}
+	if len(keys) != 4 || keys[0] != "orders/1" || keys[1] != "orders/2" || keys[2] != "report" || keys[3] != "two words\n" {
+		t.Errorf("got keys %q, want all of them, sorted", keys)
+	}
+	got = run(t, "ls", "orders/")
+	got.want(t, 0)
+	lines := strings.Split(got.stdout, "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "KEY       HOLDER  TOKEN") ||
+		!strings.HasPrefix(lines[1], "orders/1  a test  1") || !strings.HasPrefix(lines[2], "orders/2  a test  1") {
+		t.Errorf("got %q, want a table of two", got.stdout)
+	}
+	if got := run(t, "ls", "two"); !strings.Contains(got.stdout, `"two words\n"`) {
+		t.Errorf("got %q, want the key quoted", got.stdout)
+	}
+}
+
+func TestUnlockByForce(t *testing.T) {
+	startRedis(t)
+	lease := hold(t, "k")[0]
+	got := run(t, "unlock", "--force", "--json", "k")
+	got.want(t, 0)
+	if want := `{"key":"k","unlocked":true}` + "\n"; got.stdout != want {
+		t.Errorf("got %q, want %q", got.stdout, want)
+	}
+	select {
+	case <-lease.Done():
+		if !errors.Is(lease.Err(), asynclock.ErrForced) {
+			t.Errorf("got %v, want %v", lease.Err(), asynclock.ErrForced)
+		}
+	case <-time.After(patience):
+		t.Error("the lease did not end")
+	}
+	got = run(t, "unlock", "--force", "k")
+	got.want(t, 0)
+	if want := "k: nobody held it\n"; got.stdout != want {
+		t.Errorf("got %q, want %q", got.stdout, want)
+	}
+	hold(t, "k")
+	if got := run(t, "unlock", "k", "--force"); got.stdout != "k: taken from its holder\n" {
+		t.Errorf("got %q, want it to say so", got.stdout)
+	}
+}

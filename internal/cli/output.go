@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const infoFieldsHelp = `
+With --json, always these fields:
+  key           the key
+  held          whether anyone holds it
+  holder        how the holder describes itself; empty if there is none
+  token         the holder's fencing token; 0 if there is none
+  remaining_ms  what is left of the holder's TTL, which it may renew
+  waiters       how many clients are queued
+`
+
+// The JSON that programs read. Fields may be added, never renamed or dropped.
+type (
+	infoJSON struct {
+		Key         string `json:"key"`
+		Held        bool   `json:"held"`
+		Holder      string `json:"holder"`
+		Token       int64  `json:"token"`
+		RemainingMS int64  `json:"remaining_ms"`
+		Waiters     int    `json:"waiters"`
+	}
+	inspectJSON struct {
+		infoJSON
+		Queue []waiterJSON `json:"queue"`
+	}
+	waiterJSON struct {
+		Holder string `json:"holder"`
+		AgeMS  int64  `json:"age_ms"`
+	}
+	unlockJSON struct {
+		Key      string `json:"key"`
+		Unlocked bool   `json:"unlocked"`
+	}
+)
+
+func newInfoJSON(info asynclock.Info) infoJSON {
+	return infoJSON{
+		Key: info.Key, Held: info.Held, Holder: info.Holder, Token: info.Token,
+		RemainingMS: info.Remaining.Milliseconds(), Waiters: info.Waiters,
+	}
+}
+
+func newInspectJSON(info asynclock.Info) inspectJSON {
+	queue := make([]waiterJSON, 0, len(info.Queue))
+	for _, w := range info.Queue {
+		queue = append(queue, waiterJSON{w.Holder, w.Age.Milliseconds()})
+	}
+	return inspectJSON{newInfoJSON(info), queue}
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+func printJSONLines(out io.Writer, infos []asynclock.Info) error {
+	for _, info := range infos {
+		if err := printJSON(out, newInfoJSON(info)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printTable prints one line per key, for people.
+func printTable(out io.Writer, infos []asynclock.Info) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "KEY\tHOLDER\tTOKEN\tTTL LEFT\tWAITERS")
+	for _, info := range infos {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", printable(info.Key), orDash(info, printable(info.Holder)),
+			orDash(info, strconv.FormatInt(info.Token, 10)), orDash(info, seconds(info.Remaining)), info.Waiters)
+	}
+	return table.Flush()
+}
+
+// printInfo prints all there is to say of one key, for people.
+func printInfo(out io.Writer, info asynclock.Info) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "key\t%s\n", printable(info.Key))
+	fmt.Fprintf(table, "holder\t%s\n", orDash(info, printable(info.Holder)))
+	fmt.Fprintf(table, "token\t%s\n", orDash(info, strconv.FormatInt(info.Token, 10)))
+	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, seconds(info.Remaining)))
+	fmt.Fprintf(table, "waiters\t%d\n", info.Waiters)
+	for i, w := range info.Queue {
+		fmt.Fprintf(table, "  %d.\t%s, for %s\n", i+1, printable(w.Holder), seconds(w.Age))
+	}
+	if more := info.Waiters - len(info.Queue); len(info.Queue) > 0 && more > 0 {
+		fmt.Fprintf(table, "  ...\t%d more\n", more)
+	}
+	return table.Flush()
+}
+
+func printUnlocked(out io.Writer, key string, unlocked bool) error {
+	format := "%s: taken from its holder\n"
+	if !unlocked {
+		format = "%s: nobody held it\n"
+	}
+	_, err := fmt.Fprintf(out, format, printable(key))
+	return err
+}
+
+// describeHeld says who is in the way.
+func describeHeld(held *asynclock.HeldError) string {
+	text := fmt.Sprintf("%q is held", held.Key)
+	if held.Holder != "" {
+		text += " by " + printable(held.Holder)
+	}
+	var facts []string
+	if held.Token != 0 {
+		facts = append(facts, fmt.Sprintf("token %d", held.Token))
+	}
+	if held.Remaining >= 0 {
+		facts = append(facts, seconds(held.Remaining)+" of its TTL left")
+	}
+	if held.Waiters > 0 {
+		facts = append(facts, fmt.Sprintf("%d waiting", held.Waiters))
+	}
+	if len(facts) > 0 {
+		text += " (" + strings.Join(facts, ", ") + ")"
+	}
+	return text
+}
+
+// orDash returns text if the key is held, which is when it means something.
+func orDash(info asynclock.Info, text string) string {
+	if !info.Held {
+		return "-"
+	}
+	return text
+}
+
+// printable returns text as it is, unless it could do something to a terminal
+// or to a table; then it returns it quoted.
+func printable(text string) string {
+	for _, r := range text {
+		if !strconv.IsPrint(r) {
+			return strconv.Quote(text)
+		}
+	}
+	if text == "" || strings.TrimSpace(text) != text {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// seconds shows a duration to a tenth of a second.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+}

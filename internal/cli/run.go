@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What the command finds in its environment.
+const (
+	keyVariable   = "ASYNCLOCK_KEY"
+	tokenVariable = "ASYNCLOCK_TOKEN"
+)
+
+type runOptions struct {
+	key     string
+	holder  string
+	ttl     time.Duration
+	maxHold time.Duration
+	minHold time.Duration
+	wait    waitLimit
+	grace   time.Duration
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o := runOptions{wait: forever}
+	cmd := &cobra.Command{
+		Use:   "run --key KEY [flags] [--] COMMAND [ARG...]",
+		Short: "Run a command under a lock",
+		Long: `run takes the lock on a key, runs a command, and unlocks when the command ends.
+Its exit code is the command's own; those that asynclock adds are below.
+
+The command has our stdin, stdout and stderr, and finds in its environment
+  ASYNCLOCK_KEY    the key
+  ASYNCLOCK_TOKEN  the fencing token, a number that rises with each holder of the
+                   key: a resource that remembers the largest and refuses
+                   smaller ones is safe even from a holder that was paused
+
+While the command runs, the lease is renewed. If it is lost all the same (the
+server was away for longer than the TTL, this machine slept, somebody unlocked
+by force), the command must not go on: it gets SIGTERM, and after --grace
+SIGKILL, together with all that it started. As a rule a lease ends a tenth of the
+TTL before the server may give the key to anyone else, so with the default grace
+the command is gone by then; a loss by force or by --max-hold leaves no such time.
+
+The command leads a process group of its own, and the signals HUP, INT, QUIT,
+TERM, USR1 and USR2 that we get go to that group. If stdin and stdout are the
+terminal, so does the terminal: Ctrl-C reaches the command directly, and Ctrl-Z
+is ignored, for a stopped command would keep the key. Otherwise the command can't
+read from a terminal. Only what leaves the group (setsid, the jobs of an
+interactive shell) escapes. On Linux the command is killed if we are; elsewhere
+it then runs on, and the key is free when the TTL has passed. What the command
+leaves running when it ends runs on without the lock.
+` + environmentHelp + exitCodesHelp,
+		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
+  asynclock run --key nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
+
+  # One deployment at a time; wait ten minutes for one's turn.
+  asynclock run --key deploy/prod --wait 10m -- ./deploy.sh --all
+
+  # Fencing: the token goes along with every write.
+  asynclock run --key ledger -- sh -c 'curl -H "X-Token: $ASYNCLOCK_TOKEN" ...'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no command to run")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.key == "":
+				return &exitError{exitUsage, errors.New("no key: give --key KEY")}
+			case o.grace < 0:
+				return &exitError{exitUsage, errors.New("--grace is negative")}
+			}
+			if !cmd.Flags().Changed("grace") {
+				o.grace = o.ttl / 10
+			}
+			return a.run(cmd.Context(), o, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows the command is the command's
+	flags.StringVarP(&o.key, "key", "k", "", "`KEY` to lock; required")
+	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not at all")
+	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
+		"how long the server keeps the lock if we die, and how long an outage of the server we survive")
+	flags.DurationVar(&o.grace, "grace", 0,
+		"after a loss, how long the command may take to end; default a tenth of --ttl")
+	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command, as after a loss, when it has run for so long")
+	flags.DurationVar(&o.minHold, "min-hold", 0,
+		"keep the key from everyone for so long, counted from the start, even if the command ends sooner")
+	flags.StringVar(&o.holder, "holder", "", "what others see of us; default command, host and pid")
+	return cmd
+}
+
+// run takes the lock, runs the command and unlocks.
+func (a *app) run(ctx context.Context, o runOptions, command []string) error {
+	path, err := lookPath(command[0])
+	if err != nil {
+		return err
+	}
+	// From here on signals are ours: while waiting they end the wait, later
+	// they are the command's.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, notIgnored(forwarded)...)
+	defer signal.Stop(signals)
+
+	locks, err := a.connect(o.settings(command[0])...)
+	if err != nil {
+		return err
+	}
+	defer locks.close()
+	lease, err := a.lock(ctx, locks, o, signals)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(path, command[1:]...)
+	cmd.Args[0] = command[0]
+	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
+		tokenVariable+"="+strconv.FormatInt(lease.Token(), 10))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	result := a.supervise(ctx, cmd, lease, o.grace, signals)
+
+	// The command is gone, so others may have the key, and whoever else wants
+	// to end us too.
+	ctx = context.WithoutCancel(ctx)
+	err = lease.Unlock(ctx)
+	switch {
+	case errors.Is(err, asynclock.ErrLost):
+		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
+	case err != nil:
+		a.complain("%v; others get the key when its TTL has passed", err)
+	}
+	return result
+}
+
+// settings returns the lock options that the flags ask for.
+func (o runOptions) settings(command string) []asynclock.ClientOption {
+	holder := o.holder
+	if holder == "" {
+		holder = describeHolder(command)
+	}
+	options := []asynclock.ClientOption{
+		asynclock.WithTTL(o.ttl), asynclock.WithMinHold(o.minHold), asynclock.WithHolder(holder),
+	}
+	if o.maxHold != 0 {
+		options = append(options, asynclock.WithMaxHold(o.maxHold))
+	}
+	return options
+}
+
+// describeHolder says who runs command, in what a holder's description may have.
+func describeHolder(command string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return '?'
+		}
+		return r
+	}, fmt.Sprintf("pid %d@%s %s", os.Getpid(), host, filepath.Base(command)))
+	if len(text) > asynclock.MaxHolderLen {
+		text = strings.ToValidUTF8(text[:asynclock.MaxHolderLen], "")
+	}
+	return text
+}
+
+// lock waits for the key, as long as the options and signals let it.
+func (a *app) lock(ctx context.Context, locks *connection, o runOptions, signals <-chan os.Signal) (*asynclock.Lease, error) {
+	if o.wait == 0 {
+		return locks.TryLock(ctx, o.key)
+	}
+	wait, leaveQueue := o.wait.context(ctx)
+	defer leaveQueue()
+	pending := locks.LockChan(wait, o.key)
+	for {
+		select {
+		case got := <-pending:
+			lease, err := got.Lease()
+			if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
+				err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
+			}
+			return lease, err
+		case s := <-signals:
+			if endsUs(s) {
+				number, _ := s.(syscall.Signal)
+				return nil, &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for %q", s, o.key)}
+			}
+		}
+	}
+}
+
+// lookPath finds the command as a shell does, with a shell's exit codes.
+func lookPath(command string) (string, error) {
+	path, err := exec.LookPath(command)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", &exitError{exitNotFound, fmt.Errorf("%s: command not found", command)}
+	default:
+		return "", &exitError{exitNotExecutable, err}
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRealServers: the whole of it, once, on each kind of real server.
+func TestRealServers(t *testing.T) {
+	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
+		t.Run(variable, func(t *testing.T) {
+			url := os.Getenv(variable)
+			switch {
+			case url != "":
+				t.Setenv("ASYNCLOCK_REDIS_URL", url)
+				testServer(t)
+			case os.Getenv("ASYNCLOCK_REQUIRE") == "1":
+				t.Fatalf("%s is not set", variable)
+			default:
+				t.Skipf("needs a server: set %s, or use go run ./internal/testenv", variable)
+			}
+		})
+	}
+}
+
+func testServer(t *testing.T) {
+	bin := program(t, beCommand)
+	prefix := fmt.Sprintf("clitest-%d-%d", os.Getpid(), time.Now().UnixNano()) // nobody else's
+	asynclock := func(args ...string) []string { return append([]string{"--prefix", prefix}, args...) }
+	file := filepath.Join(t.TempDir(), "file")
+
+	run(t, asynclock("run", "--key", "orders/1", bin, "exit", "7")...).want(t, 7)
+	running := background(t.Context(), asynclock("run", "--key", "orders/1", "--holder", "me", bin, "sleep", file)...)
+	exists(t, file)
+	run(t, asynclock("run", "--key", "orders/1", "--wait", "0", bin, "exit", "0")...).want(t, 75, "held by me")
+	run(t, asynclock("run", "--key", "orders/1", "--wait", "100ms", bin, "exit", "0")...).want(t, 124, "within 100ms")
+	run(t, asynclock("run", "--key", "orders/2", "--wait", "0", bin, "exit", "0")...).want(t, 0)
+	got := run(t, asynclock("ls", "orders/")...)
+	got.want(t, 0)
+	if strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\norders/1  me") {
+		t.Errorf("got %q, want a table of orders/1", got.stdout)
+	}
+	got = run(t, asynclock("inspect", "--json", "orders/1")...)
+	got.want(t, 0)
+	if !strings.HasPrefix(got.stdout, `{"key":"orders/1","held":true,"holder":"me","token":`) {
+		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
+	}
+	run(t, asynclock("unlock", "--force", "orders/1")...).want(t, 0)
+	finished(t, running).want(t, 79, "unlocked by force; ending the command")
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// alive reports whether a process runs, by the process id in text. One that
+// ended and waits for its parent to notice does not.
+func alive(text string) bool {
+	pid, err := strconv.Atoi(text)
+	if err != nil || syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + text + "/stat")
+	if err != nil {
+		return runtime.GOOS != "linux" // elsewhere there is no /proc
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+// A process is the program in a process of its own, to which signals can go.
+type process struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+func startProcess(t *testing.T, bin string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(bin, args...)}
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.WaitDelay = time.Second
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() })
+	return p
+}
+
+// result waits for the process to end.
+func (p *process) result(t *testing.T) result {
+	t.Helper()
+	limit := time.AfterFunc(patience, func() { p.Process.Kill() })
+	defer limit.Stop()
+	_ = p.Wait()
+	return result{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+}
+
+func TestRunForwardsSignals(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	for _, s := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+	} {
+		t.Run(s.String(), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "file")
+			p := startProcess(t, bin, "run", "--key", s.String(), bin, "signal", file, strconv.Itoa(int(s)))
+			exists(t, file)
+			if err := p.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			p.result(t).want(t, 3)
+		})
+	}
+}
+
+// TestRunCommandEndedByItsSignal: one that does not handle the signal.
+func TestRunCommandEndedByForwardedSignal(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	file := filepath.Join(t.TempDir(), "file")
+	p := startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	exists(t, file)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t).want(t, 128+15)
+	run(t, "inspect", "k").want(t, 0)
+	if got := run(t, "inspect", "--json", "k"); !strings.Contains(got.stdout, `"held":false`) {
+		t.Errorf("got %s, want the key unlocked", got.stdout)
+	}
+}
+
+func TestRunSignalWhileWaiting(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	hold(t, "k")
+	client := newClient(t)
+	waiters := func(n int) func() bool {
+		return func() bool {
+			info, err := client.Inspect(t.Context(), "k")
+			return err == nil && info.Waiters == n
+		}
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		p := startProcess(t, bin, "run", "--key", "k", bin, "exit", "0")
+		until(t, "a waiter", waiters(1))
+		if err := p.Process.Signal(syscall.SIGUSR1); err != nil { // has nowhere to go
+			t.Fatal(err)
+		}
+		if err := p.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		p.result(t).want(t, 128+int(s), "while waiting for \"k\"")
+		until(t, "nobody to wait", waiters(0))
+	}
+}
+
+// TestRunUnderNohup: a signal that we were told to ignore stays ignored, for us
+// and for the command.
+func TestRunUnderNohup(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	file := filepath.Join(t.TempDir(), "file")
+	p := startProcess(t, "sh", "-c", `trap "" HUP; exec "$0" "$@"`, bin, "run", "--key", "k", bin, "sleep", file)
+	pid, err := strconv.Atoi(exists(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []int{p.Process.Pid, pid} {
+		if err := syscall.Kill(target, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t).want(t, 128+15)
+}
+
+// TestRunKilled: the command does not outlive us, and the key is free when the
+// TTL has passed.
+func TestRunKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a child with its parent")
+	}
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	file := filepath.Join(t.TempDir(), "file")
+	p := startProcess(t, bin, "run", "--key", "k", "--ttl", "500ms", bin, "stubborn", file)
+	pid := exists(t, file)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t)
+	until(t, "the end of the command", func() bool { return !alive(pid) })
+	t.Setenv(roleVariable, beCommand)
+	run(t, "run", "--key", "k", "--wait", "10s", bin, "exit", "0").want(t, 0)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/asynclock/asynclock-go/internal/childproc"
+)
+
+// forwarded are the signals that we pass on to the command.
+var forwarded = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// endsUs reports whether a signal ends a wait, having no command to go to.
+func endsUs(s os.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
+
+// forward passes a signal on to the command.
+func forward(command *os.Process, s os.Signal) {
+	if number, ok := s.(syscall.Signal); ok {
+		_ = childproc.Signal(command, number) // it may just have ended
+	}
+}
+
+// giveTerminal lets the command that cmd will start have the terminal, if we
+// talk to one and have it now: a process group without it can't read from it.
+// What it returns takes the terminal back.
+//
+// In a pipeline (stdout is no terminal) the others need it as much as we do, so
+// there it stays where it is.
+func (a *app) giveTerminal(cmd *exec.Cmd) (takeBack func()) {
+	stdin, stdinIsFile := a.stdin.(*os.File)
+	stdout, stdoutIsFile := a.stdout.(*os.File)
+	if !stdinIsFile || !stdoutIsFile || !term.IsTerminal(int(stdin.Fd())) || !term.IsTerminal(int(stdout.Fd())) {
+		return func() {}
+	}
+	terminal, us := int(stdin.Fd()), unix.Getpgrp()
+	if owner, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP); err != nil || owner != us {
+		return func() {} // we run in the background
+	}
+	cmd.SysProcAttr.Foreground = true
+	cmd.SysProcAttr.Ctty = terminal
+	signal.Ignore(syscall.SIGTSTP) // Ctrl-Z; the command inherits this
+	return func() {
+		// From the background this needs SIGTTOU out of the way, or it stops us.
+		signal.Ignore(syscall.SIGTTOU)
+		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, us) // the terminal may be gone
+		signal.Reset(syscall.SIGTSTP, syscall.SIGTTOU)
+	}
+}

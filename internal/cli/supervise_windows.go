@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+)
+
+// forwarded are the signals that must not end us while the command runs.
+var forwarded = []os.Signal{os.Interrupt}
+
+// endsUs reports whether a signal ends a wait, having no command to go to.
+func endsUs(os.Signal) bool { return true }
+
+// forward does nothing: the console has sent Ctrl-C to the command already.
+func forward(*os.Process, os.Signal) {}
+
+// giveTerminal does nothing: the command shares our console.
+func (a *app) giveTerminal(*exec.Cmd) (takeBack func()) { return func() {} }

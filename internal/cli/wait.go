@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A waitLimit is how long to wait for a lock; it is a flag's value.
+type waitLimit time.Duration
+
+const forever waitLimit = -1
+
+// String and the methods below it make a waitLimit a pflag.Value.
+func (w *waitLimit) String() string {
+	if *w == forever {
+		return "forever"
+	}
+	return time.Duration(*w).String()
+}
+
+// Set parses what the command line has.
+func (w *waitLimit) Set(text string) error {
+	if text == "forever" {
+		*w = forever
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return errors.New(`not "forever" or a duration like 0, 500ms or 10m`)
+	}
+	*w = waitLimit(d)
+	return nil
+}
+
+// Type names the value in the help text.
+func (w *waitLimit) Type() string { return "duration" }
+
+// context returns a context that ends with the wait.
+func (w waitLimit) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w == forever {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(w))
+}
