@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 const closeGrace = time.Second
 
 // Close ends the client. It refuses new work and tells everyone who waits
-// [ErrClosed] at once, then waits until every lease has been unlocked, which it
+// [ErrClosed] (a caller whose first request is under way, when that is answered
+// or given up, within a second), then waits until every lease has been unlocked, which it
 // goes on renewing, and stops its goroutines. When ctx ends first, the leases
 // that are left end with [ErrClosed]; their keys are left to expire, since
 // whoever holds them may be at work still, and Close says how many they were.
@@ -45,10 +47,12 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, task := range c.watchdog.Close() {
 		task.Fire(clock.Now()) // a release that would be repeated: its caller is told that it failed
 	}
-	c.acquires.Close()
-	c.renewals.Close()
-	c.releases.Close()
-	c.flushNotes()
+	inTime := within(closeGrace, func() {
+		c.acquires.Close()
+		c.renewals.Close()
+		c.releases.Close()
+		c.notes.Close()
+	})
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := c.session.Leave(leaveCtx)
@@ -57,6 +61,8 @@ func (c *Client) Close(ctx context.Context) error {
 		return fmt.Errorf("asynclock: close: %d leases were still held: %w", left, waitEnded(ctx))
 	case err != nil:
 		return fmt.Errorf("asynclock: close: leave the store: %w", err)
+	case !inTime:
+		return errors.New("asynclock: close: the store or the log handler does not return from a call")
 	}
 	return nil
 }
@@ -82,18 +88,20 @@ func (c *Client) sendAway() {
 	}
 }
 
-// flushNotes waits for the log, which is the application's and may hang.
-func (c *Client) flushNotes() {
-	written := make(chan struct{})
-	go func() { // ends when the log handler returns
-		c.notes.Close()
-		close(written)
+// within calls f and waits for it, for at most d. It reports whether f returned.
+func within(d time.Duration, f func()) bool {
+	returned := make(chan struct{})
+	go func() { // ends when f does
+		f()
+		close(returned)
 	}()
-	limit := time.NewTimer(closeGrace)
+	limit := time.NewTimer(d)
 	defer limit.Stop()
 	select {
-	case <-written:
+	case <-returned:
+		return true
 	case <-limit.C:
+		return false
 	}
 }
 

@@ -60,7 +60,9 @@ func (t *tenure) tokenLeftLocked(now clock.Instant) bool {
 	if t.grant.First == 0 || next <= t.grant.Spare {
 		return true // no tokens at all, or one set aside
 	}
-	return t.grant.SparePerMicrosecond && next-t.grant.Spare <= now.Sub(t.granted).Microseconds()
+	elapsed := now.Sub(t.granted)
+	elapsed -= elapsed / 100 // the store's clock may be slower by that
+	return t.grant.SparePerMicrosecond && next-t.grant.Spare <= elapsed.Microseconds()
 }
 
 func (c *cohort) mayPassLocked(now clock.Instant) bool {
@@ -83,7 +85,7 @@ func (s *keyState) passLocked(now clock.Instant) {
 		token = 0 // the store has none
 	}
 	s.deliverLocked(token)
-	if !t.renewing && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
+	if !t.renewing && t.failures == 0 && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
 		s.renewLocked()
 	}
 }

@@ -161,7 +161,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		s.attemptFailedLocked(call, reply.Err)
 		return
 	}
-	now := clock.Now()
+	now := clock.Refresh()
 	a.heard, a.failures, a.failure = now, 0, nil
 	a.watched = a.watched || call.request.WatchContention
 	switch reply.Status {
@@ -237,12 +237,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	now := clock.Now()
 	ttl := s.ttl()
 	if !call.request.Wait {
-		w := s.waiters.pop()
-		if w.ctx.Err() != nil {
-			w.failLocked(waitEnded(w.ctx))
-		} else {
-			w.failLocked(unreachable(err))
-		}
+		s.waiters.pop().failLocked(unreachable(err))
 		s.abandonLocked()
 		s.nextLocked()
 		return

@@ -64,7 +64,13 @@ func (l *Lease) Context() context.Context {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx = newLeaseContext(context.WithoutCancel(l.parent), l)
+		// The parent may be the application's code, and takes as long as it likes.
+		sh.mu.Unlock()
+		ctx := newLeaseContext(context.WithoutCancel(l.parent), l)
+		sh.mu.Lock()
+		if l.ctx == nil {
+			l.ctx = ctx
+		}
 		if l.err != nil {
 			l.ctx.cancel(l.err)
 		}
@@ -174,7 +180,9 @@ func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	return s.renewalLocked(ttl), nil
+	call := s.renewalLocked(ttl)
+	call.manual = true
+	return call, nil
 }
 
 // endLocked ends this lease, with its reason.
@@ -198,5 +206,4 @@ func (l *Lease) endAllLocked(reason error) {
 	for _, j := range l.joiners {
 		j.endLocked(reason)
 	}
-	l.joiners = nil
 }

@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"errors"
 )
 
 // Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
@@ -15,8 +16,8 @@ import (
 // still lasts, the new lease joins it at once, whatever the options.
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the
-// store has not answered for a third of the TTL but at least a second,
-// [ErrClosed], [ErrBadKey], [ErrBadOption], [ErrForeignData], [ErrDenied]. After
+// store has not answered for a third of the TTL (but at least a second and at
+// most ten), [ErrClosed], [ErrBadKey], [ErrBadOption], [ErrForeignData], [ErrDenied]. After
 // an error the client holds nothing; what a lost request may have taken is given
 // back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
@@ -77,7 +78,11 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	if call != nil {
 		c.acquire(ctx, call)
 	}
-	return w.await()
+	l, err := w.await()
+	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
+		err = waitEnded(ctx) // that is why there was no answer
+	}
+	return l, err
 }
 
 // admit checks what a caller asks for, and finds the lease of the same key that
@@ -94,9 +99,6 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) 
 	}
 	if w.ctx.Err() != nil {
 		return waitEnded(w.ctx)
-	}
-	if c.closing.Load() {
-		return ErrClosed
 	}
 	if l := c.under(w.ctx, key); l != nil {
 		w.state, w.lease, w.stage = l.state, l, joining
@@ -194,10 +196,11 @@ func (w *waiter) listen() (done bool, l *Lease, err error) {
 // leave withdraws the waiter because its context has ended. A grant that nobody
 // has claimed goes to the next; a lease that is the caller's already stays so.
 func (w *waiter) leave() {
+	reason := waitEnded(w.ctx)
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	s.expelLocked(w, waitEnded(w.ctx))
+	s.expelLocked(w, reason)
 }
 
 // expelLocked ends one waiter with err, wherever it has come to.
@@ -220,13 +223,16 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings {
+		if s.attempt.failures > 0 { // perhaps only because the one who left gave up
+			s.askAgainLocked()
+		}
 		return
 	}
 	s.abandonLocked()
 	s.nextLocked()
 }
 
-// waitEnded is the error of a wait whose context ended.
+// waitEnded is the error of a wait whose context ended, or nil if it has not.
 func waitEnded(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || cause == err { //nolint:errorlint // is it the very same value?

@@ -17,7 +17,7 @@ type note struct {
 }
 
 func (c *Client) note(level slog.Level, message string, attrs ...slog.Attr) {
-	if c.log.Enabled(context.Background(), level) {
+	if c.log != nil {
 		c.notes.Add(0, note{level, message, attrs})
 	}
 }

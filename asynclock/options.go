@@ -55,7 +55,7 @@ type lockSettings struct {
 
 type clientSettings struct {
 	lock   lockSettings
-	logger *slog.Logger
+	logger *slog.Logger // nil: nothing is logged
 }
 
 func defaultSettings() clientSettings {
@@ -66,7 +66,6 @@ func defaultSettings() clientSettings {
 			queueLimit: DefaultQueueLimit,
 			holder:     defaultHolder(),
 		},
-		logger: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -116,11 +115,11 @@ func checkTTL(ttl time.Duration) error {
 
 // WithMaxHold ends the lease, with [ErrMaxHold], when it has been held for d,
 // so that a stuck holder does not keep a key for ever. Waiters of the same
-// process are served no later than others. Default: no bound; from [MinTTL] to
-// ten years.
+// process are served no later than others. Default: 0, no bound; otherwise from
+// [MinTTL] to ten years.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
-		if d < MinTTL || d > longestHold {
+		if d != 0 && (d < MinTTL || d > longestHold) {
 			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrBadOption, d, MinTTL, longestHold)
 		}
 		s.maxHold = d
@@ -152,8 +151,17 @@ func WithoutRenewal() LockOption {
 	})
 }
 
+// WithRenewal undoes WithoutRenewal, for a call to a client that has it.
+func WithRenewal() LockOption {
+	return lockOption(func(s *lockSettings) error {
+		s.renew = true
+		return nil
+	})
+}
+
 // WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are waiting
-// for the key already: n in this client, or n clients in the store. Default
+// for the key already: n in this client, or n clients in the store. A caller
+// whose first request is under way counts as waiting. Default
 // [DefaultQueueLimit].
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
@@ -192,8 +200,9 @@ func checkHolder(description string) error {
 }
 
 // WithLogger sets where the client writes what an operator may want to know:
-// losses as warnings, the store's comings and goings, and at debug level each
-// wait. Keys, descriptions and tokens appear in it, owner ids never. It is
+// losses, and waits and releases that failed, as warnings; renewals that failed
+// and stale messages at debug level. Keys and tokens appear in it, owner ids
+// never. It is
 // called by a goroutine that nothing else depends on, in order, and may block.
 // Default: nothing is written.
 func WithLogger(logger *slog.Logger) ClientOption {

@@ -86,14 +86,14 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 	return j
 }
 
-// partLocked ends this lease's share of the holding and reports whether it was
-// the last.
+// partLocked notes that this lease was unlocked, and reports whether it was the
+// last of those that share the holding.
 func (l *Lease) partLocked() bool {
-	l.endLocked(ErrUnlocked)
+	l.unlocked = true
 	whole := l
 	if l.first != nil {
 		whole = l.first
 		whole.joiners = slices.DeleteFunc(whole.joiners, func(j *Lease) bool { return j == l })
 	}
-	return whole.err != nil && len(whole.joiners) == 0
+	return whole.unlocked && len(whole.joiners) == 0
 }

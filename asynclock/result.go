@@ -31,15 +31,16 @@ func (r Result) Lease() (*Lease, error) {
 // claim makes what the waiter was granted its caller's, unless that has ended.
 // What ended it may not have been noticed yet.
 func (w *waiter) claim() (*Lease, error) {
+	ended := waitEnded(w.ctx)
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	switch {
 	case w.stage == joining:
-		w.joinLocked()
+		w.joinLocked(ended)
 	case w.stage != granted:
-	case w.ctx.Err() != nil:
-		s.takeBackLocked(waitEnded(w.ctx))
+	case ended != nil:
+		s.takeBackLocked(ended)
 	case clock.Refresh() >= s.tenure.deadline:
 		s.takeBackLocked(ErrNotClaimed)
 	default:
@@ -50,19 +51,19 @@ func (w *waiter) claim() (*Lease, error) {
 
 // joinLocked shares the holding that the waiter's context was made under. It
 // counts only from here on, so that a future nobody claims keeps nothing.
-func (w *waiter) joinLocked() {
+func (w *waiter) joinLocked(waitEnded error) {
 	under := w.lease
 	w.stage, w.lease = ended, nil
-	switch {
-	case w.ctx.Err() != nil:
-		w.err = waitEnded(w.ctx)
-	case w.state.client.closing.Load():
-		w.err = ErrClosed
-	default:
-		if w.lease = under.joinLocked(w.ctx); w.lease == nil {
-			w.err = ErrNotClaimed
-			return
-		}
-		w.stage = claimed
+	if waitEnded != nil {
+		w.err = waitEnded
+		return
 	}
+	if t, now := w.state.tenure, clock.Refresh(); t != nil && now >= t.endLocked() {
+		w.state.tendLocked(now)
+	}
+	if w.lease = under.joinLocked(w.ctx); w.lease == nil {
+		w.err = ErrNotClaimed // the holding has ended
+		return
+	}
+	w.stage = claimed
 }

@@ -198,7 +198,8 @@ type EventKind int
 // The kinds of event.
 const (
 	_ EventKind = iota
-	// EventGrant: the waiter Owner was granted its key, for GrantTTL.
+	// EventGrant: the waiter Owner was granted its key, for GrantTTL. Only stores
+	// with tokens send it, for its token tells how old it is.
 	EventGrant
 	// EventWake: the waiter Owner had better ask again.
 	EventWake

@@ -182,6 +182,7 @@ type renewCall struct {
 	request RenewRequest
 	sent    clock.Instant
 	timeout time.Duration
+	manual  bool // made by Lease.Renew: the watchdog's schedule is not its business
 }
 
 // renewLocked sends a renewal in the background.
@@ -236,11 +237,13 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		return // it ended meanwhile; a renewal that crosses a release changes nothing
 	}
 	t := s.tenure
-	t.renewing = false
 	now := clock.Refresh()
+	if now >= t.deadline { // whatever the answer: a lease that ended does not revive
+		s.tendLocked(now)
+		return
+	}
+	t.renewing = t.renewing && call.manual
 	switch {
-	case now >= t.deadline:
-		s.tendLocked(now) // whatever the answer: a lease that ended does not revive
 	case reply.Err == nil:
 		t.trustLocked(trustUntil(call.sent, call.request.TTL))
 		t.renewAt = watchdog.Schedule{TTL: call.request.TTL}.RenewAt(call.sent)
@@ -249,6 +252,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		s.scheduleLocked()
 	case errors.Is(reply.Err, ErrLost):
 		s.loseLocked(reply.Err)
+	case call.manual: // its caller is told
 	default: // one failed renewal is not a loss
 		t.failures++
 		t.failure = reply.Err

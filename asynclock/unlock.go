@@ -90,7 +90,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	now := clock.Now()
+	now := clock.Refresh()
 	if l.err == nil && now >= l.untilLocked() {
 		s.tendLocked(now)
 	}
@@ -100,16 +100,21 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 		}
 		return l.release, false, err
 	}
-	l.unlocked = true
-	if l.err != nil {
-		// The store may still have the key, for the rest of its TTL, or the
-		// cause may be that it does not.
+	last := l.partLocked()
+	switch {
+	case l.err == nil:
+		l.endLocked(ErrUnlocked)
+	case last && l.err != ErrClosed: //nolint:errorlint // is it the very same value?
+		// Now that everyone has noticed, the store need not keep the key for the
+		// rest of the TTL, if it does.
 		s.client.withdraw(ReleaseRequest{
 			Key: s.key, Owner: l.owner, Token: l.token, Keep: l.keepLocked(now),
 		}, l.settings.ttl)
 		return nil, false, l.err
+	default:
+		return nil, false, l.err
 	}
-	if !l.partLocked() {
+	if !last {
 		return nil, false, nil
 	}
 	l.release = s.passOnLocked()
@@ -120,7 +125,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 // that may have it, and else returns the release to send.
 func (s *keyState) passOnLocked() *releaseCall {
 	t := s.tenure
-	now := clock.Now()
+	now := clock.Refresh()
 	keep := t.lease.keepLocked(now)
 	next := s.waiters.first
 	if next != nil && keep == 0 && s.mayPassLocked(next, now) {

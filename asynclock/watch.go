@@ -8,6 +8,7 @@ import "context"
 // goroutine until then. The futures of one shard that share a context share a
 // watch: thousands of them, as a rule, come from one caller.
 type watch struct {
+	done    <-chan struct{}
 	waiters []*waiter
 	stop    func() bool
 }
@@ -20,9 +21,9 @@ func (sh *shard) watchLocked(w *waiter) {
 	}
 	g := sh.watches[done]
 	if g == nil {
-		g = new(watch)
+		g = &watch{done: done}
 		sh.watches[done] = g
-		g.stop = context.AfterFunc(w.ctx, func() { sh.watchEnded(w.state.client, g) })
+		g.stop = context.AfterFunc(w.ctx, func() { sh.watchEnded(g) })
 	}
 	w.watch, w.watchPlace = g, int32(len(g.waiters))
 	g.waiters = append(g.waiters, w)
@@ -43,12 +44,12 @@ func (sh *shard) unwatchLocked(w *waiter) {
 	g.waiters = g.waiters[:last]
 	if last == 0 {
 		g.stop()
-		delete(sh.watches, w.ctx.Done())
+		delete(sh.watches, g.done)
 	}
 }
 
 // watchEnded withdraws everyone who waited under a context that has ended.
-func (sh *shard) watchEnded(c *Client, g *watch) {
+func (sh *shard) watchEnded(g *watch) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for len(g.waiters) > 0 {

@@ -46,10 +46,10 @@ func Do[T any](
 
 // scope returns ctx, made to end with the lease too.
 func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	scoped := newLeaseContext(ctx, l)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	scoped := newLeaseContext(ctx, l)
 	// Called by endLocked itself: a goroutine that waits for the lease's own
 	// context would be one more that may run late.
 	l.fnCancel = scoped.cancel

@@ -56,6 +56,10 @@ type Watchdog struct {
 	closed bool
 }
 
+// lookEvery is how long the goroutine sleeps at most while anything is
+// scheduled.
+const lookEvery = time.Second
+
 // never is later than any alarm.
 const never = clock.Instant(1<<63 - 1)
 
@@ -153,7 +157,9 @@ func (w *Watchdog) run() {
 		if next == never {
 			timer.Stop()
 		} else {
-			timer.Reset(next.Sub(now))
+			// Go's timers stand still in suspend, so one that is far off would fire
+			// that much late. Looking each second bounds it.
+			timer.Reset(min(next.Sub(now), lookEvery))
 		}
 		select {
 		case <-timer.C:

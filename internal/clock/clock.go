@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// An Instant is a reading: the time since this process started, sleep
-// included. Only differences mean anything.
+// An Instant is a reading. Only differences mean anything. The zero Instant is
+// before every reading.
 type Instant time.Duration
 
 // Add returns the instant d later.
@@ -24,28 +24,45 @@ func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 // Sub returns the time from other to i.
 func (i Instant) Sub(other Instant) time.Duration { return time.Duration(i - other) }
 
+// zero keeps readings positive in bubbles too, whose time begins in the year
+// 2000 and so long before the process did.
+const zero = Instant(100 * 365 * 24 * time.Hour)
+
 var (
 	started = time.Now()
 	slept   atomic.Int64 // the most sleep seen so far, in nanoseconds
+	asked   atomic.Int64 // when, by Go's clock, the system was last asked
 )
 
 // Now reads the clock, with the sleep known at the last [Refresh]. It may be
 // behind after a suspend, never ahead: a deadline counted from it is early, and
 // early is safe.
 func Now() Instant {
-	return Instant(time.Since(started) + time.Duration(slept.Load()))
+	return zero + Instant(time.Since(started)) + Instant(slept.Load())
 }
 
 // Refresh asks the system how long it has slept and reads the clock. A deadline
 // is compared with this.
+//
+// It asks at most once in each tenth of a millisecond of running time. That
+// misses nothing: programs are frozen before the devices are, and thawed after
+// them, so none runs so shortly before a suspend and so shortly after it.
 func Refresh() Instant {
-	now := int64(sleepSince(started))
+	now := int64(time.Since(started))
+	before := asked.Load()
+	if since := now - before; (since > int64(time.Millisecond/10) || since < 0) && asked.CompareAndSwap(before, now) {
+		learn(int64(sleepSince(started)))
+	}
+	return Now()
+}
+
+// learn takes in a reading of the time slept. A reading may be too small, so the
+// largest counts.
+func learn(reading int64) {
 	for {
 		known := slept.Load()
-		// The two clocks behind sleepSince are read one after the other; what
-		// is less than this is the time between the readings.
-		if now < known+int64(time.Millisecond) || slept.CompareAndSwap(known, now) {
-			return Now()
+		if reading <= known || slept.CompareAndSwap(known, reading) {
+			return
 		}
 	}
 }

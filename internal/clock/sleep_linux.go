@@ -8,17 +8,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var sleptBefore = bootMinusMonotonic()
+// sleptBefore is how long the machine had slept when the process started: the
+// largest of some readings, since any may be too small.
+var sleptBefore = func() (largest time.Duration) {
+	for range 5 {
+		largest = max(largest, bootMinusMonotonic())
+	}
+	return largest
+}()
 
 // sleepSince returns how long the machine was suspended since the process
-// started.
+// started. It may return too little, never too much.
 func sleepSince(time.Time) time.Duration { return bootMinusMonotonic() - sleptBefore }
 
 // bootMinusMonotonic is all the time this machine has been suspended:
-// CLOCK_BOOTTIME counts it, CLOCK_MONOTONIC does not.
+// CLOCK_BOOTTIME counts it, CLOCK_MONOTONIC does not. The order of the readings
+// matters: a process that is preempted between them finds less sleep than there
+// was, and finds the rest the next time. The other way round it would take
+// preemption for sleep, and never notice as much of the next true one.
 func bootMinusMonotonic() time.Duration {
-	var mono, boot unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+	var boot, mono unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
 		return 0
 	}
 	return time.Duration(boot.Nano() - mono.Nano())
