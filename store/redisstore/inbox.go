@@ -210,12 +210,21 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 func (ch *channel) Publish(ctx context.Context, payload string) error {
 	b := ch.store.commands.B()
 	if ch.sharded {
-		return ch.store.commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).Error()
+		receivers, err := ch.store.commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
+		if err == nil && receivers == 0 {
+			return errElsewhere
+		}
+		return err
 	}
 	receivers, err := ch.store.commands.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
 	ch.counted.Store(receivers > 0 && !ch.store.cluster())
 	return err
 }
+
+// errElsewhere: after a failover the subscription is still on the old primary.
+// Being a replica now it delivers what the new one sends, but handoffs would
+// pass us over, because the new one knows of no receiver.
+var errElsewhere = errors.New("redisstore: the primary of the channel's slot does not know the subscription")
 
 // isUnknownCommand reports whether the server is too old for a command. rueidis
 // leaves out the ERR before the text.

@@ -18,10 +18,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// rueidis' cluster client puts off looking at the topology again for a second,
-// asleep, even if it is closed meanwhile.
+// rueidis' cluster client puts off two things, asleep, even if it is closed
+// meanwhile: to look at the topology again, by 1 s, and to close the connection
+// to a node that has left, by 5 s.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+	)
 }
 
 // A server is where a test's store is, and a client to look behind its back.
@@ -130,14 +134,20 @@ func startServer(t *testing.T, addr string, args ...string) *exec.Cmd {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	eventually(t, "redis-server accepts connections", func() bool {
+	accepts(t, addr)
+	return cmd
+}
+
+// accepts waits until somebody listens.
+func accepts(t *testing.T, addr string) {
+	t.Helper()
+	eventually(t, "a server accepts connections", func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			return false
 		}
 		return conn.Close() == nil
 	})
-	return cmd
 }
 
 // store opens a store on the server under the test's prefix.

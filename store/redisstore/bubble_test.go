@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// inBubble opens a store inside a synctest bubble: the server's clock is the
+// bubble's, and its connections are pipes.
+func inBubble(t *testing.T) *Store {
+	t.Helper()
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true)
+	t.Cleanup(mini.Close)
+	st, err := Open(rueidis.ClientOption{
+		InitAddress:       []string{"bubble"},
+		ForceSingleClient: true,
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			return mini.Dial()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		st.Close()
+		time.Sleep(time.Minute) // rueidis' last timers
+	})
+	return st
+}
+
+func TestAHoldingEndsWithItsTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := join(t, inBubble(t))
+		q := request("key", "a")
+		q.TTL = 15 * time.Second
+		first := c.want(q, asynclock.Granted)
+
+		time.Sleep(q.TTL - 2*time.Millisecond)
+		if got := c.inspect("key"); !got.Held || got.Remaining > 2*time.Millisecond {
+			t.Errorf("just before the end: got %+v, want it held", got)
+		}
+		time.Sleep(3 * time.Millisecond)
+		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: q.TTL}).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("Renew just after the end: got %v, want ErrExpired", got)
+		}
+		if got := c.hold("key", "b").First; got < first.First+int64(q.TTL/time.Microsecond) {
+			t.Errorf("token 15s later: got %d, want 15e6 more than %d", got, first.First)
+		}
+	})
+}
+
+func TestAWaiterLivesAsLongAsItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := inBubble(t)
+		c := join(t, st)
+		holder, silent, asking := request("key", "a"), request("key", "silent"), request("key", "asking")
+		holder.TTL = time.Hour
+		silent.Liveness, asking.Liveness = 4500*time.Millisecond, 4500*time.Millisecond
+		c.want(holder, asynclock.Granted)
+		c.want(silent, asynclock.Waiting)
+		for range 10 {
+			c.want(asking, asynclock.Waiting)
+			time.Sleep(4400 * time.Millisecond)
+		}
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		c.heard(asynclock.EventGrant, "asking")
+	})
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// ownCluster starts three primaries for one test. args are added to their
+// command lines. It returns a client of the cluster and one of each node.
+func ownCluster(t *testing.T, args ...string) (*server, []*server) {
+	t.Helper()
+	const slots = 16384
+	nodes := make([]*server, 3)
+	for i := range nodes {
+		nodes[i] = clusterNode(t, args...)
+		share := make([]string, 0, slots/len(nodes)+3)
+		share = append(share, "CLUSTER", "ADDSLOTS")
+		for slot := i; slot < slots; slot += len(nodes) {
+			share = append(share, strconv.Itoa(slot))
+		}
+		nodes[i].do(t, share...)
+		nodes[i].meet(t, nodes[0])
+	}
+	for _, node := range nodes {
+		node.agrees(t, 3)
+	}
+	return onServer(t, rueidis.ClientOption{InitAddress: []string{nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0]}}), nodes
+}
+
+// clusterNode starts a node without slots.
+func clusterNode(t *testing.T, args ...string) *server {
+	t.Helper()
+	addr := freeAddr(t)
+	startServer(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)...)
+	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
+}
+
+func (sv *server) meet(t *testing.T, other *server) {
+	t.Helper()
+	host, port, _ := strings.Cut(other.option.InitAddress[0], ":")
+	sv.do(t, "CLUSTER", "MEET", host, port)
+}
+
+// agrees waits until the node knows n primaries and thinks all is well.
+func (sv *server) agrees(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, "the cluster is up", func() bool {
+		info := sv.do(t, "CLUSTER", "INFO")
+		return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:"+strconv.Itoa(n)) &&
+			strings.Contains(info, "cluster_slots_ok:16384")
+	})
+}
+
+// owner returns which of nodes serves key.
+func owner(t *testing.T, nodes []*server, redisKey string) int {
+	t.Helper()
+	for i, node := range nodes {
+		if _, err := node.try("GET", redisKey); err == nil {
+			return i
+		}
+	}
+	t.Fatalf("no node serves %q", redisKey)
+	panic("unreachable")
+}
+
+func TestClusterMessagesStayInTheSlot(t *testing.T) {
+	t.Parallel()
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	gone, err := st.Join("went-away", func(asynclock.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.hold("key", "a")
+	if got := gone.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "lost")})[0]; got.Status != asynclock.Waiting || got.Recheck != 0 {
+		t.Fatalf("Acquire: got %+v, want Waiting for a message", got)
+	}
+	if err := gone.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.wait("key", "b")
+	want := "s" + sv.prefix + ":" + string(appendTag(nil, bucketOf("key"))) + ":c:" + b.session.id
+	if got := b.session.address(t.Context(), "key"); got != want {
+		t.Errorf("address: got %q, want %q", got, want)
+	}
+	// The one that left is skipped in the same step, by the count of receivers.
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+	b.heard(asynclock.EventGrant, "b")
+	if got := st.Features(); !got.FIFO {
+		t.Errorf("Features: got %+v", got)
+	}
+}
+
+func TestClusterBatchesMayMixBuckets(t *testing.T) {
+	t.Parallel()
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	c := join(t, sv.store(t))
+	var acquires []asynclock.AcquireRequest
+	var renewals []asynclock.RenewRequest
+	for i := range 100 {
+		q := request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		acquires = append(acquires, q)
+		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: long})
+	}
+	for i, got := range c.session.Acquire(t.Context(), acquires) {
+		if got.Status != asynclock.Granted {
+			t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
+		}
+	}
+	for i, got := range c.session.Renew(t.Context(), renewals) {
+		if got.Err != nil {
+			t.Errorf("Renew %d: got %v, want no error", i, got.Err)
+		}
+	}
+	if got := len(list(t, c, "key")); got != 100 {
+		t.Errorf("List: got %d keys, want 100", got)
+	}
+	if lane := c.session.Lane("key1"); lane != bucketOf("key1") {
+		t.Errorf("Lane: got %d, want the bucket, %d", lane, bucketOf("key1"))
+	}
+}
+
+// A client that takes a node for a standalone server uses the same names.
+func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	cluster, nodes := ownCluster(t)
+	for _, node := range nodes {
+		node.prefix = cluster.prefix
+	}
+	inCluster := join(t, cluster.store(t))
+	inCluster.hold("key", "a")
+	node := nodes[owner(t, nodes, cluster.redisKey("key", 'l'))]
+	single := join(t, node.store(t))
+	q := request("key", "b")
+	q.Wait = false
+	if got := single.want(q, asynclock.Held); got.Holder != "a at home" {
+		t.Errorf("Held: got %+v, want it held by a", got)
+	}
+}
+
+func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
+	t.Parallel()
+	sv, _ := ownCluster(t, "--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", "")
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	for i := range 5 {
+		key := "key" + strconv.Itoa(i)
+		a.hold(key, "a")
+		eventually(t, "messages come through", func() bool { return b.wait(key, "b").Recheck == 0 })
+		if got, want := b.session.address(t.Context(), key), "u"+sv.prefix+":c:"+b.session.id; got != want {
+			t.Errorf("address: got %q, want %q", got, want)
+		}
+		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
+		b.heard(asynclock.EventGrant, "b")
+	}
+}
+
+func TestASlotMovesUnderAWaiter(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	a.hold("key", "a")
+	b.wait("key", "b")
+	name := sv.redisKey("key", 'l')
+	from := owner(t, nodes, name)
+	to := (from + 1) % len(nodes)
+	slot := sv.do(t, "CLUSTER", "KEYSLOT", name)
+	fromID, toID := nodes[from].do(t, "CLUSTER", "MYID"), nodes[to].do(t, "CLUSTER", "MYID")
+
+	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+	host, port, _ := strings.Cut(nodes[to].option.InitAddress[0], ":")
+	for _, kind := range []byte("lf") { // half of it: the rest must not be taken for all there is
+		nodes[from].do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	got := a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "c")})[0]
+	cancel()
+	if got.Err == nil {
+		t.Errorf("Acquire while the slot is half moved: got %+v, want an error", got)
+	}
+	for _, kind := range []byte("qw") {
+		nodes[from].do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
+	}
+	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+
+	a.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "c"}})
+	if got := b.wait("key", "b"); got.Rank != 0 {
+		t.Errorf("rank after the move: got %d, want 0", got.Rank)
+	}
+	eventually(t, "messages come through the new node", func() bool {
+		n, err := nodes[to].try("PUBSUB", "SHARDNUMSUB", b.session.sharded[bucketOf("key")].Load().channel.name)
+		return err == nil && strings.HasSuffix(n, " 1]")
+	})
+	b.wait("key", "b")
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+	b.heard(asynclock.EventGrant, "b")
+}
+
+func TestAClusterFailsOver(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	first := a.hold("key", "a")
+	b.wait("key", "b")
+
+	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
+	replica := clusterNode(t)
+	replica.meet(t, nodes[0])
+	replica.agrees(t, 3)
+	oldID := old.do(t, "CLUSTER", "MYID")
+	eventually(t, "a replica", func() bool {
+		_, err := replica.try("CLUSTER", "REPLICATE", oldID)
+		return err == nil
+	})
+	eventually(t, "the replica is in step", func() bool { return strings.Contains(replica.do(t, "INFO", "replication"), "master_link_status:up") })
+	replica.do(t, "CLUSTER", "FAILOVER")
+	eventually(t, "the failover is over", func() bool {
+		return strings.Contains(replica.do(t, "INFO", "replication"), "role:master") && strings.Contains(old.do(t, "INFO", "replication"), "role:slave")
+	})
+
+	q := request("key", "b")
+	eventually(t, "the waiter hears from the new primary", func() bool {
+		got := b.acquire(q)
+		channel := b.session.sharded[bucketOf("key")].Load().channel.name
+		n, err := replica.try("PUBSUB", "SHARDNUMSUB", channel)
+		return got.Status == asynclock.Waiting && err == nil && strings.HasSuffix(n, " 1]")
+	})
+	b.wait("key", "b")
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First})
+	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= first.First {
+		t.Errorf("token: got %d, want more than %d", e.Grant.First, first.First)
+	}
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// startSentinel starts a sentinel of its own mind that watches one primary.
+func startSentinel(t *testing.T, primary string) (addr string) {
+	t.Helper()
+	path, err := exec.LookPath("redis-sentinel")
+	if err != nil {
+		missing(t, "redis-sentinel is not installed: not tested")
+	}
+	addr = freeAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
+	config := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := strings.Join([]string{
+		"port " + port, "bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
+		"sentinel down-after-milliseconds locks 500", "sentinel failover-timeout locks 3000", "",
+	}, "\n")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, config)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	accepts(t, addr)
+	return addr
+}
+
+func TestASentinelFailsOver(t *testing.T) {
+	t.Parallel()
+	first, second := freeAddr(t), freeAddr(t)
+	process := startServer(t, first)
+	startServer(t, second, "--replicaof", strings.Replace(first, ":", " ", 1))
+	sentinel := startSentinel(t, first)
+	watcher := onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true})
+	eventually(t, "the sentinel knows the replica", func() bool {
+		text, err := watcher.try("SENTINEL", "REPLICAS", "locks")
+		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
+	})
+
+	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
+	sv := onServer(t, option)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	held := a.hold("key", "a")
+	b.wait("key", "b")
+	eventually(t, "the replica is in step", func() bool {
+		return sv.number(t, "WAIT", "1", "1000") == 1
+	})
+
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
+	eventually(t, "the new primary renews", func() bool {
+		err := a.renew(renewal).Err
+		if err != nil && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+			t.Fatalf("Renew during a failover: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
+		}
+		return err == nil
+	})
+	eventually(t, "the waiter hears from the new primary", func() bool {
+		n, err := sv.try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
+		return err == nil && strings.HasSuffix(n, " 1]")
+	})
+	b.wait("key", "b")
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: held.First})
+	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= held.First {
+		t.Errorf("token: got %d, want more than %d", e.Grant.First, held.First)
+	}
+}
