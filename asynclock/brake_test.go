@@ -3,56 +3,95 @@
 package asynclock_test
 
 import (
-	"context"
-	"log/slog"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
 )
 
 // A brake holds up a client's watchdog as the system holds up a process: what
-// is due is not done in time. Records are logged by the goroutine that has
-// them, so a handler that blocks in the watchdog's stands for one that is not
-// run. Events still arrive, and callers can still ask.
+// is due is not done in time. It is a store between the client and the world's,
+// whose sessions do not return from Lane, which the watchdog asks before it
+// sends a renewal. Events still arrive, and callers can still ask.
 type brake struct {
-	slog.Handler
+	asynclock.Store
 
-	pulled  atomic.Pointer[func()] // what the next record's goroutine does
-	stopped chan struct{}
+	client  *asynclock.Client
+	number  int
+	on      atomic.Pointer[string] // the key at whose renewal to stand still
+	stopped chan struct{}          // receives when the watchdog does
+	moving  chan struct{}          // closed when it may go on
 }
 
-func newBrake() *brake {
-	return &brake{Handler: slog.DiscardHandler, stopped: make(chan struct{})}
-}
-
-// option makes a client one that the brake can hold up.
-func (b *brake) option() asynclock.ClientOption { return asynclock.WithLogger(slog.New(b)) }
-
-// Enabled implements [slog.Handler].
-func (b *brake) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements [slog.Handler].
-func (b *brake) Handle(context.Context, slog.Record) error {
-	if stand := b.pulled.Swap(nil); stand != nil {
-		(*stand)()
+// braked makes the next client, with a brake.
+func (w *world) braked(options ...asynclock.ClientOption) (*asynclock.Client, *brake) {
+	w.Helper()
+	b := &brake{Store: w.store, stopped: make(chan struct{})}
+	c, err := asynclock.New(b, options...)
+	if err != nil {
+		w.Fatal(err)
 	}
-	return nil
+	b.client, b.number = c, w.clients
+	w.clients++
+	w.Cleanup(func() { abandon(c) })
+	return c, b
+}
+
+// Join implements [asynclock.Store].
+func (b *brake) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := b.Store.Join(id, events)
+	return brakedSession{s, b}, err
+}
+
+type brakedSession struct {
+	asynclock.Session
+
+	brake *brake
+}
+
+func (s brakedSession) Lane(key string) int {
+	if on := s.brake.on.Load(); on != nil && *on == key && s.brake.on.CompareAndSwap(on, nil) {
+		s.brake.stopped <- struct{}{}
+		<-s.brake.moving
+	}
+	return s.Session.Lane(key)
 }
 
 // pull makes the watchdog stand still until the returned function is called. It
-// takes a tenth of a second, until a lease that the watchdog has to end is over.
-func (b *brake) pull(w *world, c *asynclock.Client) (goOn func()) {
+// takes some 30 ms, until a renewal is due for that.
+func (b *brake) pull(w *world) (goOn func()) {
 	w.Helper()
-	moving := make(chan struct{})
-	goOn = sync.OnceFunc(func() { close(moving) })
+	b.moving = make(chan struct{})
+	goOn = sync.OnceFunc(func() { close(b.moving) })
 	w.Cleanup(goOn)
-	stand := func() {
-		b.stopped <- struct{}{}
-		<-moving
-	}
-	lock(w, c, "brake", asynclock.WithTTL(asynclock.MinTTL), asynclock.WithoutRenewal())
-	b.pulled.Store(&stand)
+	key := b.ownShard(w)
+	b.on.Store(&key)
 	<-b.stopped
 	return goOn
+}
+
+// ownShard locks a key that shares its part of the client, and so a mutex, with
+// no other key so far: an owner's last two digits say which part.
+func (b *brake) ownShard(w *world) (key string) {
+	w.Helper()
+	shards := func(m faultstore.Match) map[string]bool {
+		found := make(map[string]bool)
+		for _, c := range w.store.Calls(m.From(b.number)) {
+			found[c.Owner[len(c.Owner)-2:]] = true
+		}
+		return found
+	}
+	others := shards(faultstore.Acquire.Any)
+	for i := 0; ; i++ {
+		key = fmt.Sprint("brake ", i)
+		l := lock(w, b.client, key, asynclock.WithTTL(asynclock.MinTTL))
+		for shard := range shards(faultstore.Acquire.On(key)) {
+			if !others[shard] {
+				return key
+			}
+		}
+		unlock(w, l)
+	}
 }

@@ -18,14 +18,15 @@ import (
 // before. Its grant TTL is long over and someone else has the key.
 func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
 	story(t, func(w *world) {
-		brake := newBrake()
-		holder, waiter, other := w.client(), w.client(brake.option()), w.client()
+		holder := w.client()
+		waiter, brake := w.braked()
+		other := w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 
 		var late faultstore.Mailbox
 		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), late.Keep)
-		goOn := brake.pull(w, waiter)
+		goOn := brake.pull(w)
 		unlock(w, held)
 		theirs := w.ask(w.Context(), other, "key").get()
 		w.pass(time.Minute)
@@ -45,18 +46,25 @@ func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
 	})
 }
 
-// Without a grant's message the waiter asks again soon; whatever the age of the
-// message, the lease is trusted from what the waiter knew to precede the grant.
+// A grant message says nothing of when the grant was made, so its lease is
+// trusted from the sending of the last request that was answered "waiting",
+// which is known to precede it.
 func TestGrantMessageIsTrustedFromTheLastRequest(t *testing.T) {
-	story(t, func(w *world) {
-		holder, waiter := w.client(), w.client()
-		held := lock(w, holder, "key")
-		asked := time.Now()
-		p := w.ask(w.Context(), waiter, "key", asynclock.WithoutRenewal())
-		w.pass(heartbeat / 2)
-		unlock(w, held)
-		wantTime(w, "trust deadline", p.has().Deadline(), asked.Add(trusted(grantTTL)))
-	})
+	for _, after := range []time.Duration{heartbeat / 4, 10 * heartbeat} {
+		t.Run(after.String(), func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(), w.client()
+				held := lock(w, holder, "key")
+				p := w.ask(w.Context(), waiter, "key")
+				w.pass(after)
+				w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+				unlock(w, held)
+				asked := w.store.Calls(faultstore.Acquire.From(1))
+				last := asked[len(asked)-1].At
+				wantTime(w, "trust deadline", p.has().Deadline(), last.Add(trusted(grantTTL)))
+			})
+		})
+	}
 }
 
 // While at least a fifth of the grant TTL is left, a late message is good
@@ -80,9 +88,11 @@ func TestGrantMessageWithLittleTrustLeftIsConfirmed(t *testing.T) {
 				holder, waiter := w.client(), w.client()
 				held := lock(w, holder, "key")
 				asked := time.Now()
-				p := w.ask(w.Context(), waiter, "key", asynclock.WithoutRenewal())
+				p := w.ask(w.Context(), waiter, "key")
 
-				// No heartbeat gets through that would learn of the grant.
+				// No heartbeat gets through that would learn of the grant, and no
+				// renewal.
+				w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
 				clear := w.store.Every(faultstore.Acquire.On("key").From(1), faultstore.Refuse)
 				w.store.NextEvent(faultstore.AnyEvent, faultstore.Delay(c.late))
 				unlock(w, held)
@@ -106,7 +116,7 @@ func TestGrantMessageWithLittleTrustLeftIsConfirmed(t *testing.T) {
 func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 	const (
 		ttl      = time.Minute
-		grantTTL = 3 * ttl / 10
+		grantTTL = 9 * time.Second // three heartbeats, at their longest
 	)
 	story(t, func(w *world) {
 		a, b := w.client(asynclock.WithTTL(ttl)), w.client(asynclock.WithTTL(ttl))

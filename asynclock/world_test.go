@@ -25,7 +25,7 @@ const (
 	// patience is how long a waiter puts up with a store that fails.
 	patience = ttl / 3
 	// callTimeout is how long a waiter's request may take.
-	callTimeout = time.Second
+	callTimeout = time.Second // of the first one, twice that of the next
 )
 
 // trusted is how long a lease is trusted from the sending of the request that
@@ -38,6 +38,8 @@ type world struct {
 	*testing.T
 	store  *faultstore.Store
 	memory *memstore.Store
+
+	clients int // made so far
 }
 
 // story tells a story in a bubble, where time costs nothing.
@@ -57,6 +59,7 @@ func (w *world) client(options ...asynclock.ClientOption) *asynclock.Client {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.clients++
 	w.Cleanup(func() { abandon(c) })
 	return c
 }

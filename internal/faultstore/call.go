@@ -51,6 +51,9 @@ func (o Op) On(key string) Match {
 // Any matches requests of this kind.
 func (o Op) Any(c Call) bool { return c.Op == o }
 
+// From matches requests of this kind by the client with this number.
+func (o Op) From(client int) Match { return Match(o.Any).From(client) }
+
 // From matches what m does, if the client with this number asks.
 func (m Match) From(client int) Match {
 	return func(c Call) bool { return c.Client == client && m(c) }
