@@ -10,15 +10,38 @@
 -- again, a list of that and the reply of acquire.lua; {-1, Redis key} if that
 -- key holds something foreign, and then nothing was changed.
 
--- Held, no more tokens used than the record knows, and nobody waits.
+-- The two common ends of a holding come before any function definition, see
+-- acquire.lua: nobody waits, or the first waiter is alive and there to be told.
+-- promote.lua does the latter too, and whatever is less common; it says why each
+-- step is as it is. Here nothing is written before everything was checked.
 if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
   local value = redis.pcall('GET', KEYS[1])
+  local token, owner
   if type(value) == 'string' then
-    local token, owner = string.match(value, '^(%d+) (%S+) ')
-    if owner == ARGV[1] and token == ARGV[2] and redis.call('EXISTS', KEYS[2]) == 0 then
-      redis.call('DEL', KEYS[1])
-      return 1
+    token, owner = string.match(value, '^(%d+) (%S+) ')
+  end
+  local first = owner == ARGV[1] and redis.pcall('ZRANGE', KEYS[2], 0, 0)[1]
+  if first then
+    local entry, last = redis.pcall('HGET', KEYS[3], first), redis.pcall('GET', KEYS[4])
+    if type(entry) == 'string' and type(last) == 'string' and #last < 17 and string.find(last, '^%d+$') then
+      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) p(%S+) (%d+) (%S+) (.*)$')
+      local time = redis.call('TIME')
+      local now = time[1] * 1000000 + time[2]
+      if deadline and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
+        and redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 1 then
+        local text = string.format('%.0f', now)
+        redis.call('ZREM', KEYS[2], first)
+        redis.call('HDEL', KEYS[3], first)
+        redis.call('SET', KEYS[4], text, 'PX', '86400000')
+        redis.call('SET', KEYS[1], text .. ' ' .. first .. ' p' .. channel
+          .. (flags == '-' and ' t ' or ' ' .. flags .. 't ') .. holder, 'PX', ttl)
+        redis.pcall('PUBLISH', channel, 'g ' .. first .. ' ' .. text .. ' ' .. ttl .. ' ' .. redis.call('ZCARD', KEYS[2]) .. ' 1')
+        return 1
+      end
     end
+  elseif owner == ARGV[1] and token == ARGV[2] and redis.call('EXISTS', KEYS[2]) == 0 then
+    redis.call('DEL', KEYS[1])
+    return 1
   end
 end
 
