@@ -45,11 +45,20 @@ type world struct {
 // story tells a story in a bubble, where time costs nothing.
 func story(t *testing.T, tell func(w *world)) {
 	t.Helper()
+	stories(t, 1, tell)
+}
+
+// stories tells a story n times, each time in a bubble and a world of its own,
+// since what it is about depends on who is faster.
+func stories(t *testing.T, n int, tell func(w *world)) {
+	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		memory := memstore.New()
-		tell(&world{T: t, store: faultstore.New(memory), memory: memory})
-	})
+	for range n {
+		synctest.Test(t, func(t *testing.T) {
+			memory := memstore.New()
+			tell(&world{T: t, store: faultstore.New(memory), memory: memory})
+		})
+	}
 }
 
 // client makes the next client, which is closed with the story.

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// The stories of this file are about messages, requests and replies that are
+// lost.
+
+func TestLostGrantMessageCostsAHeartbeat(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		w.pass(heartbeat / 3)
+		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+		unlock(w, held)
+		released := time.Now()
+		l := p.get()
+		if late := p.at.Sub(released); late > heartbeat*12/10 {
+			w.Errorf("the key came after %v, want at most a heartbeat of %v and a fifth", late, heartbeat)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// A request whose reply is lost is sent again for the same owner, and has the
+// same answer.
+func TestLostReplyOfAcquireIsAskedForAgain(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+		late  time.Duration
+	}{
+		{"the connection broke", faultstore.LoseReply, 100 * time.Millisecond},
+		{"nothing was heard", faultstore.Silence, callTimeout + 100*time.Millisecond},
+		{"the request was lost", faultstore.Hang, callTimeout + 100*time.Millisecond},
+		{"the server refused", faultstore.Refuse, 100 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				client := w.client()
+				w.store.Next(faultstore.Acquire.On("key"), c.fault)
+				before := time.Now()
+				l := lock(w, client, "key")
+				if took := time.Since(before); took > c.late {
+					w.Errorf("Lock took %v, want at most %v", took, c.late)
+				}
+				asked := w.store.Calls(faultstore.Acquire.On("key"))
+				if len(asked) != 2 || asked[0].Owner != asked[1].Owner {
+					w.Errorf("got %d requests %+v, want two for one owner", len(asked), asked)
+				}
+				wantTime(w, "trust deadline", l.Deadline(), asked[1].At.Add(trusted(ttl)))
+				unlock(w, l)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// A waiter whose queueing was confirmed by nobody keeps the place that it got.
+func TestLostReplyOfQueueingKeepsThePlace(t *testing.T) {
+	story(t, func(w *world) {
+		holder, first, second := w.client(), w.client(), w.client()
+		held := lock(w, holder, "key")
+		w.store.Next(faultstore.Acquire.From(1), faultstore.Silence)
+		p := w.ask(w.Context(), first, "key")
+		q := w.ask(w.Context(), second, "key")
+		w.pass(2 * callTimeout)
+		unlock(w, held)
+		l := p.has()
+		q.waits()
+		unlock(w, l)
+		unlock(w, q.has())
+		w.wantUnused()
+	})
+}
+
+func TestLostReplyOfRenewalIsNoLoss(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Next(faultstore.Renew.On("key"), faultstore.LoseReply, faultstore.Silence)
+		w.pass(2 * ttl)
+		wantValid(w, l)
+		unlock(w, l)
+	})
+}
+
+// A release is repeated until it is answered. That the key is not ours any more
+// then says that the first one has done its work.
+func TestLostReplyOfReleaseIsAskedForAgain(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+	}{
+		{"the connection broke", faultstore.LoseReply},
+		{"nothing was heard", faultstore.Silence},
+		{"the request was lost", faultstore.Hang},
+		{"the server refused", faultstore.Refuse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(), w.client()
+				l := lock(w, holder, "key")
+				p := w.ask(w.Context(), waiter, "key")
+				w.store.Next(faultstore.Release.From(0), c.fault)
+				unlock(w, l)
+				unlock(w, p.has())
+				if got := w.calls(faultstore.Release.From(0)); got != 2 {
+					w.Errorf("released %d times, want twice", got)
+				}
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// When the release that also queues this client again has no answer, its local
+// waiter is neither lost nor queued twice, and comes after those who were there.
+func TestLostReplyOfRequeueLosesNobody(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+	}{
+		{"the connection broke", faultstore.LoseReply},
+		{"nothing was heard", faultstore.Silence},
+		{"the request was lost", faultstore.Hang},
+		{"it came late", faultstore.Slow(callTimeout+200*time.Millisecond, 0)},
+		{"the server refused", faultstore.Refuse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.client(), w.client()
+				l := lock(w, here, "key")
+				remote := w.ask(w.Context(), there, "key")
+				local := w.ask(w.Context(), here, "key", asynclock.WithHolder("on other terms"))
+				w.store.Next(faultstore.Release.From(0), c.fault)
+				unlock(w, l)
+				theirs := remote.get()
+				local.waits()
+				if got := w.inspect("key").Waiters; got > 1 {
+					w.Errorf("the store has %d waiters, want one", got)
+				}
+				unlock(w, theirs)
+				unlock(w, local.get())
+				w.pass(time.Minute)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// Once the waiter that rode on a release goes its own way, repeating the release
+// does not put it back into a queue that it has left.
+func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		first := w.store.Calls(faultstore.Any)[0].Owner
+		ctx, cancel := context.WithCancel(w.Context())
+		p := w.ask(ctx, c, "key", asynclock.WithHolder("on other terms"))
+		itsRelease := faultstore.Release.On("key").Where(func(c faultstore.Call) bool { return c.Owner == first })
+		w.store.Next(itsRelease, faultstore.Refuse, faultstore.Refuse, faultstore.Refuse, faultstore.Refuse)
+		answer := l.UnlockChan(w.Context())
+		w.pass(300 * time.Millisecond)
+		cancel()
+		wantError(w, p.ended(), context.Canceled)
+		if err := <-answer; err != nil {
+			w.Error(err)
+		}
+		if got := w.calls(itsRelease); got != 5 {
+			w.Errorf("released %d times, want 5", got)
+		}
+		w.wantUnused()
+	})
+}
+
+// An acquisition that is given up while its request is on its way is undone: the
+// request that comes after its own withdrawal finds itself gone.
+func TestCancelledAcquireCannotBeBroughtBackByItsLateRequest(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+		defer cancel()
+		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+		_, err := c.Lock(ctx, "key")
+		wantError(w, err, context.DeadlineExceeded)
+		w.wait()
+		withdrawn := w.store.Calls(faultstore.Release.On("key"))
+		if len(withdrawn) != 1 || !withdrawn[0].Release.Uncertain {
+			w.Fatalf("got withdrawals %+v, want one that is uncertain", withdrawn)
+		}
+		w.pass(time.Minute)
+		w.wantUnused()
+	})
+}
+
+// W7: a granting reply for an acquisition that is over is given back at once,
+// also when the withdrawal that should have prevented it is lost.
+func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(100*time.Millisecond, 400*time.Millisecond))
+		future := c.LockChan(ctx, "key")
+		w.pass(50 * time.Millisecond)
+		w.store.Next(faultstore.Release.On("key"), faultstore.Slow(10*time.Second, 0)) // the withdrawal
+		cancel()
+		_, err := (<-future).Lease()
+		wantError(w, err, context.Canceled)
+		w.pass(400 * time.Millisecond)
+		if !w.inspect("key").Held {
+			w.Fatal("the key is free before the reply, want the late request to have it")
+		}
+		w.pass(100 * time.Millisecond)
+		w.wantUnused()
+	})
+}
+
+// A request without an answer is remembered over the grant: when the holding is
+// given back, so that nothing of it comes back after that.
+func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+		unlock(w, lock(w, c, "key"))
+		w.pass(5 * time.Second)
+		w.wantUnused()
+		w.pass(10 * time.Second)
+		w.wantUnused()
+	})
+	t.Run("a heartbeat", func(t *testing.T) {
+		story(t, func(w *world) {
+			holder, waiter := w.client(), w.client()
+			held := lock(w, holder, "key")
+			p := w.ask(w.Context(), waiter, "key")
+			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Second, 0))
+			for w.calls(faultstore.Acquire.From(1)) < 2 {
+				w.pass(time.Millisecond)
+			}
+			unlock(w, held) // the message overtakes the heartbeat
+			unlock(w, p.has())
+			w.pass(20 * time.Second)
+			w.wantUnused()
+		})
+	})
+}
+
+// An answer that refuses the request says nothing of an earlier one that is
+// still on its way, so that one is withdrawn.
+func TestLateRequestOfARefusedWaiterTakesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		held := lock(w, w.client(), "key")
+		queued := w.ask(w.Context(), w.client(), "key")
+		w.store.Next(faultstore.Acquire.From(0), faultstore.Slow(10*time.Second, 0))
+		_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(1))
+		wantError(w, err, asynclock.ErrQueueFull)
+		unlock(w, held)
+		unlock(w, queued.has())
+		w.pass(12 * time.Second)
+		w.wantUnused()
+	})
+}
+
+// Cancelling and granting cross. Whoever comes first wins, and the key is never
+// with nobody.
+func TestCancelRacingAGrant(t *testing.T) {
+	type crossing struct {
+		*world
+		cancel  context.CancelFunc
+		message func() // delivers the grant message
+		mine    <-chan asynclock.Result
+		next    *pending // of another client
+	}
+	cross := func(t *testing.T, times int, then func(x crossing)) {
+		stories(t, times, func(w *world) {
+			holder, waiter, other := w.client(), w.client(), w.client()
+			held := lock(w, holder, "key")
+			ctx, cancel := context.WithCancel(w.Context())
+			mine := waiter.LockChan(ctx, "key")
+			w.wait()
+			next := w.ask(w.Context(), other, "key")
+			var box faultstore.Mailbox
+			w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), box.Keep)
+			unlock(w, held)
+			then(crossing{w, cancel, func() { box.Deliver(0) }, mine, next})
+			unlock(w, next.has())
+			w.wantUnused()
+		})
+	}
+	t.Run("the cancel is first", func(t *testing.T) {
+		cross(t, 1, func(x crossing) {
+			x.cancel()
+			x.wait()
+			x.message()
+			_, err := (<-x.mine).Lease()
+			wantError(x, err, context.Canceled)
+			x.next.has()
+		})
+	})
+	t.Run("the grant is first and nobody has claimed", func(t *testing.T) {
+		cross(t, 1, func(x crossing) {
+			x.message()
+			x.cancel()
+			_, err := (<-x.mine).Lease()
+			wantError(x, err, context.Canceled)
+			x.next.has()
+		})
+	})
+	t.Run("the claim is first", func(t *testing.T) {
+		cross(t, 1, func(x crossing) {
+			x.message()
+			l, err := (<-x.mine).Lease()
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.cancel()
+			x.next.waits()
+			wantValid(x, l)
+			unlock(x, l)
+		})
+	})
+	t.Run("in the same moment, many times", func(t *testing.T) {
+		cross(t, 100, func(x crossing) {
+			go x.cancel()
+			go x.message()
+			l, err := (<-x.mine).Lease()
+			switch {
+			case err == nil:
+				wantValid(x, l)
+				x.next.waits()
+				unlock(x, l)
+			case !errors.Is(err, context.Canceled):
+				x.Errorf("got error %v, want %v", err, context.Canceled)
+			}
+		})
+	})
+}
+
+// For Lock the return is the claim: a grant that came before the end of its
+// context is the caller's, whichever of the two it looked at first.
+func TestLockReturnsALeaseOrGivesItBack(t *testing.T) {
+	stories(t, 100, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		p := w.ask(ctx, waiter, "key")
+		go cancel()
+		unlock(w, held)
+		if err := p.ended(); err == nil {
+			wantValid(w, p.lease)
+			unlock(w, p.lease)
+		} else if wantError(w, err, context.Canceled); p.lease != nil {
+			w.Errorf("got a lease together with %v", err)
+		}
+		w.pass(time.Second)
+		w.wantUnused()
+	})
+}
