@@ -64,7 +64,7 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 		// A replica that still has the subscription would deliver the message, so
 		// who is skipped must not have been sent one. Somebody who listens to
 		// everything is no receiver.
-		sent := sv.overhear(t)
+		sent := sv.overhear(t, sv.prefix+":c:*")
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 		e := b.heard(asynclock.EventGrant, "b")
 		if e.Waiters != 0 {
@@ -87,8 +87,13 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 	})
 }
 
-// overhear returns what is sent to the test's clients from now on.
-func (sv *server) overhear(t *testing.T) <-chan rueidis.PubSubMessage {
+// overhear returns what is sent to channels from now on.
+func (sv *server) overhear(t *testing.T, pattern string) <-chan rueidis.PubSubMessage {
+	t.Helper()
+	return sv.subscribe(t, func(b rueidis.Builder) rueidis.Completed { return b.Psubscribe().Pattern(pattern).Build() })
+}
+
+func (sv *server) subscribe(t *testing.T, command func(rueidis.Builder) rueidis.Completed) <-chan rueidis.PubSubMessage {
 	t.Helper()
 	client, err := rueidis.NewClient(forLocks(sv.option)) // miniredis wants one for subscriptions only
 	if err != nil {
@@ -101,7 +106,7 @@ func (sv *server) overhear(t *testing.T) <-chan rueidis.PubSubMessage {
 	go func() {
 		defer close(done)
 		hooked := rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { close(confirmed) })
-		_ = client.Receive(hooked, client.B().Psubscribe().Pattern(sv.prefix+":c:*").Build(), func(m rueidis.PubSubMessage) { messages <- m })
+		_ = client.Receive(hooked, command(client.B()), func(m rueidis.PubSubMessage) { messages <- m })
 	}()
 	t.Cleanup(func() {
 		cancel()
