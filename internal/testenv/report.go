@@ -79,6 +79,9 @@ func (r *report) take(e event) {
 		if r.verbose {
 			fmt.Fprint(r.out, e.Output)
 		}
+		if strings.HasPrefix(e.Output, "=== ") { // run, paused, goes on
+			return
+		}
 		if r.pending[name] == nil {
 			r.pending[name] = new(strings.Builder)
 		}
@@ -128,7 +131,7 @@ func (r *report) show(name testName) {
 func (r *report) skip(name testName) {
 	var said []string
 	for line := range strings.Lines(r.pop(name)) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--- ") {
 			said = append(said, line)
 		}
 	}

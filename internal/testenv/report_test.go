@@ -51,6 +51,7 @@ func TestReport(t *testing.T) {
 		{
 			name: "only the failing test is shown",
 			story: story{
+				{"output", "TestA", "=== RUN   TestA\n"},
 				{"output", "TestA", "a says\n"},
 				{"output", "TestB", "b says\n"},
 				{"pass", "TestB", ""},
