@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// A taker is the other side of a handoff, in a process of its own, as clients
+// are. Each line written to it asks for one take; it answers with the time at
+// which it has it, and then with an empty line when it is ready again.
+type taker struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+// startTaker starts this program again as the taker of the given kind.
+func startTaker(ctx context.Context, kind, address string) (*taker, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.CommandContext(ctx, program, "-taker", kind, "-redis", address)
+	process.Stderr = os.Stderr
+	in, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	t := &taker{process, in, bufio.NewReader(out)}
+	return t, t.awaitReady()
+}
+
+// ask lets the taker begin to wait.
+func (t *taker) ask() error {
+	_, err := io.WriteString(t.in, "take\n")
+	return err
+}
+
+// took returns when the taker had what it waited for.
+func (t *taker) took() (time.Time, error) {
+	line, err := t.out.ReadString('\n')
+	if err != nil {
+		return time.Time{}, fmt.Errorf("taker: %w", err)
+	}
+	nanos, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	return time.Unix(0, nanos), err
+}
+
+func (t *taker) awaitReady() error {
+	_, err := t.out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("taker: %w", err)
+	}
+	return nil
+}
+
+// stop ends the taker.
+func (t *taker) stop() error {
+	if err := t.in.Close(); err != nil {
+		return err
+	}
+	return t.process.Wait()
+}
+
+// take is what a taker process does.
+func take(ctx context.Context, kind, address string) error {
+	switch kind {
+	case "floor":
+		return takeMessages(ctx, address)
+	case "lock":
+		return takeLocks(ctx, address)
+	}
+	return fmt.Errorf("no taker %q", kind)
+}
+
+// takeMessages is the floor's taker: a subscriber.
+func takeMessages(ctx context.Context, address string) error {
+	client, err := rueidis.NewClient(clientOption(address))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	received := make(chan struct{}, 1)
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	confirmed := make(chan struct{}, 1)
+	hooked := rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
+		select {
+		case confirmed <- struct{}{}:
+		default:
+		}
+	})
+	go func() { // ends with the process
+		failed <- client.Receive(hooked, client.B().Subscribe().Channel(floorChannel).Build(), func(rueidis.PubSubMessage) {
+			received <- struct{}{}
+		})
+	}()
+	<-confirmed
+	return serve(func() (time.Time, error) {
+		select {
+		case <-received:
+			return time.Now(), nil
+		case err := <-failed:
+			return time.Time{}, err
+		}
+	}, func() error { return nil })
+}
+
+// takeLocks is a client that waits for the lock.
+func takeLocks(ctx context.Context, address string) error {
+	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{address}})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store)
+	if err != nil {
+		return err
+	}
+	defer locks.Close(ctx)
+	var lease *asynclock.Lease
+	return serve(func() (at time.Time, err error) {
+		lease, err = locks.Lock(ctx, handoffKey)
+		return time.Now(), err
+	}, func() error { return lease.Unlock(ctx) })
+}
+
+// serve answers each line with a take, and gives back what it took.
+func serve(take func() (time.Time, error), giveBack func() error) error {
+	lines := bufio.NewScanner(os.Stdin)
+	fmt.Println() // ready
+	for lines.Scan() {
+		at, err := take()
+		if err != nil {
+			return err
+		}
+		fmt.Println(at.UnixNano())
+		if err := giveBack(); err != nil {
+			return err
+		}
+		fmt.Println()
+	}
+	return lines.Err()
+}
