@@ -56,11 +56,12 @@ type shard struct {
 	watches map[<-chan struct{}]*watch // by the context's Done channel
 }
 
-// Batches: how many requests one call to the store carries at most, and how
-// many calls of one kind may be under way in one lane. Two, so that one slow
-// call does not hold up the next.
+// Batches: how many requests one call to the store carries at most, so few that
+// even a server that takes milliseconds for each answers within a call's
+// timeout; and how many calls of one kind may be under way in one lane. Two, so
+// that one slow call does not hold up the next.
 const (
-	largestBatch = 1024
+	largestBatch = 256
 	callsPerLane = 2
 )
 
