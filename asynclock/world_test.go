@@ -228,3 +228,12 @@ func wantTime(tb testing.TB, what string, got, want time.Time) {
 
 // since is how long ago t was, or how far away with a minus, rounded for people.
 func since(t time.Time) time.Duration { return -time.Until(t).Round(time.Microsecond) }
+
+// wantOp fails the test unless err says what was done to which key.
+func wantOp(tb testing.TB, err error, op, key string) {
+	tb.Helper()
+	var e *asynclock.Error
+	if !errors.As(err, &e) || e.Op != op || e.Key != key {
+		tb.Errorf("got error %#v, want an *Error of %q on %q", err, op, key)
+	}
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+func TestLeaseLastsForAsLongAsItIsRenewed(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		start := time.Now()
+		for range 1000 {
+			w.pass(ttl / 10)
+			wantValid(w, l)
+			if left := w.inspect("key").Remaining; left < ttl/2 {
+				w.Fatalf("the store has %v of the TTL left, want renewals to keep most of it", left)
+			}
+		}
+		renewals := w.calls(faultstore.Renew.On("key"))
+		if thirds := int(time.Since(start) / (ttl / 3)); renewals < thirds || renewals > thirds*5/4 {
+			w.Errorf("renewed %d times in %d thirds of the TTL, want about once in each", renewals, thirds)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// Leases taken one by one are renewed together.
+func TestRenewalsComeInBatches(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		for i := range 100 {
+			lock(w, c, fmt.Sprint("key ", i))
+			w.pass(ttl / 1000)
+		}
+		w.pass(ttl)
+		moments := make(map[time.Time]int)
+		for _, r := range w.store.Calls(faultstore.Renew.Any) {
+			moments[r.At]++
+		}
+		if n := len(moments); n == 0 || n > 20 {
+			w.Errorf("100 leases were renewed at %d different moments, want a few", n)
+		}
+	})
+}
+
+// A renewal is trusted from the moment it was sent, like everything else.
+func TestRenewalIsTrustedFromItsSending(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Next(faultstore.Renew.On("key"), faultstore.Slow(400*time.Millisecond, 400*time.Millisecond))
+		w.pass(ttl / 2)
+		sent := w.store.Calls(faultstore.Renew.On("key"))[0].At
+		wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
+	})
+}
+
+// One failed renewal is no loss: it is tried again, ever less often, as long as
+// the lease is trusted.
+func TestFailedRenewalIsTriedAgain(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		stop := w.store.Every(faultstore.Renew.On("key"), faultstore.Refuse)
+		w.pass(ttl * 8 / 10)
+		wantValid(w, l)
+		tried := w.store.Calls(faultstore.Renew.On("key"))
+		if n := len(tried); n < 10 || n > 40 {
+			w.Errorf("tried %d times from a third of the TTL to most of it, want some 20", n)
+		}
+		wait := 50 * time.Millisecond
+		for i := range tried[1:] {
+			gap := tried[i+1].At.Sub(tried[i].At)
+			if gap < wait*8/10 || gap > wait*12/10 {
+				w.Errorf("try %d came %v after the one before, want %v give or take a fifth", i+1, gap, wait)
+			}
+			wait = min(2*wait, ttl/30)
+		}
+		stop()
+		w.pass(ttl / 30 * 2)
+		l2 := lock(w, c, "another") // whatever it was, it was not us
+		wantValid(w, l)
+		if left := w.inspect("key").Remaining; left < ttl/2 {
+			w.Errorf("the store has %v of the TTL left, want it renewed", left)
+		}
+		unlock(w, l)
+		unlock(w, l2)
+	})
+}
+
+// A renewal that hangs, and does not even return when its context ends, keeps
+// the trust deadline from nothing: the lease ends before the store's TTL.
+func TestHungRenewalThatIgnoresItsContextEndsTheLeaseInTime(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		sent := time.Now()
+		l := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		until := make(chan struct{})
+		defer close(until)
+		w.store.Every(faultstore.Renew.From(0), faultstore.Stuck(until, faultstore.Refuse))
+		<-l.Done()
+		ended := time.Now()
+		wantTime(w, "end of the lease", ended, sent.Add(trusted(ttl)))
+		wantError(w, l.Err(), asynclock.ErrNotRenewed, asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown)
+		wantValid(w, p.get())
+		if margin := p.at.Sub(ended); margin < ttl/10 {
+			w.Errorf("the next lease began %v after the end of this one, want at least %v", margin, ttl/10)
+		}
+	})
+}
+
+// The answer to a renewal that comes after the trust deadline changes nothing,
+// even where the watchdog has not ended the lease yet.
+func TestRenewalAnsweredAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c, brake := w.braked()
+		l := lock(w, c, "key")
+		goOn := brake.pull(w)
+		answered := make(chan error, 1)
+		w.store.Next(faultstore.Renew.On("key"), func(_ context.Context, carry func()) error {
+			carry()
+			time.Sleep(time.Until(l.Deadline()))
+			return nil
+		})
+		go func() { answered <- l.Renew(w.Context(), ttl) }()
+		err := <-answered
+		wantError(w, err, asynclock.ErrLost)
+		wantError(w, l.Err(), asynclock.ErrLost)
+		goOn()
+		w.wait()
+		wantError(w, l.Err(), asynclock.ErrLost)
+	})
+}
+
+// A part of the store that hangs delays nobody else's renewals.
+func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
+	story(t, func(w *world) {
+		w.store = faultstore.New(lanes{memstore.New()})
+		c := w.client()
+		var near, far []*asynclock.Lease
+		for i := range 10 {
+			near = append(near, lock(w, c, fmt.Sprint("near ", i)))
+			far = append(far, lock(w, c, fmt.Sprint("far ", i)))
+		}
+		until := make(chan struct{})
+		defer close(until)
+		isFar := func(c faultstore.Call) bool { return strings.HasPrefix(c.Key, "far") }
+		w.store.Every(faultstore.Match(faultstore.Renew.Any).Where(isFar), faultstore.Stuck(until, faultstore.Refuse))
+		w.pass(2 * ttl)
+		for i := range near {
+			wantValid(w, near[i])
+			wantError(w, far[i].Err(), asynclock.ErrNotRenewed)
+		}
+	})
+}
+
+// Lanes makes a lane for each first letter of a key.
+type lanes struct{ *memstore.Store }
+
+func (l lanes) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := l.Store.Join(id, events)
+	return lanesSession{s}, err
+}
+
+type lanesSession struct{ asynclock.Session }
+
+func (lanesSession) Lane(key string) int { return int(key[0]) }
+
+// In a batch each key has its own answer.
+func TestFailedRenewalOfOneKeyLeavesTheOthersAlone(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		good, bad := lock(w, c, "good"), lock(w, c, "bad")
+		w.store.Every(faultstore.Renew.On("bad"), faultstore.Refuse)
+		w.pass(2 * ttl)
+		wantValid(w, good)
+		wantError(w, bad.Err(), asynclock.ErrNotRenewed, asynclock.ErrUnreachable)
+	})
+}
+
+// Calls that may take long, because their TTL is long, do not hold up those that
+// have to be quick.
+func TestShortAndLongTTLsAreRenewedSideBySide(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		const slow = 900 * time.Millisecond
+		var leases []*asynclock.Lease
+		for i := range 4 {
+			key := fmt.Sprint("long ", i)
+			leases = append(leases, lock(w, c, key))
+			w.store.Every(faultstore.Renew.On(key), faultstore.Slow(slow/2, slow/2))
+			w.pass(slow / 2)
+		}
+		leases = append(leases, lock(w, c, "short", asynclock.WithTTL(asynclock.MinTTL)))
+		w.store.Every(faultstore.Renew.On("short"), faultstore.Slow(time.Millisecond, time.Millisecond))
+		w.pass(4 * ttl)
+		for _, l := range leases {
+			wantValid(w, l)
+		}
+	})
+}
+
+func TestRenewByHandExtendsTheLease(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
+		w.pass(ttl / 2)
+		if err := l.Renew(w.Context(), time.Hour); err != nil {
+			w.Fatal(err)
+		}
+		wantTime(w, "trust deadline", l.Deadline(), time.Now().Add(trusted(time.Hour)))
+		w.pass(trusted(time.Hour) - time.Second)
+		wantValid(w, l)
+		w.pass(time.Second)
+		wantError(w, l.Err(), asynclock.ErrExpired)
+	})
+}
+
+func TestRenewByHandNeverShortens(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		before := l.Deadline()
+		if err := l.Renew(w.Context(), asynclock.MinTTL); err != nil {
+			w.Fatal(err)
+		}
+		wantTime(w, "trust deadline", l.Deadline(), before)
+		if left := w.inspect("key").Remaining; left != ttl {
+			w.Errorf("the store has %v of the TTL left, want %v", left, ttl)
+		}
+		w.pass(10 * ttl) // the watchdog's renewals go on as before
+		wantValid(w, l)
+	})
+}
+
+func TestRenewByHandReportsWhatTheStoreSays(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+		err   error
+	}{
+		{"unreachable", faultstore.Refuse, asynclock.ErrUnreachable},
+		{"outcome unknown", faultstore.LoseReply, asynclock.ErrOutcomeUnknown},
+		{"hanging", faultstore.Hang, asynclock.ErrOutcomeUnknown},
+		{"denied", faultstore.Fail(asynclock.ErrDenied), asynclock.ErrDenied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
+				before := l.Deadline()
+				w.store.Next(faultstore.Renew.On("key"), c.fault)
+				err := l.Renew(w.Context(), time.Hour)
+				wantError(w, err, c.err)
+				wantOp(w, err, "renew", "key")
+				if errors.Is(err, context.DeadlineExceeded) {
+					w.Errorf("got %v, whose context has not ended", err)
+				}
+				wantValid(w, l)
+				wantTime(w, "trust deadline", l.Deadline(), before)
+				w.pass(ttl)
+				wantError(w, l.Err(), asynclock.ErrExpired) // nobody but the caller has tried to renew
+			})
+		})
+	}
+}
+
+func TestRenewByHandEndsWithItsContext(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Next(faultstore.Renew.On("key"), faultstore.Hang)
+		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Millisecond)
+		defer cancel()
+		wantError(w, l.Renew(ctx, time.Hour), context.DeadlineExceeded)
+		wantValid(w, l)
+		unlock(w, l)
+	})
+}
+
+func TestRenewByHandFindsTheLoss(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+			w.Fatal(err)
+		}
+		wantValid(w, l) // it can't know
+		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired, asynclock.ErrLost)
+		wantError(w, l.Err(), asynclock.ErrExpired)
+		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired)
+		if got := w.calls(faultstore.Renew.On("key")); got != 1 {
+			w.Errorf("sent %d renewals, want one: there is nothing to renew after a loss", got)
+		}
+	})
+}
+
+func TestRenewByHandAfterUnlockIsRefused(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		unlock(w, l)
+		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrUnlocked)
+		if got := w.calls(faultstore.Renew.On("key")); got != 0 {
+			w.Errorf("sent %d renewals, want none", got)
+		}
+	})
+}
+
+func TestRenewByHandDoesNotPassMaxHold(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithMaxHold(time.Minute))
+		held := time.Now()
+		if err := l.Renew(w.Context(), time.Hour); err != nil {
+			w.Fatal(err)
+		}
+		wantTime(w, "trust deadline", l.Deadline(), held.Add(time.Minute))
+		if left := w.inspect("key").Remaining; left > 2*time.Minute {
+			w.Errorf("the store keeps the key for %v, want little more than a minute", left)
+		}
+	})
+}
