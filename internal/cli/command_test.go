@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// longSleep is longer than any test waits.
+const longSleep = 3 * patience
+
 // command is what asynclock runs; its first argument says what that does.
 func command(args []string) int {
 	switch args[0] {
@@ -29,14 +32,14 @@ func command(args []string) int {
 	case "kill-self":
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()
-		time.Sleep(patience)
+		time.Sleep(longSleep)
 	case "sleep": // FILE: create it, then sleep
 		touch(args[1])
-		time.Sleep(patience)
+		time.Sleep(longSleep)
 	case "stubborn": // FILE: as sleep, whatever SIGTERM says
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[1])
-		time.Sleep(patience)
+		time.Sleep(longSleep)
 	case "signal": // FILE NUMBER: as sleep, and exit with 3 on that signal
 		number, _ := strconv.Atoi(args[2])
 		signals := make(chan os.Signal, 1)
@@ -45,14 +48,14 @@ func command(args []string) int {
 		select {
 		case <-signals:
 			return 3
-		case <-time.After(patience):
+		case <-time.After(longSleep):
 		}
 	case "parent": // FILE: start a stubborn child, then behave as sleep
 		child := exec.Command(os.Args[0], "stubborn", args[1])
 		if err := child.Start(); err != nil {
 			return 1
 		}
-		time.Sleep(patience)
+		time.Sleep(longSleep)
 	}
 	return 0
 }

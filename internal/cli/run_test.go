@@ -102,7 +102,7 @@ func TestRunGivesTheCommandItsStreamsAndEnvironment(t *testing.T) {
 func TestRunOfACommandWithFlags(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beCommand)
-	run(t, "run", "--key", "k", bin, "exit", "5", "--key", "--help").want(t, 5)
+	run(t, "run", "--key", "k", bin, "exit", "5", "--help", "--no-such-flag").want(t, 5)
 }
 
 func TestRunWhileHeld(t *testing.T) {
@@ -207,31 +207,6 @@ func TestRunLossIsReportedOverSuccess(t *testing.T) {
 	exists(t, file)
 	run(t, "unlock", "--force", "k").want(t, 0)
 	finished(t, running).want(t, 79, "(command: exit status 3)")
-}
-
-// TestRunKillsAfterTheGrace: the command and what it started, though both
-// ignore SIGTERM.
-func TestRunKillsAfterTheGrace(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no process groups here")
-	}
-	startRedis(t)
-	bin := program(t, beCommand)
-	for _, what := range []string{"stubborn", "parent"} {
-		t.Run(what, func(t *testing.T) {
-			const grace = 300 * time.Millisecond
-			file := filepath.Join(t.TempDir(), "file")
-			running := background(t.Context(), "run", "--key", what, "--grace", grace.String(), bin, what, file)
-			pid := exists(t, file)
-			lost := time.Now()
-			run(t, "unlock", "--force", what).want(t, 0)
-			finished(t, running).want(t, 79, "ending the command")
-			if took := time.Since(lost); took < grace {
-				t.Errorf("it took %v, want the grace of %v to pass", took, grace)
-			}
-			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
-		})
-	}
 }
 
 func TestRunHolderDescription(t *testing.T) {

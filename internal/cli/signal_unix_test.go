@@ -32,6 +32,28 @@ func alive(text string) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
+// TestRunKillsAfterTheGrace: the command and what it started, though both
+// ignore SIGTERM.
+func TestRunKillsAfterTheGrace(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beCommand)
+	for _, what := range []string{"stubborn", "parent"} {
+		t.Run(what, func(t *testing.T) {
+			const grace = 300 * time.Millisecond
+			file := filepath.Join(t.TempDir(), "file")
+			running := background(t.Context(), "run", "--key", what, "--grace", grace.String(), bin, what, file)
+			pid := exists(t, file)
+			lost := time.Now()
+			run(t, "unlock", "--force", what).want(t, 0)
+			finished(t, running).want(t, 79, "ending the command")
+			if took := time.Since(lost); took < grace {
+				t.Errorf("it took %v, want the grace of %v to pass", took, grace)
+			}
+			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
+		})
+	}
+}
+
 // A process is the program in a process of its own, to which signals can go.
 type process struct {
 	*exec.Cmd

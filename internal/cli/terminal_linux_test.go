@@ -15,16 +15,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns both ends of a new terminal: the person's and the
-// program's.
-func openTerminal(t *testing.T) (person, program *os.File) {
+// A person sits at one end of a terminal.
+type person struct {
+	t     *testing.T
+	file  *os.File
+	lines *bufio.Scanner
+}
+
+// expect waits for a line that ends with want; an echoed ^C may stand before.
+func (p *person) expect(want string) {
+	p.t.Helper()
+	for p.lines.Scan() {
+		if strings.HasSuffix(p.lines.Text(), want) {
+			return
+		}
+	}
+	p.t.Fatalf("got no line %q: %v", want, p.lines.Err())
+}
+
+// send types text.
+func (p *person) send(text string) {
+	p.t.Helper()
+	if _, err := p.file.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// openTerminal returns both ends of a new terminal.
+func openTerminal(t *testing.T) (*person, *os.File) {
 	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("no terminals here: ", err)
 	}
-	t.Cleanup(func() { person.Close() })
-	control, err := person.SyscallConn() // Fd would make reads block for ever
+	t.Cleanup(func() { file.Close() })
+	control, err := file.SyscallConn() // Fd would make reads block for ever
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +62,30 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	if err != nil {
 		t.Skip("no terminals here: ", err)
 	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err := file.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("no terminals here: ", err)
 	}
 	t.Cleanup(func() { program.Close() })
-	return person, program
+	return &person{t, file, bufio.NewScanner(file)}, program
+}
+
+// startShell runs a script in a session of its own, as a login at the terminal.
+func startShell(t *testing.T, terminal *os.File, script string, args ...string) {
+	t.Helper()
+	shell := exec.Command("sh", append([]string{"-c", script}, args...)...)
+	shell.Stdin, shell.Stdout, shell.Stderr = terminal, terminal, terminal
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		shell.Process.Kill() // unless it has ended
+		shell.Wait()
+	})
 }
 
 // TestRunOnATerminal: the command can read from the terminal, Ctrl-Z does not
@@ -57,75 +100,30 @@ func TestRunOnATerminal(t *testing.T) {
 		i=0; while [ $count = 0 ] && [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done
 		sleep 0.3; echo "interrupted $count times"; exit 7`
 	const script = `"$0" run --key k sh -c "$1"; echo "code $?"; read line; echo "then $line"`
-	shell := exec.Command("sh", "-c", script, bin, command)
-	shell.Stdin, shell.Stdout, shell.Stderr = terminal, terminal, terminal
-	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer shell.Process.Kill()
-
-	if err := person.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(person)
-	expect := func(want string) {
-		t.Helper()
-		for lines.Scan() {
-			if strings.HasSuffix(lines.Text(), want) { // ^C and ^Z are echoed before it
-				return
-			}
-		}
-		t.Fatalf("got no line %q: %v", want, lines.Err())
-	}
-	send := func(text string) {
-		t.Helper()
-		if _, err := person.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expect("ready")
-	send("hello\n")
-	expect("got hello")
-	send("\x1a") // Ctrl-Z
-	send("\x03") // Ctrl-C
-	expect("interrupted 1 times")
-	expect("code 7")
-	send("more\n")
-	expect("then more")
-	_ = shell.Wait()
+	startShell(t, terminal, script, bin, command)
+	person.expect("ready")
+	person.send("hello\n")
+	person.expect("got hello")
+	person.send("\x1a") // Ctrl-Z
+	person.send("\x03") // Ctrl-C
+	person.expect("interrupted 1 times")
+	person.expect("code 7")
+	person.send("more\n")
+	person.expect("then more")
 }
 
-// TestRunInAPipeline: the terminal stays with the pipeline, and so Ctrl-C comes
-// to us and is passed on.
+// TestRunInAPipeline: the terminal stays with the pipeline, whose other members
+// may need it, and so Ctrl-C comes to us and is passed on.
 func TestRunInAPipeline(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beAsynclock)
 	person, terminal := openTerminal(t)
-	const script = `trap : INT; { trap : INT; "$0" run --key k sh -c 'echo ready; exec sleep 20'; echo "code $?"; } |
-		{ trap "" INT; exec cat; }`
-	shell := exec.Command("sh", "-c", script, bin)
-	shell.Stdin, shell.Stdout, shell.Stderr = terminal, terminal, terminal
-	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer shell.Process.Kill()
-	if err := person.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(person)
-	for _, want := range []string{"ready", "code 130"} {
-		found := false
-		for !found && lines.Scan() {
-			found = strings.HasSuffix(lines.Text(), want)
-		}
-		if !found {
-			t.Fatalf("got no line %q: %v", want, lines.Err())
-		}
-		if _, err := person.WriteString("\x03"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = shell.Wait()
+	const script = `trap : INT
+		{ trap : INT; "$0" run --key k sh -c 'echo ready; exec sleep 20'; echo "code $?"; } |
+		{ trap "" INT; read first; read line </dev/tty; echo "$first and read $line"; exec cat; }`
+	startShell(t, terminal, script, bin)
+	person.send("hello\n")
+	person.expect("ready and read hello")
+	person.send("\x03")
+	person.expect("code 130")
 }

@@ -51,7 +51,9 @@ type show struct {
 	screen  *screen
 	crew    *crew
 	counter counter
-	rate    rate
+
+	rate   rate    // of handoffs
+	before []int64 // updates of each process when the act began
 
 	race, guarded outcome
 }
@@ -142,6 +144,7 @@ func (d *show) play(ctx context.Context, address string) error {
 	began := time.Now()
 	d.screen.say("%d processes raise one number in a file. Their locks are in a Redis embedded", d.Processes)
 	d.screen.say("in this program, at %s, with a TTL of %v.", address, d.TTL)
+	d.before = d.crew.updates()
 	if err := d.untilRest(ctx); err != nil {
 		return err
 	}
@@ -188,7 +191,6 @@ func (d *show) withLock(ctx context.Context) error {
 		return err
 	}
 	handoffs := d.crew.handoffCount()
-	before := d.crew.updates()
 	if err := d.crew.tell(doGuard, d.crew.members...); err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (d *show) withLock(ctx context.Context) error {
 	d.say("%d updates were made, the file counts %d: %s.", now.made, now.kept, d.verdict(now))
 	shares := ""
 	for i, updates := range d.crew.updates() {
-		shares += fmt.Sprintf(", %s %d", d.crew.members[i].name, updates-before[i])
+		shares += fmt.Sprintf(", %s %d", d.crew.members[i].name, updates-d.before[i])
 	}
 	d.say("The key changed hands %.0f times a second, in turn%s.", float64(handoffs)/d.Guard.Seconds(), shares)
 	return nil

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// title begins an act.
+// title begins an act. The panel counts updates from here.
 func (d *show) title(format string, args ...any) {
+	d.before = d.crew.updates()
 	d.screen.say("")
 	d.screen.say("%s", d.screen.paint(bold, fmt.Sprintf(format, args...)))
 	d.draw()
@@ -35,8 +36,8 @@ func (d *show) draw() {
 	d.crew.mu.Lock()
 	d.rate.note(time.Now(), d.crew.handoffs)
 	rows := make([]row, 0, len(d.crew.members))
-	for _, m := range d.crew.members {
-		rows = append(rows, row{m.name, m.process.Process.Pid, m.state})
+	for i, m := range d.crew.members {
+		rows = append(rows, row{m.name, m.process.Process.Pid, m.updates - d.before[i], m.state})
 	}
 	d.crew.mu.Unlock()
 	d.screen.show(d.panel(rows))
@@ -44,8 +45,9 @@ func (d *show) draw() {
 
 // A row is a process in the panel.
 type row struct {
-	name string
-	pid  int
+	name    string
+	pid     int
+	updates int64 // in this act
 	state
 }
 
@@ -53,7 +55,7 @@ type row struct {
 func (d *show) panel(rows []row) []string {
 	lines := []string{
 		"",
-		d.screen.paint(dim, fmt.Sprintf("   %-8s %8s  %-8s %-17s %8s", "process", "pid", "", "token", "updates")),
+		d.screen.paint(dim, fmt.Sprintf("   %-8s %8s  %-8s %-17s %8s", "process", "pid", "does", "token", "updates")),
 	}
 	var most int64 = 1
 	for _, r := range rows {
