@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -196,28 +195,6 @@ func ExampleDo() {
 	// 42 <nil>
 }
 
-// An Account keeps the largest token that it was written under. In a database,
-// this is a column and a WHERE clause.
-type Account struct {
-	mu      sync.Mutex
-	balance int
-	fence   int64
-}
-
-var errStale = errors.New("written since by a later holder")
-
-// Set refuses the token of a holder that has been overtaken. An equal one is
-// fine: a holder may write many times.
-func (a *Account) Set(balance int, token int64) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if token < a.fence {
-		return errStale
-	}
-	a.balance, a.fence = balance, token
-	return nil
-}
-
 // A token that goes along with each write protects from a holder that was
 // paused, lost its lease, and has not noticed yet.
 func ExampleLease_Token() {
@@ -234,13 +211,24 @@ func ExampleLease_Token() {
 	}
 	defer theirs.Close(ctx)
 
-	var account Account
+	// What the lock protects keeps the largest token it was written under. In a
+	// database that is a column, and a condition of each UPDATE.
+	var balance int
+	var largest int64
+	write := func(value int, token int64) error {
+		if token < largest { // an equal one is fine: a holder may write many times
+			return errors.New("refused")
+		}
+		balance, largest = value, token
+		return nil
+	}
+
 	paused, err := ours.Lock(ctx, "account")
 	if err != nil {
 		log.Print(err)
 		return
 	}
-	fmt.Println("first holder:", account.Set(100, paused.Token()))
+	fmt.Println("first holder:", write(100, paused.Token()))
 
 	// An operator takes the key away, or the TTL runs out, and another goes on.
 	if _, err := theirs.ForceUnlock(ctx, "account"); err != nil {
@@ -252,14 +240,14 @@ func ExampleLease_Token() {
 		log.Print(err)
 		return
 	}
-	fmt.Println("next holder:", account.Set(50, next.Token()))
-	fmt.Println("first holder, late:", account.Set(120, paused.Token()))
+	fmt.Println("next holder:", write(50, next.Token()))
+	fmt.Println("first holder, late:", write(120, paused.Token()))
 	fmt.Println("its unlock says:", errors.Is(paused.Unlock(ctx), asynclock.ErrForced))
-	fmt.Println("balance:", account.balance, next.Unlock(ctx))
+	fmt.Println("balance:", balance, next.Unlock(ctx))
 	// Output:
 	// first holder: <nil>
 	// next holder: <nil>
-	// first holder, late: written since by a later holder
+	// first holder, late: refused
 	// its unlock says: true
 	// balance: 50 <nil>
 }
