@@ -35,6 +35,7 @@ const closePatience = 5 * time.Second
 // A connection is a lock client and the store that was opened for it.
 type connection struct {
 	*asynclock.Client
+
 	store *redisstore.Store
 }
 
@@ -88,6 +89,6 @@ func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.Client
 func (c *connection) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
-	_ = c.Client.Close(ctx) // what it could not finish, the TTL will
+	_ = c.Close(ctx) // what it could not finish, the TTL will
 	c.store.Close()
 }

@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	switch role {
 	case beAsynclock:
-		os.Setenv(roleVariable, beCommand)
+		if err := os.Setenv(roleVariable, beCommand); err != nil {
+			panic(err)
+		}
 		fallthrough
 	case beWorker:
 		os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -51,6 +53,7 @@ const patience = 20 * time.Second
 func program(t *testing.T, role string) string {
 	t.Helper()
 	t.Setenv(roleVariable, role)
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // or each process takes a second to end under -race
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

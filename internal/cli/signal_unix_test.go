@@ -68,14 +68,14 @@ func startProcess(t *testing.T, bin string, args ...string) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Process.Kill() })
+	t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
 	return p
 }
 
 // result waits for the process to end.
 func (p *process) result(t *testing.T) result {
 	t.Helper()
-	limit := time.AfterFunc(patience, func() { p.Process.Kill() })
+	limit := time.AfterFunc(patience, func() { _ = p.Process.Kill() })
 	defer limit.Stop()
 	_ = p.Wait()
 	return result{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}

@@ -81,7 +81,6 @@ func sweep(command *os.Process, patience <-chan time.Time) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-patience:
-			patience = nil
 			_ = childproc.Kill(command)
 			return
 		}

@@ -83,8 +83,8 @@ func startShell(t *testing.T, terminal *os.File, script string, args ...string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		shell.Process.Kill() // unless it has ended
-		shell.Wait()
+		_ = shell.Process.Kill() // unless it has ended
+		_ = shell.Wait()
 	})
 }
 

@@ -94,7 +94,7 @@ func (c *crew) start(name string, command []string) error {
 				c.hear(m, r)
 			}
 		}
-		m.process.Wait() // its result is no news: it is gone
+		_ = m.process.Wait() // its result is no news: it is gone
 		c.mu.Lock()
 		m.gone, m.holds, m.rests, m.doing = true, false, false, doingGone
 		c.mu.Unlock()

@@ -16,13 +16,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ErrUnsafe: the demo saw what the lock promises to prevent.
+// ErrUnsafe says that the demo saw what the lock promises to prevent.
 var ErrUnsafe = errors.New("the lock did not keep its promise")
 
 // Options say how long the demo takes and where it goes.
@@ -111,7 +113,7 @@ func Run(ctx context.Context, options Options) error {
 	defer d.crew.stop()
 	for i := range d.Processes {
 		name := string(rune('A' + i))
-		command := append(d.Command[:len(d.Command):len(d.Command)],
+		command := append(slices.Clone(d.Command),
 			"--redis", "redis://"+server.Addr(), "--counter", path, "--ledger", ledger.url,
 			"--ttl", d.TTL.String(), "--holder", "process "+name)
 		if err := d.crew.start(name, command); err != nil {
@@ -207,11 +209,11 @@ func (d *show) withLock(ctx context.Context) error {
 	}
 	now := outcome{made: sum(d.crew.updates()) - d.race.made, kept: value}
 	d.say("%d updates were made, the file counts %d: %s.", now.made, now.kept, d.verdict(now))
-	shares := ""
+	var shares strings.Builder
 	for i, updates := range d.crew.updates() {
-		shares += fmt.Sprintf(", %s %d", d.crew.members[i].name, updates-d.before[i])
+		fmt.Fprintf(&shares, ", %s %d", d.crew.members[i].name, updates-d.before[i])
 	}
-	d.say("The key changed hands %.0f times a second, in turn%s.", float64(handoffs)/d.Guard.Seconds(), shares)
+	d.say("The key changed hands %.0f times a second, in turn%s.", float64(handoffs)/d.Guard.Seconds(), shares.String())
 	return nil
 }
 

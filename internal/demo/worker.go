@@ -166,7 +166,7 @@ func (w *worker) raise(lease *asynclock.Lease) error {
 		return fmt.Errorf("token %d came after token %d", lease.Token(), token)
 	}
 	time.Sleep(tinyWork)
-	if lease.Err() != nil {
+	if !lease.Valid(0) {
 		return nil
 	}
 	if err := w.counter.write(value+1, lease.Token()); err != nil {
