@@ -57,10 +57,18 @@ func (in *inbox) settle(ctx context.Context) bool {
 
 // address is how the inbox for key is to be named in a request.
 func (s *session) address(ctx context.Context, key string) string {
-	if in := s.inbox(bucketOf(key)); in != nil {
-		return in.address(ctx)
+	for {
+		in := s.inbox(bucketOf(key))
+		if in == nil {
+			return noAddress
+		}
+		address := in.address(ctx)
+		if address != noAddress || !in.channel.sharded || !s.store.unsharded.Load() {
+			return address
+		}
+		// This inbox has just found that the server has no sharded pub-sub. The
+		// next one is the inbox for all keys.
 	}
-	return noAddress
 }
 
 // inbox returns the inbox for the keys of a bucket, and opens it if need be. It
