@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -104,7 +105,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	switch {
 	case l.err == nil:
 		l.endLocked(ErrUnlocked)
-	case last && l.err != ErrClosed: //nolint:errorlint // is it the very same value?
+	case last && !errors.Is(l.err, ErrClosed):
 		// Now that everyone has noticed, the store need not keep the key for the
 		// rest of the TTL, if it does.
 		s.client.withdraw(ReleaseRequest{

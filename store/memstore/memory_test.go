@@ -3,6 +3,7 @@
 package memstore
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -168,7 +169,7 @@ func TestKeyKeptBackHasNoHolder(t *testing.T) {
 	c := join(t, s, func(e asynclock.Event) { t.Errorf("got %+v, want no event", e) })
 	acquire(t, c, "key", "1")
 	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "1", Keep: ttl})
-	if got := c.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "1", TTL: ttl}})[0].Err; got != asynclock.ErrExpired {
+	if got := c.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "1", TTL: ttl}})[0].Err; !errors.Is(got, asynclock.ErrExpired) {
 		t.Errorf("Renew: got %v, want ErrExpired", got)
 	}
 	try := asynclock.AcquireRequest{Key: "key", Owner: "", TTL: ttl}

@@ -4,6 +4,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/url"
 	"path"
@@ -67,14 +68,14 @@ var faults = []fault{
 	}},
 	{breaks: "a renewal re-creates what expired", caught: "a renewal after expiry is told so and brings nothing back", renew: func(c *session, r renewRequest) renewReply {
 		reply := c.renew(r)
-		if reply.Err == asynclock.ErrExpired {
+		if errors.Is(reply.Err, asynclock.ErrExpired) {
 			return renewReply{Err: c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL}).Err}
 		}
 		return reply
 	}},
 	{breaks: "a renewal re-creates what was released", caught: "a renewal after the release brings nothing back", renew: func(c *session, r renewRequest) renewReply {
 		reply := c.renew(r)
-		if reply.Err == asynclock.ErrExpired {
+		if errors.Is(reply.Err, asynclock.ErrExpired) {
 			c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL})
 		}
 		return reply
@@ -325,7 +326,10 @@ var faults = []fault{
 	{breaks: "the context is not looked at", caught: "a context that has ended does nothing", context: context.WithoutCancel},
 	{breaks: "a session can be used after it was left", caught: "a session that was left answers that it is closed", leave: func(*session) error { return nil }},
 	{breaks: "leaving releases", caught: "leaving does not release", leave: func(c *session) error {
-		for info := range c.Session.List(context.Background(), "") {
+		for info, err := range c.Session.List(context.Background(), "") {
+			if err != nil {
+				return err
+			}
 			_, _ = c.Session.Force(context.Background(), info.Key)
 		}
 		return c.Session.Leave(context.Background())
