@@ -22,7 +22,7 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	if len(batch) == 0 {
 		return nil
 	}
-	address := s.address(ctx, batch[0].Key)
+	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
 	return perform(ctx, s, acquireScript, batch,
 		func(c *call, q *asynclock.AcquireRequest) error {
 			if err := checkKey(q.Key); err != nil {

@@ -23,19 +23,19 @@ if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
   local first = owner == ARGV[1] and redis.pcall('ZRANGE', KEYS[2], 0, 0)[1]
   if first then
     local entry, last = redis.pcall('HGET', KEYS[3], first), redis.pcall('GET', KEYS[4])
-    if type(entry) == 'string' and type(last) == 'string' and #last < 17 and string.find(last, '^%d+$') then
-      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) p(%S+) (%d+) (%S+) (.*)$')
+    if type(entry) == 'string' and type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') then
+      local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([ps])(%S+) (%d+) (%S+) (.*)$')
       local time = redis.call('TIME')
       local now = time[1] * 1000000 + time[2]
       if deadline and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
-        and redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 1 then
+        and redis.pcall('PUBSUB', mode == 'p' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2] == 1 then
         local text = string.format('%.0f', now)
         redis.call('ZREM', KEYS[2], first)
         redis.call('HDEL', KEYS[3], first)
         redis.call('SET', KEYS[4], text, 'PX', '86400000')
-        redis.call('SET', KEYS[1], text .. ' ' .. first .. ' p' .. channel
+        redis.call('SET', KEYS[1], text .. ' ' .. first .. ' ' .. mode .. channel
           .. (flags == '-' and ' t ' or ' ' .. flags .. 't ') .. holder, 'PX', ttl)
-        redis.pcall('PUBLISH', channel, 'g ' .. first .. ' ' .. text .. ' ' .. ttl .. ' ' .. redis.call('ZCARD', KEYS[2]) .. ' 1')
+        redis.pcall(mode == 'p' and 'PUBLISH' or 'SPUBLISH', channel, 'g ' .. first .. ' ' .. text .. ' ' .. ttl .. ' ' .. redis.call('ZCARD', KEYS[2]) .. ' 1')
         return 1
       end
     end

@@ -80,9 +80,8 @@ func TestASentinelFailsOver(t *testing.T) {
 	})
 	eventually(t, "the waiter hears from the new primary", func() bool {
 		n, err := sv.try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
-		return err == nil && strings.HasSuffix(n, " 1]")
+		return err == nil && strings.HasSuffix(n, " 1]") && b.wait("key", "b").Recheck == 0
 	})
-	b.wait("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: held.First})
 	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= held.First {
 		t.Errorf("token: got %d, want more than %d", e.Grant.First, held.First)

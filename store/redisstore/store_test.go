@@ -128,6 +128,19 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	}
 }
 
+// What rueidis closes by itself, as it does when Sentinel names another primary,
+// is not what we have closed.
+func TestOnlyOurOwnCloseIsErrClosed(t *testing.T) {
+	st := &Store{}
+	if got := st.failure(rueidis.ErrClosing); errors.Is(got, asynclock.ErrClosed) || !errors.Is(got, asynclock.ErrOutcomeUnknown) {
+		t.Errorf("ErrClosing while open: got %v, want ErrOutcomeUnknown", got)
+	}
+	st.closed.Store(true)
+	if got := st.failure(rueidis.ErrClosing); !errors.Is(got, asynclock.ErrClosed) {
+		t.Errorf("ErrClosing once closed: got %v, want ErrClosed", got)
+	}
+}
+
 func wantClosed(t *testing.T, when string, c *client) {
 	t.Helper()
 	ctx := context.Background()
@@ -193,6 +206,35 @@ func TestBadRequests(t *testing.T) {
 		}
 		if info := c.inspect("key"); info.Held || info.Waiters != 0 {
 			t.Errorf("key after bad requests: got %+v, want it free", info)
+		}
+	})
+}
+
+func TestTTLsAreRoundedUp(t *testing.T) {
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Second - 1: 1000} {
+		if got := millis(d); got != want {
+			t.Errorf("%v: got %d ms, want %d", d, got, want)
+		}
+	}
+}
+
+// Servers and proxies that know RESP2 only get a connection for messages.
+func TestOverRESP2(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		sv.option.AlwaysRESP2 = true
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.hold("key", "a")
+		if got := b.wait("key", "b"); got.Recheck != 0 {
+			t.Errorf("Recheck: got %v, want messages", got.Recheck)
+		}
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		b.heard(asynclock.EventGrant, "b")
+		if info := b.inspect("key"); info.Holder != "b at home" {
+			t.Errorf("Inspect: got %+v, want b", info)
+		}
+		if got := len(list(t, b, "")); got != 1 {
+			t.Errorf("List: got %d keys, want 1", got)
 		}
 	})
 }

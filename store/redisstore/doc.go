@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redisstore keeps locks in Redis or Valkey: standalone, Sentinel or
+// Cluster, version 6.2 or newer.
+//
+//	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//	locks, err := asynclock.New(store)
+//
+// Taking a key is one command, giving it back is one command, and both do all
+// there is to do: an acquire that finds the key held joins its queue, and a
+// release hands the key to the first waiter and sends it one message. Each is a
+// Lua script, and so atomic. Waiters are served in the order in which their
+// clients came, and nobody is woken in vain.
+//
+// # Guarantees
+//
+// A key has at most one holder at a time, tokens rise with each holder, and
+// nothing is kept for ever: every Redis key has a TTL. This holds as long as the
+// server keeps what it acknowledged and its clock is not set forward. Tokens
+// also rise after the data was lost, as long as its clock is not set back.
+//
+// # What is not guaranteed
+//
+//   - A failover to a replica that missed a write, and a restart of a server
+//     that had not yet saved it, lose holdings that were acknowledged; there may
+//     then be two holders until the first notices at its next renewal. A resource
+//     that checks tokens is safe.
+//   - A maxmemory policy other than noeviction may evict locks. These keys have
+//     TTLs, so the volatile policies evict them too.
+//
+// # Messages
+//
+// Each client subscribes to one channel of its own, its inbox. Where that does not
+// work, because an ACL forbids it or a proxy drops it, the store logs so once and
+// waiters ask again every few dozen milliseconds instead.
+//
+// In a Cluster whose servers have sharded pub-sub a client has an inbox per
+// bucket of keys that it uses, of 256; each costs two goroutines and a message to
+// itself every 5 to 10 s. Messages then stay with one node and its replicas,
+// where others go to all nodes.
+//
+// # Rights
+//
+// An ACL user needs, for the prefix asynclock:
+//
+//	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
+//	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
+//	+zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe
+//	+pubsub|numsub
+//
+// In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
+// +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
+// Cluster +role. On Redis 6.2, which knows no subcommands that begin with
+// another's name, +pubsub and +cluster.
+package redisstore
