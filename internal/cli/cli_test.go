@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // TestBadCommandLines: each exits with 64, says what is wrong on stderr and
@@ -117,6 +119,30 @@ func TestServerSilent(t *testing.T) {
 	defer listener.Close() // the kernel accepts, and nobody reads
 	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+listener.Addr().String())
 	run(t, "inspect", "k").want(t, 69, "asynclock: ")
+}
+
+// TestServerHangs: one that lets us in and then hangs is unreachable; it is not
+// held by another, and not a wait that is over.
+func TestServerHangs(t *testing.T) {
+	mini := startRedis(t)
+	over := make(chan struct{})
+	defer close(over)
+	mini.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
+		if strings.HasPrefix(command, "EVAL") {
+			<-over
+		}
+		return standalone(c, command)
+	})
+	var running []<-chan result
+	for _, args := range []string{
+		"run --key k --wait 0 --ttl 500ms true", "run --key k --ttl 500ms true", "run --key k --wait 1m --ttl 500ms true",
+		"inspect k", "unlock --force k",
+	} {
+		running = append(running, background(t.Context(), strings.Fields(args)...))
+	}
+	for _, r := range running {
+		finished(t, r).want(t, 69, "asynclock: ")
+	}
 }
 
 // TestPasswordsStaySecret: whatever is wrong with a URL, its password is in no

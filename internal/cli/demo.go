@@ -35,7 +35,11 @@ was accepted.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			// Whatever ends us, the processes and files have to go first. A broken
+			// pipe is one such thing: asynclock demo | head.
+			ctx, stop := signal.NotifyContext(cmd.Context(), notIgnored([]os.Signal{
+				os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE,
+			})...)
 			defer stop()
 			err = demo.Run(ctx, demo.Options{Command: []string{program, workerName}, Out: a.stdout})
 			if ctx.Err() != nil {

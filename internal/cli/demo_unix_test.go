@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -113,8 +114,8 @@ func processesWith(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// TestDemoInterrupted: Ctrl-C leaves no process and no file, and a kill no
-// process.
+// TestDemoInterrupted: Ctrl-C and a broken pipe leave no process and no file, and
+// a kill no process.
 func TestDemoInterrupted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finds the processes in /proc")
@@ -125,6 +126,18 @@ func TestDemoInterrupted(t *testing.T) {
 		p := startProcess(t, bin, "demo")
 		until(t, "the workers", func() bool { return len(processesWith(t, dir)) == 5 })
 		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		p.result(t).want(t, 130, "interrupted")
+		if left := processesWith(t, dir); len(left) > 0 {
+			t.Errorf("got %q left, want none", left)
+		}
+	})
+	t.Run("broken pipe", func(t *testing.T) {
+		dir := temporary(t)
+		p := &process{Cmd: exec.Command(bin, "demo")}
+		p.Stdout, p.Cmd.Stderr = closedPipe(t), &p.stderr
+		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
 		p.result(t).want(t, 130, "interrupted")

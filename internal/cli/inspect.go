@@ -38,11 +38,15 @@ come or go meanwhile may or may not be in the list.
 			}
 			defer locks.close()
 			infos, err := list(cmd.Context(), locks, prefix)
+			switch {
+			case err != nil && len(infos) == 0:
+				return err
 			// What was found before an error is still worth seeing.
-			if asJSON {
-				return errors.Join(printJSONLines(a.stdout, infos), err)
+			case asJSON:
+				return errors.Join(err, printJSONLines(a.stdout, infos))
+			default:
+				return errors.Join(err, printTable(a.stdout, infos))
 			}
-			return errors.Join(printTable(a.stdout, infos), err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per key and line")

@@ -121,6 +121,10 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, notIgnored(forwarded)...)
 	defer signal.Stop(signals)
+	// A message that nobody reads must not end us before the command, nor change
+	// our exit code. Asking for the signal, to the end, is enough; unlike ignoring
+	// it, that is not inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	locks, err := a.connect(o.settings(command[0])...)
 	if err != nil {

@@ -163,6 +163,43 @@ func TestRunUnderNohup(t *testing.T) {
 	p.result(t).want(t, 128+15)
 }
 
+// closedPipe returns the end of a pipe whose other end nobody has.
+func closedPipe(t *testing.T) *os.File {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	t.Cleanup(func() { writer.Close() })
+	return writer
+}
+
+// TestRunWithNobodyToTell: messages that can't be written don't keep us from
+// ending the command and giving the key back. The command itself gets SIGPIPE
+// as ever.
+func TestRunWithNobodyToTell(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	start := func(args ...string) *process {
+		p := &process{Cmd: exec.Command(bin, args...)}
+		p.Stdout, p.Cmd.Stderr = closedPipe(t), closedPipe(t)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	p := start("run", "--key", "k", "--verbose", bin, "stubborn", file)
+	pid := exists(t, file)
+	run(t, "unlock", "--force", "k").want(t, 0)
+	p.result(t).want(t, 79)
+	if alive(pid) {
+		t.Error("the command outlived us")
+	}
+	start("run", "--key", "k", "sh", "-c", "while :; do echo; done").result(t).want(t, 128+int(syscall.SIGPIPE))
+}
+
 // TestRunKilled: the command does not outlive us, and the key is free when the
 // TTL has passed.
 func TestRunKilled(t *testing.T) {

@@ -51,9 +51,9 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	var patience <-chan time.Time // while the command has been told to end
 	end := func(why string) {
 		lost, stopped = nil, nil
-		a.complain("%s; ending the command", why)
 		_ = childproc.Terminate(cmd.Process) // it may just have ended
 		patience = time.After(grace)
+		a.complain("%s; ending the command", why)
 	}
 	for {
 		select {
