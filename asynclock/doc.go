@@ -25,9 +25,10 @@
 // hundredth, the store's own clock does not jump forward, the store does not
 // lose what it has acknowledged, and nobody uses [Client.ForceUnlock].
 //
-// Tokens of one key strictly increase from lease to lease ([Lease.Token]). A
-// resource that refuses a token smaller than the largest it has seen is safe
-// even when the assumptions above fail, and even from a process that was paused
+// Tokens of one key strictly increase from lease to lease ([Lease.Token]), also
+// when these assumptions fail, unless the store's clock is set back just when it
+// loses its data or a holder dies. A resource that refuses a token smaller than
+// the largest it has seen is therefore safe even from a process that was paused
 // between asking [Lease.Valid] and writing. Only such a check makes a lock safe
 // against every pause: no lock service can do it alone.
 //

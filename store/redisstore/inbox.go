@@ -220,6 +220,9 @@ func (ch *channel) Publish(ctx context.Context, payload string) error {
 	if ch.sharded {
 		receivers, err := ch.store.commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
 		if err == nil && receivers == 0 {
+			// Replicas don't redirect subscriptions, so the client may know only
+			// the old primary. They redirect this.
+			ch.store.inboxes.Do(ctx, ch.store.inboxes.B().Exists().Key(ch.name).Build())
 			return errElsewhere
 		}
 		return err

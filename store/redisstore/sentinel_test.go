@@ -50,6 +50,7 @@ func TestASentinelFailsOver(t *testing.T) {
 	first, second := freeAddr(t), freeAddr(t)
 	process := startServer(t, first)
 	startServer(t, second, "--replicaof", strings.Replace(first, ":", " ", 1))
+	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
 	sentinel := startSentinel(t, first)
 	watcher := onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true})
 	eventually(t, "the sentinel knows the replica", func() bool {
@@ -64,7 +65,7 @@ func TestASentinelFailsOver(t *testing.T) {
 	held := a.hold("key", "a")
 	b.wait("key", "b")
 	eventually(t, "the replica is in step", func() bool {
-		return sv.number(t, "WAIT", "1", "1000") == 1
+		return replica.number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
 	if err := process.Process.Kill(); err != nil {

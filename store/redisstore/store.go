@@ -35,8 +35,8 @@ var _ asynclock.Store = (*Store)(nil)
 // for messages, so that nothing else delays a renewal or a message. They are set
 // up for locks where option leaves the choice: one connection per server and
 // client, always pipelined, a dead server noticed after 3 s. Client-side caching
-// is off in any case; and the topology of a Cluster or a Sentinel set is looked at
-// every 5 s, besides whenever something points to a change.
+// is off in any case; a Sentinel client asks the sentinels every 5 s besides
+// listening to them.
 //
 // Commands never go to replicas, whatever option says. The errors are those of
 // asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
@@ -71,10 +71,6 @@ func forLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	}
 	if option.ConnWriteTimeout == 0 {
 		option.ConnWriteTimeout = 3 * time.Second
-	}
-	if option.ClusterOption.ShardsRefreshInterval == 0 {
-		// A subscription that a replica accepts does not bring a redirection.
-		option.ClusterOption.ShardsRefreshInterval = 5 * time.Second
 	}
 	if option.Sentinel.MasterSet != "" {
 		if option.Sentinel.TopologyRefreshInterval == 0 {
