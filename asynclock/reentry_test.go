@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// join asks for the key under ctx and fails unless that joins l at once.
+func join(w *world, ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
+	w.Helper()
+	before := w.calls(faultstore.Any)
+	joined, err := c.Lock(ctx, l.Key())
+	if err != nil {
+		w.Fatal(err)
+	}
+	if joined == l || joined.Token() != l.Token() || joined.Key() != l.Key() {
+		w.Errorf("got a lease of %q with token %d, want another one of %q with token %d",
+			joined.Key(), joined.Token(), l.Key(), l.Token())
+	}
+	if got := w.calls(faultstore.Any) - before; got != 0 {
+		w.Errorf("joining took %d requests, want none", got)
+	}
+	return joined
+}
+
+func TestAskingUnderALeaseJoinsIt(t *testing.T) {
+	type name struct{}
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		l := lock(w, c, "key")
+		p := w.ask(w.Context(), other, "key")
+		ctx, cancel := context.WithCancel(context.WithValue(l.Context(), name{}, "value"))
+		joined := join(w, ctx, c, l)
+		if got := joined.Context().Value(name{}); got != "value" {
+			w.Errorf("value: got %v, want that of the context it was asked for with", got)
+		}
+		cancel()
+		tried, err := c.TryLock(l.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		again := join(w, joined.Context(), c, l)
+
+		unlock(w, l)
+		wantError(w, l.Err(), asynclock.ErrUnlocked)
+		wantError(w, context.Cause(l.Context()), asynclock.ErrUnlocked)
+		for _, lease := range []*asynclock.Lease{joined, tried, again} {
+			wantValid(w, lease)
+		}
+		w.pass(10 * ttl) // it is renewed as before
+		p.waits()
+		unlock(w, joined)
+		unlock(w, joined)
+		unlock(w, again)
+		p.waits()
+		wantValid(w, tried)
+		unlock(w, tried)
+		unlock(w, p.has())
+		w.wantUnused()
+	})
+}
+
+// The key is given back by the last Unlock, in whatever order they come.
+func TestLastUnlockOfAJoinedHoldingReleases(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			story(t, func(w *world) {
+				c := w.client()
+				first := lock(w, c, "key")
+				second := join(w, first.Context(), c, first)
+				leases := []*asynclock.Lease{first, second, join(w, second.Context(), c, first)}
+				for i, n := range order {
+					if got := w.calls(faultstore.Release.On("key")); got != 0 {
+						w.Errorf("released after %d of 3 unlocks", i)
+					}
+					wantValid(w, leases[n])
+					unlock(w, leases[n])
+				}
+				w.wantUnused()
+				if got := w.calls(faultstore.Release.On("key")); got != 1 {
+					w.Errorf("released %d times, want once", got)
+				}
+			})
+		})
+	}
+}
+
+// Leases of different keys nest: a context was made under all of them.
+func TestNestedLeasesAreAllJoined(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		a := lock(w, c, "a")
+		b, err := c.Lock(a.Context(), "b")
+		if err != nil {
+			w.Fatal(err)
+		}
+		inner, err := c.Lock(b.Context(), "c")
+		if err != nil {
+			w.Fatal(err)
+		}
+		var joined []*asynclock.Lease
+		for _, l := range []*asynclock.Lease{a, b, inner} {
+			joined = append(joined, join(w, inner.Context(), c, l))
+		}
+		short, cancel := context.WithTimeout(a.Context(), time.Millisecond)
+		defer cancel()
+		_, err = c.Lock(short, "b") // a was not made under b
+		wantError(w, err, context.DeadlineExceeded)
+		for _, l := range append(joined, a, b, inner) {
+			unlock(w, l)
+		}
+		w.wantUnused()
+	})
+}
+
+// Only the work that a lease belongs to joins it.
+func TestStrangersWaitLikeAnyoneElse(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		l := lock(w, c, "key")
+		for _, who := range []struct {
+			name   string
+			client *asynclock.Client
+			ctx    context.Context
+		}{
+			{"an unrelated context", c, w.Context()},
+			{"another client", other, l.Context()},
+		} {
+			short, cancel := context.WithTimeout(who.ctx, time.Second)
+			defer cancel()
+			if _, err := who.client.Lock(short, "key"); err == nil {
+				w.Errorf("%s joined the lease", who.name)
+			} else {
+				wantError(w, err, context.DeadlineExceeded)
+			}
+			_, err := who.client.TryLock(who.ctx, "key")
+			wantError(w, err, asynclock.ErrHeld)
+		}
+		unlock(w, l)
+	})
+}
+
+// A lease that has ended is not joined: its context only has its values.
+func TestEndedLeaseIsNotJoined(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(*world, *asynclock.Lease)
+	}{
+		{"unlocked", func(w *world, l *asynclock.Lease) { unlock(w, l) }},
+		{"lost", func(w *world, l *asynclock.Lease) { w.pass(ttl) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				client := w.client()
+				l := lock(w, client, "key", asynclock.WithoutRenewal())
+				ctx := l.Context()
+				c.end(w, l)
+				next, err := client.Lock(context.WithoutCancel(ctx), "key")
+				if err != nil {
+					w.Fatal(err)
+				}
+				if next.Token() <= l.Token() {
+					w.Errorf("got token %d after %d, want a larger one", next.Token(), l.Token())
+				}
+				unlock(w, next)
+				_, err = client.Lock(ctx, "key")
+				wantError(w, err, context.Canceled, l.Err())
+			})
+		})
+	}
+}
+
+// Whoever has a part in the holding joins it, also after its own Unlock.
+func TestHoldingIsJoinedWhileAnyPartOfItLasts(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		ctx := context.WithoutCancel(l.Context())
+		joined := join(w, ctx, c, l)
+		unlock(w, l)
+		again := join(w, ctx, c, l)
+		unlock(w, joined)
+		wantValid(w, again)
+		unlock(w, again)
+		w.wantUnused()
+	})
+}
+
+func TestLossEndsAllThatJoined(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		first, second := join(w, l.Context(), c, l), join(w, l.Context(), c, l)
+		unlock(w, l)
+		done := first.Done()
+		<-done
+		wantLost(w, first, asynclock.ErrExpired)
+		wantLost(w, second, asynclock.ErrExpired)
+		wantError(w, l.Err(), asynclock.ErrUnlocked)
+		if err := l.Unlock(w.Context()); err != nil {
+			w.Errorf("second Unlock of the one that was unlocked in time: got %v, want no error", err)
+		}
+		wantError(w, first.Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		if !w.inspect("key").Held {
+			w.Error("the key is free while one who may not have noticed the loss has not unlocked")
+		}
+		wantError(w, second.Unlock(w.Context()), asynclock.ErrExpired)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+func TestMaxHoldOfTheFirstBoundsAllThatJoin(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key", asynclock.WithMaxHold(time.Minute))
+		w.pass(50 * time.Second)
+		joined, err := c.Lock(l.Context(), "key", asynclock.WithMaxHold(time.Hour)) // its options don't matter
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(10 * time.Second)
+		wantLost(w, joined, asynclock.ErrMaxHold)
+		wantLost(w, l, asynclock.ErrMaxHold)
+	})
+}
+
+// A future under a lease joins it when it is claimed. Until then it keeps
+// nothing, and after the end of the holding there is nothing to claim.
+func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		claimed, forgotten, late := c.LockChan(l.Context(), "key"), c.LockChan(l.Context(), "key"), c.LockChan(context.WithoutCancel(l.Context()), "key")
+		result := <-claimed
+		joined, err := result.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if same, err := result.Lease(); same != joined || err != nil {
+			w.Errorf("claimed again: got %v, %v; want the same lease", same, err)
+		}
+		unlock(w, l)
+		wantValid(w, joined)
+		unlock(w, joined)
+		w.wantUnused()
+		_, err = (<-forgotten).Lease()
+		wantError(w, err, context.Canceled)
+		_, err = (<-late).Lease()
+		wantError(w, err, asynclock.ErrNotClaimed)
+		w.wantUnused()
+	})
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+func TestUnlockGivesTheKeyToTheNext(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		l := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		unlock(w, l)
+		wantError(w, l.Err(), asynclock.ErrUnlocked)
+		if l.Valid(0) || errors.Is(l.Err(), asynclock.ErrLost) {
+			w.Errorf("an unlocked lease: got valid %v, error %v", l.Valid(0), l.Err())
+		}
+		unlock(w, p.has())
+		w.wantUnused()
+	})
+}
+
+// However often and from how many goroutines, each call gives the first one's
+// answer, and the store is asked once.
+func TestUnlockGivesOneAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose bool // the key, before
+		want error
+	}{
+		{"the key was ours", false, nil},
+		{"the key was not ours any more", true, asynclock.ErrLost},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				l := lock(w, w.client(), "key")
+				if c.lose {
+					w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+					if _, err := w.session().Force(w.Context(), "key"); err != nil {
+						w.Fatal(err)
+					}
+				}
+				w.store.Next(faultstore.Release.On("key"), faultstore.Slow(10*time.Millisecond, 10*time.Millisecond))
+				const calls = 100
+				answers := make(chan error, 2*calls)
+				for range calls {
+					go func() { answers <- l.Unlock(w.Context()) }()
+					go func() { answers <- <-l.UnlockChan(w.Context()) }()
+				}
+				for range 2 * calls {
+					if err := <-answers; !errors.Is(err, c.want) {
+						w.Fatalf("got error %v, want %v", err, c.want)
+					}
+				}
+				for _, err := range []error{l.Unlock(w.Context()), <-l.UnlockChan(w.Context())} {
+					if !errors.Is(err, c.want) {
+						w.Errorf("later: got error %v, want %v", err, c.want)
+					}
+				}
+				if got := w.calls(faultstore.Release.On("key")); got != 1 {
+					w.Errorf("released %d times, want once", got)
+				}
+			})
+		})
+	}
+}
+
+// The end of the caller's context does not keep the key.
+func TestUnlockWithAContextThatHasEndedGivesTheKeyBack(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		l := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if err := l.Unlock(ctx); err != nil {
+			w.Errorf("got error %v, want none", err)
+		}
+		again := p.has()
+		if err := <-again.UnlockChan(ctx); err != nil {
+			w.Errorf("got error %v, want none", err)
+		}
+		w.wantUnused()
+	})
+}
+
+// If the store does not answer, Unlock waits for as long as its context lasts
+// but no longer than it says; the key is given back in the background.
+func TestUnlockOfASilentStoreIsBounded(t *testing.T) {
+	const long = time.Hour
+	for _, c := range []struct {
+		name   string
+		fault  faultstore.Fault
+		ctx    time.Duration // how long it lasts
+		most   time.Duration
+		errors []error
+	}{
+		{"refusing", faultstore.Refuse, long, 10 * time.Second, []error{asynclock.ErrUnreachable}},
+		{"hanging", faultstore.Hang, long, 11 * time.Second, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
+		{"hanging for less time", faultstore.Hang, 3 * time.Second, 3 * time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
+		{"hanging for no time", faultstore.Hang, 0, time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
+				l := lock(w, holder, "key")
+				p := w.ask(w.Context(), waiter, "key")
+				stop := w.store.Every(faultstore.Match(faultstore.Any).From(0), c.fault)
+				ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
+				defer cancel()
+				before := time.Now()
+				err := l.Unlock(ctx)
+				wantError(w, err, c.errors...)
+				wantOp(w, err, "unlock", "key")
+				if took := time.Since(before); took > c.most {
+					w.Errorf("Unlock took %v, want at most %v", took, c.most)
+				}
+				if len(c.errors) == 2 && !errors.Is(c.errors[1], context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+					w.Errorf("got %v, whose context has not ended", err)
+				}
+				w.pass(time.Minute)
+				p.waits()
+				stop()
+				w.pass(5 * time.Minute)
+				unlock(w, p.has())
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// A release is repeated ever less often, and no longer than the TTL can last.
+func TestReleaseIsGivenUpWhenTheTTLHasDoneItsWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fault  faultstore.Fault
+		errors []error
+	}{
+		{"refused", faultstore.Refuse, []error{asynclock.ErrUnreachable}},
+		{"hanging", faultstore.Hang, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				l := lock(w, w.client(), "key")
+				w.store.Every(faultstore.Release.On("key"), c.fault)
+				before := time.Now()
+				err := <-l.UnlockChan(w.Context())
+				wantError(w, err, c.errors...)
+				wantOp(w, err, "unlock", "key")
+				if errors.Is(err, context.DeadlineExceeded) {
+					w.Errorf("got %v, whose context has not ended", err)
+				}
+				took := time.Since(before)
+				if took < ttl || took > 3*ttl {
+					w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
+				}
+				tried := w.calls(faultstore.Release.On("key"))
+				if tried > 100 {
+					w.Errorf("tried %d times in %v, want a few dozen", tried, took)
+				}
+				w.pass(time.Hour)
+				if got := w.calls(faultstore.Release.On("key")); got != tried {
+					w.Errorf("tried %d times more after giving up", got-tried)
+				}
+			})
+		})
+	}
+}
+
+// UnlockChan does not wait; its channel has exactly one answer and is not
+// closed.
+func TestUnlockChanHasOneAnswer(t *testing.T) {
+	type name struct{}
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		ctx, cancel := context.WithCancel(context.WithValue(w.Context(), name{}, "value"))
+		cancel()
+		w.store.Next(faultstore.Release.On("key"), func(ctx context.Context, carry func()) error {
+			if ctx.Err() != nil || ctx.Value(name{}) != "value" {
+				w.Errorf("the request's context has error %v and value %v, want the caller's values only", ctx.Err(), ctx.Value(name{}))
+			}
+			time.Sleep(10 * time.Millisecond)
+			carry()
+			return nil
+		})
+		before := time.Now()
+		first, second := l.UnlockChan(ctx), l.UnlockChan(ctx)
+		wantTime(w, "return", time.Now(), before)
+		if l.Err() == nil {
+			w.Error("the lease lasts after UnlockChan")
+		}
+		w.pass(time.Minute)
+		for _, answers := range []<-chan error{first, second} {
+			if len(answers) != 1 {
+				w.Fatalf("the channel has %d answers, want one", len(answers))
+			}
+			if err := <-answers; err != nil {
+				w.Errorf("got error %v, want none", err)
+			}
+			select {
+			case err, open := <-answers:
+				w.Errorf("the channel has another answer %v, open %v", err, open)
+			default:
+			}
+		}
+		w.wantUnused()
+	})
+}
+
+// Unlock says that the key was lost if the store says so, even though this
+// client had not noticed.
+func TestUnlockFindsTheLoss(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+			w.Fatal(err)
+		}
+		wantValid(w, l)
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)
+		w.wantUnused()
+	})
+}
+
+// A lease can be unlocked by whoever has it: it belongs to no goroutine.
+func TestUnlockFromAnyGoroutine(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		leases := make(chan *asynclock.Lease)
+		go func() { leases <- lock(w, c, "key") }()
+		l := <-leases
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			unlock(w, l)
+		}()
+		<-done
+		w.wantUnused()
+	})
+}
