@@ -114,7 +114,7 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 	if sharded {
 		name = append(appendTag(name, bucket), ':')
 	}
-	ch := &channel{store: s.store, name: string(name) + "c:" + s.id, sharded: sharded}
+	ch := newChannel(s.store, string(name)+"c:"+s.id, sharded)
 	return &inbox{
 		opened:  time.Now(),
 		channel: ch,
@@ -159,18 +159,25 @@ type channel struct {
 	store   *Store
 	name    string
 	sharded bool
+	// The name behind the letters that tell scripts how to use it.
+	byShard, byCount, blindly string
+
 	counted atomic.Bool // the server that publishes knows who receives
 }
 
-// address names the channel behind the letter that tells scripts how to use it.
+func newChannel(st *Store, name string, sharded bool) *channel {
+	return &channel{store: st, name: name, sharded: sharded, byShard: "s" + name, byCount: "p" + name, blindly: "u" + name}
+}
+
+// address is how scripts are to use the channel.
 func (ch *channel) address() string {
 	switch {
 	case ch.sharded:
-		return "s" + ch.name
+		return ch.byShard
 	case ch.counted.Load():
-		return "p" + ch.name
+		return ch.byCount
 	}
-	return "u" + ch.name
+	return ch.blindly
 }
 
 // Receive subscribes and stays subscribed. rueidis subscribes again by itself
