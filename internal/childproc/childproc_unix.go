@@ -48,7 +48,8 @@ func Resume(child *os.Process) error { return Signal(child, syscall.SIGCONT) }
 // Alive reports whether anything is left of the child's group. It may be asked
 // after the child itself was waited for, though not for long: the kernel gives
 // the group's number to nobody else while a member lives, but once the group is
-// empty the number is free again.
+// empty the number is free again. A member that has ended counts until its parent
+// has taken note, which for an orphan is a matter of process 1.
 func Alive(child *os.Process) bool {
 	return syscall.Kill(-child.Pid, 0) == nil
 }

@@ -6,6 +6,7 @@ package childproc_test
 
 import (
 	"bufio"
+	"errors"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -17,8 +18,8 @@ import (
 
 const patience = 10 * time.Second
 
-// start starts a shell and returns it once it has printed its first line.
-func start(t *testing.T, script string) *exec.Cmd {
+// start starts a shell and returns it, with the first line that it printed.
+func start(t *testing.T, script string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	childproc.Prepare(cmd)
@@ -30,26 +31,40 @@ func start(t *testing.T, script string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = childproc.Kill(cmd.Process) })
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd
+	return cmd, strings.TrimSpace(line)
 }
 
-// until waits for a condition that other processes bring about.
-func until(t *testing.T, what string, condition func() bool) {
+// state returns the letter that ps has for a process, or Z if it is gone.
+func state(t *testing.T, pid string) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Skip("no usable ps: ", err)
+	}
+	return (string(out) + "Z")[:1]
+}
+
+// until waits for a process to be in one of the states.
+func until(t *testing.T, pid, states string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		now := state(t, pid)
+		if strings.Contains(states, now) {
+			return
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting: %s", what)
+			t.Fatalf("got state %s, want one of %s", now, states)
 		}
 	}
 }
 
-// TestGroup: signals reach what the child started, also after the child itself
-// has ended.
+// TestGroup: signals reach what the child started.
 func TestGroup(t *testing.T) {
-	cmd := start(t, `trap "exit 3" TERM; sleep 100 & echo; wait; exit 4`)
+	cmd, grandchild := start(t, `trap "exit 3" TERM; sh -c "echo \$\$; exec sleep 100" & wait; exit 4`)
 	if !childproc.Alive(cmd.Process) {
 		t.Error("got a dead group, want it alive")
 	}
@@ -60,14 +75,13 @@ func TestGroup(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("got exit code %d, want 3", code)
 	}
-	until(t, "the end of the group", func() bool { return !childproc.Alive(cmd.Process) })
-	if err := childproc.Kill(cmd.Process); err != nil {
-		t.Errorf("got %v for a group that is gone, want nil", err)
-	}
+	until(t, grandchild, "Z")
 }
 
-func TestKillReachesTheGrandchild(t *testing.T) {
-	cmd := start(t, `sh -c 'trap "" TERM; echo; while :; do sleep 1; done' & exec sleep 100`)
+// TestGroupWithoutItsLeader: signals reach what the child started, also after
+// the child itself has ended.
+func TestGroupWithoutItsLeader(t *testing.T) {
+	cmd, grandchild := start(t, `sh -c 'trap "" TERM; echo $$; while :; do sleep 1; done' & exec sleep 100`)
 	if err := childproc.Terminate(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
@@ -78,24 +92,29 @@ func TestKillReachesTheGrandchild(t *testing.T) {
 	if err := childproc.Kill(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the end of the group", func() bool { return !childproc.Alive(cmd.Process) })
+	until(t, grandchild, "Z")
+}
+
+func TestGroupThatIsGone(t *testing.T) {
+	cmd, _ := start(t, "echo")
+	_ = cmd.Wait()
+	if childproc.Alive(cmd.Process) {
+		t.Error("got a living group, want it dead")
+	}
+	if err := childproc.Kill(cmd.Process); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
 }
 
 func TestPause(t *testing.T) {
-	cmd := start(t, "echo; exec sleep 100")
-	state := func() string {
-		out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(cmd.Process.Pid)).Output()
-		if err != nil {
-			t.Skip("no usable ps: ", err)
-		}
-		return string(out)
-	}
+	cmd, _ := start(t, "echo; exec sleep 100")
+	pid := strconv.Itoa(cmd.Process.Pid)
 	if err := childproc.Pause(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the pause", func() bool { return strings.HasPrefix(state(), "T") })
+	until(t, pid, "T")
 	if err := childproc.Resume(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the end of the pause", func() bool { return !strings.HasPrefix(state(), "T") })
+	until(t, pid, "SRI")
 }

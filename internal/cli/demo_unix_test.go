@@ -136,7 +136,7 @@ func TestDemoInterrupted(t *testing.T) {
 	t.Run("broken pipe", func(t *testing.T) {
 		dir := temporary(t)
 		p := &process{Cmd: exec.Command(bin, "demo")}
-		p.Stdout, p.Cmd.Stderr = closedPipe(t), &p.stderr
+		p.Stdout, p.Stderr = closedPipe(t), &p.stderr
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}

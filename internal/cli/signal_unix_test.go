@@ -183,7 +183,7 @@ func TestRunWithNobodyToTell(t *testing.T) {
 	bin := program(t, beAsynclock)
 	start := func(args ...string) *process {
 		p := &process{Cmd: exec.Command(bin, args...)}
-		p.Stdout, p.Cmd.Stderr = closedPipe(t), closedPipe(t)
+		p.Stdout, p.Stderr = closedPipe(t), closedPipe(t)
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
