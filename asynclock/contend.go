@@ -23,7 +23,6 @@ import (
 type attempt struct {
 	base   clock.Instant // known to precede any grant that is still unread
 	mark   int64         // grants with a token up to this are older than base
-	heard  clock.Instant // when the store last answered, or the first request was made
 	ticket int64         // our place in the store's queue
 
 	again     bool  // ask once more when the request under way is answered
@@ -33,6 +32,8 @@ type attempt struct {
 	uncertain bool  // some request never had an answer, and may still take effect
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row
+
+	failing clock.Instant // when the first of these failures arrived
 }
 
 // An acquireCall is one request of an attempt on its way.
@@ -52,7 +53,7 @@ func (s *keyState) contendLocked() *acquireCall {
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
 	now := clock.Now()
-	s.attempt = &attempt{base: now, heard: now}
+	s.attempt = &attempt{base: now}
 	return s.requestLocked()
 }
 
@@ -162,7 +163,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		return
 	}
 	now := clock.Refresh()
-	a.heard, a.failures, a.failure = now, 0, nil
+	a.failures, a.failure = 0, nil
 	a.watched = a.watched || call.request.WatchContention
 	switch reply.Status {
 	case Granted: // W3
@@ -232,9 +233,14 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.failAllLocked(err)
 		return
 	}
+	now := clock.Now()
+	if a.failures == 0 {
+		// Not from when the store was last heard: this process may have been
+		// stopped since, and its first failure is then the pause's.
+		a.failing = now
+	}
 	a.failures++
 	a.failure = err
-	now := clock.Now()
 	ttl := s.ttl()
 	if !call.request.Wait {
 		s.waiters.pop().failLocked(unreachable(err))
@@ -242,7 +248,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.nextLocked()
 		return
 	}
-	if now.Sub(a.heard) > patience(ttl) {
+	if now.Sub(a.failing) > patience(ttl) {
 		s.failAllLocked(unreachable(err))
 		return
 	}
