@@ -29,12 +29,13 @@ func classify(err error) error {
 	var reply *rueidis.RedisError
 	var network *net.OpError
 	switch {
+	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
+		// First, because a dial that takes too long passes for a context's end.
+		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &reply):
 		return classifyReply(reply)
-	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
-		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
 	}
 	// Sent or not, there is no telling. rueidis.ErrClosing is among these: when
 	// Sentinel names another primary, what was under way to the old one fails so.

@@ -67,6 +67,7 @@ func TestConnectionErrorsMeanSomething(t *testing.T) {
 	for _, tt := range []struct{ err, want error }{
 		{&net.OpError{Op: "dial", Err: io.EOF}, asynclock.ErrUnreachable},
 		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: io.EOF}), asynclock.ErrUnreachable},
+		{&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, asynclock.ErrUnreachable}, // its own time limit
 		{&net.OpError{Op: "read", Err: io.EOF}, asynclock.ErrOutcomeUnknown},
 		{io.EOF, asynclock.ErrOutcomeUnknown},
 		{rueidis.ErrClosing, asynclock.ErrOutcomeUnknown},
