@@ -230,19 +230,15 @@ func TestUnlockFindsTheLoss(t *testing.T) {
 	})
 }
 
-// A lease can be unlocked by whoever has it: it belongs to no goroutine.
+// A lease belongs to no goroutine: one takes it, another gives it back.
 func TestUnlockFromAnyGoroutine(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
-		leases := make(chan *asynclock.Lease)
-		go func() { leases <- lock(w, c, "key") }()
-		l := <-leases
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			unlock(w, l)
-		}()
-		<-done
+		l := w.ask(w.Context(), w.client(), "key").has()
+		answer := make(chan error)
+		go func() { answer <- l.Unlock(w.Context()) }()
+		if err := <-answer; err != nil {
+			w.Error(err)
+		}
 		w.wantUnused()
 	})
 }

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// claim takes the lease from a future that must be granted by now.
+func (w *world) claim(future <-chan asynclock.Result) *asynclock.Lease {
+	w.Helper()
+	w.wait()
+	if len(future) != 1 {
+		w.Fatal("the future is pending, want it granted")
+	}
+	l, err := (<-future).Lease()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
+func TestFutureIsSelectedOn(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		future := waiter.LockChan(w.Context(), "key")
+		select {
+		case <-future:
+			w.Fatal("the future is granted while the key is held")
+		case <-time.After(time.Minute):
+		}
+		time.AfterFunc(time.Minute, func() { unlock(w, held) })
+		select {
+		case result := <-future:
+			l, err := result.Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
+		case <-time.After(2 * time.Minute):
+			w.Fatal("the future is pending, want it granted by now")
+		}
+		w.wantUnused()
+	})
+}
+
+// Whatever happens the channel has one result, is not closed, and has no second
+// one.
+func TestFutureHasExactlyOneResult(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(w *world, cancel context.CancelFunc, c *asynclock.Client, holder *asynclock.Lease)
+		want error
+	}{
+		{"granted", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) { unlock(w, l) }, nil},
+		{"cancelled", func(_ *world, cancel context.CancelFunc, _ *asynclock.Client, _ *asynclock.Lease) { cancel() }, context.Canceled},
+		{"closed", func(w *world, _ context.CancelFunc, c *asynclock.Client, _ *asynclock.Lease) {
+			if err := c.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+		}, asynclock.ErrClosed},
+		{"granted, then cancelled", func(w *world, cancel context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
+			unlock(w, l)
+			cancel()
+		}, context.Canceled},
+		{"granted, then closed", func(w *world, _ context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
+			unlock(w, l)
+			if err := c.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+		}, asynclock.ErrClosed},
+		{"granted, then not claimed in time", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
+			unlock(w, l)
+			w.pass(ttl)
+		}, asynclock.ErrNotClaimed},
+		{"granted, then taken by force", func(w *world, _ context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
+			unlock(w, l)
+			w.wait()
+			if _, err := c.ForceUnlock(w.Context(), "key"); err != nil {
+				w.Error(err)
+			}
+		}, asynclock.ErrForced},
+		{"all at once", func(w *world, cancel context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
+			go cancel()
+			go l.UnlockChan(w.Context())
+			_ = c.Close(w.Context())
+		}, errAny},
+		{"in vain", func(w *world, _ context.CancelFunc, _ *asynclock.Client, _ *asynclock.Lease) {
+			w.store.Every(faultstore.Any, faultstore.Refuse)
+			w.pass(time.Minute)
+		}, asynclock.ErrUnreachable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(), w.client()
+				held := lock(w, holder, "key")
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				future := waiter.LockChan(ctx, "key")
+				w.wait()
+				c.end(w, cancel, waiter, held)
+				w.wait()
+				if len(future) != 1 {
+					w.Fatalf("the channel has %d results, want one", len(future))
+				}
+				result := <-future
+				l, err := result.Lease()
+				if c.want != errAny && !errors.Is(err, c.want) || (l == nil) == (err == nil) {
+					w.Errorf("got lease %v, error %v; want error %v", l, err, c.want)
+				}
+				if err != nil {
+					wantOp(w, err, "lock", "key")
+				}
+				again, err2 := result.Lease()
+				if again != l || (err2 == nil) != (err == nil) || err != nil && err.Error() != err2.Error() {
+					w.Errorf("claimed twice: got %v, %v and %v, %v; want one answer", l, err, again, err2)
+				}
+				cancel()
+				w.pass(time.Minute)
+				select {
+				case second, open := <-future:
+					w.Errorf("the channel has a second result %v, open %v", second, open)
+				default:
+				}
+			})
+		})
+	}
+}
+
+// errAny stands for one error or none, whoever was faster.
+var errAny = errors.New("any")
+
+// A grant that nobody claims is given back, and the next has the key at once.
+func TestUnclaimedGrantGoesToTheNext(t *testing.T) {
+	for _, whose := range []string{"local", "remote"} {
+		for _, c := range []struct {
+			name string
+			end  func(w *world, cancel context.CancelFunc, c *asynclock.Client)
+			soon time.Duration // from then to the next one's turn
+			want error
+		}{
+			{"its context ends", func(_ *world, cancel context.CancelFunc, _ *asynclock.Client) { cancel() }, 0, context.Canceled},
+			{"its client closes", func(w *world, _ context.CancelFunc, c *asynclock.Client) {
+				if err := c.Close(w.Context()); err != nil {
+					w.Error(err)
+				}
+			}, 0, asynclock.ErrClosed},
+			{"nobody comes", func(*world, context.CancelFunc, *asynclock.Client) {}, trusted(ttl), asynclock.ErrNotClaimed},
+		} {
+			if whose == "local" && errors.Is(c.want, asynclock.ErrClosed) {
+				continue // the next one is told the same
+			}
+			t.Run(c.name+", "+whose, func(t *testing.T) {
+				story(t, func(w *world) {
+					mine, theirs := w.client(), w.client()
+					ctx, cancel := context.WithCancel(w.Context())
+					defer cancel()
+					future := mine.LockChan(ctx, "key")
+					w.wait()
+					granted := time.Now()
+					from := mine
+					if whose == "remote" {
+						from = theirs
+					}
+					p := w.ask(w.Context(), from, "key")
+					p.waits()
+					c.end(w, cancel, mine)
+					l := p.get()
+					wantTime(w, "the next one's turn", p.at, granted.Add(c.soon))
+					wantValid(w, l)
+					unclaimed := func(c faultstore.Call) bool { return c.At.Before(p.at) }
+					if got := w.calls(faultstore.Match(faultstore.Renew.Any).Where(unclaimed)); got != 0 {
+						w.Errorf("an unclaimed grant was renewed %d times", got)
+					}
+					_, err := (<-future).Lease()
+					wantError(w, err, c.want)
+					unlock(w, l)
+					w.wantUnused()
+				})
+			})
+		}
+	}
+}
+
+// From the claim on the lease is the caller's: renewed, and none of the context's
+// business.
+func TestClaimedLeaseIsTheCallers(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		future := c.LockChan(ctx, "key")
+		w.pass(trusted(ttl) - time.Millisecond)
+		l := w.claim(future)
+		cancel()
+		w.pass(10 * ttl)
+		wantValid(w, l)
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// Thousands of futures under one context end with it, and leave the store's
+// queues.
+func TestManyFuturesEndWithTheirContext(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		lock(w, holder, "one")
+		ctx, cancel := context.WithCancel(w.Context())
+		var futures []<-chan asynclock.Result
+		for i := range 1000 {
+			futures = append(futures, waiter.LockChan(ctx, "one"), waiter.LockChan(ctx, string(rune('a'+i))))
+		}
+		granted, kept := waiter.LockChan(ctx, "granted"), waiter.LockChan(w.Context(), "kept")
+		w.wait()
+		l := w.claim(granted)
+		cancel()
+		w.wait()
+		for _, f := range futures {
+			if len(f) != 1 {
+				w.Fatal("a future is pending after the end of its context")
+			}
+			_, err := (<-f).Lease()
+			wantError(w, err, context.Canceled)
+		}
+		wantValid(w, l)
+		unlock(w, l)
+		unlock(w, w.claim(kept))
+		if got := w.inspect("one").Waiters; got != 0 {
+			w.Errorf("the store has %d waiters, want none", got)
+		}
+	})
+}
+
+// A context that does not come from package context is watched as well.
+func TestFutureEndsWithAnyKindOfContext(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		ctx := ownContext{Context: w.Context(), done: make(chan struct{})}
+		future := waiter.LockChan(ctx, "key")
+		second := waiter.LockChan(w.Context(), "key")
+		w.wait()
+		close(ctx.done)
+		w.wait()
+		_, err := (<-future).Lease()
+		wantError(w, err, context.Canceled)
+		unlock(w, held)
+		unlock(w, w.claim(second))
+	})
+}
+
+type ownContext struct {
+	context.Context
+
+	done chan struct{}
+}
+
+func (c ownContext) Done() <-chan struct{} { return c.done }
+
+func (c ownContext) Err() error {
+	select {
+	case <-c.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// The cause of the end is told, too.
+func TestEndOfWaitingTellsItsCause(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		lock(w, holder, "key")
+		reason := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(w.Context())
+		future := waiter.LockChan(ctx, "key")
+		p := w.ask(ctx, waiter, "key")
+		cancel(reason)
+		_, err := (<-future).Lease()
+		wantError(w, err, context.Canceled, reason)
+		wantError(w, p.ended(), context.Canceled, reason)
+		_, err = waiter.TryLock(ctx, "other")
+		wantError(w, err, context.Canceled, reason)
+	})
+}
+
+// The zero Result, which no channel of ours has, is an error and no panic.
+func TestZeroResult(t *testing.T) {
+	l, err := asynclock.Result{}.Lease()
+	if l != nil {
+		t.Errorf("got lease %v, want none", l)
+	}
+	wantError(t, err, asynclock.ErrNotClaimed)
+}
