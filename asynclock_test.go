@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package asynclockgo_test is the module seen from outside: stories that a user
+// could tell, over every store there is.
+package asynclockgo_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// A story is what users of a lock go through, and what they may count on. It
+// runs at a place of its own, in parallel with all others.
+type story struct {
+	name string
+	tell func(*place)
+	// needs says what kind of store it takes.
+	needs need
+}
+
+type need int
+
+const (
+	anyStore need = iota
+	// processes: other processes reach the store, so that they can be killed.
+	processes
+	// redisItself: the story looks at Redis, or does something to it.
+	redisItself
+)
+
+var stories = []story{
+	// Exclusion and order.
+	{"a counter that nobody protects loses nothing", counterLosesNothing, anyStore},
+	{"a file that processes bump loses nothing", fileLosesNothing, processes},
+	{"tokens rise across all clients", tokensRise, anyStore},
+	{"clients are served in the order they queued", clientsAreServedInOrder, anyStore},
+	{"a thousand waiters on five clients are drained", thousandWaitersAreDrained, anyStore},
+
+	// Waiting.
+	{"a waiter that is woken runs at once", wokenWaiterRunsAtOnce, anyStore},
+	{"TryLock says who holds the key", tryLockSaysWhoHolds, anyStore},
+	{"a wait that its context ended leaves no trace", endedWaitLeavesNoTrace, anyStore},
+	{"a future is selected on, and an abandoned one holds nothing", futuresAreSelectedOn, anyStore},
+	{"a grant that nobody claims goes on to the next", unclaimedGrantGoesOn, anyStore},
+	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, anyStore},
+
+	// Holding.
+	{"another goroutine unlocks", anotherGoroutineUnlocks, anyStore},
+	{"re-entry is by context", reentryIsByContext, anyStore},
+	{"WithLock reports a loss that its function did not notice", withLockReportsLoss, anyStore},
+	{"the minimum hold outlasts Unlock", minHoldOutlastsUnlock, anyStore},
+	{"Inspect and List tell what there is, and no secrets", inspectAndListTell, anyStore},
+	{"hostile keys are keys like others", hostileKeysAreKeys, anyStore},
+
+	// Losing.
+	{"a holder that never unlocks has lost the lease before the next has it", forgottenLeaseEnds, anyStore},
+	{"a holder that is cut off has lost the lease before the next has it", cutOffHolderLosesLease, anyStore},
+	{"a killed holder is succeeded after its TTL", killedHolderIsSucceeded, processes},
+	{"a killed waiter is passed over", killedWaiterIsPassedOver, processes},
+	{"a holder that was paused wakes up without its lease", pausedHolderHasLost, processes},
+	{"a waiter that was paused over its grant comes back to its place", pausedWaiterComesBack, processes},
+	{"force takes the key from its holder", forceTakesTheKey, anyStore},
+	{"the maximum hold serves local and remote waiters alike", maxHoldServesAll, anyStore},
+
+	// Redis.
+	{"what others wrote under our keys is neither used nor destroyed", foreignDataIsLeftAlone, redisItself},
+}
+
+func TestStories(t *testing.T) {
+	for _, s := range stores {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			open := s.prepare(t)
+			for _, story := range stories {
+				if story.needs > s.offers {
+					continue
+				}
+				t.Run(story.name, func(t *testing.T) {
+					t.Parallel()
+					story.tell(open(t))
+				})
+			}
+		})
+	}
+}
+
+// storiesAtOnce is how many run in parallel, unless -parallel says so: most of
+// the time they wait for something to expire.
+const storiesAtOnce = "8"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childURL) != "" {
+		beChild()
+		return
+	}
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", storiesAtOnce); err != nil {
+			panic(err)
+		}
+	}
+	// Two goroutines of rueidis' Cluster client that nobody can wait for: one
+	// closes connections 5 s after they were replaced, one delays the next look
+	// at the topology.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}

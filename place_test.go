@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockgo_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// stores is every kind of store. Prepare is called once and returns what opens
+// a place for each story.
+var stores = []struct {
+	name    string
+	offers  need
+	prepare func(t *testing.T) (open func(t *testing.T) *place)
+}{
+	{"memstore", anyStore, func(*testing.T) func(*testing.T) *place { return openMemory }},
+	{"miniredis", redisItself, func(*testing.T) func(*testing.T) *place { return openMiniredis }},
+	{"redis", redisItself, onServer("ASYNCLOCK_REDIS_URL")},
+	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
+	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
+}
+
+const (
+	// long is the TTL of what must not expire while a story runs.
+	long = 30 * time.Second
+	// soon is when what a message announces is there. By a heartbeat it would as
+	// a rule come later.
+	soon = long / 20
+	// short is the TTL of what has to expire. The last tenth of it, in which a
+	// lease has ended but not yet passed on, is more than a busy machine lets a
+	// goroutine wait.
+	short = 2 * time.Second
+	// heartbeat is how often a waiter of that TTL asks again.
+	heartbeat = long / 10
+	// patience is how long a story waits for what has to happen.
+	patience = 30 * time.Second
+)
+
+// A place is where one story happens: a deployment of one kind of store, and a
+// corner of it that no other story uses.
+type place struct {
+	*testing.T
+	ctx   context.Context //nolint:containedctx // it ends with the story, or when that hangs
+	redis *redisPlace     // nil: the store is not in Redis
+
+	connect func(*cable) asynclock.Store
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	return &place{T: t, ctx: ctx}
+}
+
+// openMemory: all clients share one Store, for there is nothing else to share.
+func openMemory(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t)
+	store := memstore.New()
+	p.connect = func(c *cable) asynclock.Store {
+		line := faultstore.New(store)
+		c.atCut = func() {
+			line.Every(faultstore.Any, faultstore.Hang)
+			line.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		}
+		return line
+	}
+	t.Cleanup(func() { wantNothingListed(t, store) })
+	return p
+}
+
+func wantNothingListed(t *testing.T, store asynclock.Store) {
+	t.Helper()
+	visitor, err := asynclock.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer visitor.Close(context.Background())
+	await(t, "the store to be empty", func() bool {
+		for range visitor.List(context.Background(), "") {
+			return false
+		}
+		return true
+	})
+}
+
+func openMiniredis(t *testing.T) *place {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.ClockTTL(true) // TTLs run by themselves
+	server.Server().SetPreHook(func(peer *miniserver.Peer, command string, _ ...string) bool {
+		if command != "CLUSTER" {
+			return false
+		}
+		peer.WriteError("ERR This instance has cluster support disabled") // it claims to be a cluster of one
+		return true
+	})
+	return openRedis(t, "redis://"+server.Addr(), "story")
+}
+
+// onServer opens places on a server that is running, if there is one.
+func onServer(variable string) func(*testing.T) func(*testing.T) *place {
+	return func(t *testing.T) func(*testing.T) *place {
+		t.Helper()
+		url := serverURL(t, variable)
+		return func(t *testing.T) *place {
+			t.Helper()
+			return openRedis(t, url, "story-"+uuid.NewString())
+		}
+	}
+}
+
+// serverURL says where a server is. Without it the test is skipped, or fails
+// where servers are required.
+func serverURL(t *testing.T, variable string) string {
+	t.Helper()
+	url := os.Getenv(variable)
+	if url == "" {
+		leaveOut(t, variable+" is not set")
+	}
+	return url
+}
+
+// leaveOut ends a test that can't be made here.
+func leaveOut(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
+		t.Fatal(why + ", and ASYNCLOCK_REQUIRE is: nothing may be left out")
+	}
+	t.Skip("left out: " + why + "; go run ./internal/testenv starts what it takes")
+}
+
+// client returns a client on a connection of its own, as another process would
+// have.
+func (p *place) client(options ...asynclock.ClientOption) *asynclock.Client {
+	p.Helper()
+	return p.clientOn(new(cable), options...)
+}
+
+// clientOn is client with a connection that can be cut.
+func (p *place) clientOn(c *cable, options ...asynclock.ClientOption) *asynclock.Client {
+	p.Helper()
+	options = append([]asynclock.ClientOption{asynclock.WithTTL(long)}, options...)
+	client, err := asynclock.New(p.connect(c), options...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if c.isCut() {
+			cancel() // it has nobody to say goodbye to
+		}
+		if err := client.Close(ctx); err != nil && !c.isCut() {
+			p.Errorf("close: got %v, want no error", err)
+		}
+	})
+	return client
+}
+
+// clients returns n of them.
+func (p *place) clients(n int, options ...asynclock.ClientOption) []*asynclock.Client {
+	p.Helper()
+	all := make([]*asynclock.Client, n)
+	for i := range all {
+		all[i] = p.client(options...)
+	}
+	return all
+}
+
+// lock takes a key that is free or will be.
+func (p *place) lock(c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {
+	p.Helper()
+	lease, err := c.Lock(p.ctx, key, options...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return lease
+}
+
+// claim waits for a future.
+func (p *place) claim(pending <-chan asynclock.Result) *asynclock.Lease {
+	p.Helper()
+	select {
+	case got := <-pending:
+		lease, err := got.Lease()
+		if err != nil {
+			p.Fatal(err)
+		}
+		return lease
+	case <-p.ctx.Done():
+		p.Fatal("the future was never fulfilled")
+		return nil
+	}
+}
+
+// unlock gives a key back that is still held.
+func (p *place) unlock(l *asynclock.Lease) {
+	p.Helper()
+	if err := l.Unlock(p.ctx); err != nil {
+		p.Errorf("unlock: got %v, want no error", err)
+	}
+}
+
+// awaitWaiters waits until n clients are queued.
+func (p *place) awaitWaiters(c *asynclock.Client, key string, n int) {
+	p.Helper()
+	await(p.T, "waiters to queue", func() bool {
+		info, err := c.Inspect(p.ctx, key)
+		return err == nil && info.Waiters == n
+	})
+}
+
+// awaitEnd waits until a lease has ended.
+func (p *place) awaitEnd(l *asynclock.Lease) {
+	p.Helper()
+	select {
+	case <-l.Done():
+	case <-p.ctx.Done():
+		p.Fatal("the lease never ended")
+	}
+}
+
+// await looks again and again until something is so.
+func await(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !isSo(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// An unprotected number is read and written in two steps, with room for others
+// in between. It is atomic only for the race detector, which can't see a lock
+// that is in another process.
+type unprotected struct{ n atomic.Int64 }
+
+func (u *unprotected) bump() {
+	n := u.n.Load()
+	runtime.Gosched()
+	u.n.Store(n + 1)
+}

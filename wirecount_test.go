@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockgo_test
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What locks cost on the wire. Both tests have a Redis server to themselves and
+// count twice:
+//
+//   - Every command that a client sends, whatever it is for, as its connections
+//     carry it: keep-alives, probes of the inbox and the rest included.
+//   - The calls of EVALSHA and EVAL by INFO commandstats, to see that the server
+//     agrees. Of other commands commandstats also counts those that scripts call,
+//     which are no traffic; these two no script can call.
+
+// A tally is the commands that all clients of a test have sent.
+type tally struct {
+	server *server
+	cables []*cable
+}
+
+// sent returns them by name.
+func (y *tally) sent() map[string]int {
+	total := make(map[string]int)
+	for _, c := range y.cables {
+		for name, n := range c.sent.counts() {
+			total[name] += n
+		}
+	}
+	return total
+}
+
+// scripts returns how many scripts the server has been asked to run.
+func (y *tally) scripts(t *testing.T) (n int) {
+	t.Helper()
+	for line := range strings.Lines(y.server.ask(t, "INFO", "commandstats")) {
+		rest, isEval := strings.CutPrefix(line, "cmdstat_eval:calls=")
+		rest, isEvalsha := strings.CutPrefix(rest, "cmdstat_evalsha:calls=")
+		if !isEval && !isEvalsha {
+			continue
+		}
+		digits, _, _ := strings.Cut(rest, ",")
+		calls, err := strconv.Atoi(digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += calls
+	}
+	return n
+}
+
+// during returns the commands that are sent while f runs, by name and in all.
+func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) {
+	t.Helper()
+	before, scriptsBefore := y.sent(), y.scripts(t)
+	f()
+	sent = y.sent()
+	for name, n := range before {
+		sent[name] -= n
+	}
+	maps.DeleteFunc(sent, func(_ string, n int) bool { return n == 0 })
+	for _, n := range sent {
+		total += n
+	}
+	if got, want := y.scripts(t)-scriptsBefore, sent["EVALSHA"]+sent["EVAL"]; got != want {
+		t.Errorf("scripts: the server has run %d, the clients have asked for %d", got, want)
+	}
+	return sent, total
+}
+
+func TestCommandsPerHandoff(t *testing.T) {
+	t.Parallel()
+	const clients, rounds = 32, 40
+	const atMost = 2.2 // whatever the number of clients: one to queue, one to release
+	p, server := openOwnServer(t)
+	y := &tally{server: server}
+	all := make([]*asynclock.Client, clients)
+	for i := range all {
+		y.cables = append(y.cables, new(cable))
+		all[i] = p.clientOn(y.cables[i])
+		p.unlock(p.lock(all[i], "key")) // its connections are made, its inbox is open
+	}
+	sent, total := y.during(t, func() {
+		var working sync.WaitGroup
+		for _, locks := range all {
+			working.Go(func() {
+				for range rounds {
+					if err := locks.WithLock(p.ctx, "key", func(context.Context, *asynclock.Lease) error { return nil }); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		working.Wait()
+	})
+	perHandoff := float64(total) / (clients * rounds)
+	t.Logf("%.3f commands per handoff: %v for %d", perHandoff, sent, clients*rounds)
+	if perHandoff > atMost {
+		t.Errorf("commands per handoff: got %.3f, want at most %.1f", perHandoff, atMost)
+	}
+}
+
+func TestCommandsOfAnUncontendedLock(t *testing.T) {
+	t.Parallel()
+	const rounds = 100
+	p, server := openOwnServer(t)
+	y := &tally{server: server, cables: []*cable{new(cable)}}
+	locks := p.clientOn(y.cables[0])
+	p.unlock(p.lock(locks, "key"))
+	sent, _ := y.during(t, func() {
+		for range rounds {
+			p.unlock(p.lock(locks, "key"))
+		}
+	})
+	if got, want := sent["EVALSHA"], 2*rounds; got != want {
+		t.Errorf("EVALSHA: got %d, want %d: one to lock, one to unlock", got, want)
+	}
+	// Besides, there is only what the clock brings: the inbox's probe, and
+	// keep-alives of connections that have been idle for a second.
+	delete(sent, "EVALSHA")
+	delete(sent, "PUBLISH")
+	delete(sent, "PING")
+	if len(sent) > 0 {
+		t.Errorf("other commands: got %v, want none", sent)
+	}
+}
