@@ -3,31 +3,12 @@
 package asynclockgo_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
-)
-
-// A user is who our clients log in as, with the rights that package redisstore
-// names for the prefix "story".
-const (
-	login      = "locker"
-	password   = "secret"
-	baseRights = "on >" + password + " resetkeys ~story:{* -@all" +
-		" +evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time" +
-		" +zadd +zcard +zrange +zrank +zrem +zremrangebyscore +zscore +hget +hset +hdel +hlen"
-	messageRights = " &story:* +publish +subscribe +unsubscribe +pubsub|numsub"
-	// askIfCluster is how rueidis finds out; being refused is an answer, too.
-	askIfCluster = "cluster|slots"
 )
 
 func openOwnServer(t *testing.T) (*place, *server) {
@@ -96,72 +77,6 @@ func TestServerThatForgetsEverythingEndsLeases(t *testing.T) {
 		t.Errorf("the next token: got %d, want more than %d, although the counter is lost", next.Token(), first.Token())
 	}
 	p.unlock(next)
-}
-
-func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
-	t.Parallel()
-	p := openForUser(t, baseRights+messageRights, []string{askIfCluster})
-	counterLosesNothing(p)
-	clientsAreServedInOrder(p)
-	wokenWaiterRunsAtOnce(p)
-	endedWaitLeavesNoTrace(p)
-	forceTakesTheKey(p)
-}
-
-func TestUserWhoMayNotSubscribePolls(t *testing.T) {
-	t.Parallel()
-	var log journal
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	p := openForUser(t, baseRights+" resetchannels", []string{askIfCluster, "subscribe"}, redisstore.WithLogger(logger))
-	counterLosesNothing(p)
-	wokenWaiterRunsAtOnce(p) // not at once, but many times per heartbeat
-
-	// Each store that had to do without has said so once.
-	stores := 4 + 2
-	if got := strings.Count(log.String(), "no usable pub-sub"); got != stores {
-		t.Errorf("warnings: got %d, want one for each of %d stores:\n%s", got, stores, log.String())
-	}
-}
-
-// openForUser makes a place whose clients log in as a user with the given
-// rights, and checks in the end that they were refused nothing but what is
-// expected: as ACL LOG names it.
-func openForUser(t *testing.T, rights string, refused []string, options ...redisstore.Option) *place {
-	t.Helper()
-	server := startServer(t)
-	server.ask(t, append([]string{"ACL", "SETUSER", login}, strings.Fields(rights)...)...)
-	p := openRedis(t, "redis://"+login+":"+password+"@"+server.addr(), "story", options...)
-	t.Cleanup(func() {
-		ctx := context.Background()
-		log, err := server.client.Do(ctx, server.client.B().Arbitrary("ACL", "LOG").Build()).ToArray()
-		if err != nil {
-			t.Error(err)
-		}
-		for _, m := range log {
-			if entry, err := m.AsStrMap(); err != nil || !slices.Contains(refused, entry["object"]) {
-				t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, refused)
-			}
-		}
-	})
-	return p
-}
-
-// A journal is a log that may be written from anywhere.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }
 
 func TestClientsGoOnAfterAFailover(t *testing.T) {

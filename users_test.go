@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockgo_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// rights reads from the documentation of package redisstore what an ACL user
+// needs: always, and in a Cluster too.
+func rights(t *testing.T) (always, inCluster []string) {
+	t.Helper()
+	doc, err := os.ReadFile("store/redisstore/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "\n// # Rights\n")
+	text, _, found := strings.Cut(text, "On Redis 6.2")
+	if !found {
+		t.Fatal("store/redisstore/doc.go has no section Rights that ends with Redis 6.2")
+	}
+	right := regexp.MustCompile(`[~&+][a-z|:{*]+`)
+	// The indented block is for everyone, the text after it for Clusters.
+	for line := range strings.Lines(text) {
+		found := right.FindAllString(strings.ReplaceAll(line, "asynclock:", "story:"), -1)
+		inCluster = append(inCluster, found...)
+		if strings.HasPrefix(line, "//\t") {
+			always = append(always, found...)
+		}
+	}
+	if len(always) == 0 || len(inCluster) == len(always) {
+		t.Fatalf("rights in store/redisstore/doc.go: got %q and %q, want some, and more in a Cluster", always, inCluster)
+	}
+	return always, inCluster
+}
+
+// askIfCluster is how rueidis finds out. A refusal is an answer, too.
+const askIfCluster = "cluster|slots"
+
+func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
+	t.Parallel()
+	always, _ := rights(t)
+	p := openForUser(t, []*server{startServer(t)}, always, []string{askIfCluster})
+	counterLosesNothing(p)
+	clientsAreServedInOrder(p)
+	wokenWaiterRunsAtOnce(p)
+	endedWaitLeavesNoTrace(p)
+	forceTakesTheKey(p)
+}
+
+func TestUserWithTheLeastRightsCanDoEverythingInACluster(t *testing.T) {
+	t.Parallel()
+	_, inCluster := rights(t)
+	p := openForUser(t, startCluster(t), inCluster, nil)
+	counterLosesNothing(p)
+	wokenWaiterRunsAtOnce(p)
+	forceTakesTheKey(p)
+	inspectAndListTell(p)
+}
+
+func TestUserWhoMayNotSubscribePolls(t *testing.T) {
+	t.Parallel()
+	var log journal
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	always, _ := rights(t)
+	silent := slices.DeleteFunc(always, func(right string) bool {
+		return right[0] == '&' || strings.Contains(right, "pub") || strings.Contains(right, "sub")
+	})
+	p := openForUser(t, []*server{startServer(t)}, silent, []string{askIfCluster, "subscribe"}, redisstore.WithLogger(logger))
+	counterLosesNothing(p)
+	wokenWaiterRunsAtOnce(p) // not at once, but many times per heartbeat
+
+	// Each store that had to do without has said so once.
+	const stores = 4 + 2
+	if got := strings.Count(log.String(), "no usable pub-sub"); got != stores {
+		t.Errorf("warnings: got %d, want one for each of %d stores:\n%s", got, stores, log.String())
+	}
+}
+
+// openForUser makes a place whose clients log in as a user with the given
+// rights, and checks in the end that they were refused nothing but what is
+// expected, as ACL LOG names it.
+func openForUser(t *testing.T, servers []*server, rights, refused []string, options ...redisstore.Option) *place {
+	t.Helper()
+	const name, password = "locker", "secret"
+	for _, s := range servers {
+		s.ask(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all"}, rights...)...)
+	}
+	p := openRedis(t, "redis://"+name+":"+password+"@"+servers[0].addr(), "story", options...)
+	t.Cleanup(func() {
+		for _, s := range servers {
+			log, err := s.client.Do(context.Background(), s.client.B().Arbitrary("ACL", "LOG").Build()).ToArray()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, m := range log {
+				if entry, err := m.AsStrMap(); err != nil || !slices.Contains(refused, entry["object"]) {
+					t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, refused)
+				}
+			}
+		}
+	})
+	return p
+}
+
+// A journal is a log that may be written from anywhere.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
