@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+func TestRenewAt(t *testing.T) {
+	t.Parallel()
+	s := Schedule{TTL: 15 * time.Second}
+	due := make(map[clock.Instant]bool)
+	start := clock.Now()
+	for i := range 500 { // half a second of leases, one per millisecond
+		sent := start.Add(time.Duration(i) * time.Millisecond)
+		at := s.RenewAt(sent)
+		if got := at.Sub(sent); got > s.TTL/3 || got <= s.TTL/3-s.TTL/30 {
+			t.Fatalf("got %v after the last extension, want 4.5s to 5s", got)
+		}
+		due[at] = true
+	}
+	if len(due) > 2 {
+		t.Errorf("500 leases taken within a thirtieth of the TTL: due at %d moments, want at most 2", len(due))
+	}
+	if got := (Schedule{TTL: time.Millisecond}).RenewAt(start); got > start.Add(time.Millisecond) {
+		t.Errorf("of a tiny TTL: got %v after, want no more than that TTL", got.Sub(start))
+	}
+}
+
+func TestRetryIn(t *testing.T) {
+	t.Parallel()
+	s := Schedule{TTL: 15 * time.Second}
+	for failures, middle := range map[int]time.Duration{
+		1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 4: 400 * time.Millisecond,
+		5: 500 * time.Millisecond, 1000: 500 * time.Millisecond, // a thirtieth of the TTL
+	} {
+		between(t, middle, func() time.Duration { return s.RetryIn(failures) })
+	}
+	between(t, time.Millisecond, func() time.Duration { return Schedule{TTL: 2 * time.Millisecond}.RetryIn(3) })
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for remaining, want := range map[time.Duration]time.Duration{
+		time.Hour:              time.Second,
+		4 * time.Second:        time.Second,
+		2 * time.Second:        500 * time.Millisecond,
+		100 * time.Millisecond: 25 * time.Millisecond,
+		0:                      5 * time.Millisecond,
+		-time.Second:           5 * time.Millisecond,
+	} {
+		if got := (Schedule{TTL: 15 * time.Second}).Timeout(remaining); got != want {
+			t.Errorf("with %v left: got %v, want %v", remaining, got, want)
+		}
+	}
+}
+
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	between(t, time.Second, func() time.Duration { return Jitter(time.Second) })
+}
+
+// between checks that durations are spread over a fifth either side of middle.
+func between(t *testing.T, middle time.Duration, f func() time.Duration) {
+	t.Helper()
+	low, high := f(), f()
+	for range 1000 {
+		d := f()
+		low, high = min(low, d), max(high, d)
+	}
+	if low < middle*4/5 || low > middle*9/10 || high > middle*6/5 || high < middle*11/10 {
+		t.Errorf("got %v to %v, want them spread over %v to %v", low, high, middle*4/5, middle*6/5)
+	}
+}
