@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// The common cases are written twice, in acquire.lua and release.lua before any
+// function definition, and in promote.lua. These tests reach the former.
+
+func TestShortcutsLeaveNothingForEver(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		check := func(when string, kind byte, low, high time.Duration) {
+			t.Helper()
+			if got := sv.pttl(t, "key", kind); got < low || got > high {
+				t.Errorf("TTL of %c after %s: got %v, want %v to %v", kind, when, got, low, high)
+			}
+		}
+		token := c.hold("key", "a").First
+		check("the first acquire", 'l', long/2, long)
+		check("the first acquire", 'f', 23*time.Hour, 24*time.Hour)
+
+		c.wait("key", "b")
+		c.wait("key", "c")
+		sv.pass(time.Millisecond)
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		c.heard(asynclock.EventGrant, "b")
+		check("a handoff", 'l', grant/2, grant)
+		check("a handoff", 'f', 23*time.Hour, 24*time.Hour)
+		if got := sv.number(t, "HLEN", sv.redisKey("key", 'w')); got != 1 {
+			t.Errorf("waiters' entries after a handoff: got %d, want that of c only", got)
+		}
+		if got := sv.number(t, "ZCARD", sv.redisKey("key", 'q')); got != 1 {
+			t.Errorf("queue after a handoff: got %d, want c only", got)
+		}
+	})
+}
+
+// What a shortcut can't do must not take it.
+func TestShortcutsAreForPlainReleases(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for _, waiting := range []bool{false, true} {
+			key := map[bool]string{false: "alone", true: "with-a-waiter"}[waiting]
+			release := asynclock.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.hold(key, key+".a").First}
+			if waiting {
+				c.wait(key, key+".b")
+			}
+			sv.pass(time.Millisecond)
+			release.Uncertain = true
+			if !c.release(release).WasHeld {
+				t.Errorf("%s: got WasHeld false, want true", key)
+			}
+			if waiting {
+				c.heard(asynclock.EventGrant, key+".b")
+			}
+			c.want(request(key, key+".a"), asynclock.Gone) // the late copy
+
+			kept := asynclock.ReleaseRequest{Key: key + ".kept", Owner: "a", Keep: long}
+			kept.Token = c.hold(kept.Key, "a").First
+			if waiting {
+				c.wait(kept.Key, "b")
+			}
+			sv.pass(time.Millisecond)
+			c.release(kept)
+			if info := c.inspect(kept.Key); !info.Held || info.Holder != "a at home" {
+				t.Errorf("%s: got %+v, want it kept back", kept.Key, info)
+			}
+			c.heardNothing(sv)
+		}
+	})
+}
