@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+func TestTryLockTakesAFreeKey(t *testing.T) {
+	story(t, func(w *world) {
+		l, err := w.client().TryLock(w.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(10 * ttl)
+		wantValid(w, l)
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// wantHeld fails the test unless err says that the key is held, and by whom.
+func wantHeld(w *world, err error, want asynclock.HeldError) {
+	w.Helper()
+	wantError(w, err, asynclock.ErrHeld)
+	wantOp(w, err, "try lock", want.Key)
+	var held *asynclock.HeldError
+	if !errors.As(err, &held) {
+		w.Fatalf("got error %#v, want a *HeldError", err)
+	}
+	if *held != want {
+		w.Errorf("got %+v, want %+v", *held, want)
+	}
+}
+
+func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
+	t.Run("another client", func(t *testing.T) {
+		story(t, func(w *world) {
+			l := lock(w, w.client(), "key", asynclock.WithHolder("the holder"))
+			w.ask(w.Context(), w.client(), "key")
+			w.ask(w.Context(), w.client(), "key")
+			w.pass(time.Second)
+			_, err := w.client().TryLock(w.Context(), "key")
+			wantHeld(w, err, asynclock.HeldError{
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 2,
+			})
+		})
+	})
+	t.Run("this client", func(t *testing.T) {
+		story(t, func(w *world) {
+			c := w.client()
+			l := lock(w, c, "key", asynclock.WithHolder("the holder"))
+			w.pass(time.Second)
+			before := w.calls(faultstore.Any)
+			_, err := c.TryLock(w.Context(), "key")
+			wantHeld(w, err, asynclock.HeldError{
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: time.Until(l.Deadline()),
+			})
+			if got := w.calls(faultstore.Any); got != before {
+				w.Errorf("the store was asked %d times, want never: the client knows", got-before)
+			}
+		})
+	})
+	t.Run("nobody yet, but others of this client are ahead", func(t *testing.T) {
+		story(t, func(w *world) {
+			holder, c := w.client(), w.client()
+			lock(w, holder, "key")
+			w.ask(w.Context(), c, "key")
+			_, err := c.TryLock(w.Context(), "key")
+			wantHeld(w, err, asynclock.HeldError{Key: "key", Remaining: -1})
+		})
+	})
+}
+
+func TestTryLockNeverQueues(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client()
+		held := lock(w, holder, "key")
+		for range 10 {
+			before := time.Now()
+			_, err := c.TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrHeld)
+			wantTime(w, "return", time.Now(), before)
+		}
+		if got := w.inspect("key").Waiters; got != 0 {
+			w.Errorf("the store has %d waiters, want none", got)
+		}
+		unlock(w, held)
+		w.wantUnused()
+	})
+}
+
+// A grant whose reply took too long is asked for again, still without queueing.
+func TestTryLockDoesNotQueueWhenItsReplyWasLate(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		w.store.Next(faultstore.Acquire.From(0), func(_ context.Context, carry func()) error {
+			carry()
+			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
+			return nil
+		})
+		tried := make(chan error)
+		go func() {
+			_, err := c.TryLock(w.Context(), "key")
+			tried <- err
+		}()
+		w.pass(ttl)
+		theirs := lock(w, other, "key")
+		wantError(w, <-tried, asynclock.ErrHeld)
+		wantValid(w, theirs)
+		if got := w.inspect("key").Waiters; got != 0 {
+			w.Errorf("the store has %d waiters, want none", got)
+		}
+	})
+}
+
+// That the store can't be asked is never told as contention.
+func TestTryLockTellsAnOutageFromContention(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+		want  error
+	}{
+		{"refusing", faultstore.Refuse, asynclock.ErrUnreachable},
+		{"hanging", faultstore.Hang, asynclock.ErrUnreachable},
+		{"silent", faultstore.Silence, asynclock.ErrUnreachable},
+		{"breaking", faultstore.LoseReply, asynclock.ErrOutcomeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				client := w.client()
+				stop := w.store.Every(faultstore.Acquire.Any, c.fault)
+				check := func(when string) {
+					before := time.Now()
+					_, err := client.TryLock(w.Context(), "key")
+					wantError(w, err, c.want, asynclock.ErrUnreachable)
+					wantOp(w, err, "try lock", "key")
+					if errors.Is(err, asynclock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
+						w.Errorf("%s: got error %v, want one that speaks of the store", when, err)
+					}
+					if took := time.Since(before); took > callTimeout {
+						w.Errorf("%s: took %v, want at most %v", when, took, callTimeout)
+					}
+				}
+				check("alone")
+				w.pass(time.Second)
+				w.wantUnused() // what it may have taken was given back
+
+				// Others of this client wait, but for all they know the key is free.
+				waiting := w.ask(w.Context(), client, "key")
+				w.pass(callTimeout + 10*time.Millisecond)
+				check("behind another")
+				stop()
+				unlock(w, waiting.get())
+				w.pass(time.Second)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// Its context bounds it, too, and then it is the context's error.
+func TestTryLockEndsWithItsContext(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(faultstore.Acquire.On("key"), faultstore.Silence)
+		ctx, cancel := context.WithTimeout(w.Context(), callTimeout/2)
+		defer cancel()
+		_, err := c.TryLock(ctx, "key")
+		wantError(w, err, context.DeadlineExceeded)
+		if errors.Is(err, asynclock.ErrUnreachable) {
+			w.Errorf("got error %v, want the context's", err)
+		}
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// Those who came behind a TryLock wait, whatever becomes of it.
+func TestLockBehindATryLock(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client()
+		held := lock(w, holder, "key")
+		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Millisecond, 10*time.Millisecond))
+		tried := make(chan error, 1)
+		go func() {
+			_, err := c.TryLock(w.Context(), "key")
+			tried <- err
+		}()
+		w.wait()
+		p := w.ask(w.Context(), c, "key")
+		wantError(w, <-tried, asynclock.ErrHeld)
+		p.waits()
+		unlock(w, held)
+		unlock(w, p.has())
+		w.wantUnused()
+	})
+}
