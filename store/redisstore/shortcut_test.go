@@ -41,6 +41,31 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 	})
 }
 
+// What a shortcut forgets shows only later: when the holder dies and the clock
+// has gone back, or when somebody queues behind it.
+func TestShortcutsRememberWhatTheyGave(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		counter := func(when string, want int64) {
+			t.Helper()
+			if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != want {
+				t.Errorf("counter after %s: got %d, want the token %d", when, got, want)
+			}
+		}
+		token := c.hold("key", "a").First
+		counter("the first acquire", token)
+
+		curious := request("key", "b")
+		curious.WatchContention = true
+		c.want(curious, asynclock.Waiting)
+		sv.pass(time.Millisecond)
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		counter("a handoff", c.heard(asynclock.EventGrant, "b").Grant.First)
+		c.wait("key", "c")
+		c.heard(asynclock.EventContended, "b")
+	})
+}
+
 // What a shortcut can't do must not take it.
 func TestShortcutsAreForPlainReleases(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
