@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What promote.lua does when no shortcut can be taken.
+
+func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t)).silence()
+	first := c.hold("key", "a").First
+	c.wait("key", "b")
+	sv.pass(10 * time.Second)
+	sv.do(t, "DEL", sv.redisKey("key", 'f')) // as after FLUSHALL, or a failover to a replica that missed it
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first})
+	if got, want := c.want(request("key", "b"), asynclock.Granted).First, first+10_000_000; got < want {
+		t.Errorf("token 10s after %d: got %d, want at least %d", first, got, want)
+	}
+}
+
+func TestOnlyItsOwnerReleasesAKey(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		token := c.hold("key", "a").First
+		for _, waiters := range []int{0, 1} {
+			if waiters == 1 {
+				c.wait("key", "b")
+			}
+			sv.pass(time.Millisecond)
+			// Tokens are no secret.
+			if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "thief", Token: token}).WasHeld {
+				t.Errorf("release by a stranger, %d waiters: got WasHeld true, want false", waiters)
+			}
+			if info := c.inspect("key"); info.Holder != "a at home" || info.Token != token || info.Waiters != waiters {
+				t.Errorf("after a release by a stranger: got %+v, want it held by a, with %d waiters", info, waiters)
+			}
+		}
+	})
+}
+
+func TestTTLsOfGrants(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		brief := request("key", "a")
+		brief.TTL = 50 * time.Millisecond
+		c.want(brief, asynclock.Granted)
+		c.wait("key", "b")
+		c.wait("key", "c")
+		c.wait("key", "d")
+		sv.pass(60 * time.Millisecond)
+
+		token := c.want(request("key", "b"), asynclock.Granted).First
+		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
+			t.Errorf("TTL for one that asked: got %v, want %v", got, long)
+		}
+		// Uncertain, so that no shortcut is taken.
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: token, Uncertain: true})
+		if e := c.heard(asynclock.EventGrant, "c"); e.Waiters != 1 || e.GrantTTL != grant {
+			t.Errorf("EventGrant: got %+v, want TTL %v and 1 waiter", e, grant)
+		}
+		if got := sv.pttl(t, "key", 'l'); got <= grant/2 || got > grant {
+			t.Errorf("TTL for one that was told: got %v, want %v", got, grant)
+		}
+
+		token = c.inspect("key").Token
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Token: token, Keep: long})
+		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
+			t.Errorf("TTL of a key kept back: got %v, want %v", got, long)
+		}
+	})
+}
