@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
+// has them.
+const (
+	cohortHandoffs = 16
+	cohortTime     = 10 * time.Millisecond
+)
+
+// turns joins the names of those who were served, each with how often in a row:
+// "here 3, there 1".
+func turns(served []string) string {
+	var text []string
+	for i := 0; i < len(served); {
+		n := 1
+		for i+n < len(served) && served[i+n] == served[i] {
+			n++
+		}
+		text = append(text, fmt.Sprintf("%s %d", served[i], n))
+		i += n
+	}
+	return strings.Join(text, ", ")
+}
+
+// While nobody waits elsewhere a key passes inside the client without end, and
+// the store hears only renewals.
+func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		const waiters, hold = 1000, time.Millisecond
+		p := w.procession()
+		for range waiters {
+			p.join("here", c, hold)
+		}
+		p.wait()
+		if got := w.calls(faultstore.Acquire.On("key")); got != 1 {
+			w.Errorf("asked for the key %d times, want once", got)
+		}
+		if got := w.calls(faultstore.Release.On("key")); got != 1 {
+			w.Errorf("released the key %d times, want once", got)
+		}
+		if got, most := w.calls(faultstore.Renew.On("key")), int(waiters*hold/(100*time.Millisecond))+2; got > most {
+			w.Errorf("renewed the key %d times, want at most %d", got, most)
+		}
+		w.wantUnused()
+	})
+}
+
+// While someone waits elsewhere, a client passes the key on so often and no
+// more, and then it is the other's turn.
+func TestHandoffsAreBoundedByTheirNumber(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.client(), w.client()
+		held := lock(w, here, "key")
+		p := w.procession()
+		for range 3 * (cohortHandoffs + 1) {
+			p.join("here", here, 0)
+		}
+		for range cohortHandoffs + 2 {
+			p.join("there", there, 0)
+		}
+		unlock(w, held)
+		// The lease that was held counts for the first turn; in the last one nobody
+		// waits elsewhere.
+		want := fmt.Sprintf("here %d, there %d, here %d, there 1, here %d",
+			cohortHandoffs, cohortHandoffs+1, cohortHandoffs+1, cohortHandoffs+2)
+		if got := turns(p.wait()); got != want {
+			w.Errorf("served %s; want %s", got, want)
+		}
+		w.wantUnused()
+	})
+}
+
+func TestHandoffsAreBoundedByTheirTime(t *testing.T) {
+	story(t, func(w *world) {
+		const hold = 3 * time.Millisecond
+		here, there := w.client(), w.client()
+		held := lock(w, here, "key")
+		p := w.procession()
+		for range 20 {
+			p.join("here", here, hold)
+		}
+		p.join("there", there, hold)
+		unlock(w, held)
+		turn := int(cohortTime/hold) + 1
+		if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
+			w.Errorf("served %s; want %s", got, want)
+		}
+	})
+}
+
+// The release that ends a turn also queues the client for its next one: one
+// request.
+func TestEndOfATurnIsOneRequest(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.client(), w.client()
+		held := lock(w, here, "key")
+		p := w.procession()
+		for range 2 * (cohortHandoffs + 1) {
+			p.join("here", here, 0)
+		}
+		p.join("there", there, 0)
+		unlock(w, held)
+		p.wait()
+		requeued := func(c faultstore.Call) bool { return c.Release.Requeue != nil }
+		if got := w.calls(faultstore.Release.From(0).Where(requeued)); got == 0 {
+			w.Error("no release queued the client again")
+		}
+		if got := w.calls(faultstore.Acquire.From(0)); got != 1 {
+			w.Errorf("the client asked for the key %d times besides, want once, at the start", got)
+		}
+	})
+}
+
+// A tenure that passes on without bounds hears of the first one who comes, and
+// from then on the bounds count.
+func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
+	const hold = time.Millisecond / 2 // so that the number is what bounds
+	for _, c := range []struct {
+		name  string
+		fault faultstore.EventFault
+		most  int // of handoffs from then to the other's turn
+	}{
+		{"told by a message", func(deliver func()) { deliver() }, cohortHandoffs},
+		{"told by a renewal", faultstore.Drop, int(100*time.Millisecond/hold) + 1 + cohortHandoffs},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.client(), w.client()
+				w.store.EveryEvent(faultstore.Kind(asynclock.EventContended), c.fault)
+				held := lock(w, here, "key")
+				p := w.procession()
+				for range 1000 {
+					p.join("here", here, hold)
+				}
+				unlock(w, held)
+				w.pass(1234 * hold / 10)
+				before := len(p.served)
+				p.join("there", there, 0)
+				p.wait()
+				for i, name := range p.served {
+					if name != "there" {
+						continue
+					}
+					if got := i - before; got > c.most {
+						w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
+					}
+				}
+				if got := len(w.store.Events(faultstore.Kind(asynclock.EventContended).For(0))); got == 0 {
+					w.Error("the holder was never told that someone came")
+				}
+			})
+		})
+	}
+}
+
+// With waiters everywhere each client has its turn, none twice before another
+// that waits.
+func TestEveryClientIsServedInTurn(t *testing.T) {
+	story(t, func(w *world) {
+		const clients, waiters = 8, 40
+		p := w.procession()
+		for i := range clients {
+			c := w.client()
+			for range waiters {
+				p.join(fmt.Sprint("client ", i), c, time.Millisecond/10)
+			}
+		}
+		served := p.wait()
+		last := make(map[string]int) // when each was served last
+		for i, name := range served {
+			if gap := i - last[name]; gap > clients*(cohortHandoffs+1) {
+				w.Errorf("%s waited for %d others, want at most one turn of each: %s", name, gap, turns(served))
+				break
+			}
+			last[name] = i
+		}
+		w.wantUnused()
+	})
+}
+
+// A lease that is not renewed is not passed on: the next one would have only
+// what is left of its TTL.
+func TestLeaseWithoutRenewalIsNotPassedOn(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithoutRenewal())
+		l := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key")
+		w.pass(ttl / 2)
+		unlock(w, l)
+		wantTime(w, "trust deadline", p.has().Deadline(), time.Now().Add(trusted(ttl)))
+		if got := w.calls(faultstore.Renew.On("key")); got != 0 {
+			w.Errorf("renewed the key %d times, want never", got)
+		}
+	})
+}
+
+// Nor is one whose trust is nearly over, though it was unlocked in time.
+func TestLeaseWithLittleTrustLeftIsNotPassedOn(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key")
+		stop := w.store.Every(faultstore.Renew.On("key"), faultstore.Refuse)
+		w.pass(time.Until(l.Deadline()) - 10*time.Millisecond)
+		stop()
+		unlock(w, l)
+		next := p.has()
+		if left := time.Until(next.Deadline()); left < ttl/2 {
+			w.Errorf("the next lease is trusted for %v, want a fresh one", left)
+		}
+	})
+}
+
+// A handoff is a new lease: the one before has ended, and its context.
+func TestPassedOnLeaseHasEnded(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := lock(w, c, "key")
+		p := w.ask(w.Context(), c, "key")
+		ctx := first.Context()
+		unlock(w, first)
+		second := p.has()
+		wantError(w, first.Err(), asynclock.ErrUnlocked)
+		if ctx.Err() == nil || first.Valid(0) {
+			w.Error("a lease lasts after it was passed on")
+		}
+		wantError(w, first.Renew(w.Context(), ttl), asynclock.ErrUnlocked)
+		if err := first.Unlock(w.Context()); err != nil {
+			w.Errorf("second Unlock: got %v, want no error", err)
+		}
+		wantValid(w, second)
+		if second.Token() <= first.Token() {
+			w.Errorf("got token %d after %d, want a larger one", second.Token(), first.Token())
+		}
+		unlock(w, second)
+		w.wantUnused()
+	})
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// chain takes the key n times in a row, each time by a waiter of the same
+// client, without giving up the last lease, and returns all of them.
+func chain(w *world, c *asynclock.Client, n int) []*asynclock.Lease {
+	w.Helper()
+	leases := []*asynclock.Lease{lock(w, c, "key")}
+	for range n - 1 {
+		p := w.ask(w.Context(), c, "key")
+		unlock(w, leases[len(leases)-1])
+		leases = append(leases, p.has())
+	}
+	return leases
+}
+
+// wantRising fails the story unless each lease's token is larger than the one
+// before it.
+func wantRising(w *world, leases ...*asynclock.Lease) {
+	w.Helper()
+	for i := range leases[1:] {
+		if before, after := leases[i].Token(), leases[i+1].Token(); after <= before {
+			w.Errorf("lease %d has token %d after %d, want a larger one", i+2, after, before)
+		}
+	}
+}
+
+func TestTokensRise(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.client(), w.client()
+		var leases []*asynclock.Lease
+		for range 10 {
+			passed := chain(w, here, 10)
+			p := w.ask(w.Context(), there, "key")
+			unlock(w, passed[9])
+			leases = append(append(leases, passed...), p.has())
+			unlock(w, p.lease)
+			l := lock(w, there, "key", asynclock.WithoutRenewal())
+			w.pass(ttl) // it expires
+			leases = append(leases, l)
+		}
+		wantRising(w, leases...)
+	})
+}
+
+// A client that handed tokens on and was never heard of again has used none that
+// the store gives to others.
+func TestTokensRiseOverATenureThatVanished(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		regrant func(*asynclock.Grant)
+	}{
+		{"tokens set aside", func(*asynclock.Grant) {}},
+		{"a token for each microsecond", func(g *asynclock.Grant) {
+			g.Spare, g.SparePerMicrosecond = 0, true
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.store.Regrant(c.regrant)
+				here, there := w.client(), w.client()
+				w.store.Every(faultstore.Renew.From(0), faultstore.Hang)
+				var leases []*asynclock.Lease
+				leases = append(leases, lock(w, here, "key"))
+				for range 50 {
+					p := w.ask(w.Context(), here, "key")
+					w.pass(10 * time.Microsecond)
+					unlock(w, leases[len(leases)-1])
+					leases = append(leases, p.has())
+				}
+				abandon(here)
+				wantRising(w, append(leases, w.ask(w.Context(), there, "key").get())...)
+			})
+		})
+	}
+}
+
+// A store that sets no tokens aside, but whose numbers rise with its clock, has
+// given one for each microsecond, less what clocks may differ by. Without a
+// token the key does not pass.
+func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
+	passes := func(w *world, c *asynclock.Client) bool {
+		w.Helper()
+		leases := chain(w, c, 1)
+		before := w.calls(faultstore.Release.On("key"))
+		p := w.ask(w.Context(), c, "key")
+		unlock(w, leases[0])
+		unlock(w, p.has())
+		return w.calls(faultstore.Release.On("key")) == before+1 // the last one's
+	}
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Regrant(func(g *asynclock.Grant) { g.Spare = 0 })
+		if passes(w, c) {
+			w.Error("the key passed without a token to give")
+		}
+		w.store.Regrant(func(g *asynclock.Grant) { g.Spare = 1 })
+		if !passes(w, c) {
+			w.Error("the key did not pass with a token set aside")
+		}
+	})
+	for _, c := range []struct {
+		name     string
+		spare    int64
+		elapsed  time.Duration
+		handoffs int
+	}{
+		{"at once", 0, 0, 0},
+		{"after less than a microsecond", 0, 999 * time.Nanosecond, 0},
+		{"after a microsecond by a clock that may be fast", 0, time.Microsecond, 0},
+		{"after a microsecond and a hundredth", 0, 1011 * time.Nanosecond, 1},
+		{"after a hundred", 0, 100 * time.Microsecond, 99},
+		{"with some set aside besides", 3, 0, 3},
+		{"with some set aside besides, later", 3, 5100 * time.Nanosecond, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = c.spare, true })
+				client := w.client()
+				held := lock(w, client, "key")
+				p := w.procession()
+				for range c.handoffs + 1 {
+					p.join("waiter", client, 0)
+				}
+				w.pass(c.elapsed)
+				unlock(w, held)
+				p.wait()
+				// One release when the tokens are spent, which brings new ones, and
+				// one at the end.
+				releases := w.store.Calls(faultstore.Release.On("key"))
+				if len(releases) < 2 {
+					w.Fatalf("released %d times, want once for want of a token and once at the end", len(releases))
+				}
+				if got := int(releases[0].Release.Token - held.Token()); got != c.handoffs {
+					w.Errorf("the key passed %d times for one grant, want %d", got, c.handoffs)
+				}
+			})
+		})
+	}
+}
+
+// Renewals and the release tell the store which token was used last.
+func TestLastTokenIsWrittenBack(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		leases := chain(w, c, 5)
+		last := leases[4]
+		w.pass(ttl / 2)
+		renewals := w.store.Calls(faultstore.Renew.On("key"))
+		if got := renewals[len(renewals)-1].Renew.Token; got != last.Token() {
+			w.Errorf("the last renewal told token %d, want %d", got, last.Token())
+		}
+		if got := w.inspect("key").Token; got != last.Token() {
+			w.Errorf("the store has token %d, want %d", got, last.Token())
+		}
+		unlock(w, last)
+		if got := w.store.Calls(faultstore.Release.On("key"))[0].Release.Token; got != last.Token() {
+			w.Errorf("the release told token %d, want %d", got, last.Token())
+		}
+	})
+	t.Run("after a loss", func(t *testing.T) {
+		story(t, func(w *world) {
+			leases := chain(w, w.client(asynclock.WithMaxHold(time.Minute)), 5)
+			<-leases[4].Done()
+			wantError(w, leases[4].Unlock(w.Context()), asynclock.ErrMaxHold)
+			w.wait()
+			released := w.store.Calls(faultstore.Release.On("key"))
+			if len(released) != 1 || released[0].Release.Token != leases[4].Token() {
+				w.Errorf("got releases %+v, want one with token %d", released, leases[4].Token())
+			}
+		})
+	})
+}
+
+// Where the store has no tokens there are none, also after a handoff.
+func TestNoTokensWhereTheStoreHasNone(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.Regrant(func(g *asynclock.Grant) { *g = asynclock.Grant{} })
+		c := w.client()
+		leases := chain(w, c, 5)
+		for _, l := range leases {
+			if l.Token() != 0 {
+				w.Errorf("got token %d, want none", l.Token())
+			}
+		}
+		w.pass(ttl)
+		wantValid(w, leases[4])
+		if got := w.calls(faultstore.Release.On("key")); got != 0 {
+			w.Errorf("released the key %d times, want never: it passes without tokens as well", got)
+		}
+		unlock(w, leases[4])
+		w.wantUnused()
+	})
+}
