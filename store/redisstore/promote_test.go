@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,4 +75,46 @@ func TestTTLsOfGrants(t *testing.T) {
 			t.Errorf("TTL of a key kept back: got %v, want %v", got, long)
 		}
 	})
+}
+
+func TestTicketsKeepTheOrderOfAMoment(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.hold("key", "holder")
+		// Their names sort the other way round.
+		for _, again := range []bool{false, true} {
+			for rank, owner := range []string{"c", "b", "a"} {
+				if got := c.wait("key", owner).Rank; got != rank {
+					t.Errorf("rank of %s, asked again %v: got %d, want %d", owner, again, got, rank)
+				}
+			}
+		}
+	})
+}
+
+func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
+	t.Parallel()
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL")) // for miniredis this is minutes of work
+	c := join(t, sv.store(t))
+	c.hold("key", "a")
+	const dead = 20_000 // more than Lua's stack takes
+	queue := []string{"ZADD", sv.redisKey("key", 'q')}
+	entries := []string{"HSET", sv.redisKey("key", 'w')}
+	for i := range dead {
+		owner := fmt.Sprint("dead-", i)
+		queue = append(queue, "1", owner)
+		entries = append(entries, owner, "1 - 10000 - somebody")
+	}
+	sv.do(t, queue...)
+	sv.do(t, entries...)
+	c.wait("key", "b")
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	if e := c.heard(asynclock.EventGrant, "b"); e.Waiters != 0 {
+		t.Errorf("EventGrant: got %+v, want no waiters", e)
+	}
+	if got := sv.number(t, "HLEN", sv.redisKey("key", 'w')); got != 0 {
+		t.Errorf("waiters' entries: got %d, want 0", got)
+	}
 }
