@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// closing is a Close in a goroutine of its own.
+func (w *world) closing(ctx context.Context, c *asynclock.Client) *pending {
+	p := &pending{w: w, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.err = c.Close(ctx)
+		p.at = time.Now()
+	}()
+	w.wait()
+	return p
+}
+
+// Those who wait are told at once; those who hold may go on, and Close waits for
+// them.
+func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		theirs := lock(w, other, "theirs")
+		mine := []*asynclock.Lease{lock(w, c, "a"), lock(w, c, "b")}
+		waiting := []*pending{w.ask(w.Context(), c, "theirs"), w.ask(w.Context(), c, "theirs"), w.ask(w.Context(), c, "a")}
+		future := c.LockChan(w.Context(), "theirs")
+		w.wait()
+
+		p := w.closing(w.Context(), c)
+		for _, q := range waiting {
+			wantError(w, q.ended(), asynclock.ErrClosed)
+		}
+		_, err := (<-future).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+		if got := w.inspect("theirs").Waiters; got != 0 {
+			w.Errorf("the store has %d waiters, want none", got)
+		}
+		w.pass(10 * ttl)
+		for _, l := range mine {
+			p.waits()
+			wantValid(w, l)
+			unlock(w, l)
+		}
+		if err := p.ended(); err != nil {
+			w.Errorf("Close: got error %v, want none", err)
+		}
+		wantValid(w, theirs)
+		unlock(w, theirs)
+		w.wantUnused()
+	})
+}
+
+// What nobody has claimed by then is given back, and the next has it.
+func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		future := c.LockChan(w.Context(), "key")
+		w.wait()
+		p := w.ask(w.Context(), other, "key")
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		unlock(w, p.has())
+		_, err := (<-future).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+		w.wantUnused()
+	})
+}
+
+// When its context ends Close waits no longer: the leases end, and their keys
+// are left to expire, since those who held them may be at work still.
+func TestCloseAbandonsLeasesWhenItsContextEnds(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		a, b := lock(w, c, "a"), lock(w, c, "b")
+		joined := join(w, a.Context(), c, a)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		p := w.ask(w.Context(), other, "a")
+		before := time.Now()
+		err := c.Close(ctx)
+		wantError(w, err, context.DeadlineExceeded)
+		if !strings.Contains(fmt.Sprint(err), "2 leases") {
+			w.Errorf("got error %v, want it to say that two leases were held", err)
+		}
+		wantTime(w, "end of Close", time.Now(), before.Add(time.Minute))
+		for _, l := range []*asynclock.Lease{a, b, joined} {
+			wantError(w, l.Err(), asynclock.ErrClosed)
+			wantError(w, context.Cause(l.Context()), asynclock.ErrClosed)
+			if errors.Is(l.Err(), asynclock.ErrLost) || l.Valid(0) {
+				w.Errorf("an abandoned lease: got error %v, valid %v", l.Err(), l.Valid(0))
+			}
+		}
+		p.waits()
+		p.get()
+		renewals := w.store.Calls(faultstore.Renew.From(0))
+		if expiry := renewals[len(renewals)-1].At.Add(ttl); p.at.Before(expiry) {
+			w.Errorf("the key was free %v before the abandoned lease's TTL had ended", expiry.Sub(p.at))
+		}
+	})
+}
+
+func TestLeaseOfAClosedClient(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		abandon(c)
+		before := w.calls(faultstore.Any)
+		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrClosed)
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrClosed)
+		wantError(w, <-l.UnlockChan(w.Context()), asynclock.ErrClosed)
+		wantError(w, l.Err(), asynclock.ErrClosed)
+		w.wait()
+		if got := w.calls(faultstore.Any); got != before {
+			w.Errorf("the store was asked %d times after Close, want never", got-before)
+		}
+	})
+}
+
+func TestClosedClientRefusesWork(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		if err := c.Close(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		before := w.calls(faultstore.Any)
+		never := func(context.Context, *asynclock.Lease) error {
+			w.Error("called without the key")
+			return nil
+		}
+		_, lockErr := c.Lock(w.Context(), "key")
+		_, tryErr := c.TryLock(w.Context(), "key")
+		_, futureErr := (<-c.LockChan(w.Context(), "key")).Lease()
+		_, inspectErr := c.Inspect(w.Context(), "key")
+		_, forceErr := c.ForceUnlock(w.Context(), "key")
+		var listErr error
+		for _, listErr = range c.List(w.Context(), "key") {
+		}
+		for _, e := range []struct {
+			op  string
+			err error
+		}{
+			{"lock", lockErr},
+			{"try lock", tryErr},
+			{"lock", futureErr},
+			{"lock", c.WithLock(w.Context(), "key", never)},
+			{"inspect", inspectErr},
+			{"force unlock", forceErr},
+			{"list", listErr},
+		} {
+			wantError(w, e.err, asynclock.ErrClosed)
+			wantOp(w, e.err, e.op, "key")
+		}
+		if got := w.calls(faultstore.Any); got != before {
+			w.Errorf("the store was asked %d times after Close, want never", got-before)
+		}
+	})
+}
+
+// Work under a lease may go on and take its own key again while Close waits for
+// it: that adds nothing to wait for.
+func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		p := w.closing(w.Context(), c)
+		joined := join(w, l.Context(), c, l)
+		future, err := (<-c.LockChan(l.Context(), "key")).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		_, err = c.Lock(l.Context(), "another")
+		wantError(w, err, asynclock.ErrClosed)
+		for _, l := range []*asynclock.Lease{l, joined, future} {
+			p.waits()
+			unlock(w, l)
+		}
+		if err := p.ended(); err != nil {
+			w.Error(err)
+		}
+		w.wantUnused()
+	})
+}
+
+// A second Close waits for the first, or for its own context.
+func TestCloseAgain(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		first, second := w.closing(w.Context(), c), w.closing(w.Context(), c)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		wantError(w, c.Close(ctx), context.DeadlineExceeded)
+		first.waits()
+		second.waits()
+		wantValid(w, l)
+		unlock(w, l)
+		for _, p := range []*pending{first, second} {
+			if err := p.ended(); err != nil {
+				w.Error(err)
+			}
+		}
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		if got := w.calls(faultstore.Leave.Any); got != 1 {
+			w.Errorf("left the store %d times, want once", got)
+		}
+	})
+}
+
+// Close is over when everything that this client has on its way is: then it
+// leaves the store, and asks nothing more of it.
+func TestCloseLeavesTheStoreLast(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client()
+		held := lock(w, holder, "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		p := w.ask(ctx, c, "key")
+		mine := lock(w, c, "mine")
+		w.store.Next(faultstore.Release.From(1), faultstore.Refuse, faultstore.Refuse, faultstore.Slow(time.Second/2, 0))
+		cancel()
+		wantError(w, p.ended(), context.Canceled)
+		answer := mine.UnlockChan(w.Context())
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		if err := <-answer; err != nil {
+			w.Error(err)
+		}
+		calls := w.store.Calls(faultstore.Match(faultstore.Any).From(1))
+		if last := calls[len(calls)-1]; last.Op != faultstore.Leave {
+			w.Errorf("the last request was %+v, want the leave", last)
+		}
+		w.pass(time.Hour)
+		if got := w.calls(faultstore.Match(faultstore.Any).From(1)); got != len(calls) {
+			w.Errorf("made %d requests after Close, want none", got-len(calls))
+		}
+		unlock(w, held)
+		w.wantUnused()
+		unlock(w, lock(w, w.client(), "key")) // the store is for others still
+	})
+}
+
+// With a store that does not answer, Close takes little longer than its context,
+// and whoever waits for a release is told that it was not confirmed.
+func TestCloseWithADeadStore(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault faultstore.Fault
+	}{{"refusing", faultstore.Refuse}, {"hanging", faultstore.Hang}} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, c2 := w.client(), w.client()
+				lock(w, holder, "theirs")
+				mine, held := lock(w, c2, "mine"), lock(w, c2, "held")
+				waiting := w.ask(w.Context(), c2, "theirs")
+				future := c2.LockChan(w.Context(), "free")
+				w.wait()
+				w.store.Every(faultstore.Match(faultstore.Any).From(1), c.fault)
+				answer := mine.UnlockChan(w.Context())
+				w.pass(100 * time.Millisecond)
+				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+				defer cancel()
+				before := time.Now()
+				p := w.closing(ctx, c2)
+				wantError(w, waiting.ended(), asynclock.ErrClosed)
+				_, err := (<-future).Lease()
+				wantError(w, err, asynclock.ErrClosed)
+				w.pass(10 * time.Second)
+				wantError(w, p.ended(), context.DeadlineExceeded)
+				if took := p.at.Sub(before); took > 8*time.Second {
+					w.Errorf("Close took %v, want at most three seconds more than its context", took)
+				}
+				wantError(w, held.Err(), asynclock.ErrClosed)
+				err = <-answer
+				wantError(w, err, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+				if errors.Is(err, context.Canceled) {
+					w.Errorf("got %v, whose context has not ended", err)
+				}
+			})
+		})
+	}
+}
+
+// Not even a store that does not return from a call keeps Close for ever.
+func TestCloseWithAStuckStore(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		lock(w, c, "key")
+		until := make(chan struct{})
+		defer func() {
+			close(until)
+			w.wait()
+		}()
+		w.store.Every(faultstore.Renew.Any, faultstore.Stuck(until, faultstore.Refuse))
+		w.pass(ttl / 2)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		before := time.Now()
+		wantError(w, c.Close(ctx), context.DeadlineExceeded)
+		if took := time.Since(before); took > 4*time.Second {
+			w.Errorf("Close took %v, want at most three seconds more than its context", took)
+		}
+	})
+}
+
+// Events may arrive after the end.
+func TestEventsAfterCloseChangeNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		owner := w.store.Calls(faultstore.Acquire.Any)[0].Owner
+		abandon(c)
+		for _, kind := range []asynclock.EventKind{
+			asynclock.EventGrant, asynclock.EventWake, asynclock.EventContended, asynclock.EventForced, asynclock.EventGap,
+		} {
+			w.store.Tell(0, asynclock.Event{Kind: kind, Owner: owner})
+		}
+		wantError(w, l.Err(), asynclock.ErrClosed)
+	})
+}
+
+// Close may come at any moment of anybody's work. Each caller has an answer, and
+// nothing is left behind but what was held to the end.
+func TestCloseInTheMiddleOfEverything(t *testing.T) {
+	stories(t, 50, func(w *world) {
+		c := w.client()
+		const workers = 30
+		done := make(chan struct{})
+		for i := range workers {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				for {
+					ctx, cancel := context.WithTimeout(w.Context(), time.Duration(i+1)*time.Millisecond)
+					l, err := c.Lock(ctx, fmt.Sprint("key ", i%3))
+					cancel()
+					if errors.Is(err, asynclock.ErrClosed) {
+						return
+					}
+					if err != nil {
+						continue
+					}
+					time.Sleep(time.Duration(i+1) * 100 * time.Microsecond)
+					switch err := l.Unlock(w.Context()); {
+					case err == nil, errors.Is(err, asynclock.ErrClosed):
+					default:
+						w.Errorf("unlock: %v", err)
+					}
+				}
+			}()
+		}
+		time.Sleep(5 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Duration(w.calls(faultstore.Any)%20)*time.Microsecond)
+		defer cancel()
+		_ = c.Close(ctx)
+		for range workers {
+			<-done
+		}
+		w.pass(ttl)
+		w.wantUnused()
+	})
+}
+
+// A store that can't be joined makes no client.
+func TestNewReportsWhatJoinSays(t *testing.T) {
+	failed := errors.New("no more room")
+	c, err := asynclock.New(full{err: failed})
+	if c != nil {
+		t.Errorf("got a client, want none")
+	}
+	wantError(t, err, failed)
+}
+
+type full struct {
+	asynclock.Store
+
+	err error
+}
+
+func (f full) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return nil, f.err }
