@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"internal/cli":        {everything},
 	"internal/demo":       {everything},
 	"internal/faultstore": {"asynclock"},
+	"internal/mutants":    {},
 	"internal/testenv":    {"github.com/redis/rueidis"},
 
 	"cmd/asynclock": {everything},

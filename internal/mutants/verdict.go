@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A verdict is what became of a mutant.
+type verdict int
+
+const (
+	killed   verdict = iota
+	survived         // its test passes
+	rotten           // it can't be tried, or shows nothing
+	skipped          // what its test needs is not there
+)
+
+func (v verdict) String() string {
+	return [...]string{"killed", "SURVIVED", "ROTTEN", "skipped"}[v]
+}
+
+// A result is a verdict and what is to be said about it.
+type result struct {
+	verdict verdict
+	remark  string // why; how, if killed otherwise than by a failed assertion
+}
+
+// judge says what the output of a mutant's test means. With no test named, it
+// was that of all tests of the package.
+func judge(m mutant, output string, passed bool) result {
+	failed := failures(output)
+	switch {
+	case strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]"):
+		return result{rotten, "it does not compile: " + excerpt(output)}
+	case m.test == "" && len(failed) == 0:
+		return result{rotten, "it names no test, and no test of " + m.pkg + " fails"}
+	case m.test == "":
+		return result{rotten, "it names no test; there fail " + strings.Join(failed, " ")}
+	case passed:
+		return result{survived, ""}
+	case strings.Contains(output, "panic: test timed out"):
+		return result{killed, "its time ran out"}
+	case slices.Contains(failed, m.test):
+		return result{killed, ""}
+	case strings.Contains(output, "panic: ") || strings.Contains(output, "fatal error: "):
+		return result{killed, "panic"} // on a goroutine that is not the test's
+	default:
+		return result{survived, m.test + " passes, and something else failed: " + excerpt(output)}
+	}
+}
+
+var outcome = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+) `)
+
+// failures lists the tests that the output of go test calls failed.
+func failures(output string) (names []string) {
+	for _, found := range outcome.FindAllStringSubmatch(output, -1) {
+		if found[1] == "FAIL" {
+			names = append(names, found[2])
+		}
+	}
+	return names
+}
+
+// outcomes returns what the output of go test -v says of each test.
+func outcomes(output string) map[string]string {
+	of := make(map[string]string)
+	for _, found := range outcome.FindAllStringSubmatch(output, -1) {
+		of[found[2]] = found[1]
+	}
+	return of
+}
+
+// unbroken says why a mutant's test can't show anything, given what became of
+// the tests of its package in the tree as it is; empty: it can.
+func (m mutant) unbroken(of map[string]string) string {
+	switch of[m.test] {
+	case "PASS":
+		return ""
+	case "":
+		return fmt.Sprintf("%s is not in %s, or did not finish", m.test, m.pkg)
+	case "SKIP":
+		return m.test + " is skipped"
+	}
+	return m.test + " fails without it too"
+}
+
+// excerpt is the end of an output, short enough for a line.
+func excerpt(output string) string {
+	const longest = 400
+	text := oneLine(output)
+	if len(text) > longest {
+		text = "… " + text[len(text)-longest:]
+	}
+	return strings.ToValidUTF8(text, "")
+}
