@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// W9: when a dead holder's TTL is over, only the first in the queue asks. The
+// others would ask in vain, all of them.
+func TestOnlyTheFirstAsksForADeadHoldersKey(t *testing.T) {
+	story(t, func(w *world) {
+		const alive = 2 * time.Second
+		died := time.Now()
+		stranger := w.session()
+		for _, request := range []asynclock.AcquireRequest{
+			{Key: "key", Owner: "dead", TTL: alive},
+			{Key: "key", Owner: "first", TTL: time.Second, GrantTTL: time.Second, Liveness: time.Hour, Wait: true},
+		} {
+			if reply := stranger.Acquire(w.Context(), []asynclock.AcquireRequest{request})[0]; reply.Err != nil {
+				w.Fatal(reply.Err)
+			}
+		}
+		// The first heartbeat is due after three seconds, less a fifth at most.
+		second := w.ask(w.Context(), w.client(asynclock.WithTTL(time.Hour)), "key")
+		w.pass(alive + 10*time.Millisecond)
+		near := func(c faultstore.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 10*time.Millisecond }
+		if got := w.calls(faultstore.Acquire.From(0).Where(near)); got != 0 {
+			w.Errorf("the second waiter asked %d times when the TTL was over, want none: it was not its turn", got)
+		}
+		unlock(w, second.get())
+	})
+}
