@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -97,6 +98,31 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 				t.Errorf("%s: got %+v, want it kept back", kept.Key, info)
 			}
 			c.heardNothing(sv)
+		}
+	})
+}
+
+// A client that hands its key on among its own waiters may be ahead of the
+// server's clock: by its tokens, or because the clock went back.
+func TestTheNextTokenIsLargerThanAnyUsed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		const ahead = 1_000_000_000 // µs
+		used := c.hold("used", "a").First + ahead
+		c.wait("used", "b")
+		sv.pass(time.Millisecond)
+		c.release(asynclock.ReleaseRequest{Key: "used", Owner: "a", Token: used})
+		if got := c.heard(asynclock.EventGrant, "b").Grant.First; got <= used {
+			t.Errorf("token after %d was used: got %d, want a larger one", used, got)
+		}
+
+		given := c.hold("given", "a").First + ahead
+		c.wait("given", "b")
+		sv.pass(time.Millisecond)
+		sv.do(t, "SET", sv.redisKey("given", 'f'), strconv.FormatInt(given, 10))
+		c.release(asynclock.ReleaseRequest{Key: "given", Owner: "a", Token: given - ahead})
+		if got := c.heard(asynclock.EventGrant, "b").Grant.First; got <= given {
+			t.Errorf("token after %d was given: got %d, want a larger one", given, got)
 		}
 	})
 }
