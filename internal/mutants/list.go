@@ -20,7 +20,6 @@ type mutant struct {
 	name  string // the rule that is broken, in words
 	pkg   string // of the test, as a path from the module's root
 	test  string // TestName or TestName/subtest; empty: not known yet
-	needs string // environment variable without which the test is skipped; empty: none
 	edits []edit
 }
 
@@ -62,14 +61,13 @@ func parseAll(files fs.FS) (all []mutant, err error) {
 //
 //	mutant: the rule that is broken, in words
 //	test: path/of/package TestName
-//	needs: ENVIRONMENT_VARIABLE
 //	file: path/of/file
 //	 a line that stays
 //	-a line that goes
 //	+a line that comes instead
 //
-// where needs is optional, and file and its lines may come several times. What
-// stays is there to say which place is meant.
+// where file and its lines may come several times. What stays is there to say
+// which place is meant.
 func parse(name, text string) (all []mutant, err error) {
 	var m *mutant
 	for i, line := range strings.Split(text, "\n") {
@@ -123,8 +121,6 @@ func (m *mutant) add(line string) error {
 			return fmt.Errorf("not a package and a test: %q", value)
 		}
 		m.pkg, m.test = parts[1], parts[2]
-	case "needs":
-		m.needs = value
 	case "file":
 		if path.Clean(value) != value || path.IsAbs(value) || strings.HasPrefix(value, "..") {
 			return fmt.Errorf("not a file of this module: %q", value)

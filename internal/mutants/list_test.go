@@ -18,7 +18,6 @@ const example = `# a comment
 
 mutant: the sky stays up
 test: sky TestSky/falls
-needs: SKY_URL
 file: sky/sky.go
  func up() bool {
 -	return true
@@ -40,7 +39,7 @@ func TestParse(t *testing.T) {
 	got, err := parse("x.txt", example)
 	want := []mutant{
 		{
-			name: "the sky stays up", pkg: "sky", test: "TestSky/falls", needs: "SKY_URL",
+			name: "the sky stays up", pkg: "sky", test: "TestSky/falls",
 			edits: []edit{
 				{"sky/sky.go", "func up() bool {\n\treturn true\n", "func up() bool {\n\treturn false\n"},
 				{"sky/cloud.lua", "local height = 1\n", ""},

@@ -28,9 +28,6 @@ func page(all []mutant) string {
 		if m.pkg != pkg {
 			test += " (" + m.pkg + ")"
 		}
-		if m.needs != "" {
-			test += ", with " + m.needs
-		}
 		rows[pkg] += fmt.Sprintf("| %s | %s |\n", strings.ReplaceAll(m.name, "|", `\|`), test)
 	}
 	for _, pkg := range packages {

@@ -55,20 +55,13 @@ func (r *runner) tryAll(ctx context.Context, all []mutant, jobs int, out io.Writ
 	}
 
 	excuses := r.excuses(ctx, all, jobs)
-	var alone []mutant // they share a server
 	each(all, jobs, func(m mutant) {
-		switch excuse, known := excuses[m.name]; {
-		case known:
-			tell(m, excuse)
-		case m.needs != "":
-			mu.Lock()
-			alone = append(alone, m)
-			mu.Unlock()
-		default:
-			tell(m, r.try(ctx, m))
+		res, known := excuses[m.name]
+		if !known {
+			res = r.try(ctx, m)
 		}
+		tell(m, res)
 	})
-	each(alone, 1, func(m mutant) { tell(m, r.try(ctx, m)) })
 
 	fmt.Fprintf(out, "%d killed, %d survived, %d rotten, %d skipped in %v\n",
 		count[killed], count[survived], count[rotten], count[skipped], time.Since(began).Round(time.Second))
@@ -99,10 +92,6 @@ func (r *runner) excuses(ctx context.Context, all []mutant, jobs int) map[string
 	excuses := make(map[string]result)
 	guards := make(map[string]mutant) // per package one that stands for all its tests
 	for _, m := range all {
-		if m.needs != "" && os.Getenv(m.needs) == "" {
-			excuses[m.name] = result{skipped, m.needs + " is not set"}
-			continue
-		}
 		if _, err := m.broken(r.root); err != nil {
 			excuses[m.name] = result{rotten, err.Error()}
 		}
@@ -127,8 +116,8 @@ func (r *runner) excuses(ctx context.Context, all []mutant, jobs int) map[string
 		if _, known := excuses[m.name]; known || m.test == "" {
 			continue
 		}
-		if why := m.unbroken(of[m.pkg]); why != "" {
-			excuses[m.name] = result{rotten, why}
+		if excuse, has := m.excuse(of[m.pkg]); has {
+			excuses[m.name] = excuse
 		}
 	}
 	return excuses

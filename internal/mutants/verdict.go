@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,24 +73,24 @@ func outcomes(output string) map[string]string {
 	return of
 }
 
-// unbroken says why a mutant's test can't show anything, given what became of
-// the tests of its package in the tree as it is; empty: it can.
-func (m mutant) unbroken(of map[string]string) string {
+// excuse is the verdict on a mutant whose test can't show anything, given what
+// became of the tests of its package in the tree as it is.
+func (m mutant) excuse(of map[string]string) (excuse result, has bool) {
 	switch of[m.test] {
 	case "PASS":
-		return ""
-	case "":
-		return fmt.Sprintf("%s is not in %s, or did not finish", m.test, m.pkg)
+		return result{}, false
 	case "SKIP":
-		return m.test + " is skipped"
+		return result{skipped, m.test + " is"}, true
+	case "FAIL":
+		return result{rotten, m.test + " fails without it, too"}, true
 	}
-	return m.test + " fails without it too"
+	return result{rotten, m.test + " is not in " + m.pkg + ", or did not finish"}, true
 }
 
 // excerpt is the end of an output, short enough for a line.
 func excerpt(output string) string {
 	const longest = 400
-	text := oneLine(output)
+	text := strings.Join(strings.Fields(output), " ")
 	if len(text) > longest {
 		text = "… " + text[len(text)-longest:]
 	}
