@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+)
+
+// sentinels are all the errors that callers can tell apart.
+var sentinels = map[string]error{
+	"ErrHeld": asynclock.ErrHeld, "ErrQueueFull": asynclock.ErrQueueFull,
+	"ErrUnreachable": asynclock.ErrUnreachable, "ErrOutcomeUnknown": asynclock.ErrOutcomeUnknown,
+	"ErrUnlocked": asynclock.ErrUnlocked, "ErrLost": asynclock.ErrLost, "ErrExpired": asynclock.ErrExpired,
+	"ErrStolen": asynclock.ErrStolen, "ErrForced": asynclock.ErrForced, "ErrMaxHold": asynclock.ErrMaxHold,
+	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
+	"ErrBadKey": asynclock.ErrBadKey, "ErrBadOption": asynclock.ErrBadOption,
+	"ErrForeignData": asynclock.ErrForeignData, "ErrDenied": asynclock.ErrDenied,
+}
+
+// Each error matches itself and no other, but that a cause of loss is a loss.
+func TestSentinelsAreToldApart(t *testing.T) {
+	losses := map[string]bool{"ErrExpired": true, "ErrStolen": true, "ErrForced": true, "ErrMaxHold": true, "ErrNotRenewed": true}
+	for name, err := range sentinels {
+		wrapped := fmt.Errorf("work: %w", &asynclock.Error{Op: "lock", Key: "key", Err: err})
+		for other, target := range sentinels {
+			want := name == other || losses[name] && other == "ErrLost"
+			if got := errors.Is(wrapped, target); got != want {
+				t.Errorf("%s is %s: got %v, want %v", name, other, got, want)
+			}
+		}
+		if !strings.HasPrefix(err.Error(), "asynclock: ") {
+			t.Errorf("%s says %q, want it to say whose error it is", name, err)
+		}
+	}
+}
+
+func TestErrorSaysWhatWasDoneToWhichKey(t *testing.T) {
+	err := &asynclock.Error{Op: "try lock", Key: "a\nb", Err: asynclock.ErrUnreachable}
+	if got, want := err.Error(), `asynclock: try lock "a\nb": store unreachable`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	foreign := &asynclock.Error{Op: "lock", Key: "key", Err: context.Canceled}
+	if got, want := foreign.Error(), `asynclock: lock "key": context canceled`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHeldErrorSaysWhoHoldsTheKey(t *testing.T) {
+	for _, c := range []struct {
+		err  *asynclock.HeldError
+		want string
+	}{
+		{&asynclock.HeldError{Key: "key", Holder: "host 7"}, "host 7"},
+		{&asynclock.HeldError{Key: "key"}, "another"},
+	} {
+		if got := c.err.Error(); !strings.Contains(got, c.want) || !strings.Contains(got, `"key"`) {
+			t.Errorf("got %q, want it to name %q and the key", got, c.want)
+		}
+		if !errors.Is(c.err, asynclock.ErrHeld) {
+			t.Errorf("%v is no ErrHeld", c.err)
+		}
+		for name, target := range sentinels {
+			if name != "ErrHeld" && errors.Is(c.err, target) {
+				t.Errorf("%v is %s", c.err, name)
+			}
+		}
+	}
+}
+
+// No error says "asynclock:" twice, or names the secret that opens a key.
+func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client()
+		held := lock(w, holder, "key")
+		lost := lock(w, holder, "lost", asynclock.WithMaxHold(asynclock.MinTTL))
+		refused := lock(w, holder, "refused")
+		_, heldErr := c.TryLock(w.Context(), "key")
+		ctx, cancel := context.WithCancelCause(w.Context())
+		cancel(errors.New("asynclock: of all things"))
+		_, endedErr := c.Lock(ctx, "key")
+		<-lost.Done()
+		w.store.Every(faultstore.Renew.On("refused"), faultstore.Refuse)
+		<-refused.Done()
+		_, optionErr := c.Lock(w.Context(), "key", asynclock.WithTTL(0))
+		stop := w.store.Every(faultstore.Any, faultstore.Hang)
+		_, deadErr := c.Lock(w.Context(), "another")
+		_, deadTryErr := c.TryLock(w.Context(), "another")
+		stop()
+		unlock(w, held)
+
+		for name, err := range map[string]error{
+			"held": heldErr, "ended": endedErr, "lost": lost.Unlock(w.Context()), "refused": refused.Err(),
+			"option": optionErr, "dead": deadErr, "dead try": deadTryErr,
+		} {
+			text := fmt.Sprint(err)
+			if strings.Count(text, "asynclock: ") > 1 {
+				w.Errorf("%s: %q says whose error it is more than once", name, text)
+			}
+			for _, call := range w.store.Calls(faultstore.Acquire.Any) {
+				if strings.Contains(text, call.Owner) {
+					w.Errorf("%s: %q names an owner", name, text)
+				}
+			}
+		}
+	})
+}

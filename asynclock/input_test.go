@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// badOptions are values that make no sense.
+var badOptions = map[string]asynclock.LockOption{
+	"no TTL":               asynclock.WithTTL(0),
+	"a negative TTL":       asynclock.WithTTL(-time.Second),
+	"too short a TTL":      asynclock.WithTTL(asynclock.MinTTL - 1),
+	"too long a TTL":       asynclock.WithTTL(asynclock.MaxTTL + 1),
+	"a negative max hold":  asynclock.WithMaxHold(-1),
+	"too short a max hold": asynclock.WithMaxHold(asynclock.MinTTL - 1),
+	"an endless max hold":  asynclock.WithMaxHold(math.MaxInt64),
+	"a negative min hold":  asynclock.WithMinHold(-1),
+	"too long a min hold":  asynclock.WithMinHold(asynclock.MaxTTL + 1),
+	"no queue":             asynclock.WithQueueLimit(0),
+	"a negative queue":     asynclock.WithQueueLimit(-1),
+	"too long a holder":    asynclock.WithHolder(strings.Repeat("x", asynclock.MaxHolderLen+1)),
+	"a holder in latin-1":  asynclock.WithHolder("caf\xe9"),
+	"a holder of 2 lines":  asynclock.WithHolder("one\ntwo"),
+	"a holder that beeps":  asynclock.WithHolder("\a"),
+	"a nil option":         nil,
+}
+
+// goodOptions are values at the limits of what makes sense.
+var goodOptions = map[string]asynclock.LockOption{
+	"the shortest TTL":      asynclock.WithTTL(asynclock.MinTTL),
+	"the longest TTL":       asynclock.WithTTL(asynclock.MaxTTL),
+	"no max hold":           asynclock.WithMaxHold(0),
+	"the shortest max hold": asynclock.WithMaxHold(asynclock.MinTTL),
+	"the longest max hold":  asynclock.WithMaxHold(10 * 365 * 24 * time.Hour),
+	"no min hold":           asynclock.WithMinHold(0),
+	"the longest queue":     asynclock.WithQueueLimit(math.MaxInt),
+	"a queue of one":        asynclock.WithQueueLimit(1),
+	"no holder":             asynclock.WithHolder(""),
+	"the longest holder":    asynclock.WithHolder(strings.Repeat("é", asynclock.MaxHolderLen/2)),
+	"without renewal":       asynclock.WithoutRenewal(),
+	"with renewal":          asynclock.WithRenewal(),
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	for name, option := range badOptions {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				bad, err := asynclock.New(w.store, option)
+				if bad != nil {
+					w.Error("New made a client")
+				}
+				wantError(w, err, asynclock.ErrBadOption)
+
+				c := w.client()
+				_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
+				wantError(w, err, asynclock.ErrBadOption)
+				wantOp(w, err, "lock", "key")
+				_, err = c.TryLock(w.Context(), "key", option)
+				wantError(w, err, asynclock.ErrBadOption)
+				_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
+				wantError(w, err, asynclock.ErrBadOption)
+				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrBadOption)
+				if got := w.calls(faultstore.Any); got != 0 {
+					w.Errorf("the store was asked %d times, want never", got)
+				}
+			})
+		})
+	}
+	for name, option := range map[string]asynclock.ClientOption{
+		"a nil option": nil, "a nil logger": asynclock.WithLogger(nil),
+	} {
+		t.Run("New with "+name, func(t *testing.T) {
+			_, err := asynclock.New(memstore.New(), option)
+			wantError(t, err, asynclock.ErrBadOption)
+		})
+	}
+	t.Run("New without a store", func(t *testing.T) {
+		_, err := asynclock.New(nil)
+		wantError(t, err, asynclock.ErrBadOption)
+	})
+}
+
+func TestGoodOptionsAreTaken(t *testing.T) {
+	for name, option := range goodOptions {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				for _, l := range []*asynclock.Lease{
+					lock(w, w.client(option), "by default"), lock(w, w.client(), "by call", option),
+				} {
+					wantValid(w, l)
+					unlock(w, l)
+				}
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// What is given to New holds for every acquisition, unless the call says
+// otherwise.
+func TestOptionsOfACallGoBeforeThoseOfTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithTTL(time.Minute), asynclock.WithHolder("default"), asynclock.WithoutRenewal())
+		lock(w, c, "default")
+		lock(w, c, "call", asynclock.WithTTL(time.Hour), asynclock.WithHolder("call"), asynclock.WithRenewal())
+		lock(w, c, "default again")
+		for key, want := range map[string]asynclock.AcquireRequest{
+			"default":       {TTL: time.Minute, Holder: "default"},
+			"call":          {TTL: time.Hour, Holder: "call"},
+			"default again": {TTL: time.Minute, Holder: "default"},
+		} {
+			asked := w.store.Calls(faultstore.Acquire.On(key))[0].Acquire
+			if asked.TTL != want.TTL || asked.Holder != want.Holder {
+				w.Errorf("key %q was asked for with TTL %v and holder %q, want %v and %q",
+					key, asked.TTL, asked.Holder, want.TTL, want.Holder)
+			}
+		}
+		w.pass(time.Hour)
+		if held := w.inspect("call").Held; !held || w.inspect("default").Held {
+			w.Errorf("held after an hour: got %v where the call asked for renewal, want it only there", held)
+		}
+	})
+}
+
+func TestHolderSaysByDefaultWhereToLook(t *testing.T) {
+	story(t, func(w *world) {
+		lock(w, w.client(), "key")
+		if got := w.inspect("key").Holder; !strings.Contains(got, "pid ") {
+			w.Errorf("holder: got %q, want it to name the process", got)
+		}
+	})
+}
+
+func TestBadKeysAreRefused(t *testing.T) {
+	long := strings.Repeat("x", asynclock.MaxKeyLen+1)
+	for name, key := range map[string]string{"empty": "", "too long": long, "not UTF-8": "caf\xe9"} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				c := w.client()
+				_, lockErr := c.Lock(w.Context(), key)
+				_, tryErr := c.TryLock(w.Context(), key)
+				_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
+				_, inspectErr := c.Inspect(w.Context(), key)
+				_, forceErr := c.ForceUnlock(w.Context(), key)
+				for op, err := range map[string]error{
+					"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
+				} {
+					wantError(w, err, asynclock.ErrBadKey)
+					wantOp(w, err, op, key)
+				}
+				wantError(w, futureErr, asynclock.ErrBadKey)
+				wantError(w, c.WithLock(w.Context(), key, nil), asynclock.ErrBadKey)
+				for _, err := range c.List(w.Context(), key) {
+					if key != "" { // which is a prefix of all
+						wantError(w, err, asynclock.ErrBadKey)
+						wantOp(w, err, "list", key)
+					}
+				}
+				if got := w.calls(faultstore.Match(faultstore.List.Any)); key != "" && got != 0 || w.calls(faultstore.Any) != got {
+					w.Errorf("the store was asked %d times, want never", w.calls(faultstore.Any))
+				}
+			})
+		})
+	}
+}
+
+// Any other text is a key, and no two are the same.
+func TestKeysAreTakenAsTheyAre(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		keys := []string{
+			" ", "  ", "\x00", "a b", "a\nb", "{a}", "}{", "a*", "a?", "[a]", `\`, "%", "%20", "é", "e\u0301", "日本語", "🔒",
+			strings.Repeat("x", asynclock.MaxKeyLen), strings.Repeat("x", asynclock.MaxKeyLen-1),
+		}
+		for _, key := range keys {
+			l := lock(w, c, key)
+			if l.Key() != key {
+				w.Errorf("got key %q, want %q", l.Key(), key)
+			}
+		}
+		seen := make(map[string]bool)
+		for info, err := range c.List(w.Context(), "") {
+			if err != nil {
+				w.Fatal(err)
+			}
+			seen[info.Key] = true
+		}
+		for _, key := range keys {
+			if !seen[key] {
+				w.Errorf("key %q is not listed", key)
+			}
+		}
+	})
+}
+
+func TestBadTTLOfARenewalIsRefused(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		for _, ttl := range []time.Duration{0, -1, asynclock.MinTTL - 1, asynclock.MaxTTL + 1, math.MinInt64, math.MaxInt64} {
+			err := l.Renew(w.Context(), ttl)
+			wantError(w, err, asynclock.ErrBadOption)
+			wantOp(w, err, "renew", "key")
+		}
+		wantValid(w, l)
+		if got := w.calls(faultstore.Renew.Any); got != 0 {
+			w.Errorf("the store was asked %d times, want never", got)
+		}
+	})
+}
+
+// A nil context is a mistake that linters find; here it is an error and no
+// panic.
+func TestNilContextIsRefused(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		var none context.Context
+		_, lockErr := c.Lock(none, "other")
+		_, tryErr := c.TryLock(none, "other")
+		_, futureErr := (<-c.LockChan(none, "other")).Lease()
+		for op, err := range map[string]error{
+			"lock": lockErr, "try lock": tryErr, "future": futureErr, "with lock": c.WithLock(none, "other", nil),
+			"renew": l.Renew(none, ttl), "unlock": l.Unlock(none), "unlock chan": <-l.UnlockChan(none),
+		} {
+			if err == nil {
+				w.Errorf("%s: got no error", op)
+			}
+			wantError(w, err, asynclock.ErrBadOption)
+		}
+		wantValid(w, l)
+		unlock(w, l)
+	})
+}
+
+// An ended context asks for nothing.
+func TestEndedContextIsRefusedWithoutAsking(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		_, lockErr := c.Lock(ctx, "key")
+		_, tryErr := c.TryLock(ctx, "key")
+		_, futureErr := (<-c.LockChan(ctx, "key")).Lease()
+		for _, err := range []error{lockErr, tryErr, futureErr} {
+			wantError(w, err, context.Canceled)
+		}
+		if got := w.calls(faultstore.Any); got != 0 {
+			w.Errorf("the store was asked %d times, want never", got)
+		}
+	})
+}
