@@ -4,6 +4,8 @@ package redisstore
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,19 +79,33 @@ func TestTTLsOfGrants(t *testing.T) {
 	})
 }
 
-func TestTicketsKeepTheOrderOfAMoment(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.hold("key", "holder")
-		// Their names sort the other way round.
-		for _, again := range []bool{false, true} {
-			for rank, owner := range []string{"c", "b", "a"} {
-				if got := c.wait("key", owner).Rank; got != rank {
-					t.Errorf("rank of %s, asked again %v: got %d, want %d", owner, again, got, rank)
-				}
+// A server of its own: Lua in Redis prints 14 digits of a number, and that of
+// miniredis prints them all.
+func TestNumbersKeepAllTheirDigits(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	check := func(when string, token int64) {
+		t.Helper()
+		record, _, _ := strings.Cut(sv.do(t, "GET", sv.redisKey("key", 'l')), " ")
+		counter := sv.do(t, "GET", sv.redisKey("key", 'f'))
+		if want := strconv.FormatInt(token, 10); record != want || counter != want {
+			t.Errorf("%s: got token %s in the record and %s in the counter, want %s", when, record, counter, want)
+		}
+	}
+	check("taken", c.hold("key", "holder").First)
+
+	// Far ahead of the clock, so that numbers follow each other.
+	sv.do(t, "SET", sv.redisKey("key", 'f'), "4000000000000011")
+	for _, again := range []bool{false, true} {
+		for rank, owner := range []string{"c", "b", "a"} { // their order by ticket, not by name
+			if got := c.wait("key", owner); got.Rank != rank || got.Ticket != int64(4000000000000012+rank) {
+				t.Errorf("%s, asked again %v: got rank %d and ticket %d, want rank %d", owner, again, got.Rank, got.Ticket, rank)
 			}
 		}
-	})
+	}
+	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "holder"})
+	check("handed on", c.heard(asynclock.EventGrant, "c").Grant.First)
 }
 
 func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
@@ -117,4 +133,32 @@ func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 	if got := sv.number(t, "HLEN", sv.redisKey("key", 'w')); got != 0 {
 		t.Errorf("waiters' entries: got %d, want 0", got)
 	}
+}
+
+func TestRenewRaisesTheCounterAndLowersNothing(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		token := c.hold("key", "a").First
+		for _, r := range []struct {
+			when           string
+			used, counter  int64 // before
+			record, raised int64 // after
+		}{
+			{"as it was", token, token, token, token},
+			{"a token was used", token + 5, token, token + 5, token + 5},
+			{"tickets were taken since", token + 7, token + 100, token + 7, token + 100},
+			{"an earlier token, with fewer digits", 9, token + 100, token + 7, token + 100},
+		} {
+			sv.do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(r.counter, 10))
+			if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: r.used}); got.Err != nil {
+				t.Fatalf("%s: got %v, want no error", r.when, got.Err)
+			}
+			if got := c.inspect("key").Token; got != r.record {
+				t.Errorf("%s: token: got %d, want %d", r.when, got, r.record)
+			}
+			if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != r.raised {
+				t.Errorf("%s: counter: got %d, want %d", r.when, got, r.raised)
+			}
+		}
+	})
 }
