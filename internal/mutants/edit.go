@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -52,7 +53,7 @@ func (m mutant) broken(root string) (map[string]string, error) {
 func overlay(dir, root string, files map[string]string) (string, error) {
 	replace := make(map[string]string)
 	for name, source := range files {
-		instead := filepath.Join(dir, fmt.Sprint(len(replace))+filepath.Ext(name))
+		instead := filepath.Join(dir, strconv.Itoa(len(replace))+filepath.Ext(name))
 		if err := os.WriteFile(instead, []byte(source), 0o600); err != nil {
 			return "", err
 		}

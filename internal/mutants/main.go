@@ -27,18 +27,18 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	ok, err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
 	if !ok {
-		stop()
 		os.Exit(1)
 	}
 }
@@ -89,11 +89,8 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 func choose(all []mutant, wanted *regexp.Regexp, every int) (chosen []mutant) {
 	matching := 0
 	for _, m := range all {
-		text := m.name
-		for _, e := range m.edits {
-			text += "\n" + e.file
-		}
-		if !wanted.MatchString(text) {
+		wantsFile := func(e edit) bool { return wanted.MatchString(e.file) }
+		if !wanted.MatchString(m.name) && !slices.ContainsFunc(m.edits, wantsFile) {
 			continue
 		}
 		if matching%every == 0 {
