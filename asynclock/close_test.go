@@ -84,7 +84,7 @@ func TestCloseAbandonsLeasesWhenItsContextEnds(t *testing.T) {
 	story(t, func(w *world) {
 		c, other := w.client(), w.client()
 		a, b := lock(w, c, "a"), lock(w, c, "b")
-		joined := join(w, a.Context(), c, a)
+		joined := w.join(a.Context(), c, a)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
 		p := w.ask(w.Context(), other, "a")
@@ -175,7 +175,7 @@ func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
 		c := w.client()
 		l := lock(w, c, "key")
 		p := w.closing(w.Context(), c)
-		joined := join(w, l.Context(), c, l)
+		joined := w.join(l.Context(), c, l)
 		future, err := (<-c.LockChan(l.Context(), "key")).Lease()
 		if err != nil {
 			w.Fatal(err)

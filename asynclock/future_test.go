@@ -112,7 +112,7 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 				}
 				result := <-future
 				l, err := result.Lease()
-				if c.want != errAny && !errors.Is(err, c.want) || (l == nil) == (err == nil) {
+				if !errors.Is(c.want, errAny) && !errors.Is(err, c.want) || (l == nil) == (err == nil) {
 					w.Errorf("got lease %v, error %v; want error %v", l, err, c.want)
 				}
 				if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // join asks for the key under ctx and fails unless that joins l at once.
-func join(w *world, ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
+func (w *world) join(ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
 	w.Helper()
 	before := w.calls(faultstore.Any)
 	joined, err := c.Lock(ctx, l.Key())
@@ -37,7 +37,7 @@ func TestAskingUnderALeaseJoinsIt(t *testing.T) {
 		l := lock(w, c, "key")
 		p := w.ask(w.Context(), other, "key")
 		ctx, cancel := context.WithCancel(context.WithValue(l.Context(), name{}, "value"))
-		joined := join(w, ctx, c, l)
+		joined := w.join(ctx, c, l)
 		if got := joined.Context().Value(name{}); got != "value" {
 			w.Errorf("value: got %v, want that of the context it was asked for with", got)
 		}
@@ -46,7 +46,7 @@ func TestAskingUnderALeaseJoinsIt(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		again := join(w, joined.Context(), c, l)
+		again := w.join(joined.Context(), c, l)
 
 		unlock(w, l)
 		wantError(w, l.Err(), asynclock.ErrUnlocked)
@@ -74,8 +74,8 @@ func TestLastUnlockOfAJoinedHoldingReleases(t *testing.T) {
 			story(t, func(w *world) {
 				c := w.client()
 				first := lock(w, c, "key")
-				second := join(w, first.Context(), c, first)
-				leases := []*asynclock.Lease{first, second, join(w, second.Context(), c, first)}
+				second := w.join(first.Context(), c, first)
+				leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
 				for i, n := range order {
 					if got := w.calls(faultstore.Release.On("key")); got != 0 {
 						w.Errorf("released after %d of 3 unlocks", i)
@@ -107,7 +107,7 @@ func TestNestedLeasesAreAllJoined(t *testing.T) {
 		}
 		var joined []*asynclock.Lease
 		for _, l := range []*asynclock.Lease{a, b, inner} {
-			joined = append(joined, join(w, inner.Context(), c, l))
+			joined = append(joined, w.join(inner.Context(), c, l))
 		}
 		short, cancel := context.WithTimeout(a.Context(), time.Millisecond)
 		defer cancel()
@@ -183,9 +183,9 @@ func TestHoldingIsJoinedWhileAnyPartOfItLasts(t *testing.T) {
 		c := w.client()
 		l := lock(w, c, "key")
 		ctx := context.WithoutCancel(l.Context())
-		joined := join(w, ctx, c, l)
+		joined := w.join(ctx, c, l)
 		unlock(w, l)
-		again := join(w, ctx, c, l)
+		again := w.join(ctx, c, l)
 		unlock(w, joined)
 		wantValid(w, again)
 		unlock(w, again)
@@ -197,7 +197,7 @@ func TestLossEndsAllThatJoined(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		l := lock(w, c, "key", asynclock.WithoutRenewal())
-		first, second := join(w, l.Context(), c, l), join(w, l.Context(), c, l)
+		first, second := w.join(l.Context(), c, l), w.join(l.Context(), c, l)
 		unlock(w, l)
 		done := first.Done()
 		<-done

@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/faultstore"
 	"github.com/asynclock/asynclock-go/store/memstore"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -266,7 +267,10 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 		}
 		stop()
 		keys := 0
-		for range me.List(t.Context(), "") {
+		for _, err := range me.List(t.Context(), "") {
+			if err != nil {
+				t.Error(err)
+			}
 			keys++
 		}
 		if held, err := me.Force(t.Context(), "key"); keys != 1 || !held || err != nil || me.Leave(t.Context()) != nil {
