@@ -27,6 +27,7 @@ type attempt struct {
 
 	again     bool  // ask once more when the request under way is answered
 	failure   error // of the last request; nil if it was answered
+	try       bool  // it is a TryLock's, which nobody else may continue
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	uncertain bool  // some request never had an answer, and may still take effect
@@ -53,7 +54,7 @@ func (s *keyState) contendLocked() *acquireCall {
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
 	now := clock.Now()
-	s.attempt = &attempt{base: now}
+	s.attempt = &attempt{base: now, try: w.try}
 	return s.requestLocked()
 }
 
@@ -74,7 +75,7 @@ func (s *keyState) requestLocked() *acquireCall {
 			TTL:             ttl,
 			GrantTTL:        grantTTL(ttl),
 			Liveness:        grantTTL(ttl),
-			Wait:            !s.waiters.first.try,
+			Wait:            !a.try,
 			QueueLimit:      s.settings.queueLimit,
 			Ticket:          a.ticket,
 			WatchContention: a.watch,

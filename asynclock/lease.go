@@ -21,6 +21,8 @@ type Lease struct {
 	token int64
 	owner string // in the store; Unlock still needs it after a loss
 
+	uncertain bool // likewise; see attempt
+
 	settings *lockSettings
 
 	// All below is guarded by the shard's mutex.
@@ -41,7 +43,7 @@ type Lease struct {
 }
 
 func newLease(s *keyState, w *waiter, token int64) *Lease {
-	return &Lease{state: s, token: token, owner: s.owner, settings: w.settings, parent: w.ctx}
+	return &Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertain, settings: w.settings, parent: w.ctx}
 }
 
 // Key returns the key.

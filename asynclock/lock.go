@@ -222,7 +222,7 @@ func (s *keyState) headChangedLocked() {
 	if s.attempt == nil {
 		return
 	}
-	if w := s.waiters.first; w != nil && *w.settings == *s.settings {
+	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
 		if s.attempt.failures > 0 { // perhaps only because the one who left gave up
 			s.askAgainLocked()
 		}

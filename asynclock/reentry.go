@@ -79,7 +79,7 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 		return nil
 	}
 	j := &Lease{
-		state: whole.state, token: whole.token, owner: whole.owner, settings: whole.settings,
+		state: whole.state, token: whole.token, owner: whole.owner, uncertain: whole.uncertain, settings: whole.settings,
 		first: whole, claimed: whole.claimed, parent: ctx,
 	}
 	whole.joiners = append(whole.joiners, j)

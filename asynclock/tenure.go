@@ -153,7 +153,7 @@ func (s *keyState) loseLocked(cause error) {
 	}
 	l.endAllLocked(cause)
 	if keep := l.keepLocked(clock.Now()); keep > 0 && errors.Is(cause, ErrMaxHold) {
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, Keep: keep}, l.settings.ttl)
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, Keep: keep, Uncertain: l.uncertain}, l.settings.ttl)
 	}
 	s.forgetOwnerLocked()
 	s.nextLocked()
@@ -166,10 +166,10 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
 	switch now := clock.Refresh(); {
 	case now >= t.deadline:
 		s.tendLocked(now) // too late: a lease that ended does not revive
-	case reply.First != t.grant.First:
+	case reply.First < t.grant.First || reply.First > t.last: // a renewal may have raised it as far as last
 		// The key was granted anew, so the grant of the message had ended, and
 		// somebody else may have had the key since.
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last}, call.request.TTL)
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertain}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
 		t.trustLocked(trustUntil(call.sent, call.request.TTL))

@@ -109,7 +109,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 		// Now that everyone has noticed, the store need not keep the key for the
 		// rest of the TTL, if it does.
 		s.client.withdraw(ReleaseRequest{
-			Key: s.key, Owner: l.owner, Token: l.token, Keep: l.keepLocked(now),
+			Key: s.key, Owner: l.owner, Token: l.token, Keep: l.keepLocked(now), Uncertain: l.uncertain,
 		}, l.settings.ttl)
 		return nil, false, l.err
 	default:

@@ -43,6 +43,9 @@ func (in *inbox) address(ctx context.Context) string {
 // long, and reports whether it does.
 func (in *inbox) settle(ctx context.Context) bool {
 	patience := time.Until(in.opened.Add(settleWithin))
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/4) // the request itself needs time too
+	}
 	if patience > 0 {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
