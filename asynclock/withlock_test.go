@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -86,6 +87,22 @@ func TestWithLockUnlocksWhenTheFunctionPanics(t *testing.T) {
 			}()
 			_ = c.WithLock(w.Context(), "key", func(context.Context, *asynclock.Lease) error { panic("out") })
 		}()
+		w.wantUnused()
+	})
+}
+
+func TestWithLockUnlocksWhenTheFunctionEndsItsGoroutine(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = c.WithLock(w.Context(), "key", func(context.Context, *asynclock.Lease) error {
+				runtime.Goexit()
+				return nil
+			})
+		}()
+		<-done
 		w.wantUnused()
 	})
 }
