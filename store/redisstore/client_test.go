@@ -26,6 +26,10 @@ type client struct {
 	events  chan asynclock.Event
 }
 
+// join connects a client and waits until it is known whether messages reach it,
+// and whether their receivers can be counted: what a test does next must not
+// depend on how busy the machine is. (A message may be there before the reply to
+// PUBLISH that counts its receivers.)
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
 	c := &client{t: t, events: make(chan asynclock.Event, 4096)}
@@ -43,7 +47,55 @@ func join(t testing.TB, st *Store) *client {
 			t.Errorf("Leave: got %v, want no error", err)
 		}
 	})
+	if in := c.session.classic.Load(); in != nil {
+		<-in.Settled()
+		if in.Live() && !st.cluster() {
+			eventually(t, "receivers are counted", in.channel.counted.Load)
+		}
+	}
 	return c
+}
+
+// queueAndLeave queues a new client for key, which then leaves, and waits until
+// the server has noted that nobody receives its messages any more. Leave does
+// not: should the server take its time, it goes without the answer.
+func (sv *server) queueAndLeave(t *testing.T, st *Store, key, owner string) (gone *client) {
+	t.Helper()
+	gone = join(t, st)
+	gone.waitForMessage(key, owner)
+	if err := gone.session.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody receives its messages", func() bool {
+		for _, in := range gone.session.open() {
+			if sv.receivers(t, in.channel) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	return gone
+}
+
+// receivers counts the subscriptions to a channel on all nodes.
+func (sv *server) receivers(t *testing.T, ch *channel) (n int64) {
+	t.Helper()
+	question := "NUMSUB"
+	if ch.sharded {
+		question = "SHARDNUMSUB"
+	}
+	for addr, node := range sv.raw.Nodes() {
+		answer, err := node.Do(t.Context(), node.B().Arbitrary("PUBSUB", question, ch.name).Build()).ToArray()
+		if err != nil || len(answer) != 2 {
+			t.Fatalf("PUBSUB %s on %s: got %v, %v; want a channel and a number", question, addr, answer, err)
+		}
+		count, err := answer[1].AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += count
+	}
+	return n
 }
 
 // silence makes scripts believe that the client can't be told anything.
@@ -100,6 +152,14 @@ func (c *client) hold(key, owner string) asynclock.AcquireReply {
 func (c *client) wait(key, owner string) asynclock.AcquireReply {
 	c.t.Helper()
 	return c.want(request(key, owner), asynclock.Waiting)
+}
+
+// waitForMessage is wait, until the reply counts on messages. In a Cluster each
+// bucket's inbox is opened by its first use, which a busy machine may take long
+// for.
+func (c *client) waitForMessage(key, owner string) {
+	c.t.Helper()
+	eventually(c.t, "messages come through", func() bool { return c.wait(key, owner).Recheck == 0 })
 }
 
 func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {

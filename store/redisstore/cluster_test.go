@@ -77,18 +77,9 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	gone, err := st.Join("went-away", func(asynclock.Event) {})
-	if err != nil {
-		t.Fatal(err)
-	}
 	a.hold("key", "a")
-	if got := gone.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "lost")})[0]; got.Status != asynclock.Waiting || got.Recheck != 0 {
-		t.Fatalf("Acquire: got %+v, want Waiting for a message", got)
-	}
-	if err := gone.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.wait("key", "b")
+	sv.queueAndLeave(t, st, "key", "lost")
+	b.waitForMessage("key", "b")
 	want := "s" + sv.prefix + ":" + string(appendTag(nil, bucketOf("key"))) + ":c:" + b.session.id
 	if got := b.session.address(t.Context(), "key"); got != want {
 		t.Errorf("address: got %q, want %q", got, want)
@@ -154,7 +145,7 @@ func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 	for i := range 5 {
 		key := "key" + strconv.Itoa(i)
 		a.hold(key, "a")
-		eventually(t, "messages come through", func() bool { return b.wait(key, "b").Recheck == 0 })
+		b.waitForMessage(key, "b")
 		if got, want := b.session.address(t.Context(), key), "u"+sv.prefix+":c:"+b.session.id; got != want {
 			t.Errorf("address: got %q, want %q", got, want)
 		}
@@ -223,9 +214,7 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 	for i := range 10 {
 		key := "key" + strconv.Itoa(i)
 		a.hold(key, "a")
-		if got := b.wait(key, "b"); got.Recheck != 0 {
-			t.Errorf("Recheck: got %v, want messages", got.Recheck)
-		}
+		b.waitForMessage(key, "b")
 		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
 		b.heard(asynclock.EventGrant, "b")
 	}

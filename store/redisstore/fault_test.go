@@ -183,7 +183,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 		sv.do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
 		b.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
 		a.hold("key-"+user, "d4")
-		eventually(t, user+": messages come through", func() bool { return b.wait("key-"+user, "e5").Recheck == 0 })
+		b.waitForMessage("key-"+user, "e5")
 		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "d4"})
 		b.heard(asynclock.EventGrant, "e5")
 	}

@@ -43,21 +43,11 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		gone, err := st.Join("went-away", func(asynclock.Event) {})
-		if err != nil {
-			t.Fatal(err)
-		}
 		a.hold("key", "a")
 		dead := request("key", "dead")
 		dead.Liveness = 10 * time.Millisecond
 		b.want(dead, asynclock.Waiting)
-		lost := request("key", "lost")
-		if got := gone.Acquire(t.Context(), []asynclock.AcquireRequest{lost})[0]; got.Status != asynclock.Waiting || got.Recheck != 0 {
-			t.Fatalf("Acquire: got %+v, want Waiting for a message", got)
-		}
-		if err := gone.Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		gone := sv.queueAndLeave(t, st, "key", "lost")
 		b.wait("key", "b")
 		sv.pass(50 * time.Millisecond)
 
@@ -72,7 +62,7 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 		}
 		sv.do(t, "PUBLISH", sv.prefix+":c:end", "end")
 		for m := range sent {
-			if m.Channel == sv.prefix+":c:went-away" {
+			if m.Channel == sv.prefix+":c:"+gone.session.id {
 				t.Errorf("sent to the client that is not there: %q, want nothing", m.Message)
 			}
 			if m.Message == "end" {

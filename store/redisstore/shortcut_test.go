@@ -132,16 +132,7 @@ func TestTheShortcutOfReleaseSkipsTheUnreachable(t *testing.T) {
 		st := sv.store(t)
 		c := join(t, st)
 		token := c.hold("key", "a").First
-		gone, err := st.Join("went-away", func(asynclock.Event) {})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := gone.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "lost")})[0]; got.Status != asynclock.Waiting || got.Recheck != 0 {
-			t.Fatalf("Acquire: got %+v, want Waiting for a message", got)
-		}
-		if err := gone.Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		sv.queueAndLeave(t, st, "key", "lost")
 		c.wait("key", "b")
 		sv.pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
