@@ -269,34 +269,6 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 	}
 }
 
-func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
-	sv := ownServer(t)
-	st := sv.store(t)
-	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
-	a.hold("alone", "a")
-	b.wait("key", "b")
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
-	before := sv.dump(t, "key") + sv.dump(t, "free")
-	for _, q := range []asynclock.AcquireRequest{request("free", "c"), request("key", "c")} {
-		if got := a.acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
-			t.Errorf("Acquire of %q: got %v, want ErrUnreachable", q.Key, got)
-		}
-	}
-	if after := sv.dump(t, "key") + sv.dump(t, "free"); after != before {
-		t.Errorf("refused acquires changed %q to %q", before, after)
-	}
-	b.heardNothing(sv)
-	if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
-		t.Errorf("Renew: got %v, want no error", got)
-	}
-	a.release(asynclock.ReleaseRequest{Key: "alone", Owner: "a"})
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
-	if got := b.heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
-		t.Errorf("token: got %d, want %d", got, 1<<51+1)
-	}
-}
-
 func TestAReplicaIsUnreachable(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))

@@ -59,7 +59,9 @@ if record and record.owner == owner then
   used = math.max(used, record.token)
   last = math.max(last, used)
   if keep ~= '0' then
-    -- Nobody holds it now, and nobody can renew that.
+    -- Nobody holds it now, and nobody can renew that. The first write is one that
+    -- a server out of memory allows, and then the others too.
+    redis.call('PEXPIRE', lock, keep)
     redis.call('SET', counter, text(last), 'PX', day)
     redis.call('SET', lock, text(used) .. ' - - - ' .. record.holder, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}

@@ -27,29 +27,30 @@ for i = 1, #KEYS / 3 do
     elseif owner ~= mine then
       answer = -3
     else
-      -- The TTL is set even if it was longer already: a replica, whose records may
-      -- be out of date, must refuse.
-      local left = math.max(redis.call('PTTL', lock), ttl)
       local raise = tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
-      if raise then
-        token = used
-        local last = redis.pcall('GET', counter)
-        if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
-          answer = -1
-        elseif not last or tonumber(used) > tonumber(last) then
-          redis.call('SET', counter, used, 'PX', 86400000)
-        end
-      end
-      if set then
-        flags = flags == '-' and 'h' or flags .. 'h'
-      end
-      if not answer and (raise or set) then
-        redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
-      elseif not answer then
+      local last = raise and redis.pcall('GET', counter)
+      if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
+        answer = -1
+      else
+        -- This write comes first because a server out of memory allows it, and
+        -- then the rest of the script too, which is other holdings' as well. The
+        -- TTL is set even if it was longer already: a replica, whose records may
+        -- be out of date, must refuse.
+        local left = math.max(redis.call('PTTL', lock), ttl)
         redis.call('PEXPIRE', lock, left)
-      end
-      if not answer then
+        if raise then
+          token = used
+          if not last or tonumber(used) > tonumber(last) then
+            redis.call('SET', counter, used, 'PX', 86400000)
+          end
+        end
+        if set then
+          flags = flags == '-' and 'h' or flags .. 'h'
+        end
+        if raise or set then
+          redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+        end
         answer = redis.pcall('ZCARD', queue)
         if type(answer) ~= 'number' then
           answer = 0 -- whoever queues is told of the damage; the holding is sound

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A server out of memory refuses SET, but not to a script whose first write was
+// one that it allows. What ends or extends a holding needs to go on then.
+
+func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	a.hold("key", "a")
+	a.hold("alone", "a")
+	b.wait("key", "b")
+	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	before := sv.dump(t, "key") + sv.dump(t, "free")
+	for _, q := range []asynclock.AcquireRequest{request("free", "c"), request("key", "c")} {
+		if got := a.acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
+			t.Errorf("Acquire of %q: got %v, want ErrUnreachable", q.Key, got)
+		}
+	}
+	if after := sv.dump(t, "key") + sv.dump(t, "free"); after != before {
+		t.Errorf("refused acquires changed %q to %q", before, after)
+	}
+	b.heardNothing(sv)
+	if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
+		t.Errorf("Renew: got %v, want no error", got)
+	}
+	a.release(asynclock.ReleaseRequest{Key: "alone", Owner: "a"})
+	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
+	if got := b.heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
+		t.Errorf("token: got %d, want %d", got, 1<<51+1)
+	}
+}
+
+func TestRenewalsByAServerOutOfMemory(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	for name, change := range map[string]func(*asynclock.RenewRequest){
+		"first was handed on inside the client": func(q *asynclock.RenewRequest) { q.Token++ },
+		"first begins to watch":                 func(q *asynclock.RenewRequest) { q.WatchContention = true },
+		"first does both":                       func(q *asynclock.RenewRequest) { q.Token++; q.WatchContention = true },
+		"first is lost":                         func(q *asynclock.RenewRequest) { q.Owner = "stranger" },
+	} {
+		sv.do(t, "CONFIG", "SET", "maxmemory", "0")
+		const n = 4
+		renewals := make([]asynclock.RenewRequest, n)
+		for i := range renewals {
+			key := name + strconv.Itoa(i)
+			renewals[i] = asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.hold(key, "a").First}
+		}
+		change(&renewals[0])
+		renewals[2].Token += 7
+		renewals[2].WatchContention = true
+		sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			if renewals[i].Owner == "stranger" {
+				if !errors.Is(got.Err, asynclock.ErrStolen) {
+					t.Errorf("%s, %d: got %v, want ErrStolen", name, i, got.Err)
+				}
+				continue
+			}
+			if got.Err != nil {
+				t.Errorf("%s, %d: got %v, want no error", name, i, got.Err)
+			}
+			if left := sv.pttl(t, renewals[i].Key, 'l'); left <= long {
+				t.Errorf("%s, %d: TTL: got %v, want %v", name, i, left, 2*long)
+			}
+			if got := c.inspect(renewals[i].Key).Token; got != renewals[i].Token {
+				t.Errorf("%s, %d: token: got %d, want %d as used", name, i, got, renewals[i].Token)
+			}
+			if got := sv.number(t, "GET", sv.redisKey(renewals[i].Key, 'f')); got != renewals[i].Token {
+				t.Errorf("%s, %d: counter: got %d, want %d as used", name, i, got, renewals[i].Token)
+			}
+		}
+	}
+}
+
+func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	token := c.hold("key", "a").First
+	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, Keep: 2 * long}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	if left := sv.pttl(t, "key", 'l'); left <= long {
+		t.Errorf("TTL of the key kept back: got %v, want %v", left, 2*long)
+	}
+	if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; !errors.Is(got, asynclock.ErrStolen) {
+		t.Errorf("Renew of what was released: got %v, want ErrStolen", got)
+	}
+	if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != token+1 {
+		t.Errorf("counter: got %d, want %d as used", got, token+1)
+	}
+}
