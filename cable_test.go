@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -103,11 +104,7 @@ func (m *meter) count(stream []byte) (rest []byte) {
 func (m *meter) counts() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := make(map[string]int, len(m.total))
-	for name, n := range m.total {
-		counts[name] = n
-	}
-	return counts
+	return maps.Clone(m.total)
 }
 
 // cutCommand cuts the first command off a stream: an array of strings, each with

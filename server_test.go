@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func startServer(t *testing.T, args ...string) *server {
 	}
 	for range 5 { // somebody may take the port before the server does
 		port := freePort(t)
-		config := append(args, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "")
+		config := slices.Concat(args, []string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""})
 		if s := tryServer(t, exec.Command(program, config...), port); s != nil {
 			return s
 		}
