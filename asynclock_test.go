@@ -80,7 +80,7 @@ func TestStories(t *testing.T) {
 				}
 				t.Run(story.name, func(t *testing.T) {
 					t.Parallel()
-					story.tell(open(t))
+					tell(t, open, story.tell)
 				})
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,8 +46,9 @@ type order struct {
 type report struct {
 	Token   int64
 	Valid   bool
-	Ended   bool // its context has
-	Lost    bool // its error is ErrLost
+	Ended   bool          // its context has
+	Lost    bool          // its error is ErrLost
+	Stall   time.Duration // the longest since the last report
 	Problem string
 }
 
@@ -57,6 +59,9 @@ type child struct {
 	ended   <-chan struct{}
 	orders  *json.Encoder
 	reports *json.Decoder
+
+	pausedAt time.Time
+	paused   time.Duration // since the last report
 }
 
 // child starts one. It ends with the story.
@@ -142,6 +147,8 @@ func (c *child) hears() (r report) {
 	if r.Problem != "" {
 		c.p.Fatalf("the child reports: %s", r.Problem)
 	}
+	c.p.timing.note(r.Stall - c.paused) // but for what was meant to be
+	c.paused = 0
 	return r
 }
 
@@ -158,6 +165,7 @@ func (c *child) kill() {
 // its threads don't stop all at once.
 func (c *child) pause() {
 	c.p.Helper()
+	c.pausedAt = time.Now()
 	if err := childproc.Pause(c.process); err != nil {
 		c.p.Fatal(err)
 	}
@@ -177,6 +185,7 @@ func (c *child) resume() {
 	if err := childproc.Resume(c.process); err != nil {
 		c.p.Fatal(err)
 	}
+	c.paused += time.Since(c.pausedAt)
 }
 
 // beChild is the other process. It ends when nobody can give orders any more.
@@ -200,12 +209,16 @@ func obey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := servant{locks: locks}
+	s, timing := servant{locks: locks}, &timing{seen: time.Now()}
+	go timing.watch(nil) // to the end of the process
 	orders, reports := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
 		var o order
-		if orders.Decode(&o) != nil {
+		switch err := orders.Decode(&o); {
+		case errors.Is(err, io.EOF):
 			return nil
+		case err != nil:
+			return err
 		}
 		r := report{}
 		if err := s.obey(ctx, o); err != nil {
@@ -217,6 +230,7 @@ func obey(ctx context.Context) error {
 			r.Lost = errors.Is(l.Err(), asynclock.ErrLost)
 			r.Ended = l.Context().Err() != nil
 		}
+		_, r.Stall = timing.take()
 		if err := reports.Encode(r); err != nil {
 			return err
 		}

@@ -34,14 +34,14 @@ func TestLostSubscriptionsLoseNobody(t *testing.T) {
 	p, server := openOwnServer(t)
 	crew := p.newCrew(no)
 	crew.advance(3)
-	start := time.Now()
-	for range times {
-		server.ask(t, "CLIENT", "KILL", "TYPE", "pubsub")
-		crew.advance(3)
-	}
-	if took := time.Since(start); took > times*soon {
-		t.Errorf("after %d losses the work went on within %v, want it when the subscription is back, not by heartbeats", times, took)
-	}
+	tell(t, p.again, func(p *place) {
+		start := time.Now()
+		for range times {
+			server.ask(t, "CLIENT", "KILL", "TYPE", "pubsub")
+			crew.advance(3)
+		}
+		p.wantWithin(times*soon, start, "going on when the subscription is back, not by heartbeats")
+	})
 	crew.wantNothingLost()
 }
 
@@ -59,24 +59,24 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 func TestServerThatForgetsEverythingEndsLeases(t *testing.T) {
 	t.Parallel()
 	p, server := openOwnServer(t)
-	ours, theirs := p.client(asynclock.WithTTL(short)), p.client(asynclock.WithTTL(short))
-	first := p.lock(ours, "key")
-	pending := theirs.LockChan(p.ctx, "key")
-	p.awaitWaiters(ours, "key", 1)
-	server.ask(t, "FLUSHALL")
-	start := time.Now()
-	p.awaitEnd(first)
-	if took := time.Since(start); took > short {
-		t.Errorf("the loss was noticed after %v, want it at the next renewal, within the TTL of %v", took, short)
-	}
-	if !errors.Is(first.Err(), asynclock.ErrLost) {
-		t.Errorf("the lease: got %v, want ErrLost", first.Err())
-	}
-	next := p.claim(pending) // its place is gone, too; its next heartbeat says that it waits
-	if next.Token() <= first.Token() {
-		t.Errorf("the next token: got %d, want more than %d, although the counter is lost", next.Token(), first.Token())
-	}
-	p.unlock(next)
+	tell(t, p.again, func(p *place) {
+		ours, theirs := p.client(asynclock.WithTTL(short)), p.client(asynclock.WithTTL(short))
+		first := p.lock(ours, "key")
+		pending := theirs.LockChan(p.ctx, "key")
+		p.awaitWaiters(ours, "key", 1)
+		server.ask(t, "FLUSHALL")
+		start := time.Now()
+		p.awaitEnd(first)
+		p.wantWithin(short, start, "noticing the loss at the next renewal")
+		if !errors.Is(first.Err(), asynclock.ErrLost) {
+			t.Errorf("the lease: got %v, want ErrLost", first.Err())
+		}
+		next := p.claim(pending) // its place is gone, too; its next heartbeat says that it waits
+		if next.Token() <= first.Token() {
+			t.Errorf("the next token: got %d, want more than %d, although the counter is lost", next.Token(), first.Token())
+		}
+		p.unlock(next)
+	})
 }
 
 func TestClientsGoOnAfterAFailover(t *testing.T) {
@@ -101,8 +101,7 @@ func TestClusterKeepsKeysOnAllItsMasters(t *testing.T) {
 	t.Parallel()
 	p := onServer("ASYNCLOCK_CLUSTER_URL")(t)(t)
 	ours, theirs := p.client(), p.client()
-	keys := strings.Split("abcdefghijklmnopqrstuvwxyz", "")
-	for _, key := range keys {
+	for key := range strings.SplitSeq("abcdefghijklmnopqrstuvwxyz", "") {
 		lease := p.lock(ours, key)
 		pending := theirs.LockChan(p.ctx, key)
 		p.awaitWaiters(ours, key, 1)

@@ -39,9 +39,8 @@ const (
 	// soon is when what a message announces is there. By a heartbeat it would as
 	// a rule come later.
 	soon = long / 20
-	// short is the TTL of what has to expire. The last tenth of it, in which a
-	// lease has ended but not yet passed on, is more than a busy machine lets a
-	// goroutine wait.
+	// short is the TTL of what has to expire. In the last tenth of it the lease has
+	// ended and the key has not passed on, so that stories can tell which was first.
 	short = 2 * time.Second
 	// heartbeat is how often a waiter of that TTL asks again.
 	heartbeat = long / 10
@@ -53,8 +52,10 @@ const (
 // corner of it that no other story uses.
 type place struct {
 	*testing.T
-	ctx   context.Context //nolint:containedctx // it ends with the story, or when that hangs
+	ctx   context.Context // it ends with the story, or when that hangs
 	redis *redisPlace     // nil: the store is not in Redis
+
+	timing *timing
 
 	connect func(*cable) asynclock.Store
 }
@@ -63,7 +64,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
-	return &place{T: t, ctx: ctx}
+	return &place{T: t, ctx: ctx, timing: newTiming(t)}
 }
 
 // openMemory: all clients share one Store, for there is nothing else to share.
@@ -91,7 +92,10 @@ func wantNothingListed(t *testing.T, store asynclock.Store) {
 	}
 	defer visitor.Close(context.Background())
 	await(t, "the store to be empty", func() bool {
-		for range visitor.List(context.Background(), "") {
+		for _, err := range visitor.List(context.Background(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
 			return false
 		}
 		return true

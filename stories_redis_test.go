@@ -48,7 +48,7 @@ func foreignDataIsLeftAlone(p *place) {
 		p.sends("DEL", name)
 		p.sends(foreign.write[0], name, foreign.write[1:]...)
 		before := p.dump(name)
-		wait, cancel := context.WithTimeout(p.ctx, soon)
+		wait, cancel := context.WithTimeout(p.ctx, patience)
 		if _, err := locks.Lock(wait, "key"); !errors.Is(err, asynclock.ErrForeignData) {
 			p.Errorf("Lock: got %v, want ErrForeignData", err)
 		}
