@@ -102,6 +102,41 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 	})
 }
 
+// The record may know a larger token than the counter: a day after the grant the
+// counter has expired, and renewals by the token's first user leave it so. If
+// the clock was ahead at the grant, only that token keeps the next one larger.
+func TestAPlainReleaseForgetsNoToken(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for name, counter := range map[string]func(used int64) []string{
+			"lost": func(int64) []string { return []string{"DEL", sv.redisKey("lost", 'f')} },
+			"older": func(used int64) []string {
+				return []string{"SET", sv.redisKey("older", 'f'), strconv.FormatInt(used-1, 10)}
+			},
+			"of fewer digits": func(int64) []string { return []string{"SET", sv.redisKey("of fewer digits", 'f'), "999999999999999"} },
+			"as it was": func(used int64) []string {
+				return []string{"SET", sv.redisKey("as it was", 'f'), strconv.FormatInt(used, 10)}
+			},
+			"larger, by some tickets": func(used int64) []string {
+				return []string{"SET", sv.redisKey("larger, by some tickets", 'f'), strconv.FormatInt(used+9, 10)}
+			},
+		} {
+			used := c.hold(name, "a").First + 1e12
+			c.renew(asynclock.RenewRequest{Key: name, Owner: "a", TTL: long, Token: used})
+			sv.do(t, counter(used)...)
+			if !c.release(asynclock.ReleaseRequest{Key: name, Owner: "a", Token: used}).WasHeld {
+				t.Errorf("counter %s: Release: got WasHeld false, want true", name)
+			}
+			if info := c.inspect(name); info.Held {
+				t.Errorf("counter %s: after the release: got %+v, want it free", name, info)
+			}
+			if got := c.hold(name, "b").First; got <= used {
+				t.Errorf("counter %s: token after %d: got %d, want a larger one", name, used, got)
+			}
+		}
+	})
+}
+
 // A client that hands its key on among its own waiters may be ahead of the
 // server's clock: by its tokens, or because the clock went back.
 func TestTheNextTokenIsLargerThanAnyUsed(t *testing.T) {
