@@ -110,8 +110,11 @@ func (k *lock) remaining(now time.Time) time.Duration {
 	return k.until.Sub(now)
 }
 
+// granted is the answer to the holder. Once it has written back a token, the
+// grant goes on from there.
 func (k *lock) granted() asynclock.AcquireReply {
-	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: k.grant, Waiters: len(k.queue)}
+	rest := asynclock.Grant{First: k.token, Spare: max(k.grant.First+k.grant.Spare-k.token, 0)}
+	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: rest, Waiters: len(k.queue)}
 }
 
 // place returns owner's index in the queue, or -1.

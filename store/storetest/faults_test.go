@@ -248,6 +248,20 @@ var faults = []fault{
 		r.Token = 0
 		return c.renew(r)
 	}},
+	{breaks: "acquire again gives a token that nobody used", caught: "acquire sent again after tokens were written back gives one of the holder's own", acquire: func(c *session, r acquireRequest) acquireReply {
+		reply := c.acquire(r)
+		if first, again := c.store.acquired(r.Owner, reply); again && reply.First > first.First {
+			reply.First++
+		}
+		return reply
+	}},
+	{breaks: "acquire again sets spare tokens aside anew", caught: "acquire sent again after tokens were written back gives one of the holder's own", acquire: func(c *session, r acquireRequest) acquireReply {
+		reply := c.acquire(r)
+		if first, again := c.store.acquired(r.Owner, reply); again {
+			reply.Spare = first.Spare
+		}
+		return reply
+	}},
 	{breaks: "a release does not write back tokens", caught: "tokens rise over what the holder wrote back", release: released(func(r *releaseRequest) { r.Token = 0 })},
 	{breaks: "inspect shows the first token only", caught: "inspect shows the token that a renewal wrote back", inspect: func(i asynclock.Info) asynclock.Info {
 		i.Token = (i.Token-1)&^(1<<20-1) + 1

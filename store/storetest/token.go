@@ -12,6 +12,7 @@ var tokenCases = []testCase{
 	{"tokens rise through release, expiry and force", tokens, tokensRise},
 	{"tokens rise over what the holder wrote back", tokens, tokensRiseOverUsed},
 	{"inspect shows the token that a renewal wrote back", tokens, inspectShowsUsedToken},
+	{"acquire sent again after tokens were written back gives one of the holder's own", tokens, acquireAgainAfterUse},
 	{"the mark of a waiting reply divides old grants from new ones", asynclock.Features{FIFO: true, Tokens: true}, markDivides},
 }
 
@@ -92,6 +93,28 @@ func inspectShowsUsedToken(w *world) {
 	a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used})
 	if got := a.inspect(w.key).Token; got != used {
 		w.Errorf("Token after a renewal: got %d, want %d as written back", got, used)
+	}
+}
+
+// acquireAgainAfterUse: a store may know of a holding's tokens only the last one
+// used. That, the first one, or one between them: a client knows each as its own.
+func acquireAgainAfterUse(w *world) {
+	a := w.join()
+	h := a.hold(w.request())
+	last, end := h.First, h.First+h.Spare // the last one used, and of those set aside
+	for _, used := range []int64{h.First + 1, h.First + 3, h.First + h.Spare, h.First + h.Spare + aheadOfTime} {
+		if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
+			w.Fatalf("Renew: got %v, want no error", err)
+		}
+		last = max(last, used)
+		again := a.acquire(h.req)
+		w.wantStatus("Acquire by the holder", again, asynclock.Granted)
+		if again.First < h.First || again.First > last {
+			w.Errorf("token of a repeated Acquire after %d: got %d, want one from %d to that", last, again.First, h.First)
+		}
+		if got := again.First + again.Spare; again.Spare < 0 || got > max(end, again.First) {
+			w.Errorf("spare tokens of a repeated Acquire: got %d after %d, want none after %d", again.Spare, again.First, end)
+		}
 	}
 }
 
