@@ -36,12 +36,14 @@ local now = time[1] * 1000000 + time[2]
 local first = redis.call('ZRANGE', KEYS[2], 0, count - 1, 'WITHSCORES')
 for i = 1, #first, 2 do
   local entry = redis.pcall('HGET', KEYS[3], first[i])
-  local holder = type(entry) == 'string' and string.match(entry, '^%d+ %S+ %d+ %S+ (.*)$')
-  if not holder then
-    return {-1, KEYS[3]}
+  if entry then -- otherwise it was lost, and the next handoff drops the waiter
+    local holder = type(entry) == 'string' and string.match(entry, '^%d+ %S+ %d+ %S+ (.*)$')
+    if not holder then
+      return {-1, KEYS[3]}
+    end
+    reply[#reply + 1] = holder
+    -- A ticket is the time at which it was taken, or a little more.
+    reply[#reply + 1] = math.max(0, math.floor((now - tonumber(first[i + 1])) / 1000))
   end
-  reply[#reply + 1] = holder
-  -- A ticket is the time at which it was taken, or a little more.
-  reply[#reply + 1] = math.max(0, math.floor((now - tonumber(first[i + 1])) / 1000))
 end
 return reply

@@ -123,8 +123,9 @@ end
 -- choose finds the first waiter that is alive and can be told. It only reads. If
 -- it comes across self, or past the place where self's ticket belongs, it stops
 -- there. It returns the waiter, if any, with all that leave the queue with it:
--- itself and the dead and unreachable ones before it. Those that live come back
--- with their old tickets. It returns nil if an entry is damaged.
+-- itself and the dead and unreachable ones before it, and those whose entries
+-- were lost. Those that live come back with their old tickets. It returns nil if
+-- an entry is damaged.
 local function choose(self, ticket)
   local leaving = {}
   while true do
@@ -137,13 +138,15 @@ local function choose(self, ticket)
     if owner == self then
       return {leaving = leaving}
     end
-    local deadline, channel, ttl, flags, holder =
-      string.match(redis.call('HGET', waiters, owner) or '', '^(%d+) (%S+) (%d+) (%S+) (.*)$')
-    if not deadline then
-      return nil
-    end
-    if tonumber(deadline) >= now_ms and reachable(channel) then
-      return {leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder}
+    local entry = redis.call('HGET', waiters, owner)
+    if entry then
+      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) (%S+) (%d+) (%S+) (.*)$')
+      if not deadline then
+        return nil
+      end
+      if tonumber(deadline) >= now_ms and reachable(channel) then
+        return {leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder}
+      end
     end
   end
 end
@@ -213,7 +216,7 @@ end
 local function sweep()
   local dead = {}
   for _, owner in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
-    local deadline = string.match(redis.call('HGET', waiters, owner) or '', '^(%d+) ')
+    local deadline = string.match(redis.call('HGET', waiters, owner) or '0 ', '^(%d+) ')
     if deadline and tonumber(deadline) < now_ms then
       dead[#dead + 1] = owner
     end

@@ -85,7 +85,7 @@ func (r *reply) millis() time.Duration {
 
 // failed turns r's error, if there is one, into one of asynclock's.
 func (r *reply) failed(st *Store) error {
-	if r.err == nil || errors.Is(r.err, errReply) {
+	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, asynclock.ErrForeignData) {
 		return r.err
 	}
 	return st.failure(r.err)
