@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 
 	"internal/batch":      {},
 	"internal/clock":      {"golang.org/x/sys/unix"},
-	"internal/childproc":  {"golang.org/x/sys/unix"},
+	"internal/childproc":  {},
 	"internal/cli":        {everything},
 	"internal/demo":       {everything},
 	"internal/faultstore": {"asynclock"},
