@@ -27,7 +27,7 @@ if not taken and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
     else
       flags = flags == '-' and 't' or flags .. 't'
     end
-    if token <= 9007199254740991 then
+    if token <= 9e15 then -- see whole in promote.lua
       -- '%.0f', because Lua itself prints 14 digits only.
       local text = string.format('%.0f', token)
       redis.call('SET', KEYS[4], text, 'PX', 86400000)

@@ -16,7 +16,7 @@ if value then
     return {-1, KEYS[1]}
   end
   local token, holder = string.match(value, '^(%d+) %S+ %S+ %S+ (.*)$')
-  if not token or #token > 16 then
+  if not token or #token > 16 or tonumber(token) > 9e15 then
     return {-1, KEYS[1]}
   end
   reply = {1, tonumber(token), redis.call('PTTL', KEYS[1]), holder, 0}

@@ -28,7 +28,7 @@ local day = 86400000 -- ms; queue, waiters and counter expire when idle for so l
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
 
 -- Only this clock is ever asked, never a client's. Tokens and tickets are its
--- microseconds, which a double holds exactly until the year 2255.
+-- microseconds, which a double holds exactly.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
@@ -44,10 +44,11 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- whole reads a token. It returns nil for what is none.
+-- whole reads a token. It returns nil for what is none. Those after the year 2255
+-- are none: doubles would soon skip numbers, and a token be given twice.
 local function whole(digits)
   local number = #digits <= 16 and string.find(digits, '^%d+$') and tonumber(digits)
-  if number and number <= 9007199254740991 then
+  if number and number <= 9e15 then
     return number
   end
 end

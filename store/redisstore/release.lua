@@ -41,10 +41,8 @@ if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
     end
   elseif owner == ARGV[1] and token == ARGV[2] and redis.call('EXISTS', KEYS[2]) == 0 then
     -- What the counter does not say would be forgotten with the record, and should
-    -- the clock be set back, the next token would be smaller. (Digits of one
-    -- length compare as the numbers do.)
-    local last = redis.pcall('GET', KEYS[4])
-    if type(last) == 'string' and #last == #token and last >= token and not string.find(last, '%D') then
+    -- the clock be set back, the next token would be smaller.
+    if redis.pcall('GET', KEYS[4]) == token then
       redis.call('DEL', KEYS[1])
       return 1
     end

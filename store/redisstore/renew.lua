@@ -22,7 +22,7 @@ for i = 1, #KEYS / 3 do
     answer = -1
   else
     local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
-    if not owner or #token > 16 then
+    if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
       answer = -3
@@ -30,7 +30,7 @@ for i = 1, #KEYS / 3 do
       local raise = tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
-      if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$')) then
+      if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
         answer = -1
       else
         -- This write comes first because a server out of memory allows it, and

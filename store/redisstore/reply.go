@@ -74,13 +74,13 @@ func (r *reply) text() string {
 	return s
 }
 
-func (r *reply) token() int64 { return r.between(0, maxToken) }
+func (r *reply) token() int64 { return r.between(0, maxGiven) }
 
 func (r *reply) count() int { return int(r.between(0, math.MaxInt32)) }
 
 // millis reads a time to go. It may be negative, where Redis has none to tell.
 func (r *reply) millis() time.Duration {
-	return time.Duration(r.between(-2, maxToken/1000)) * time.Millisecond
+	return time.Duration(r.between(-2, maxGiven/1000)) * time.Millisecond
 }
 
 // failed turns r's error, if there is one, into one of asynclock's.
@@ -99,13 +99,13 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
 	}
 	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
 	case asynclock.Granted:
-		answer.First = r.between(1, maxToken)
+		answer.First = r.between(1, maxGiven)
 		answer.Waiters = r.count()
 		answer.SparePerMicrosecond = r.between(0, 1) == 1
 	case asynclock.Waiting:
 		answer.Rank = r.count()
 		answer.Remaining = r.millis()
-		answer.Ticket = r.between(1, maxToken)
+		answer.Ticket = r.between(1, maxGiven)
 		answer.Mark = r.token()
 	case asynclock.Held:
 		answer.Token = r.token()

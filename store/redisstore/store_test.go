@@ -175,7 +175,7 @@ func TestBadRequests(t *testing.T) {
 			"no grant TTL":       func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
 			"no liveness":        func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
 			"negative ticket":    func(q *asynclock.AcquireRequest) { q.Ticket = -1 },
-			"huge ticket":        func(q *asynclock.AcquireRequest) { q.Ticket = 1 << 53 },
+			"huge ticket":        func(q *asynclock.AcquireRequest) { q.Ticket = 1<<53 - 1 },
 		}
 		batch := []asynclock.AcquireRequest{request("good0", "a")}
 		for _, spoil := range acquires {
@@ -194,7 +194,7 @@ func TestBadRequests(t *testing.T) {
 			}
 		}
 		for name, q := range map[string]asynclock.ReleaseRequest{
-			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: 1 << 53},
+			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: 1<<53 - 1},
 			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 		} {
 			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; !errors.Is(got.Err, asynclock.ErrBadOption) {
