@@ -151,7 +151,9 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		return
 	}
-	if s.tenure != nil { // W6: a message was faster
+	if t := s.tenure; t != nil { // W6: a message was faster
+		t.inFlight--
+		t.uncertain = t.uncertain || mayTakeEffect(reply.Err)
 		if reply.Err == nil && reply.Status == Granted {
 			s.confirmedLocked(call, reply)
 		}
@@ -227,9 +229,7 @@ func (s *keyState) refuseFirstLocked(err error) {
 // attemptFailedLocked handles a request that had no answer or was refused.
 func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	a := s.attempt
-	if errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, ErrUnreachable) {
-		a.uncertain = true
-	}
+	a.uncertain = a.uncertain || mayTakeEffect(err)
 	if !transient(err) {
 		s.failAllLocked(err)
 		return
@@ -277,6 +277,12 @@ func (s *keyState) abandonLocked() {
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 	}, s.ttl())
 	s.forgetOwnerLocked()
+}
+
+// mayTakeEffect reports whether the store may have executed, or may execute yet,
+// a request that failed so.
+func mayTakeEffect(err error) bool {
+	return err != nil && (errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, ErrUnreachable))
 }
 
 // transient reports whether asking again may help.

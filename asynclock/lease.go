@@ -43,7 +43,7 @@ type Lease struct {
 }
 
 func newLease(s *keyState, w *waiter, token int64) *Lease {
-	return &Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertain, settings: w.settings, parent: w.ctx}
+	return &Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertainLocked(), settings: w.settings, parent: w.ctx}
 }
 
 // Key returns the key.

@@ -209,9 +209,12 @@ func (s *keyState) expelLocked(w *waiter, err error) {
 	case granted:
 		s.takeBackLocked(err)
 	case queued:
+		wasFirst := s.waiters.first == w
 		s.waiters.remove(w)
 		w.failLocked(err)
-		s.headChangedLocked()
+		if wasFirst {
+			s.headChangedLocked()
+		}
 	case joining, claimed, ended:
 	}
 }

@@ -238,17 +238,78 @@ func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.wantUnused()
 	})
-	t.Run("a heartbeat", func(t *testing.T) {
+	for held, name := range map[time.Duration]string{
+		0:               "a heartbeat that is under way at the release",
+		2 * callTimeout: "a heartbeat that was given up before the release",
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, waiter := w.client(), w.client()
+				theirs := lock(w, holder, "key")
+				p := w.ask(w.Context(), waiter, "key")
+				w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Second, 0))
+				for w.calls(faultstore.Acquire.From(1)) < 2 {
+					w.pass(time.Millisecond)
+				}
+				unlock(w, theirs) // the message overtakes the heartbeat
+				l := p.has()
+				w.pass(held)
+				unlock(w, l)
+				w.pass(20 * time.Second)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// The same holds for a lease that was lost: its Unlock ends all of it.
+func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(ttl+10*time.Second, 0))
+		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		<-l.Done()
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
+		w.pass(15 * time.Second)
+		w.wantUnused()
+	})
+	t.Run("for MaxHold", func(t *testing.T) {
+		story(t, func(w *world) {
+			c := w.client()
+			w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+			l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
+			<-l.Done() // which gives the key back, but for the time that it has to rest
+			wantError(w, l.Err(), asynclock.ErrMaxHold)
+			asked := w.store.Calls(faultstore.Acquire.On("key"))[0].At
+			w.pass(time.Until(asked.Add(10 * time.Second)))
+			w.wantUnused()
+		})
+	})
+	t.Run("for a grant that was another", func(t *testing.T) {
 		story(t, func(w *world) {
 			holder, waiter := w.client(), w.client()
 			held := lock(w, holder, "key")
+			// The first heartbeat is very late, the second is late.
 			p := w.ask(w.Context(), waiter, "key")
 			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Second, 0))
+			var box faultstore.Mailbox
+			w.store.NextEvent(faultstore.AnyEvent, box.Keep)
 			for w.calls(faultstore.Acquire.From(1)) < 2 {
 				w.pass(time.Millisecond)
 			}
-			unlock(w, held) // the message overtakes the heartbeat
-			unlock(w, p.has())
+			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(callTimeout/2, 0))
+			for w.calls(faultstore.Acquire.From(1)) < 3 {
+				w.pass(time.Millisecond)
+			}
+			unlock(w, held)
+			w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+			if _, err := w.session().Force(w.Context(), "key"); err != nil {
+				w.Fatal(err)
+			}
+			box.Deliver(0)
+			l := p.has()
+			w.pass(callTimeout)
+			wantError(w, l.Err(), asynclock.ErrExpired)
 			w.pass(20 * time.Second)
 			w.wantUnused()
 		})

@@ -25,7 +25,9 @@ type releaseCall struct {
 	ttl   time.Duration
 	until clock.Instant // when to give up: the TTL is over by then
 	tries int
-	valid bool // the lease was trusted when it was unlocked
+
+	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
+	shared  bool          // a withdrawal may have freed the key before, see onAcquireLocked
 
 	err  error // once done is closed
 	done chan struct{}
@@ -103,9 +105,7 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 		r.client.onAcquire(requeue, answer)
 	}
 	switch {
-	case reply.Err == nil && (reply.WasHeld || r.tries > 1 && r.valid):
-		// Not held at a second try means that the first one took effect and only
-		// its answer was lost: the lease was good until then.
+	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
 	case reply.Err == nil:
 		r.finish(ErrLost)
@@ -120,6 +120,14 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 			slog.String("key", r.request.Key), slog.Any("error", err))
 		r.finish(err)
 	}
+}
+
+// explained reports whether that the store has nothing to release may be our own
+// doing, and then is no loss of a lease that was good when it was unlocked: a
+// first try took effect and its answer was lost, a withdrawal overtook this
+// release, or it was under way until the TTL ended.
+func (r *releaseCall) explained() bool {
+	return r.tries > 1 || r.shared || clock.Refresh() >= r.trusted
 }
 
 // Fire repeats the release.

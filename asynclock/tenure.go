@@ -23,7 +23,8 @@ type tenure struct {
 	grant   Grant
 	last    int64 // the last token handed out
 
-	uncertain bool // a request of this owner may still take effect, see attempt
+	uncertain bool  // a request of this owner may still take effect, see attempt
+	inFlight  int16 // requests of this owner without an answer yet, likewise
 
 	renewing bool // a renewal is under way
 	failures int  // of renewals, in a row
@@ -35,13 +36,17 @@ type tenure struct {
 // trustLocked moves the trust deadline forward.
 func (t *tenure) trustLocked(deadline clock.Instant) { t.deadline = max(t.deadline, deadline) }
 
+// uncertainLocked reports whether a request of this owner may still take effect.
+func (t *tenure) uncertainLocked() bool { return t.uncertain || t.inFlight > 0 }
+
 // holdLocked makes this client the key's holder and its first waiter the
 // lease's. The store set ttl at some moment after sent.
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
 	a := s.attempt
 	s.attempt = nil
 	s.tenure = &tenure{
-		uncertain: a.uncertain || a.inFlight > 0,
+		uncertain: a.uncertain,
+		inFlight:  a.inFlight,
 
 		deadline: deadline,
 		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
@@ -169,7 +174,7 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
 	case reply.First < t.grant.First || reply.First > t.last: // a renewal may have raised it as far as last
 		// The key was granted anew, so the grant of the message had ended, and
 		// somebody else may have had the key since.
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertain}, call.request.TTL)
+		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertainLocked()}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
 		t.trustLocked(trustUntil(call.sent, call.request.TTL))

@@ -202,3 +202,62 @@ func TestLockBehindATryLock(t *testing.T) {
 		w.wantUnused()
 	})
 }
+
+// Nor does it matter to a TryLock who comes behind it and leaves again.
+func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(faultstore.Acquire.Any, faultstore.Slow(callTimeout/2, 0))
+		tried := make(chan *asynclock.Lease)
+		go func() {
+			l, err := c.TryLock(w.Context(), "key")
+			if err != nil {
+				w.Error(err)
+			}
+			tried <- l
+		}()
+		w.wait()
+		ctx, leave := context.WithCancel(w.Context())
+		p := w.ask(ctx, c, "key")
+		leave()
+		wantError(w, p.ended(), context.Canceled)
+		before := time.Now()
+		unlock(w, <-tried)
+		if took := time.Since(before); took > callTimeout/2 {
+			w.Errorf("took %v more, want at most %v", took, callTimeout/2)
+		}
+		if got := w.calls(faultstore.Acquire.Any); got != 1 {
+			w.Errorf("asked the store %d times, want once", got)
+		}
+	})
+}
+
+// A request that must not queue is no answer to anyone but the TryLock it was
+// made for.
+func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		w.store.Next(faultstore.Acquire.From(0), func(_ context.Context, carry func()) error {
+			carry()
+			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
+			return nil
+		}, faultstore.Slow(10*time.Millisecond, callTimeout/2))
+		ctx, cancel := context.WithCancel(w.Context())
+		tried := make(chan error)
+		go func() {
+			_, err := c.TryLock(ctx, "key")
+			tried <- err
+		}()
+		w.wait()
+		p := w.ask(w.Context(), c, "key")
+		w.pass(ttl)
+		theirs := lock(w, other, "key")
+		w.pass(time.Second + 100*time.Millisecond) // the second request is on its way
+		cancel()
+		wantError(w, <-tried, context.Canceled)
+		w.pass(callTimeout)
+		p.waits()
+		unlock(w, theirs)
+		unlock(w, p.has())
+	})
+}

@@ -136,14 +136,15 @@ func (s *keyState) passOnLocked() *releaseCall {
 	call := &releaseCall{
 		request: ReleaseRequest{
 			Key: s.key, Owner: s.owner, Token: t.last, Keep: keep,
-			Uncertain: t.uncertain,
+			Uncertain: t.uncertainLocked(),
 		},
-		client: s.client,
-		lane:   s.lane(),
-		ttl:    s.settings.ttl,
-		until:  t.deadline.Add(s.settings.ttl),
-		valid:  now < t.deadline,
-		done:   make(chan struct{}),
+		client:  s.client,
+		lane:    s.lane(),
+		ttl:     s.settings.ttl,
+		until:   t.deadline.Add(s.settings.ttl),
+		trusted: t.deadline,
+		shared:  t.inFlight > 0,
+		done:    make(chan struct{}),
 	}
 	call.entry.Task = call
 	s.client.enter()

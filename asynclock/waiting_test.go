@@ -192,6 +192,30 @@ func TestHeartbeatGrantedAnewEndsTheLeaseOfTheMessage(t *testing.T) {
 	})
 }
 
+// A token that the client itself has used since is no sign of another grant: a
+// store may answer with the last one that it was told.
+func TestHeartbeatGrantedWithATokenUsedSinceConfirmsTheLease(t *testing.T) {
+	story(t, func(w *world) {
+		holder, waiter := w.client(), w.client()
+		held := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		q := w.ask(w.Context(), waiter, "key")
+		var box faultstore.Mailbox
+		w.store.NextEvent(faultstore.AnyEvent, box.Keep)
+		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, callTimeout/2))
+		unlock(w, held)
+		for w.calls(faultstore.Acquire.From(1)) < 2 {
+			w.pass(time.Millisecond)
+		}
+		box.Deliver(0)
+		unlock(w, p.has())
+		l := q.has()
+		w.store.Regrant(func(g *asynclock.Grant) { g.First = l.Token() })
+		w.pass(callTimeout)
+		wantValid(w, l)
+	})
+}
+
 // A lease that is not renewed is to last for its TTL, which a grant message does
 // not give: the store is asked, and its answer does.
 func TestLeaseWithoutRenewalLastsForItsTTLAlsoWhenGrantedByMessage(t *testing.T) {
