@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -151,6 +152,70 @@ func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 		}
 		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
 		b.heard(asynclock.EventGrant, "b")
+	}
+}
+
+// A server answers TRYAGAIN to a script that names a key that is there and one
+// that is not, as long as their slot is on the move; and most locks have no
+// queue.
+func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	c := join(t, sv.store(t))
+	var renewals []asynclock.RenewRequest
+	for i := 0; len(renewals) < 5; i++ {
+		key := "key" + strconv.Itoa(i)
+		if bucketOf(key) == bucketOf("key0") {
+			renewals = append(renewals, asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.hold(key, "a").First})
+		}
+	}
+	contended, handedOn, lost, stolen := &renewals[1], &renewals[2], &renewals[3], &renewals[4]
+	c.waitForMessage(contended.Key, "b")
+	handedOn.Token += 1e12
+	handedOn.WatchContention = true
+	sv.do(t, "DEL", sv.redisKey(lost.Key, 'l'))
+	stolen.Owner = "thief"
+
+	renewed := func(when string, ttl time.Duration) {
+		t.Helper()
+		for i := range renewals {
+			renewals[i].TTL = ttl
+		}
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			want := map[int]error{3: asynclock.ErrExpired, 4: asynclock.ErrStolen}[i]
+			if !errors.Is(got.Err, want) {
+				t.Errorf("%s: Renew %d: got %v, want %v", when, i, got.Err, want)
+			}
+			if left := sv.pttl(t, renewals[i].Key, 'l'); want == nil && left <= ttl-long {
+				t.Errorf("%s: TTL %d: got %v, want %v", when, i, left, ttl)
+			}
+		}
+	}
+	name := sv.redisKey("key0", 'l')
+	from := owner(t, nodes, name)
+	to := (from + 1) % len(nodes)
+	slot := sv.do(t, "CLUSTER", "KEYSLOT", name)
+	fromID, toID := nodes[from].do(t, "CLUSTER", "MYID"), nodes[to].do(t, "CLUSTER", "MYID")
+	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+	renewed("before any key has moved", 2*long)
+	host, port, _ := strings.Cut(nodes[to].option.InitAddress[0], ":")
+	for n, kind := range []byte("lqwf") {
+		for _, q := range renewals {
+			nodes[from].do(t, "MIGRATE", host, port, sv.redisKey(q.Key, kind), "0", "5000")
+		}
+		renewed("after some have moved", time.Duration(3+n)*long)
+	}
+	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+
+	// What had to wait for the move is done by the next renewal.
+	renewed("after the move", 10*long)
+	if got := c.renew(*contended); got.Waiters != 1 {
+		t.Errorf("Waiters: got %d, want 1", got.Waiters)
+	}
+	if got := sv.number(t, "GET", sv.redisKey(handedOn.Key, 'f')); got != handedOn.Token {
+		t.Errorf("counter: got %d, want %d as used", got, handedOn.Token)
 	}
 }
 

@@ -43,6 +43,12 @@
 // itself every 5 to 10 s. Messages then stay with one node and its replicas,
 // where others go to all nodes.
 //
+// While a Cluster moves a slot, its servers refuse each script that names a key
+// that is there and one that is not, and most locks lack some of their five.
+// Renewals go on, because they get by with the holder's record; leases outlive a
+// move, however long it takes. To take or inspect a key of that slot, to queue for
+// it or to give it back may fail with asynclock.ErrUnreachable until it is over.
+//
 // # Rights
 //
 // An ACL user needs, for the prefix asynclock:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -16,8 +17,12 @@ import (
 // gain nothing and block the server for longer than 0.2 ms.
 const renewalsPerCall = 64
 
-// renewKinds are the Redis keys of a lock that renew.lua needs, in its order.
-const renewKinds = "lqf"
+// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, and
+// movingKinds those that it has to do with while a cluster moves their slot.
+const (
+	renewKinds  = "lqf"
+	movingKinds = "l"
+)
 
 // Renew sends one command per 64 requests, all at once.
 func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
@@ -29,16 +34,28 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 		return replies
 	}
 
-	chunks := s.chunks(batch, replies)
+	moving := s.renewChunks(ctx, batch, replies, s.chunks(batch, replies), renewKinds)
+	if len(moving) > 0 {
+		s.renewChunks(ctx, batch, replies, slices.Collect(slices.Chunk(moving, 1)), movingKinds)
+	}
+	return replies
+}
+
+// renewChunks sends one command per chunk. It returns the indexes of requests
+// that the server refused because it is moving their slot.
+func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply, chunks [][]int, kinds string) (moving []int) {
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk)
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds)
 	}
 	for i, result := range s.store.run(ctx, renewScript, *calls) {
 		s.renewReplies(replies, chunks[i], result)
+		if isTryAgain(result) {
+			moving = append(moving, chunks[i]...)
+		}
 	}
-	return replies
+	return moving
 }
 
 // chunks divides the indexes of batch by what goes into one call. In a Cluster
@@ -66,9 +83,9 @@ func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.Ren
 }
 
 // renew adds the keys and arguments that renew.lua describes.
-func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int) {
+func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int, kinds string) {
 	for _, i := range chunk {
-		c.lockKeys(prefix, batch[i].Key, renewKinds)
+		c.lockKeys(prefix, batch[i].Key, kinds)
 	}
 	for _, i := range chunk {
 		q := &batch[i]
@@ -83,6 +100,7 @@ func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int)
 func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, result rueidis.RedisResult) {
 	r := newReply(result)
 	for _, i := range chunk {
+		replies[i] = asynclock.RenewReply{}
 		switch answer := r.between(replyStolen, math.MaxInt32); {
 		case answer >= 0:
 			replies[i].Waiters = int(answer)

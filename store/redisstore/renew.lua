@@ -1,7 +1,10 @@
 -- renew: extend holdings, many per call. It never shortens one, and never brings
 -- back one that is gone: that would hide that somebody else had the key.
 --
--- KEYS  lock, queue, counter of each holding (see promote.lua)
+-- KEYS  lock, queue, counter of each holding (see promote.lua); or the lock of a
+--       single one only, while the cluster moves its slot: then a server refuses
+--       any script that names a key that is there and one that is not. The token
+--       is written back later then, and nobody is said to wait.
 -- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
 --       somebody queues behind it; 0: as before) of each holding
 --
@@ -11,7 +14,7 @@
 --   -3 somebody else does
 
 local reply = {}
-for i = 1, #KEYS / 3 do
+for i = 1, #ARGV / 4 do
   local lock, queue, counter = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
@@ -27,7 +30,7 @@ for i = 1, #KEYS / 3 do
     elseif owner ~= mine then
       answer = -3
     else
-      local raise = tonumber(used) > tonumber(token)
+      local raise = counter and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
       if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
@@ -51,7 +54,7 @@ for i = 1, #KEYS / 3 do
         if raise or set then
           redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
         end
-        answer = redis.pcall('ZCARD', queue)
+        answer = queue and redis.pcall('ZCARD', queue)
         if type(answer) ~= 'number' then
           answer = 0 -- whoever queues is told of the damage; the holding is sound
         end

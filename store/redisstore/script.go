@@ -104,3 +104,8 @@ func isNoScript(result rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(result.Error())
 	return ok && err.IsNoScript()
 }
+
+func isTryAgain(result rueidis.RedisResult) bool {
+	err, ok := rueidis.IsRedisErr(result.Error())
+	return ok && err.IsTryAgain()
+}

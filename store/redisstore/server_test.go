@@ -18,13 +18,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// rueidis' cluster client puts off two things, asleep, even if it is closed
+// rueidis' cluster client puts off some things, asleep, even if it is closed
 // meanwhile: to look at the topology again, by 1 s, and to close the connection
-// to a node that has left, by 5 s.
+// to a node that has left, or that redirects to itself, by 5 s.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
 	)
 }
 
