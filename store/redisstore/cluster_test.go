@@ -45,10 +45,31 @@ func clusterNode(t *testing.T, args ...string) *server {
 	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
 }
 
+// meet introduces two nodes, again if need be: a busy machine may not get through
+// a handshake within the node timeout, and then neither knows the other.
 func (sv *server) meet(t *testing.T, other *server) {
 	t.Helper()
 	host, port, _ := strings.Cut(other.option.InitAddress[0], ":")
-	sv.do(t, "CLUSTER", "MEET", host, port)
+	eventually(t, "two nodes know each other", func() bool {
+		sv.do(t, "CLUSTER", "MEET", host, port)
+		for range 100 {
+			if sv.knows(t, other) && other.knows(t, sv) {
+				return true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return false
+	})
+}
+
+func (sv *server) knows(t *testing.T, other *server) bool {
+	t.Helper()
+	for line := range strings.Lines(sv.do(t, "CLUSTER", "NODES")) {
+		if strings.Contains(line, other.option.InitAddress[0]+"@") && !strings.Contains(line, "handshake") {
+			return true
+		}
+	}
+	return false
 }
 
 // agrees waits until the node knows n primaries and thinks all is well.
