@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/pubsub"
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
