@@ -35,7 +35,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		{"counter is the last double", [][]string{{"SET", "f", "9007199254740991"}}, "renew inspect list"},
 		{"counter is next to last", [][]string{{"SET", "f", "9007199254740990"}}, "renew inspect list"},
 		{"counter is beyond doubles, key held", [][]string{{"SET", "l", record}, {"SET", "f", "9007199254740991"}}, "inspect list"},
-		{"queue is a string", [][]string{{"SET", "l", record}, {"SET", "q", "x"}}, "renew"},
+		{"queue is a string", [][]string{{"SET", "l", record}, {"SET", "f", "1000000000000000"}, {"SET", "q", "x"}}, "renew"},
 		{"queue is a string, key free", [][]string{{"SET", "q", "x"}}, "renew"},
 		{"details are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "w", "x"}}, "renew list"},
 		{"withdrawn owners are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "x", "x"}}, "renew inspect list"},

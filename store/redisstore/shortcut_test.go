@@ -39,6 +39,17 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 		if got := sv.number(t, "ZCARD", sv.redisKey("key", 'q')); got != 1 {
 			t.Errorf("queue after a handoff: got %d, want c only", got)
 		}
+
+		sv.pass(time.Millisecond)
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+		if e := c.heard(asynclock.EventGrant, "c"); e.Waiters != 0 {
+			t.Errorf("EventGrant for the last: got %+v, want no waiters", e)
+		}
+		for _, kind := range []byte("qw") {
+			if n := sv.number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
+				t.Errorf("Redis key %c after a handoff to the last: got it there, want it gone", kind)
+			}
+		}
 	})
 }
 
