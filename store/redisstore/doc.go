@@ -36,7 +36,9 @@
 //
 // Each client subscribes to one channel of its own, its inbox. Where that does not
 // work, because an ACL forbids it or a proxy drops it, the store logs so once and
-// waiters ask again every few dozen milliseconds instead.
+// waiters ask again every few dozen milliseconds instead. A holding that was
+// taken meanwhile stays without messages: its client learns by the next renewal
+// that the key was taken by force, or that somebody waits for it.
 //
 // In a Cluster whose servers have sharded pub-sub a client has an inbox per
 // bucket of keys that it uses, of 256; each costs two goroutines and a message to

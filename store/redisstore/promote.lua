@@ -214,6 +214,9 @@ end
 
 -- sweep drops dead waiters from the head of a full queue. Otherwise only a
 -- handoff drops them, and a queue full of the dead would turn away the living.
+-- It looks at the first 16 and no more, since a crowd that is turned away must
+-- not cost the server a walk of the queue each: the dead behind 16 living ones
+-- take up room until handoffs have brought them to the head.
 local function sweep()
   local dead = {}
   for _, owner in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
