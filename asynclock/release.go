@@ -54,9 +54,14 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 
 // queue sends the release in the background.
 func (r *releaseCall) queue() {
-	if !r.client.releases.Add(laneFor(r.lane, callTimeout(r.ttl)), r) {
+	if !r.client.releases.Add(laneFor(r.lane, r.timeout()), r) {
 		r.finish(&joined{ErrOutcomeUnknown, ErrClosed})
 	}
+}
+
+// timeout is how long the next try may take.
+func (r *releaseCall) timeout() time.Duration {
+	return slowerEachTime(callTimeout(r.ttl), r.tries, patience(r.ttl))
 }
 
 // releaseNow sends a release on its caller's own goroutine.
@@ -68,12 +73,12 @@ func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
 // sendReleases carries a batch of releases.
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	requests := make([]ReleaseRequest, len(calls))
-	timeout := time.Second
+	timeout := calls[0].timeout()
 	now := clock.Now()
 	for i, call := range calls {
+		timeout = min(timeout, call.timeout())
 		call.tries++
 		requests[i] = call.request
-		timeout = min(timeout, callTimeout(call.ttl))
 		if call.requeue != nil {
 			call.requeue.sent = now
 		}

@@ -326,3 +326,20 @@ func TestRenewByHandDoesNotPassMaxHold(t *testing.T) {
 		}
 	})
 }
+
+// A store that needs longer than a first attempt may take, but answers, loses no
+// lease: attempts become more patient, and do not fill its queue for nothing.
+func TestSlowStoreLosesNoLease(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		slow := faultstore.Slow(callTimeout*3/4, callTimeout*3/4)
+		w.store.Every(faultstore.Renew.On("key"), slow)
+		w.store.Every(faultstore.Release.On("key"), slow)
+		w.pass(time.Minute)
+		wantValid(w, l)
+		unlock(w, l)
+		if got := w.calls(faultstore.Release.On("key")); got != 2 {
+			w.Errorf("released %d times, want 2: one that is given up, and one that waits", got)
+		}
+	})
+}

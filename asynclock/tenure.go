@@ -212,14 +212,14 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 			WatchContention: t.cohort.watch,
 		},
 		sent:    now,
-		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now)),
+		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now), t.failures),
 	}
 }
 
 // sendRenewals carries a batch of the watchdog's renewals.
 func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 	requests := make([]RenewRequest, len(calls))
-	timeout := time.Second
+	timeout := calls[0].timeout
 	now := clock.Now()
 	for i, call := range calls {
 		call.sent = now

@@ -65,7 +65,7 @@ func holdTTL(ttl, bound time.Duration) time.Duration {
 // laneFor divides a lane of the store by how long a call may take, so that a call
 // that must be quick does not cut short others that it shares a batch with.
 func laneFor(lane int, timeout time.Duration) int {
-	const classes = 8 // 5 ms and less, and so on in powers of two up to half a second and more
+	const classes = 12 // 5 ms and less, and so on in powers of two up to 5 s and more
 	return lane*classes + min(bits.Len64(uint64(timeout/(5*time.Millisecond))), classes-1)
 }
 

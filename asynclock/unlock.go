@@ -96,7 +96,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 		s.tendLocked(now)
 	}
 	if l.unlocked {
-		if l.release == nil && l.err != ErrUnlocked {
+		if l.release == nil && !errors.Is(l.err, ErrUnlocked) {
 			err = l.err
 		}
 		return l.release, false, err

@@ -36,10 +36,12 @@ func (s Schedule) RetryIn(failures int) time.Duration {
 }
 
 // Timeout returns how long one renewal may take when the lease is trusted for
-// remaining more: a quarter of that, at most a second, so that several attempts
+// remaining more and so many attempts in a row have failed: a second, doubled
+// with each failure, because a server that is merely slow has the earlier ones
+// in its queue still; at most a quarter of remaining, so that several attempts
 // fit however each one fails.
-func (s Schedule) Timeout(remaining time.Duration) time.Duration {
-	return max(min(remaining/4, time.Second), 5*time.Millisecond)
+func (s Schedule) Timeout(remaining time.Duration, failures int) time.Duration {
+	return max(min(remaining/4, time.Second<<min(failures, 10)), 5*time.Millisecond)
 }
 
 // Jitter returns d changed at random by up to a fifth, either way, so that what

@@ -44,16 +44,24 @@ func TestRetryIn(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	for remaining, want := range map[time.Duration]time.Duration{
-		time.Hour:              time.Second,
-		4 * time.Second:        time.Second,
-		2 * time.Second:        500 * time.Millisecond,
-		100 * time.Millisecond: 25 * time.Millisecond,
-		0:                      5 * time.Millisecond,
-		-time.Second:           5 * time.Millisecond,
+	for _, c := range []struct {
+		remaining time.Duration
+		failures  int
+		want      time.Duration
+	}{
+		{time.Hour, 0, time.Second},
+		{time.Hour, 1, 2 * time.Second},
+		{time.Hour, 3, 8 * time.Second},
+		{time.Hour, 1000, 15 * time.Minute},
+		{4 * time.Second, 0, time.Second},
+		{4 * time.Second, 5, time.Second},
+		{2 * time.Second, 0, 500 * time.Millisecond},
+		{100 * time.Millisecond, 0, 25 * time.Millisecond},
+		{0, 0, 5 * time.Millisecond},
+		{-time.Second, 2, 5 * time.Millisecond},
 	} {
-		if got := (Schedule{TTL: 15 * time.Second}).Timeout(remaining); got != want {
-			t.Errorf("with %v left: got %v, want %v", remaining, got, want)
+		if got := (Schedule{TTL: 15 * time.Second}).Timeout(c.remaining, c.failures); got != c.want {
+			t.Errorf("with %v left and %d failures: got %v, want %v", c.remaining, c.failures, got, c.want)
 		}
 	}
 }
