@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/rueidis"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/storetest"
-	"github.com/redis/rueidis"
 )
 
 func TestConformanceOnMiniredis(t *testing.T) {

@@ -61,7 +61,10 @@ func TestList(t *testing.T) {
 			t.Errorf("List of everything: got %q, want 5 keys", slices.Sorted(maps.Keys(got)))
 		}
 		n := 0
-		for range c.session.List(t.Context(), "") {
+		for _, err := range c.session.List(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
 			n++
 			break
 		}

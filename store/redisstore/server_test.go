@@ -143,7 +143,7 @@ func startServer(t *testing.T, addr string, args ...string) *exec.Cmd {
 func accepts(t *testing.T, addr string) {
 	t.Helper()
 	eventually(t, "a server accepts connections", func() bool {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
 		if err != nil {
 			return false
 		}

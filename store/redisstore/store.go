@@ -90,7 +90,7 @@ func forLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	option.DisableCache = true
 	option.ClientTrackingOptions = nil
 	option.SendToReplicas = nil
-	option.ReplicaSelector = nil
+	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, and must not be in effect all the same
 	option.ReadNodeSelector = nil
 	option.Standalone.ReplicaAddress = nil
 	option.ReplicaOnly = false
@@ -135,7 +135,7 @@ func (st *Store) Close() {
 	st.inboxes.Close()
 }
 
-// Features: tokens and a queue.
+// Features are tokens and a queue.
 func (st *Store) Features() asynclock.Features {
 	return asynclock.Features{Tokens: true, FIFO: true}
 }
