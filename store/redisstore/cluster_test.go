@@ -317,7 +317,9 @@ func TestAClusterFailsOver(t *testing.T) {
 	sv, nodes := ownCluster(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	first := a.hold("key", "a")
+	holder := request("key", "a")
+	holder.TTL = 10 * time.Minute // a busy machine takes long to fail over
+	first := a.want(holder, asynclock.Granted)
 	b.wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]

@@ -109,14 +109,39 @@ func ownServer(t *testing.T, args ...string) *server {
 	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
 }
 
+// Ports of our own are below those that systems give to outgoing connections,
+// and a Cluster node listens on one more, 10000 above.
+const (
+	firstPort = 21000
+	ports     = 1700
+	busOffset = 10000
+)
+
+// nextPort makes tests that run in parallel take different ones.
+var nextPort = func() *atomic.Int32 {
+	n := new(atomic.Int32)
+	n.Store(rand.Int32N(ports))
+	return n
+}()
+
+// freeAddr is an address that nobody listens at.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range ports {
+		port := firstPort + int(nextPort.Add(1))%ports
+		if addr := localAddr(port); isFree(addr) && isFree(localAddr(port+busOffset)) {
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
+}
+
+func localAddr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+func isFree(addr string) bool {
+	l, err := net.Listen("tcp", addr)
+	return err == nil && l.Close() == nil
 }
 
 func startServer(t *testing.T, addr string, args ...string) *exec.Cmd {
