@@ -5,10 +5,12 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,18 +119,18 @@ const (
 	busOffset = 10000
 )
 
-// nextPort makes tests that run in parallel take different ones.
-var nextPort = func() *atomic.Int32 {
-	n := new(atomic.Int32)
-	n.Store(rand.Int32N(ports))
-	return n
-}()
+// Tests that run in parallel take different ones, and so do other processes, as
+// a rule.
+var (
+	portsTaken  atomic.Int32
+	portsOffset = rand.IntN(ports)
+)
 
 // freeAddr is an address that nobody listens at.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for range ports {
-		port := firstPort + int(nextPort.Add(1))%ports
+		port := firstPort + (portsOffset+int(portsTaken.Add(1)))%ports
 		if addr := localAddr(port); isFree(addr) && isFree(localAddr(port+busOffset)) {
 			return addr
 		}
