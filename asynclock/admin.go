@@ -58,6 +58,10 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 // of it, which may be after the next one has begun: only the token, which is
 // larger for the next holder, keeps the two apart. It reports whether anyone
 // held the key.
+//
+// To be larger than any that the holder may still give out, the next tokens may
+// run ahead of the server's clock, for as long as the holder's TTL had to run.
+// Until then clients do not pass the key on among their own waiters.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	if err := c.checkCall(key); err != nil {
 		return false, &Error{"force unlock", key, err}

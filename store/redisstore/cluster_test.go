@@ -220,6 +220,9 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	renewed("before any key has moved", 2*long)
+	if got := c.renew(renewals[0]); got.Waiters != 1 {
+		t.Errorf("with the queue out of reach: Waiters: got %d, want 1, for all that is known", got.Waiters)
+	}
 	host, port, _ := strings.Cut(nodes[to].option.InitAddress[0], ":")
 	for n, kind := range []byte("lqwf") {
 		for _, q := range renewals {
@@ -275,10 +278,12 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 	if got := b.wait("key", "b"); got.Rank != 0 {
 		t.Errorf("rank after the move: got %d, want 0", got.Rank)
 	}
-	eventually(t, "messages come through the new node", func() bool {
-		n, err := nodes[to].try("PUBSUB", "SHARDNUMSUB", b.session.sharded[bucketOf("key")].Load().channel.name)
-		return err == nil && strings.HasSuffix(n, " 1]") && b.wait("key", "b").Recheck == 0
-	})
+	if inbox := b.session.sharded[bucketOf("key")].Load(); inbox != nil { // since Redis 7
+		eventually(t, "messages come through the new node", func() bool {
+			n, err := nodes[to].try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
+			return err == nil && strings.HasSuffix(n, " 1]") && b.wait("key", "b").Recheck == 0
+		})
+	}
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 	b.heard(asynclock.EventGrant, "b")
 }
@@ -288,7 +293,7 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 	sv, nodes := ownCluster(t)
 	for _, node := range nodes {
 		node.do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-			strings.Fields(documentedRights+" +scan +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +role")...)...)
+			node.known(t, strings.Fields(documentedRights+" +scan +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +role"))...)...)
 		node.do(t, "ACL", "LOG", "RESET")
 	}
 	option := sv.option

@@ -74,6 +74,7 @@ var replyTexts = []struct {
 	{"No permissions to access a key", asynclock.ErrDenied},          // 7.2, likewise
 	{"can't access at least one of the keys", asynclock.ErrDenied},   // 7.0, likewise
 	{"keys mentioned in the command arguments", asynclock.ErrDenied}, // 6.2, likewise
+	{"ACL failure in script", asynclock.ErrDenied},                   // Valkey, likewise
 }
 
 // classifyReply says what the server's error means. Since Redis 7 an error

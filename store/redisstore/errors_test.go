@@ -37,6 +37,7 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: The user executing the script can't run this command or subcommand": asynclock.ErrDenied,
 		"ERR The user executing the script can't run this command or subcommand script: abc, on @user_script:9.":                                        asynclock.ErrDenied,
 		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: abc":                        asynclock.ErrDenied,
+		"ACL failure in script: User x has no permissions to run the 'set' command script: on @user_script:33.":                                         asynclock.ErrDenied,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                              asynclock.ErrDenied,
 		"NOAUTH Authentication required.":                                   asynclock.ErrDenied,
 		"WRONGPASS invalid username-password pair or user is disabled.":     asynclock.ErrDenied,

@@ -4,7 +4,7 @@
 -- KEYS  lock, queue, counter of each holding (see promote.lua); or the lock of a
 --       single one only, while the cluster moves its slot: then a server refuses
 --       any script that names a key that is there and one that is not. The token
---       is written back later then, and nobody is said to wait.
+--       is written back later then, and somebody is said to wait.
 -- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
 --       somebody queues behind it; 0: as before) of each holding
 --
@@ -54,9 +54,13 @@ for i = 1, #ARGV / 4 do
         if raise or set then
           redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
         end
-        answer = queue and redis.pcall('ZCARD', queue)
-        if type(answer) ~= 'number' then
-          answer = 0 -- whoever queues is told of the damage; the holding is sound
+        if queue then
+          answer = redis.pcall('ZCARD', queue)
+          if type(answer) ~= 'number' then
+            answer = 0 -- whoever queues is told of the damage; the holding is sound
+          end
+        else
+          answer = 1 -- so that its client hands it on within bounds, as there may be one
         end
       end
     end
