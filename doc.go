@@ -14,6 +14,8 @@
 //     tests and for programs that run once.
 //   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that every
 //     store has to pass, yours too.
+//   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that
+//     fails as a test says, for the tests of programs that use locks.
 //
 // Two packages do the work underneath and know nothing of locks:
 // [github.com/asynclock/asynclock-go/watchdog] fires many timers from one

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -73,10 +73,10 @@ func openMemory(t *testing.T) *place {
 	p := newPlace(t)
 	store := memstore.New()
 	p.connect = func(c *cable) asynclock.Store {
-		line := faultstore.New(store)
+		line := asynclocktest.Wrap(store)
 		c.atCut = func() {
-			line.Every(faultstore.Any, faultstore.Hang)
-			line.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+			line.Every(asynclocktest.Any, asynclocktest.Hang)
+			line.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		}
 		return line
 	}

@@ -42,14 +42,14 @@ var mayImport = map[string][]string{
 	"store/memstore":   {"asynclock"},
 	"store/storetest":  {"asynclock"}, // others depend on it: nothing that they would have to download
 
-	"internal/batch":      {},
-	"internal/clock":      {"golang.org/x/sys/unix"},
-	"internal/childproc":  {},
-	"internal/cli":        {everything},
-	"internal/demo":       {everything},
-	"internal/faultstore": {"asynclock"},
-	"internal/mutants":    {},
-	"internal/testenv":    {"github.com/redis/rueidis"},
+	"internal/batch":     {},
+	"internal/clock":     {"golang.org/x/sys/unix"},
+	"internal/childproc": {},
+	"internal/cli":       {everything},
+	"internal/demo":      {everything},
+	"asynclocktest":      {"asynclock", "store/memstore"},
+	"internal/mutants":   {},
+	"internal/testenv":   {"github.com/redis/rueidis"},
 
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own

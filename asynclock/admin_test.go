@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 func TestInspectSaysWhoHoldsAndWhoWaits(t *testing.T) {
@@ -70,7 +70,7 @@ func TestListYieldsKeysByPrefix(t *testing.T) {
 func TestAdminReportsWhatTheStoreSays(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Every(faultstore.Any, faultstore.Refuse)
+		w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
 		_, inspectErr := c.Inspect(w.Context(), "key")
 		_, forceErr := c.ForceUnlock(w.Context(), "key")
 		var listErr error
@@ -91,7 +91,7 @@ func TestAdminReportsWhatTheStoreSays(t *testing.T) {
 func TestAdminEndsWithItsContext(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Every(faultstore.Any, faultstore.Hang)
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
 		for name, call := range map[string]func(context.Context) error{
 			"inspect": func(ctx context.Context) error {
 				_, err := c.Inspect(ctx, "key")

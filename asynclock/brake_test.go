@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // A brake holds up a client's watchdog as the system holds up a process: what
@@ -76,18 +76,18 @@ func (b *brake) pull(w *world) (goOn func()) {
 // no other key so far: an owner's last two digits say which part.
 func (b *brake) ownShard(w *world) (key string) {
 	w.Helper()
-	shards := func(m faultstore.Match) map[string]bool {
+	shards := func(m asynclocktest.Match) map[string]bool {
 		found := make(map[string]bool)
 		for _, c := range w.store.Calls(m.From(b.number)) {
 			found[c.Owner[len(c.Owner)-2:]] = true
 		}
 		return found
 	}
-	others := shards(faultstore.Acquire.Any)
+	others := shards(asynclocktest.Acquire.Any)
 	for i := 0; ; i++ {
 		key = fmt.Sprint("brake ", i)
 		l := lock(w, b.client, key, asynclock.WithTTL(asynclock.MinTTL))
-		for shard := range shards(faultstore.Acquire.On(key)) {
+		for shard := range shards(asynclocktest.Acquire.On(key)) {
 			if !others[shard] {
 				return key
 			}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // closing is a Close in a goroutine of its own.
@@ -104,7 +104,7 @@ func TestCloseAbandonsLeasesWhenItsContextEnds(t *testing.T) {
 		}
 		p.waits()
 		p.get()
-		renewals := w.store.Calls(faultstore.Renew.From(0))
+		renewals := w.store.Calls(asynclocktest.Renew.From(0))
 		if expiry := renewals[len(renewals)-1].At.Add(ttl); p.at.Before(expiry) {
 			w.Errorf("the key was free %v before the abandoned lease's TTL had ended", expiry.Sub(p.at))
 		}
@@ -116,13 +116,13 @@ func TestLeaseOfAClosedClient(t *testing.T) {
 		c := w.client()
 		l := lock(w, c, "key")
 		abandon(c)
-		before := w.calls(faultstore.Any)
+		before := w.calls(asynclocktest.Any)
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrClosed)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrClosed)
 		wantError(w, <-l.UnlockChan(w.Context()), asynclock.ErrClosed)
 		wantError(w, l.Err(), asynclock.ErrClosed)
 		w.wait()
-		if got := w.calls(faultstore.Any); got != before {
+		if got := w.calls(asynclocktest.Any); got != before {
 			w.Errorf("the store was asked %d times after Close, want never", got-before)
 		}
 	})
@@ -134,7 +134,7 @@ func TestClosedClientRefusesWork(t *testing.T) {
 		if err := c.Close(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		before := w.calls(faultstore.Any)
+		before := w.calls(asynclocktest.Any)
 		never := func(context.Context, *asynclock.Lease) error {
 			w.Error("called without the key")
 			return nil
@@ -162,7 +162,7 @@ func TestClosedClientRefusesWork(t *testing.T) {
 			wantError(w, e.err, asynclock.ErrClosed)
 			wantOp(w, e.err, e.op, "key")
 		}
-		if got := w.calls(faultstore.Any); got != before {
+		if got := w.calls(asynclocktest.Any); got != before {
 			w.Errorf("the store was asked %d times after Close, want never", got-before)
 		}
 	})
@@ -214,7 +214,7 @@ func TestCloseAgain(t *testing.T) {
 		if err := c.Close(w.Context()); err != nil {
 			w.Error(err)
 		}
-		if got := w.calls(faultstore.Leave.Any); got != 1 {
+		if got := w.calls(asynclocktest.Leave.Any); got != 1 {
 			w.Errorf("left the store %d times, want once", got)
 		}
 	})
@@ -229,7 +229,7 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Context())
 		p := w.ask(ctx, c, "key")
 		mine := lock(w, c, "mine")
-		w.store.Next(faultstore.Release.From(1), faultstore.Refuse, faultstore.Refuse, faultstore.Slow(time.Second/2, 0))
+		w.store.Next(asynclocktest.Release.From(1), asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Slow(time.Second/2, 0))
 		cancel()
 		wantError(w, p.ended(), context.Canceled)
 		answer := mine.UnlockChan(w.Context())
@@ -239,12 +239,12 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 		if err := <-answer; err != nil {
 			w.Error(err)
 		}
-		calls := w.store.Calls(faultstore.Match(faultstore.Any).From(1))
-		if last := calls[len(calls)-1]; last.Op != faultstore.Leave {
+		calls := w.store.Calls(asynclocktest.Match(asynclocktest.Any).From(1))
+		if last := calls[len(calls)-1]; last.Op != asynclocktest.Leave {
 			w.Errorf("the last request was %+v, want the leave", last)
 		}
 		w.pass(time.Hour)
-		if got := w.calls(faultstore.Match(faultstore.Any).From(1)); got != len(calls) {
+		if got := w.calls(asynclocktest.Match(asynclocktest.Any).From(1)); got != len(calls) {
 			w.Errorf("made %d requests after Close, want none", got-len(calls))
 		}
 		unlock(w, held)
@@ -258,8 +258,8 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 func TestCloseWithADeadStore(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
-	}{{"refusing", faultstore.Refuse}, {"hanging", faultstore.Hang}} {
+		fault asynclocktest.Fault
+	}{{"refusing", asynclocktest.Refuse}, {"hanging", asynclocktest.Hang}} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				holder, c2 := w.client(), w.client()
@@ -268,7 +268,7 @@ func TestCloseWithADeadStore(t *testing.T) {
 				waiting := w.ask(w.Context(), c2, "theirs")
 				future := c2.LockChan(w.Context(), "free")
 				w.wait()
-				w.store.Every(faultstore.Match(faultstore.Any).From(1), c.fault)
+				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), c.fault)
 				answer := mine.UnlockChan(w.Context())
 				w.pass(100 * time.Millisecond)
 				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
@@ -304,7 +304,7 @@ func TestCloseWithAStuckStore(t *testing.T) {
 			close(until)
 			w.wait()
 		}()
-		w.store.Every(faultstore.Renew.Any, faultstore.Stuck(until, faultstore.Refuse))
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Stuck(until, asynclocktest.Refuse))
 		w.pass(ttl / 2)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
@@ -321,7 +321,7 @@ func TestEventsAfterCloseChangeNothing(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		l := lock(w, c, "key")
-		owner := w.store.Calls(faultstore.Acquire.Any)[0].Owner
+		owner := w.store.Calls(asynclocktest.Acquire.Any)[0].Owner
 		abandon(c)
 		for _, kind := range []asynclock.EventKind{
 			asynclock.EventGrant, asynclock.EventWake, asynclock.EventContended, asynclock.EventForced, asynclock.EventGap,
@@ -362,7 +362,7 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 			}()
 		}
 		time.Sleep(5 * time.Millisecond)
-		ctx, cancel := context.WithTimeout(w.Context(), time.Duration(w.calls(faultstore.Any)%20)*time.Microsecond)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Duration(w.calls(asynclocktest.Any)%20)*time.Microsecond)
 		defer cancel()
 		_ = c.Close(ctx)
 		for range workers {

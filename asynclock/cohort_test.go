@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
@@ -45,13 +45,13 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 			p.join("here", c, hold)
 		}
 		p.wait()
-		if got := w.calls(faultstore.Acquire.On("key")); got != 1 {
+		if got := w.calls(asynclocktest.Acquire.On("key")); got != 1 {
 			w.Errorf("asked for the key %d times, want once", got)
 		}
-		if got := w.calls(faultstore.Release.On("key")); got != 1 {
+		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
 			w.Errorf("released the key %d times, want once", got)
 		}
-		if got, most := w.calls(faultstore.Renew.On("key")), int(waiters*hold/(100*time.Millisecond))+2; got > most {
+		if got, most := w.calls(asynclocktest.Renew.On("key")), int(waiters*hold/(100*time.Millisecond))+2; got > most {
 			w.Errorf("renewed the key %d times, want at most %d", got, most)
 		}
 		w.wantUnused()
@@ -114,11 +114,11 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 		p.join("there", there, 0)
 		unlock(w, held)
 		p.wait()
-		requeued := func(c faultstore.Call) bool { return c.Release.Requeue != nil }
-		if got := w.calls(faultstore.Release.From(0).Where(requeued)); got == 0 {
+		requeued := func(c asynclocktest.Call) bool { return c.Release.Requeue != nil }
+		if got := w.calls(asynclocktest.Release.From(0).Where(requeued)); got == 0 {
 			w.Error("no release queued the client again")
 		}
-		if got := w.calls(faultstore.Acquire.From(0)); got != 1 {
+		if got := w.calls(asynclocktest.Acquire.From(0)); got != 1 {
 			w.Errorf("the client asked for the key %d times besides, want once, at the start", got)
 		}
 	})
@@ -130,16 +130,16 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 	const hold = time.Millisecond / 2 // so that the number is what bounds
 	for _, c := range []struct {
 		name  string
-		fault faultstore.EventFault
+		fault asynclocktest.EventFault
 		most  int // of handoffs from then to the other's turn
 	}{
 		{"told by a message", func(deliver func()) { deliver() }, cohortHandoffs},
-		{"told by a renewal", faultstore.Drop, int(100*time.Millisecond/hold) + 1 + cohortHandoffs},
+		{"told by a renewal", asynclocktest.Drop, int(100*time.Millisecond/hold) + 1 + cohortHandoffs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				here, there := w.client(), w.client()
-				w.store.EveryEvent(faultstore.Kind(asynclock.EventContended), c.fault)
+				w.store.EveryEvent(asynclocktest.Kind(asynclock.EventContended), c.fault)
 				held := lock(w, here, "key")
 				p := w.procession()
 				for range 1000 {
@@ -158,7 +158,7 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 						w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
 					}
 				}
-				if got := len(w.store.Events(faultstore.Kind(asynclock.EventContended).For(0))); got == 0 {
+				if got := len(w.store.Events(asynclocktest.Kind(asynclock.EventContended).For(0))); got == 0 {
 					w.Error("the holder was never told that someone came")
 				}
 			})
@@ -201,7 +201,7 @@ func TestLeaseWithoutRenewalIsNotPassedOn(t *testing.T) {
 		w.pass(ttl / 2)
 		unlock(w, l)
 		wantTime(w, "trust deadline", p.has().Deadline(), time.Now().Add(trusted(ttl)))
-		if got := w.calls(faultstore.Renew.On("key")); got != 0 {
+		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
 			w.Errorf("renewed the key %d times, want never", got)
 		}
 	})
@@ -213,7 +213,7 @@ func TestLeaseWithLittleTrustLeftIsNotPassedOn(t *testing.T) {
 		c := w.client()
 		l := lock(w, c, "key")
 		p := w.ask(w.Context(), c, "key")
-		stop := w.store.Every(faultstore.Renew.On("key"), faultstore.Refuse)
+		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
 		w.pass(time.Until(l.Deadline()) - 10*time.Millisecond)
 		stop()
 		unlock(w, l)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // sentinels are all the errors that callers can tell apart.
@@ -86,10 +86,10 @@ func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
 		cancel(errors.New("asynclock: of all things"))
 		_, endedErr := c.Lock(ctx, "key")
 		<-lost.Done()
-		w.store.Every(faultstore.Renew.On("refused"), faultstore.Refuse)
+		w.store.Every(asynclocktest.Renew.On("refused"), asynclocktest.Refuse)
 		<-refused.Done()
 		_, optionErr := c.Lock(w.Context(), "key", asynclock.WithTTL(0))
-		stop := w.store.Every(faultstore.Any, faultstore.Hang)
+		stop := w.store.Every(asynclocktest.Any, asynclocktest.Hang)
 		_, deadErr := c.Lock(w.Context(), "another")
 		_, deadTryErr := c.TryLock(w.Context(), "another")
 		stop()
@@ -103,7 +103,7 @@ func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
 			if strings.Count(text, "asynclock: ") > 1 {
 				w.Errorf("%s: %q says whose error it is more than once", name, text)
 			}
-			for _, call := range w.store.Calls(faultstore.Acquire.Any) {
+			for _, call := range w.store.Calls(asynclocktest.Acquire.Any) {
 				if strings.Contains(text, call.Owner) {
 					w.Errorf("%s: %q names an owner", name, text)
 				}

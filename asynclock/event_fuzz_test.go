@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -25,14 +25,14 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind int, owner string, ours bool, first, spare, grantTTL int64, waiters int) {
 		synctest.Test(t, func(t *testing.T) {
 			memory := memstore.New()
-			w := &world{T: t, store: faultstore.New(memory), memory: memory}
+			w := &world{T: t, store: asynclocktest.Wrap(memory), memory: memory}
 			holder, c := w.client(), w.client()
 			lock(w, holder, "theirs")
 			mine := lock(w, c, "mine")
 			future := c.LockChan(w.Context(), "theirs")
 			w.wait()
 			if ours {
-				owner = w.store.Calls(faultstore.Acquire.From(1).Where(faultstore.Acquire.On("theirs")))[0].Owner
+				owner = w.store.Calls(asynclocktest.Acquire.From(1).Where(asynclocktest.Acquire.On("theirs")))[0].Owner
 			}
 			w.store.Tell(1, asynclock.Event{
 				Kind: asynclock.EventKind(kind), Owner: owner, GrantTTL: time.Duration(grantTTL), Waiters: waiters,

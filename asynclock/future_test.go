@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // claim takes the lease from a future that must be granted by now.
@@ -93,7 +93,7 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 			_ = c.Close(w.Context())
 		}, errAny},
 		{"in vain", func(w *world, _ context.CancelFunc, _ *asynclock.Client, _ *asynclock.Lease) {
-			w.store.Every(faultstore.Any, faultstore.Refuse)
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
 			w.pass(time.Minute)
 		}, asynclock.ErrUnreachable},
 	} {
@@ -175,8 +175,8 @@ func TestUnclaimedGrantGoesToTheNext(t *testing.T) {
 					l := p.get()
 					wantTime(w, "the next one's turn", p.at, granted.Add(c.soon))
 					wantValid(w, l)
-					unclaimed := func(c faultstore.Call) bool { return c.At.Before(p.at) }
-					if got := w.calls(faultstore.Match(faultstore.Renew.Any).Where(unclaimed)); got != 0 {
+					unclaimed := func(c asynclocktest.Call) bool { return c.At.Before(p.at) }
+					if got := w.calls(asynclocktest.Match(asynclocktest.Renew.Any).Where(unclaimed)); got != 0 {
 						w.Errorf("an unclaimed grant was renewed %d times", got)
 					}
 					_, err := (<-future).Lease()

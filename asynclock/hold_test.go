@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // The stories of this file are about leases that must not last too long, and
@@ -119,7 +119,7 @@ func TestMaxHoldIsNotRenewedPastItsBound(t *testing.T) {
 		<-l.Done()
 		w.pass(ttl)
 		enough := false
-		for _, r := range w.store.Calls(faultstore.Renew.On("key")) {
+		for _, r := range w.store.Calls(asynclocktest.Renew.On("key")) {
 			if enough {
 				w.Errorf("a renewal was sent %v before the bound, which trust had reached already", bound.Sub(r.At))
 			}

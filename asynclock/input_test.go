@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -69,7 +69,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 				_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
 				wantError(w, err, asynclock.ErrBadOption)
 				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrBadOption)
-				if got := w.calls(faultstore.Any); got != 0 {
+				if got := w.calls(asynclocktest.Any); got != 0 {
 					w.Errorf("the store was asked %d times, want never", got)
 				}
 			})
@@ -118,7 +118,7 @@ func TestOptionsOfACallGoBeforeThoseOfTheClient(t *testing.T) {
 			"call":          {TTL: time.Hour, Holder: "call"},
 			"default again": {TTL: time.Minute, Holder: "default"},
 		} {
-			asked := w.store.Calls(faultstore.Acquire.On(key))[0].Acquire
+			asked := w.store.Calls(asynclocktest.Acquire.On(key))[0].Acquire
 			if asked.TTL != want.TTL || asked.Holder != want.Holder {
 				w.Errorf("key %q was asked for with TTL %v and holder %q, want %v and %q",
 					key, asked.TTL, asked.Holder, want.TTL, want.Holder)
@@ -165,8 +165,8 @@ func TestBadKeysAreRefused(t *testing.T) {
 						wantOp(w, err, "list", key)
 					}
 				}
-				if got := w.calls(faultstore.Match(faultstore.List.Any)); key != "" && got != 0 || w.calls(faultstore.Any) != got {
-					w.Errorf("the store was asked %d times, want never", w.calls(faultstore.Any))
+				if got := w.calls(asynclocktest.Match(asynclocktest.List.Any)); key != "" && got != 0 || w.calls(asynclocktest.Any) != got {
+					w.Errorf("the store was asked %d times, want never", w.calls(asynclocktest.Any))
 				}
 			})
 		})
@@ -211,7 +211,7 @@ func TestBadTTLOfARenewalIsRefused(t *testing.T) {
 			wantOp(w, err, "renew", "key")
 		}
 		wantValid(w, l)
-		if got := w.calls(faultstore.Renew.Any); got != 0 {
+		if got := w.calls(asynclocktest.Renew.Any); got != 0 {
 			w.Errorf("the store was asked %d times, want never", got)
 		}
 	})
@@ -253,7 +253,7 @@ func TestEndedContextIsRefusedWithoutAsking(t *testing.T) {
 		for _, err := range []error{lockErr, tryErr, futureErr} {
 			wantError(w, err, context.Canceled)
 		}
-		if got := w.calls(faultstore.Any); got != 0 {
+		if got := w.calls(asynclocktest.Any); got != 0 {
 			w.Errorf("the store was asked %d times, want never", got)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // The stories of this file are about grant messages that are older than they
@@ -24,8 +24,8 @@ func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 
-		var late faultstore.Mailbox
-		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), late.Keep)
+		var late asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), late.Keep)
 		goOn := brake.pull(w)
 		unlock(w, held)
 		theirs := w.ask(w.Context(), other, "key").get()
@@ -57,9 +57,9 @@ func TestGrantMessageIsTrustedFromTheLastRequest(t *testing.T) {
 				held := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
 				w.pass(after)
-				w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+				w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
 				unlock(w, held)
-				asked := w.store.Calls(faultstore.Acquire.From(1))
+				asked := w.store.Calls(asynclocktest.Acquire.From(1))
 				last := asked[len(asked)-1].At
 				wantTime(w, "trust deadline", p.has().Deadline(), last.Add(trusted(grantTTL)))
 			})
@@ -92,16 +92,16 @@ func TestGrantMessageWithLittleTrustLeftIsConfirmed(t *testing.T) {
 
 				// No heartbeat gets through that would learn of the grant, and no
 				// renewal.
-				w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
-				clear := w.store.Every(faultstore.Acquire.On("key").From(1), faultstore.Refuse)
-				w.store.NextEvent(faultstore.AnyEvent, faultstore.Delay(c.late))
+				w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
+				clear := w.store.Every(asynclocktest.Acquire.On("key").From(1), asynclocktest.Refuse)
+				w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.late))
 				unlock(w, held)
 				time.Sleep(c.late - time.Nanosecond)
 				clear()
-				before := w.calls(faultstore.Acquire.From(1))
+				before := w.calls(asynclocktest.Acquire.From(1))
 				time.Sleep(time.Nanosecond)
 				l := p.has()
-				if got := w.calls(faultstore.Acquire.From(1)) > before; got != c.asks {
+				if got := w.calls(asynclocktest.Acquire.From(1)) > before; got != c.asks {
 					w.Errorf("the store was asked: got %v, want %v", got, c.asks)
 				}
 				wantTime(w, "trust deadline", l.Deadline(), asked.Add(c.deadline))
@@ -120,25 +120,25 @@ func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 	)
 	story(t, func(w *world) {
 		a, b := w.client(asynclock.WithTTL(ttl)), w.client(asynclock.WithTTL(ttl))
-		asks := faultstore.Acquire.On("key")
+		asks := asynclocktest.Acquire.On("key")
 
 		// B acquires, and the reply is lost. B withdraws, which takes a while.
-		w.store.Next(asks.From(1), faultstore.LoseReply)
+		w.store.Next(asks.From(1), asynclocktest.LoseReply)
 		ctx, cancel := context.WithCancel(w.Context())
 		given := b.LockChan(ctx, "key")
 		w.wait()
-		w.store.Next(faultstore.Release.On("key").From(1), faultstore.Slow(100*time.Millisecond, 0))
+		w.store.Next(asynclocktest.Release.On("key").From(1), asynclocktest.Slow(100*time.Millisecond, 0))
 		cancel()
 		_, err := (<-given).Lease()
 		wantError(w, err, context.Canceled)
 
 		// A queues, and that reply is lost too. B's withdrawal hands A the key;
 		// the message is slow.
-		w.store.Next(asks.From(0), faultstore.Silence)
-		var slow faultstore.Mailbox
-		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(0), slow.Keep)
+		w.store.Next(asks.From(0), asynclocktest.Silence)
+		var slow asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(0), slow.Keep)
 		p := w.ask(w.Context(), a, "key")
-		clear := w.store.Every(asks.From(0), faultstore.Refuse) // nor does a heartbeat get through
+		clear := w.store.Every(asks.From(0), asynclocktest.Refuse) // nor does a heartbeat get through
 		w.pass(100 * time.Millisecond)
 		granted := time.Now()
 		if slow.Len() != 1 {
@@ -148,10 +148,10 @@ func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 		// Just before A's grant expires B asks anew, and A sends a heartbeat.
 		// Both are on their way when it does; B's arrives first.
 		time.Sleep(time.Until(granted.Add(grantTTL - 200*time.Millisecond)))
-		w.store.Next(asks.From(1), faultstore.Slow(400*time.Millisecond, 0))
+		w.store.Next(asks.From(1), asynclocktest.Slow(400*time.Millisecond, 0))
 		second := w.ask(w.Context(), b, "key")
 		clear()
-		w.store.Next(asks.From(0), faultstore.Slow(600*time.Millisecond, 0))
+		w.store.Next(asks.From(0), asynclocktest.Slow(600*time.Millisecond, 0))
 		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventWake, Owner: w.store.Calls(asks.From(0))[0].Owner})
 		w.pass(500 * time.Millisecond)
 		theirs := second.has()

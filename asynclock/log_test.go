@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // A notebook is a log that can be read while it is written.
@@ -73,7 +73,7 @@ func TestFailuresAreLoggedAndNoSecrets(t *testing.T) {
 		mine := lock(w, c, "mine")
 		lock(w, holder, "theirs")
 		p := w.ask(w.Context(), c, "theirs")
-		w.store.Every(faultstore.Match(faultstore.Any).From(1), faultstore.Refuse)
+		w.store.Every(asynclocktest.Match(asynclocktest.Any).From(1), asynclocktest.Refuse)
 		w.pass(5 * ttl)
 		wantError(w, p.ended(), asynclock.ErrUnreachable)
 		wantError(w, mine.Unlock(w.Context()), asynclock.ErrNotRenewed)
@@ -82,7 +82,7 @@ func TestFailuresAreLoggedAndNoSecrets(t *testing.T) {
 		log.wantLine(w, "level=WARN", "lost", "key=mine", "unreachable")
 		log.wantLine(w, "level=WARN", "waiting", "key=theirs", "unreachable")
 		log.wantLine(w, "level=WARN", "release", "never confirmed", "unreachable")
-		for _, call := range w.store.Calls(faultstore.Any) {
+		for _, call := range w.store.Calls(asynclocktest.Any) {
 			for _, line := range log.lines() {
 				if call.Owner != "" && strings.Contains(line, call.Owner) {
 					w.Errorf("the log names an owner: %s", line)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // wantLost fails the test unless the lease ended with cause, and for everyone
@@ -43,7 +43,7 @@ func TestLeaseWithoutRenewalExpires(t *testing.T) {
 		<-l.Done()
 		wantTime(w, "end", time.Now(), sent.Add(trusted(ttl)))
 		wantLost(w, l, asynclock.ErrExpired)
-		if got := w.calls(faultstore.Renew.On("key")); got != 0 {
+		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
 			w.Errorf("sent %d renewals, want none", got)
 		}
 	})
@@ -143,12 +143,12 @@ func TestPausedClientHandsOutNothingThatHasEnded(t *testing.T) {
 func TestCutOffHolderHasEndedBeforeTheNextBegins(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 		cause []error
 	}{
-		{"refused", faultstore.Refuse, []error{asynclock.ErrNotRenewed, asynclock.ErrUnreachable}},
-		{"hanging", faultstore.Hang, []error{asynclock.ErrNotRenewed, asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
-		{"denied", faultstore.Fail(asynclock.ErrDenied), []error{asynclock.ErrNotRenewed, asynclock.ErrDenied}},
+		{"refused", asynclocktest.Refuse, []error{asynclock.ErrNotRenewed, asynclock.ErrUnreachable}},
+		{"hanging", asynclocktest.Hang, []error{asynclock.ErrNotRenewed, asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
+		{"denied", asynclocktest.Fail(asynclock.ErrDenied), []error{asynclock.ErrNotRenewed, asynclock.ErrDenied}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -156,8 +156,8 @@ func TestCutOffHolderHasEndedBeforeTheNextBegins(t *testing.T) {
 				l := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
 				w.pass(ttl + ttl/7) // it has been renewed for a while
-				w.store.Every(faultstore.Match(faultstore.Any).From(0), c.fault)
-				renewed := w.store.Calls(faultstore.Renew.From(0))
+				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
+				renewed := w.store.Calls(asynclocktest.Renew.From(0))
 				last := renewed[len(renewed)-1].At
 				<-l.Done()
 				ended := time.Now()
@@ -181,7 +181,7 @@ func TestCutOffHolderHasEndedBeforeTheNextBegins(t *testing.T) {
 func TestStoreThatForgotTheKeyEndsTheLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestStoreThatForgotTheKeyEndsTheLease(t *testing.T) {
 func TestKeyInOtherHandsEndsTheLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}

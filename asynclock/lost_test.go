@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // The stories of this file are about messages, requests and replies that are
@@ -21,7 +21,7 @@ func TestLostGrantMessageCostsAHeartbeat(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 		w.pass(heartbeat / 3)
-		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
 		unlock(w, held)
 		released := time.Now()
 		l := p.get()
@@ -38,24 +38,24 @@ func TestLostGrantMessageCostsAHeartbeat(t *testing.T) {
 func TestLostReplyOfAcquireIsAskedForAgain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 		late  time.Duration
 	}{
-		{"the connection broke", faultstore.LoseReply, 100 * time.Millisecond},
-		{"nothing was heard", faultstore.Silence, callTimeout + 100*time.Millisecond},
-		{"the request was lost", faultstore.Hang, callTimeout + 100*time.Millisecond},
-		{"the server refused", faultstore.Refuse, 100 * time.Millisecond},
+		{"the connection broke", asynclocktest.LoseReply, 100 * time.Millisecond},
+		{"nothing was heard", asynclocktest.Silence, callTimeout + 100*time.Millisecond},
+		{"the request was lost", asynclocktest.Hang, callTimeout + 100*time.Millisecond},
+		{"the server refused", asynclocktest.Refuse, 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				client := w.client()
-				w.store.Next(faultstore.Acquire.On("key"), c.fault)
+				w.store.Next(asynclocktest.Acquire.On("key"), c.fault)
 				before := time.Now()
 				l := lock(w, client, "key")
 				if took := time.Since(before); took > c.late {
 					w.Errorf("Lock took %v, want at most %v", took, c.late)
 				}
-				asked := w.store.Calls(faultstore.Acquire.On("key"))
+				asked := w.store.Calls(asynclocktest.Acquire.On("key"))
 				if len(asked) != 2 || asked[0].Owner != asked[1].Owner {
 					w.Errorf("got %d requests %+v, want two for one owner", len(asked), asked)
 				}
@@ -72,7 +72,7 @@ func TestLostReplyOfQueueingKeepsThePlace(t *testing.T) {
 	story(t, func(w *world) {
 		holder, first, second := w.client(), w.client(), w.client()
 		held := lock(w, holder, "key")
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Silence)
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Silence)
 		p := w.ask(w.Context(), first, "key")
 		q := w.ask(w.Context(), second, "key")
 		w.pass(2 * callTimeout)
@@ -88,7 +88,7 @@ func TestLostReplyOfQueueingKeepsThePlace(t *testing.T) {
 func TestLostReplyOfRenewalIsNoLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.Next(faultstore.Renew.On("key"), faultstore.LoseReply, faultstore.Silence)
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.LoseReply, asynclocktest.Silence)
 		w.pass(2 * ttl)
 		wantValid(w, l)
 		unlock(w, l)
@@ -100,22 +100,22 @@ func TestLostReplyOfRenewalIsNoLoss(t *testing.T) {
 func TestLostReplyOfReleaseIsAskedForAgain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 	}{
-		{"the connection broke", faultstore.LoseReply},
-		{"nothing was heard", faultstore.Silence},
-		{"the request was lost", faultstore.Hang},
-		{"the server refused", faultstore.Refuse},
+		{"the connection broke", asynclocktest.LoseReply},
+		{"nothing was heard", asynclocktest.Silence},
+		{"the request was lost", asynclocktest.Hang},
+		{"the server refused", asynclocktest.Refuse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				holder, waiter := w.client(), w.client()
 				l := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
-				w.store.Next(faultstore.Release.From(0), c.fault)
+				w.store.Next(asynclocktest.Release.From(0), c.fault)
 				unlock(w, l)
 				unlock(w, p.has())
-				if got := w.calls(faultstore.Release.From(0)); got != 2 {
+				if got := w.calls(asynclocktest.Release.From(0)); got != 2 {
 					w.Errorf("released %d times, want twice", got)
 				}
 				w.wantUnused()
@@ -129,13 +129,13 @@ func TestLostReplyOfReleaseIsAskedForAgain(t *testing.T) {
 func TestLostReplyOfRequeueLosesNobody(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 	}{
-		{"the connection broke", faultstore.LoseReply},
-		{"nothing was heard", faultstore.Silence},
-		{"the request was lost", faultstore.Hang},
-		{"it came late", faultstore.Slow(callTimeout+200*time.Millisecond, 0)},
-		{"the server refused", faultstore.Refuse},
+		{"the connection broke", asynclocktest.LoseReply},
+		{"nothing was heard", asynclocktest.Silence},
+		{"the request was lost", asynclocktest.Hang},
+		{"it came late", asynclocktest.Slow(callTimeout+200*time.Millisecond, 0)},
+		{"the server refused", asynclocktest.Refuse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -143,7 +143,7 @@ func TestLostReplyOfRequeueLosesNobody(t *testing.T) {
 				l := lock(w, here, "key")
 				remote := w.ask(w.Context(), there, "key")
 				local := w.ask(w.Context(), here, "key", asynclock.WithHolder("on other terms"))
-				w.store.Next(faultstore.Release.From(0), c.fault)
+				w.store.Next(asynclocktest.Release.From(0), c.fault)
 				unlock(w, l)
 				theirs := remote.get()
 				local.waits()
@@ -165,11 +165,11 @@ func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		l := lock(w, c, "key")
-		first := w.store.Calls(faultstore.Any)[0].Owner
+		first := w.store.Calls(asynclocktest.Any)[0].Owner
 		ctx, cancel := context.WithCancel(w.Context())
 		p := w.ask(ctx, c, "key", asynclock.WithHolder("on other terms"))
-		itsRelease := faultstore.Release.On("key").Where(func(c faultstore.Call) bool { return c.Owner == first })
-		w.store.Next(itsRelease, faultstore.Refuse, faultstore.Refuse, faultstore.Refuse, faultstore.Refuse)
+		itsRelease := asynclocktest.Release.On("key").Where(func(c asynclocktest.Call) bool { return c.Owner == first })
+		w.store.Next(itsRelease, asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Refuse)
 		answer := l.UnlockChan(w.Context())
 		w.pass(300 * time.Millisecond)
 		cancel()
@@ -191,11 +191,11 @@ func TestCancelledAcquireCannotBeBroughtBackByItsLateRequest(t *testing.T) {
 		c := w.client()
 		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 		defer cancel()
-		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
 		_, err := c.Lock(ctx, "key")
 		wantError(w, err, context.DeadlineExceeded)
 		w.wait()
-		withdrawn := w.store.Calls(faultstore.Release.On("key"))
+		withdrawn := w.store.Calls(asynclocktest.Release.On("key"))
 		if len(withdrawn) != 1 || !withdrawn[0].Release.Uncertain {
 			w.Fatalf("got withdrawals %+v, want one that is uncertain", withdrawn)
 		}
@@ -210,10 +210,10 @@ func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		ctx, cancel := context.WithCancel(w.Context())
-		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(100*time.Millisecond, 400*time.Millisecond))
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(100*time.Millisecond, 400*time.Millisecond))
 		future := c.LockChan(ctx, "key")
 		w.pass(50 * time.Millisecond)
-		w.store.Next(faultstore.Release.On("key"), faultstore.Slow(10*time.Second, 0)) // the withdrawal
+		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Second, 0)) // the withdrawal
 		cancel()
 		_, err := (<-future).Lease()
 		wantError(w, err, context.Canceled)
@@ -231,7 +231,7 @@ func TestLateGrantingReplyOfAFinishedAcquisitionIsGivenBack(t *testing.T) {
 func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
 		unlock(w, lock(w, c, "key"))
 		w.pass(5 * time.Second)
 		w.wantUnused()
@@ -247,8 +247,8 @@ func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
 				holder, waiter := w.client(), w.client()
 				theirs := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
-				w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Second, 0))
-				for w.calls(faultstore.Acquire.From(1)) < 2 {
+				w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
+				for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 					w.pass(time.Millisecond)
 				}
 				unlock(w, theirs) // the message overtakes the heartbeat
@@ -266,7 +266,7 @@ func TestLateRequestOfAReleasedHolderTakesNothing(t *testing.T) {
 func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(ttl+10*time.Second, 0))
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(ttl+10*time.Second, 0))
 		l := lock(w, c, "key", asynclock.WithoutRenewal())
 		<-l.Done()
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
@@ -276,11 +276,11 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 	t.Run("for MaxHold", func(t *testing.T) {
 		story(t, func(w *world) {
 			c := w.client()
-			w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(10*time.Second, 0))
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
 			l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
 			<-l.Done() // which gives the key back, but for the time that it has to rest
 			wantError(w, l.Err(), asynclock.ErrMaxHold)
-			asked := w.store.Calls(faultstore.Acquire.On("key"))[0].At
+			asked := w.store.Calls(asynclocktest.Acquire.On("key"))[0].At
 			w.pass(time.Until(asked.Add(10 * time.Second)))
 			w.wantUnused()
 		})
@@ -291,18 +291,18 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 			held := lock(w, holder, "key")
 			// The first heartbeat is very late, the second is late.
 			p := w.ask(w.Context(), waiter, "key")
-			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Second, 0))
-			var box faultstore.Mailbox
-			w.store.NextEvent(faultstore.AnyEvent, box.Keep)
-			for w.calls(faultstore.Acquire.From(1)) < 2 {
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Second, 0))
+			var box asynclocktest.Mailbox
+			w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
+			for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 				w.pass(time.Millisecond)
 			}
-			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(callTimeout/2, 0))
-			for w.calls(faultstore.Acquire.From(1)) < 3 {
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
+			for w.calls(asynclocktest.Acquire.From(1)) < 3 {
 				w.pass(time.Millisecond)
 			}
 			unlock(w, held)
-			w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+			w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
 			if _, err := w.session().Force(w.Context(), "key"); err != nil {
 				w.Fatal(err)
 			}
@@ -323,7 +323,7 @@ func TestLateRequestOfARefusedWaiterTakesNothing(t *testing.T) {
 		c := w.client()
 		held := lock(w, w.client(), "key")
 		queued := w.ask(w.Context(), w.client(), "key")
-		w.store.Next(faultstore.Acquire.From(0), faultstore.Slow(10*time.Second, 0))
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(10*time.Second, 0))
 		_, err := c.Lock(w.Context(), "key", asynclock.WithQueueLimit(1))
 		wantError(w, err, asynclock.ErrQueueFull)
 		unlock(w, held)
@@ -351,8 +351,8 @@ func TestCancelRacingAGrant(t *testing.T) {
 			mine := waiter.LockChan(ctx, "key")
 			w.wait()
 			next := w.ask(w.Context(), other, "key")
-			var box faultstore.Mailbox
-			w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), box.Keep)
+			var box asynclocktest.Mailbox
+			w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), box.Keep)
 			unlock(w, held)
 			then(crossing{w, cancel, func() { box.Deliver(0) }, mine, next})
 			unlock(w, next.has())

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // The answer to a request may have been decided before what makes the waiter
@@ -19,14 +19,14 @@ func TestRequestUnderWayDoesNotAnswerWhatCameAfterIt(t *testing.T) {
 				const back = 400 * time.Millisecond
 				holder, waiter := w.client(), w.client(asynclock.WithTTL(time.Hour))
 				held := lock(w, holder, "key")
-				w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, back))
-				w.store.EveryEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+				w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, back))
+				w.store.EveryEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
 				p := w.ask(w.Context(), waiter, "key")
 				asked := time.Now()
 
 				w.pass(back / 2) // the store has answered "wait"; the answer is on its way
 				unlock(w, held)  // the message of the grant is lost
-				w.store.Tell(1, asynclock.Event{Kind: kind, Owner: w.store.Calls(faultstore.Acquire.From(1))[0].Owner})
+				w.store.Tell(1, asynclock.Event{Kind: kind, Owner: w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner})
 				p.waits()
 				unlock(w, p.get())
 				wantTime(w, "the waiter has the key", p.at, asked.Add(back))
@@ -43,7 +43,7 @@ func TestWaitingThatFailsIsWithdrawn(t *testing.T) {
 		if got := w.inspect("key").Waiters; got != 1 {
 			w.Fatalf("waiters in the store: got %d, want 1", got)
 		}
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Fail(asynclock.ErrDenied))
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Fail(asynclock.ErrDenied))
 		<-p.done
 		wantError(w, p.ended(), asynclock.ErrDenied)
 		if got := w.inspect("key").Waiters; got != 0 {
@@ -60,7 +60,7 @@ func TestRenewalOfAnEarlierLeaseSaysNothingOfTheNext(t *testing.T) {
 		first := lock(w, c, "key")
 		// It asks on other terms, and so gets a lease of its own from the store.
 		p := w.ask(w.Context(), c, "key", asynclock.WithTTL(2*ttl))
-		w.store.Next(faultstore.Renew.From(0), faultstore.Slow(500*time.Millisecond, 0))
+		w.store.Next(asynclocktest.Renew.From(0), asynclocktest.Slow(500*time.Millisecond, 0))
 		w.pass(ttl/3 + time.Millisecond) // the renewal is on its way
 		unlock(w, first)
 		second := p.has()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // A procession is waiters who hold a key one after the other, each for a while.
@@ -96,12 +96,12 @@ func TestClientHasOneWaiterInTheStore(t *testing.T) {
 			waiting = append(waiting, c.LockChan(w.Context(), "key"))
 		}
 		w.wait()
-		if got := w.calls(faultstore.Acquire.From(1)); got != 1 {
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
 			w.Errorf("1000 waiters made %d requests, want one", got)
 		}
 		w.pass(10 * heartbeat)
 		owners := make(map[string]bool)
-		for _, c := range w.store.Calls(faultstore.Acquire.From(1)) {
+		for _, c := range w.store.Calls(asynclocktest.Acquire.From(1)) {
 			owners[c.Owner] = true
 		}
 		if got := w.inspect("key").Waiters; got != 1 || len(owners) != 1 {
@@ -122,13 +122,13 @@ func TestQueueLimit(t *testing.T) {
 			c := w.client(asynclock.WithQueueLimit(2))
 			held := lock(w, c, "key")
 			first, second := w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")
-			before := w.calls(faultstore.Any)
+			before := w.calls(asynclocktest.Any)
 			_, err := c.Lock(w.Context(), "key")
 			wantError(w, err, asynclock.ErrQueueFull)
 			wantOp(w, err, "lock", "key")
 			_, err = (<-c.LockChan(w.Context(), "key")).Lease()
 			wantError(w, err, asynclock.ErrQueueFull)
-			if got := w.calls(faultstore.Any); got != before {
+			if got := w.calls(asynclocktest.Any); got != before {
 				w.Errorf("the store was asked %d times, want never: the client knows", got-before)
 			}
 			third := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(3))
@@ -159,7 +159,7 @@ func TestQueueLimit(t *testing.T) {
 			held := lock(w, w.client(), "key")
 			remote := w.ask(w.Context(), w.client(), "key")
 			c := w.client()
-			w.store.Next(faultstore.Acquire.From(2), faultstore.Slow(10*time.Millisecond, 10*time.Millisecond))
+			w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
 			refused := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
 			queued := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(2))
 			w.pass(time.Second)
@@ -203,14 +203,14 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 			w.Errorf("served in the order %v, want %v", got, want)
 		}
 		var asked []string
-		for _, call := range w.store.Calls(faultstore.Any) {
+		for _, call := range w.store.Calls(asynclocktest.Any) {
 			r := call.Acquire
-			if call.Op == faultstore.Release {
+			if call.Op == asynclocktest.Release {
 				if call.Release.Requeue == nil {
 					continue
 				}
 				r = *call.Release.Requeue
-			} else if call.Op != faultstore.Acquire {
+			} else if call.Op != asynclocktest.Acquire {
 				continue
 			}
 			asked = append(asked, fmt.Sprintf("%d s for %s", r.TTL/time.Second, r.Holder))
@@ -244,14 +244,14 @@ func TestLeavingTheQueue(t *testing.T) {
 						}
 						waiting = append(waiting, w.ask(ctx, c, "key", options...))
 					}
-					owner := w.store.Calls(faultstore.Acquire.From(1))[0].Owner
+					owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
 					leave()
 					wantError(w, waiting[leaves].ended(), context.Canceled)
 					if got := w.inspect("key").Waiters; got != 1 {
 						w.Errorf("the store has %d waiters, want one", got)
 					}
 					w.pass(2 * heartbeat)
-					asked := w.store.Calls(faultstore.Acquire.From(1))
+					asked := w.store.Calls(asynclocktest.Acquire.From(1))
 					if kept := asked[len(asked)-1].Owner == owner; kept != (same || leaves != 0) {
 						w.Errorf("the place in the store was kept: got %v, want %v", kept, same || leaves != 0)
 					}
@@ -295,7 +295,7 @@ func TestWaiterWhoseOwnerIsGoneBeginsAnew(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		owner := w.store.Calls(faultstore.Acquire.From(1))[0].Owner
+		owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
 		w.session().Release(w.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner, Uncertain: true}})
 		w.pass(2 * heartbeat)
 		p.waits()
@@ -311,7 +311,7 @@ func TestFinalErrorOfTheStoreEndsTheWaiting(t *testing.T) {
 		t.Run(final.Error(), func(t *testing.T) {
 			story(t, func(w *world) {
 				c := w.client()
-				w.store.Every(faultstore.Acquire.On("key"), func(context.Context, func()) error {
+				w.store.Every(asynclocktest.Acquire.On("key"), func(context.Context, func()) error {
 					time.Sleep(10 * time.Millisecond)
 					return final
 				})
@@ -338,14 +338,14 @@ func TestFinalErrorOfTheStoreEndsTheWaiting(t *testing.T) {
 func TestWaitingDuringAnOutage(t *testing.T) {
 	for _, fault := range []struct {
 		name  string
-		fault faultstore.Fault
-	}{{"refusing", faultstore.Refuse}, {"hanging", faultstore.Hang}} {
+		fault asynclocktest.Fault
+	}{{"refusing", asynclocktest.Refuse}, {"hanging", asynclocktest.Hang}} {
 		t.Run("short, "+fault.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				holder, waiter := w.client(asynclock.WithTTL(time.Minute)), w.client(asynclock.WithTTL(time.Minute))
 				held := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
-				stop := w.store.Every(faultstore.Any, fault.fault)
+				stop := w.store.Every(asynclocktest.Any, fault.fault)
 				w.pass(patience)
 				stop()
 				p.waits()
@@ -358,7 +358,7 @@ func TestWaitingDuringAnOutage(t *testing.T) {
 		t.Run("long, "+fault.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				c := w.client()
-				w.store.Every(faultstore.Any, fault.fault)
+				w.store.Every(asynclocktest.Any, fault.fault)
 				before := time.Now()
 				_, err := c.Lock(w.Context(), "key")
 				took := time.Since(before)
@@ -370,7 +370,7 @@ func TestWaitingDuringAnOutage(t *testing.T) {
 				if took < patience || took > 2*patience+callTimeout {
 					w.Errorf("gave up after %v, want some time after %v", took, patience)
 				}
-				if tried := w.calls(faultstore.Acquire.Any); tried > 20 {
+				if tried := w.calls(asynclocktest.Acquire.Any); tried > 20 {
 					w.Errorf("tried %d times in %v, want ever less often", tried, took)
 				}
 			})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // W9: when a dead holder's TTL is over, only the first in the queue asks. The
@@ -28,8 +28,8 @@ func TestOnlyTheFirstAsksForADeadHoldersKey(t *testing.T) {
 		// The first heartbeat is due after three seconds, less a fifth at most.
 		second := w.ask(w.Context(), w.client(asynclock.WithTTL(time.Hour)), "key")
 		w.pass(alive + 10*time.Millisecond)
-		near := func(c faultstore.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 10*time.Millisecond }
-		if got := w.calls(faultstore.Acquire.From(0).Where(near)); got != 0 {
+		near := func(c asynclocktest.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 10*time.Millisecond }
+		if got := w.calls(asynclocktest.Acquire.From(0).Where(near)); got != 0 {
 			w.Errorf("the second waiter asked %d times when the TTL was over, want none: it was not its turn", got)
 		}
 		unlock(w, second.get())

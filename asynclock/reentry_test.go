@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // join asks for the key under ctx and fails unless that joins l at once.
 func (w *world) join(ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
 	w.Helper()
-	before := w.calls(faultstore.Any)
+	before := w.calls(asynclocktest.Any)
 	joined, err := c.Lock(ctx, l.Key())
 	if err != nil {
 		w.Fatal(err)
@@ -24,7 +24,7 @@ func (w *world) join(ctx context.Context, c *asynclock.Client, l *asynclock.Leas
 		w.Errorf("got a lease of %q with token %d, want another one of %q with token %d",
 			joined.Key(), joined.Token(), l.Key(), l.Token())
 	}
-	if got := w.calls(faultstore.Any) - before; got != 0 {
+	if got := w.calls(asynclocktest.Any) - before; got != 0 {
 		w.Errorf("joining took %d requests, want none", got)
 	}
 	return joined
@@ -77,14 +77,14 @@ func TestLastUnlockOfAJoinedHoldingReleases(t *testing.T) {
 				second := w.join(first.Context(), c, first)
 				leases := []*asynclock.Lease{first, second, w.join(second.Context(), c, first)}
 				for i, n := range order {
-					if got := w.calls(faultstore.Release.On("key")); got != 0 {
+					if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
 						w.Errorf("released after %d of 3 unlocks", i)
 					}
 					wantValid(w, leases[n])
 					unlock(w, leases[n])
 				}
 				w.wantUnused()
-				if got := w.calls(faultstore.Release.On("key")); got != 1 {
+				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
 					w.Errorf("released %d times, want once", got)
 				}
 			})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -26,7 +26,7 @@ func TestLeaseLastsForAsLongAsItIsRenewed(t *testing.T) {
 				w.Fatalf("the store has %v of the TTL left, want renewals to keep most of it", left)
 			}
 		}
-		renewals := w.calls(faultstore.Renew.On("key"))
+		renewals := w.calls(asynclocktest.Renew.On("key"))
 		if thirds := int(time.Since(start) / (ttl / 3)); renewals < thirds || renewals > thirds*5/4 {
 			w.Errorf("renewed %d times in %d thirds of the TTL, want about once in each", renewals, thirds)
 		}
@@ -45,7 +45,7 @@ func TestRenewalsComeInBatches(t *testing.T) {
 		}
 		w.pass(ttl)
 		moments := make(map[time.Time]int)
-		for _, r := range w.store.Calls(faultstore.Renew.Any) {
+		for _, r := range w.store.Calls(asynclocktest.Renew.Any) {
 			moments[r.At]++
 		}
 		if n := len(moments); n == 0 || n > 20 {
@@ -58,9 +58,9 @@ func TestRenewalsComeInBatches(t *testing.T) {
 func TestRenewalIsTrustedFromItsSending(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.Next(faultstore.Renew.On("key"), faultstore.Slow(400*time.Millisecond, 400*time.Millisecond))
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(400*time.Millisecond, 400*time.Millisecond))
 		w.pass(ttl / 2)
-		sent := w.store.Calls(faultstore.Renew.On("key"))[0].At
+		sent := w.store.Calls(asynclocktest.Renew.On("key"))[0].At
 		wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
 	})
 }
@@ -71,10 +71,10 @@ func TestFailedRenewalIsTriedAgain(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		l := lock(w, c, "key")
-		stop := w.store.Every(faultstore.Renew.On("key"), faultstore.Refuse)
+		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
 		w.pass(ttl * 8 / 10)
 		wantValid(w, l)
-		tried := w.store.Calls(faultstore.Renew.On("key"))
+		tried := w.store.Calls(asynclocktest.Renew.On("key"))
 		if n := len(tried); n < 10 || n > 40 {
 			w.Errorf("tried %d times from a third of the TTL to most of it, want some 20", n)
 		}
@@ -108,7 +108,7 @@ func TestHungRenewalThatIgnoresItsContextEndsTheLeaseInTime(t *testing.T) {
 		p := w.ask(w.Context(), waiter, "key")
 		until := make(chan struct{})
 		defer close(until)
-		w.store.Every(faultstore.Renew.From(0), faultstore.Stuck(until, faultstore.Refuse))
+		w.store.Every(asynclocktest.Renew.From(0), asynclocktest.Stuck(until, asynclocktest.Refuse))
 		<-l.Done()
 		ended := time.Now()
 		wantTime(w, "end of the lease", ended, sent.Add(trusted(ttl)))
@@ -128,7 +128,7 @@ func TestRenewalAnsweredAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
 		l := lock(w, c, "key")
 		goOn := brake.pull(w)
 		answered := make(chan error, 1)
-		w.store.Next(faultstore.Renew.On("key"), func(_ context.Context, carry func()) error {
+		w.store.Next(asynclocktest.Renew.On("key"), func(_ context.Context, carry func()) error {
 			carry()
 			time.Sleep(time.Until(l.Deadline()))
 			return nil
@@ -146,7 +146,7 @@ func TestRenewalAnsweredAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
 // A part of the store that hangs delays nobody else's renewals.
 func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
 	story(t, func(w *world) {
-		w.store = faultstore.New(lanes{memstore.New()})
+		w.store = asynclocktest.Wrap(lanes{memstore.New()})
 		c := w.client()
 		var near, far []*asynclock.Lease
 		for i := range 10 {
@@ -155,8 +155,8 @@ func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
 		}
 		until := make(chan struct{})
 		defer close(until)
-		isFar := func(c faultstore.Call) bool { return strings.HasPrefix(c.Key, "far") }
-		w.store.Every(faultstore.Match(faultstore.Renew.Any).Where(isFar), faultstore.Stuck(until, faultstore.Refuse))
+		isFar := func(c asynclocktest.Call) bool { return strings.HasPrefix(c.Key, "far") }
+		w.store.Every(asynclocktest.Match(asynclocktest.Renew.Any).Where(isFar), asynclocktest.Stuck(until, asynclocktest.Refuse))
 		w.pass(2 * ttl)
 		for i := range near {
 			wantValid(w, near[i])
@@ -182,7 +182,7 @@ func TestFailedRenewalOfOneKeyLeavesTheOthersAlone(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		good, bad := lock(w, c, "good"), lock(w, c, "bad")
-		w.store.Every(faultstore.Renew.On("bad"), faultstore.Refuse)
+		w.store.Every(asynclocktest.Renew.On("bad"), asynclocktest.Refuse)
 		w.pass(2 * ttl)
 		wantValid(w, good)
 		wantError(w, bad.Err(), asynclock.ErrNotRenewed, asynclock.ErrUnreachable)
@@ -199,11 +199,11 @@ func TestShortAndLongTTLsAreRenewedSideBySide(t *testing.T) {
 		for i := range 4 {
 			key := fmt.Sprint("long ", i)
 			leases = append(leases, lock(w, c, key))
-			w.store.Every(faultstore.Renew.On(key), faultstore.Slow(slow/2, slow/2))
+			w.store.Every(asynclocktest.Renew.On(key), asynclocktest.Slow(slow/2, slow/2))
 			w.pass(slow / 2)
 		}
 		leases = append(leases, lock(w, c, "short", asynclock.WithTTL(asynclock.MinTTL)))
-		w.store.Every(faultstore.Renew.On("short"), faultstore.Slow(time.Millisecond, time.Millisecond))
+		w.store.Every(asynclocktest.Renew.On("short"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
 		w.pass(4 * ttl)
 		for _, l := range leases {
 			wantValid(w, l)
@@ -245,19 +245,19 @@ func TestRenewByHandNeverShortens(t *testing.T) {
 func TestRenewByHandReportsWhatTheStoreSays(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 		err   error
 	}{
-		{"unreachable", faultstore.Refuse, asynclock.ErrUnreachable},
-		{"outcome unknown", faultstore.LoseReply, asynclock.ErrOutcomeUnknown},
-		{"hanging", faultstore.Hang, asynclock.ErrOutcomeUnknown},
-		{"denied", faultstore.Fail(asynclock.ErrDenied), asynclock.ErrDenied},
+		{"unreachable", asynclocktest.Refuse, asynclock.ErrUnreachable},
+		{"outcome unknown", asynclocktest.LoseReply, asynclock.ErrOutcomeUnknown},
+		{"hanging", asynclocktest.Hang, asynclock.ErrOutcomeUnknown},
+		{"denied", asynclocktest.Fail(asynclock.ErrDenied), asynclock.ErrDenied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
 				before := l.Deadline()
-				w.store.Next(faultstore.Renew.On("key"), c.fault)
+				w.store.Next(asynclocktest.Renew.On("key"), c.fault)
 				err := l.Renew(w.Context(), time.Hour)
 				wantError(w, err, c.err)
 				wantOp(w, err, "renew", "key")
@@ -276,7 +276,7 @@ func TestRenewByHandReportsWhatTheStoreSays(t *testing.T) {
 func TestRenewByHandEndsWithItsContext(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.Next(faultstore.Renew.On("key"), faultstore.Hang)
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Hang)
 		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Millisecond)
 		defer cancel()
 		wantError(w, l.Renew(ctx, time.Hour), context.DeadlineExceeded)
@@ -288,7 +288,7 @@ func TestRenewByHandEndsWithItsContext(t *testing.T) {
 func TestRenewByHandFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestRenewByHandFindsTheLoss(t *testing.T) {
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired, asynclock.ErrLost)
 		wantError(w, l.Err(), asynclock.ErrExpired)
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrExpired)
-		if got := w.calls(faultstore.Renew.On("key")); got != 1 {
+		if got := w.calls(asynclocktest.Renew.On("key")); got != 1 {
 			w.Errorf("sent %d renewals, want one: there is nothing to renew after a loss", got)
 		}
 	})
@@ -307,7 +307,7 @@ func TestRenewByHandAfterUnlockIsRefused(t *testing.T) {
 		l := lock(w, w.client(), "key")
 		unlock(w, l)
 		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrUnlocked)
-		if got := w.calls(faultstore.Renew.On("key")); got != 0 {
+		if got := w.calls(asynclocktest.Renew.On("key")); got != 0 {
 			w.Errorf("sent %d renewals, want none", got)
 		}
 	})

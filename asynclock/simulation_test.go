@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -88,7 +88,7 @@ func (h *holding) trusted() bool {
 func simulate(t *testing.T, seed uint64) {
 	memory := memstore.New()
 	s := &simulation{
-		world:    &world{T: t, store: faultstore.New(memory), memory: memory},
+		world:    &world{T: t, store: asynclocktest.Wrap(memory), memory: memory},
 		dice:     rand.New(rand.NewPCG(seed, 0)),
 		holdings: make(map[string][]*holding),
 		start:    time.Now(),
@@ -142,19 +142,19 @@ func (s *simulation) upTo(d time.Duration) time.Duration { return time.Duration(
 
 // trouble makes the network bad, cuts clients off, and lets one stand still.
 func (s *simulation) trouble() {
-	ours := func(c faultstore.Call) bool { return c.Key != "" && c.Key[0] == 'k' } // not the brake's
+	ours := func(c asynclocktest.Call) bool { return c.Key != "" && c.Key[0] == 'k' } // not the brake's
 	calm := s.store.Every(ours, s.badRoad)
-	deliver := s.store.EveryEvent(faultstore.AnyEvent, s.badPost)
+	deliver := s.store.EveryEvent(asynclocktest.AnyEvent, s.badPost)
 	time.AfterFunc(troubled, func() {
 		calm()
 		deliver()
 	})
 	for i := range s.clients {
 		for range s.roll(3) {
-			fault := []faultstore.Fault{faultstore.Hang, faultstore.Refuse, faultstore.Silence}[s.roll(3)]
+			fault := []asynclocktest.Fault{asynclocktest.Hang, asynclocktest.Refuse, asynclocktest.Silence}[s.roll(3)]
 			time.AfterFunc(s.upTo(troubled), func() {
-				join := s.store.Every(faultstore.Match(ours).From(i), fault)
-				hear := s.store.EveryEvent(faultstore.EventMatch(faultstore.AnyEvent).For(i), faultstore.Drop)
+				join := s.store.Every(asynclocktest.Match(ours).From(i), fault)
+				hear := s.store.EveryEvent(asynclocktest.EventMatch(asynclocktest.AnyEvent).For(i), asynclocktest.Drop)
 				time.AfterFunc(s.upTo(troubled/3), func() {
 					join()
 					hear()
@@ -176,20 +176,20 @@ func (s *simulation) trouble() {
 
 // badRoad is what becomes of a request.
 func (s *simulation) badRoad(ctx context.Context, carry func()) error {
-	fault := faultstore.Slow(s.upTo(2*time.Millisecond), s.upTo(2*time.Millisecond))
+	fault := asynclocktest.Slow(s.upTo(2*time.Millisecond), s.upTo(2*time.Millisecond))
 	switch n := s.roll(100); {
 	case n < 3:
-		fault = faultstore.Refuse
+		fault = asynclocktest.Refuse
 	case n < 6:
-		fault = faultstore.LoseReply
+		fault = asynclocktest.LoseReply
 	case n < 9:
-		fault = faultstore.Silence
+		fault = asynclocktest.Silence
 	case n < 12:
-		fault = faultstore.Hang
+		fault = asynclocktest.Hang
 	case n < 18:
-		fault = faultstore.Slow(s.upTo(3*time.Second), s.upTo(3*time.Second))
+		fault = asynclocktest.Slow(s.upTo(3*time.Second), s.upTo(3*time.Second))
 	case n < 20:
-		fault = faultstore.Again(s.upTo(3 * time.Second))
+		fault = asynclocktest.Again(s.upTo(3 * time.Second))
 	}
 	return fault(ctx, carry)
 }
@@ -198,13 +198,13 @@ func (s *simulation) badRoad(ctx context.Context, carry func()) error {
 func (s *simulation) badPost(deliver func()) {
 	switch n := s.roll(100); {
 	case n < 10:
-		faultstore.Drop(deliver)
+		asynclocktest.Drop(deliver)
 	case n < 15:
-		faultstore.Repeat(deliver)
+		asynclocktest.Repeat(deliver)
 	case n < 30:
-		faultstore.Delay(s.upTo(time.Minute))(deliver)
+		asynclocktest.Delay(s.upTo(time.Minute))(deliver)
 	default:
-		faultstore.Delay(s.upTo(2 * time.Millisecond))(deliver)
+		asynclocktest.Delay(s.upTo(2 * time.Millisecond))(deliver)
 	}
 }
 

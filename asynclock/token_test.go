@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // chain takes the key n times in a row, each time by a waiter of the same
@@ -68,7 +68,7 @@ func TestTokensRiseOverATenureThatVanished(t *testing.T) {
 			story(t, func(w *world) {
 				w.store.Regrant(c.regrant)
 				here, there := w.client(), w.client()
-				w.store.Every(faultstore.Renew.From(0), faultstore.Hang)
+				w.store.Every(asynclocktest.Renew.From(0), asynclocktest.Hang)
 				var leases []*asynclock.Lease
 				leases = append(leases, lock(w, here, "key"))
 				for range 50 {
@@ -91,11 +91,11 @@ func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
 	passes := func(w *world, c *asynclock.Client) bool {
 		w.Helper()
 		leases := chain(w, c, 1)
-		before := w.calls(faultstore.Release.On("key"))
+		before := w.calls(asynclocktest.Release.On("key"))
 		p := w.ask(w.Context(), c, "key")
 		unlock(w, leases[0])
 		unlock(w, p.has())
-		return w.calls(faultstore.Release.On("key")) == before+1 // the last one's
+		return w.calls(asynclocktest.Release.On("key")) == before+1 // the last one's
 	}
 	story(t, func(w *world) {
 		c := w.client()
@@ -136,7 +136,7 @@ func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
 				p.wait()
 				// One release when the tokens are spent, which brings new ones, and
 				// one at the end.
-				releases := w.store.Calls(faultstore.Release.On("key"))
+				releases := w.store.Calls(asynclocktest.Release.On("key"))
 				if len(releases) < 2 {
 					w.Fatalf("released %d times, want once for want of a token and once at the end", len(releases))
 				}
@@ -155,7 +155,7 @@ func TestLastTokenIsWrittenBack(t *testing.T) {
 		leases := chain(w, c, 5)
 		last := leases[4]
 		w.pass(ttl / 2)
-		renewals := w.store.Calls(faultstore.Renew.On("key"))
+		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
 		if got := renewals[len(renewals)-1].Renew.Token; got != last.Token() {
 			w.Errorf("the last renewal told token %d, want %d", got, last.Token())
 		}
@@ -163,7 +163,7 @@ func TestLastTokenIsWrittenBack(t *testing.T) {
 			w.Errorf("the store has token %d, want %d", got, last.Token())
 		}
 		unlock(w, last)
-		if got := w.store.Calls(faultstore.Release.On("key"))[0].Release.Token; got != last.Token() {
+		if got := w.store.Calls(asynclocktest.Release.On("key"))[0].Release.Token; got != last.Token() {
 			w.Errorf("the release told token %d, want %d", got, last.Token())
 		}
 	})
@@ -173,7 +173,7 @@ func TestLastTokenIsWrittenBack(t *testing.T) {
 			<-leases[4].Done()
 			wantError(w, leases[4].Unlock(w.Context()), asynclock.ErrMaxHold)
 			w.wait()
-			released := w.store.Calls(faultstore.Release.On("key"))
+			released := w.store.Calls(asynclocktest.Release.On("key"))
 			if len(released) != 1 || released[0].Release.Token != leases[4].Token() {
 				w.Errorf("got releases %+v, want one with token %d", released, leases[4].Token())
 			}
@@ -194,7 +194,7 @@ func TestNoTokensWhereTheStoreHasNone(t *testing.T) {
 		}
 		w.pass(ttl)
 		wantValid(w, leases[4])
-		if got := w.calls(faultstore.Release.On("key")); got != 0 {
+		if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
 			w.Errorf("released the key %d times, want never: it passes without tokens as well", got)
 		}
 		unlock(w, leases[4])

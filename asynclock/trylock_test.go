@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 func TestTryLockTakesAFreeKey(t *testing.T) {
@@ -57,12 +57,12 @@ func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 			c := w.client()
 			l := lock(w, c, "key", asynclock.WithHolder("the holder"))
 			w.pass(time.Second)
-			before := w.calls(faultstore.Any)
+			before := w.calls(asynclocktest.Any)
 			_, err := c.TryLock(w.Context(), "key")
 			wantHeld(w, err, asynclock.HeldError{
 				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: time.Until(l.Deadline()),
 			})
-			if got := w.calls(faultstore.Any); got != before {
+			if got := w.calls(asynclocktest.Any); got != before {
 				w.Errorf("the store was asked %d times, want never: the client knows", got-before)
 			}
 		})
@@ -100,7 +100,7 @@ func TestTryLockNeverQueues(t *testing.T) {
 func TestTryLockDoesNotQueueWhenItsReplyWasLate(t *testing.T) {
 	story(t, func(w *world) {
 		c, other := w.client(), w.client()
-		w.store.Next(faultstore.Acquire.From(0), func(_ context.Context, carry func()) error {
+		w.store.Next(asynclocktest.Acquire.From(0), func(_ context.Context, carry func()) error {
 			carry()
 			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
 			return nil
@@ -124,18 +124,18 @@ func TestTryLockDoesNotQueueWhenItsReplyWasLate(t *testing.T) {
 func TestTryLockTellsAnOutageFromContention(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 		want  error
 	}{
-		{"refusing", faultstore.Refuse, asynclock.ErrUnreachable},
-		{"hanging", faultstore.Hang, asynclock.ErrUnreachable},
-		{"silent", faultstore.Silence, asynclock.ErrUnreachable},
-		{"breaking", faultstore.LoseReply, asynclock.ErrOutcomeUnknown},
+		{"refusing", asynclocktest.Refuse, asynclock.ErrUnreachable},
+		{"hanging", asynclocktest.Hang, asynclock.ErrUnreachable},
+		{"silent", asynclocktest.Silence, asynclock.ErrUnreachable},
+		{"breaking", asynclocktest.LoseReply, asynclock.ErrOutcomeUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				client := w.client()
-				stop := w.store.Every(faultstore.Acquire.Any, c.fault)
+				stop := w.store.Every(asynclocktest.Acquire.Any, c.fault)
 				check := func(when string) {
 					before := time.Now()
 					_, err := client.TryLock(w.Context(), "key")
@@ -169,7 +169,7 @@ func TestTryLockTellsAnOutageFromContention(t *testing.T) {
 func TestTryLockEndsWithItsContext(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Next(faultstore.Acquire.On("key"), faultstore.Silence)
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Silence)
 		ctx, cancel := context.WithTimeout(w.Context(), callTimeout/2)
 		defer cancel()
 		_, err := c.TryLock(ctx, "key")
@@ -187,7 +187,7 @@ func TestLockBehindATryLock(t *testing.T) {
 	story(t, func(w *world) {
 		holder, c := w.client(), w.client()
 		held := lock(w, holder, "key")
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Millisecond, 10*time.Millisecond))
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
 		tried := make(chan error, 1)
 		go func() {
 			_, err := c.TryLock(w.Context(), "key")
@@ -207,7 +207,7 @@ func TestLockBehindATryLock(t *testing.T) {
 func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Next(faultstore.Acquire.Any, faultstore.Slow(callTimeout/2, 0))
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(callTimeout/2, 0))
 		tried := make(chan *asynclock.Lease)
 		go func() {
 			l, err := c.TryLock(w.Context(), "key")
@@ -226,7 +226,7 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 		if took := time.Since(before); took > callTimeout/2 {
 			w.Errorf("took %v more, want at most %v", took, callTimeout/2)
 		}
-		if got := w.calls(faultstore.Acquire.Any); got != 1 {
+		if got := w.calls(asynclocktest.Acquire.Any); got != 1 {
 			w.Errorf("asked the store %d times, want once", got)
 		}
 	})
@@ -237,11 +237,11 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 	story(t, func(w *world) {
 		c, other := w.client(), w.client()
-		w.store.Next(faultstore.Acquire.From(0), func(_ context.Context, carry func()) error {
+		w.store.Next(asynclocktest.Acquire.From(0), func(_ context.Context, carry func()) error {
 			carry()
 			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
 			return nil
-		}, faultstore.Slow(10*time.Millisecond, callTimeout/2))
+		}, asynclocktest.Slow(10*time.Millisecond, callTimeout/2))
 		ctx, cancel := context.WithCancel(w.Context())
 		tried := make(chan error)
 		go func() {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // A release that takes its time may find that the TTL has ended meanwhile. The
@@ -16,7 +16,7 @@ import (
 func TestReleaseThatArrivesAfterTheTTLIsNoLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key", asynclock.WithMaxHold(asynclock.MinTTL))
-		w.store.Next(faultstore.Release.On("key"), faultstore.Slow(callTimeout/2, 0))
+		w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(callTimeout/2, 0))
 		if err := l.Unlock(w.Context()); err != nil {
 			w.Errorf("got error %v, want none", err)
 		}
@@ -32,14 +32,14 @@ func TestReleaseOvertakenByAWithdrawalIsNoLoss(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(10*time.Millisecond, 20*time.Millisecond))
-		for w.calls(faultstore.Acquire.From(1)) < 2 {
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Millisecond, 20*time.Millisecond))
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
 		unlock(w, held)
 		l := p.has() // by the message, before the heartbeat arrives
 		w.pass(15 * time.Millisecond)
-		w.store.Next(faultstore.Release.From(1), faultstore.Slow(100*time.Millisecond, 0))
+		w.store.Next(asynclocktest.Release.From(1), asynclocktest.Slow(100*time.Millisecond, 0))
 		if err := l.Unlock(w.Context()); err != nil {
 			w.Errorf("got error %v, want none", err)
 		}
@@ -54,14 +54,14 @@ func TestLossIsToldOnceTheHeartbeatWasAnswered(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, 20*time.Millisecond))
-		for w.calls(faultstore.Acquire.From(1)) < 2 {
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, 20*time.Millisecond))
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
 		unlock(w, held)
 		l := p.has()
 		w.pass(50 * time.Millisecond)
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}

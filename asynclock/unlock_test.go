@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 func TestUnlockGivesTheKeyToTheNext(t *testing.T) {
@@ -42,12 +42,12 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 			story(t, func(w *world) {
 				l := lock(w, w.client(), "key")
 				if c.lose {
-					w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+					w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 					if _, err := w.session().Force(w.Context(), "key"); err != nil {
 						w.Fatal(err)
 					}
 				}
-				w.store.Next(faultstore.Release.On("key"), faultstore.Slow(10*time.Millisecond, 10*time.Millisecond))
+				w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
 				const calls = 100
 				answers := make(chan error, 2*calls)
 				for range calls {
@@ -64,7 +64,7 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 						w.Errorf("later: got error %v, want %v", err, c.want)
 					}
 				}
-				if got := w.calls(faultstore.Release.On("key")); got != 1 {
+				if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
 					w.Errorf("released %d times, want once", got)
 				}
 			})
@@ -97,22 +97,22 @@ func TestUnlockOfASilentStoreIsBounded(t *testing.T) {
 	const long = time.Hour
 	for _, c := range []struct {
 		name   string
-		fault  faultstore.Fault
+		fault  asynclocktest.Fault
 		ctx    time.Duration // how long it lasts
 		most   time.Duration
 		errors []error
 	}{
-		{"refusing", faultstore.Refuse, long, 10 * time.Second, []error{asynclock.ErrUnreachable}},
-		{"hanging", faultstore.Hang, long, 11 * time.Second, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
-		{"hanging for less time", faultstore.Hang, 3 * time.Second, 3 * time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
-		{"hanging for no time", faultstore.Hang, 0, time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
+		{"refusing", asynclocktest.Refuse, long, 10 * time.Second, []error{asynclock.ErrUnreachable}},
+		{"hanging", asynclocktest.Hang, long, 11 * time.Second, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
+		{"hanging for less time", asynclocktest.Hang, 3 * time.Second, 3 * time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
+		{"hanging for no time", asynclocktest.Hang, 0, time.Second, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				holder, waiter := w.client(asynclock.WithTTL(long)), w.client()
 				l := lock(w, holder, "key")
 				p := w.ask(w.Context(), waiter, "key")
-				stop := w.store.Every(faultstore.Match(faultstore.Any).From(0), c.fault)
+				stop := w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), c.fault)
 				ctx, cancel := context.WithTimeout(w.Context(), c.ctx)
 				defer cancel()
 				before := time.Now()
@@ -140,16 +140,16 @@ func TestUnlockOfASilentStoreIsBounded(t *testing.T) {
 func TestReleaseIsGivenUpWhenTheTTLHasDoneItsWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		fault  faultstore.Fault
+		fault  asynclocktest.Fault
 		errors []error
 	}{
-		{"refused", faultstore.Refuse, []error{asynclock.ErrUnreachable}},
-		{"hanging", faultstore.Hang, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
+		{"refused", asynclocktest.Refuse, []error{asynclock.ErrUnreachable}},
+		{"hanging", asynclocktest.Hang, []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				l := lock(w, w.client(), "key")
-				w.store.Every(faultstore.Release.On("key"), c.fault)
+				w.store.Every(asynclocktest.Release.On("key"), c.fault)
 				before := time.Now()
 				err := <-l.UnlockChan(w.Context())
 				wantError(w, err, c.errors...)
@@ -161,12 +161,12 @@ func TestReleaseIsGivenUpWhenTheTTLHasDoneItsWork(t *testing.T) {
 				if took < ttl || took > 3*ttl {
 					w.Errorf("gave up after %v, want some time after the TTL of %v", took, ttl)
 				}
-				tried := w.calls(faultstore.Release.On("key"))
+				tried := w.calls(asynclocktest.Release.On("key"))
 				if tried > 100 {
 					w.Errorf("tried %d times in %v, want a few dozen", tried, took)
 				}
 				w.pass(time.Hour)
-				if got := w.calls(faultstore.Release.On("key")); got != tried {
+				if got := w.calls(asynclocktest.Release.On("key")); got != tried {
 					w.Errorf("tried %d times more after giving up", got-tried)
 				}
 			})
@@ -182,7 +182,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 		l := lock(w, w.client(), "key")
 		ctx, cancel := context.WithCancel(context.WithValue(w.Context(), name{}, "value"))
 		cancel()
-		w.store.Next(faultstore.Release.On("key"), func(ctx context.Context, carry func()) error {
+		w.store.Next(asynclocktest.Release.On("key"), func(ctx context.Context, carry func()) error {
 			if ctx.Err() != nil || ctx.Value(name{}) != "value" {
 				w.Errorf("the request's context has error %v and value %v, want the caller's values only", ctx.Err(), ctx.Value(name{}))
 			}
@@ -219,7 +219,7 @@ func TestUnlockChanHasOneAnswer(t *testing.T) {
 func TestUnlockFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}

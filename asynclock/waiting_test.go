@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // W1: a grant message that overtakes the reply to the first request finds its
@@ -18,7 +18,7 @@ func TestGrantMessageMayComeBeforeTheFirstReply(t *testing.T) {
 	story(t, func(w *world) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, callTimeout*3/4))
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout*3/4))
 		asked := time.Now()
 		future := waiter.LockChan(w.Context(), "key")
 		w.pass(callTimeout / 2)
@@ -44,7 +44,7 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 	const slow = callTimeout * 9 / 10
 	t.Run("granted at once", func(t *testing.T) {
 		story(t, func(w *world) {
-			w.store.Next(faultstore.Acquire.On("key"), faultstore.Slow(slow/2, slow/2))
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(slow/2, slow/2))
 			sent := time.Now()
 			l := lock(w, w.client(), "key")
 			wantTime(w, "reply", time.Now(), sent.Add(slow))
@@ -56,11 +56,11 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 			holder, waiter := w.client(), w.client()
 			held := lock(w, holder, "key")
 			p := w.ask(w.Context(), waiter, "key")
-			w.store.NextEvent(faultstore.AnyEvent, faultstore.Drop)
+			w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 			unlock(w, held)
-			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(slow/2, slow/2))
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
 			l := p.get()
-			asked := w.store.Calls(faultstore.Acquire.From(1))
+			asked := w.store.Calls(asynclocktest.Acquire.From(1))
 			wantTime(w, "trust deadline", l.Deadline(), asked[len(asked)-1].At.Add(trusted(ttl)))
 		})
 	})
@@ -68,7 +68,7 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 		story(t, func(w *world) {
 			holder, waiter := w.client(), w.client()
 			held := lock(w, holder, "key")
-			w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(slow/2, slow/2))
+			w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(slow/2, slow/2))
 			sent := time.Now()
 			p := w.ask(w.Context(), waiter, "key")
 			w.pass(slow + 100*time.Millisecond)
@@ -81,7 +81,7 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 			c := w.client()
 			first := lock(w, c, "key")
 			p := w.ask(w.Context(), c, "key", asynclock.WithHolder("on other terms"))
-			w.store.Next(faultstore.Release.On("key"), faultstore.Slow(slow/2, slow/2))
+			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(slow/2, slow/2))
 			sent := time.Now()
 			unlock(w, first)
 			wantTime(w, "trust deadline", p.has().Deadline(), sent.Add(trusted(ttl)))
@@ -95,7 +95,7 @@ func TestGrantingReplyWithLittleTrustLeftIsConfirmed(t *testing.T) {
 	const late = ttl * 3 / 4
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Next(faultstore.Acquire.On("key"), func(_ context.Context, carry func()) error {
+		w.store.Next(asynclocktest.Acquire.On("key"), func(_ context.Context, carry func()) error {
 			carry()
 			time.Sleep(late) // a process that stands still has no timeouts
 			return nil
@@ -103,7 +103,7 @@ func TestGrantingReplyWithLittleTrustLeftIsConfirmed(t *testing.T) {
 		sent := time.Now()
 		l := lock(w, c, "key")
 		wantTime(w, "trust deadline", l.Deadline(), sent.Add(late+trusted(ttl)))
-		if got := w.calls(faultstore.Acquire.On("key")); got != 2 {
+		if got := w.calls(asynclocktest.Acquire.On("key")); got != 2 {
 			w.Errorf("asked the store %d times, want twice", got)
 		}
 		unlock(w, l)
@@ -119,8 +119,8 @@ func TestRepeatedGrantMessageMakesOneLease(t *testing.T) {
 		held := lock(w, holder, "key")
 		first := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("first"))
 		second := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("second"))
-		var box faultstore.Mailbox
-		w.store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), box.Keep)
+		var box asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), box.Keep)
 		unlock(w, held)
 
 		box.Deliver(0)
@@ -146,18 +146,18 @@ func TestHeartbeatAnsweredAfterTheGrantMessageAddsTrust(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+		w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
 		// The message is held up until the heartbeat is under way, whose answer
 		// takes longer.
-		var box faultstore.Mailbox
-		w.store.NextEvent(faultstore.AnyEvent, box.Keep)
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, callTimeout/2))
+		var box asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
 		unlock(w, held)
-		for w.calls(faultstore.Acquire.From(1)) < 2 {
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
 		box.Deliver(0)
-		asked := w.store.Calls(faultstore.Acquire.From(1))
+		asked := w.store.Calls(asynclocktest.Acquire.From(1))
 		l := p.has()
 		wantTime(w, "trust deadline by the message", l.Deadline(), asked[0].At.Add(trusted(grantTTL)))
 		w.pass(callTimeout)
@@ -172,13 +172,13 @@ func TestHeartbeatGrantedAnewEndsTheLeaseOfTheMessage(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		var box faultstore.Mailbox
-		w.store.NextEvent(faultstore.AnyEvent, box.Keep)
+		var box asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
 		unlock(w, held)
-		w.store.Every(faultstore.Renew.From(1), faultstore.Refuse)
+		w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
 		// The heartbeat arrives when the key has been taken from the waiter.
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(callTimeout/2, 0))
-		for w.calls(faultstore.Acquire.From(1)) < 2 {
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
@@ -200,11 +200,11 @@ func TestHeartbeatGrantedWithATokenUsedSinceConfirmsTheLease(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 		q := w.ask(w.Context(), waiter, "key")
-		var box faultstore.Mailbox
-		w.store.NextEvent(faultstore.AnyEvent, box.Keep)
-		w.store.Next(faultstore.Acquire.From(1), faultstore.Slow(0, callTimeout/2))
+		var box asynclocktest.Mailbox
+		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
 		unlock(w, held)
-		for w.calls(faultstore.Acquire.From(1)) < 2 {
+		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
 		box.Deliver(0)
@@ -243,7 +243,7 @@ func TestHandoffBetweenClientsCostsTwoRequests(t *testing.T) {
 		for _, p := range waiting {
 			unlock(w, p.has())
 		}
-		if got, want := w.calls(faultstore.Any), 2*(1+clients); got != want {
+		if got, want := w.calls(asynclocktest.Any), 2*(1+clients); got != want {
 			w.Errorf("%d clients took the key in turn with %d requests, want %d", 1+clients, got, want)
 		}
 	})
@@ -261,7 +261,7 @@ func TestLeaseGrantedByMessageIsRenewedInAThirdOfItsTTL(t *testing.T) {
 		l := p.has()
 		time.Sleep(time.Until(asked.Add(grantTTL/3 + grantTTL/30)))
 		w.wait()
-		renewals := w.store.Calls(faultstore.Renew.From(1))
+		renewals := w.store.Calls(asynclocktest.Renew.From(1))
 		if len(renewals) != 1 {
 			w.Fatalf("got %d renewals after a third of the grant TTL, want 1", len(renewals))
 		}
@@ -278,7 +278,7 @@ func TestWaiterAsksAgainAtEachHeartbeat(t *testing.T) {
 		p := w.ask(w.Context(), waiter, "key")
 		w.pass(100 * heartbeat)
 		p.waits()
-		asked := w.store.Calls(faultstore.Acquire.From(1))
+		asked := w.store.Calls(asynclocktest.Acquire.From(1))
 		if n := len(asked); n < 80 {
 			w.Errorf("a waiter asked %d times in 100 heartbeats, want as many", n)
 		}
@@ -314,8 +314,8 @@ func TestFirstInTheQueueTakesOverFromADeadHolder(t *testing.T) {
 		if late := first.at.Sub(died) - alive; late < 0 || late > 5*time.Millisecond {
 			w.Errorf("the first waiter had the key %v after the holder's TTL, want at most 5ms", late)
 		}
-		near := func(c faultstore.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 5*time.Millisecond }
-		if got := w.calls(faultstore.Acquire.From(1).Where(near)); got != 0 {
+		near := func(c asynclocktest.Call) bool { return c.At.Sub(died.Add(alive)).Abs() <= 5*time.Millisecond }
+		if got := w.calls(asynclocktest.Acquire.From(1).Where(near)); got != 0 {
 			w.Errorf("the second waiter asked %d times then, want none: it was not its turn", got)
 		}
 		unlock(w, second.get())
@@ -340,7 +340,7 @@ func TestStoreWithoutMessagesIsAskedAsSoonAsItSays(t *testing.T) {
 		if late := p.at.Sub(released); late > recheck {
 			w.Errorf("the waiter had the key after %v, want at most %v", late, recheck)
 		}
-		if got := w.calls(faultstore.Acquire.From(0)); got > 13 {
+		if got := w.calls(asynclocktest.Acquire.From(0)); got > 13 {
 			w.Errorf("asked %d times in %v, want about once in %v", got, 10*recheck, recheck)
 		}
 	})
@@ -390,7 +390,7 @@ func TestEveryWaiterAsksAgainAfterAGap(t *testing.T) {
 			held = append(held, lock(w, holder, key))
 			waiting = append(waiting, w.ask(w.Context(), waiter, key))
 		}
-		w.store.EveryEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
 		for _, l := range held {
 			unlock(w, l)
 		}
@@ -419,21 +419,21 @@ func TestWakeUpOnlyMakesTheWaiterAsk(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		asked := w.store.Calls(faultstore.Acquire.From(1))
+		asked := w.store.Calls(asynclocktest.Acquire.From(1))
 		wake := asynclock.Event{Kind: asynclock.EventWake, Owner: asked[0].Owner}
 		w.store.Tell(1, wake)
 		p.waits()
-		if got := w.calls(faultstore.Acquire.From(1)); got != 2 {
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 2 {
 			w.Errorf("after a wake-up the waiter has asked %d times, want twice", got)
 		}
-		w.store.NextEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.NextEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		unlock(w, held)
 		w.store.Tell(1, wake)
 		l := p.has()
 		w.store.Tell(1, wake) // of no interest to a holder
 		w.wait()
 		wantValid(w, l)
-		if got := w.calls(faultstore.Acquire.From(1)); got != 3 {
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 3 {
 			w.Errorf("after two wake-ups the waiter has asked %d times, want three", got)
 		}
 	})
@@ -445,7 +445,7 @@ func TestEventsForUnknownOwnersChangeNothing(t *testing.T) {
 		holder, waiter := w.client(), w.client()
 		l := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		theirs, mine := w.store.Calls(faultstore.Acquire.From(0))[0].Owner, w.store.Calls(faultstore.Acquire.From(1))[0].Owner
+		theirs, mine := w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
 		for _, owner := range []string{
 			"", ".", "x", mine[:24], mine + "0", mine[:23] + "zz", mine[:23] + "ff", mine[:22] + "x" + mine[23:],
 			"AAAAAAAAAAAAAAAAAAAAAA" + mine[22:], theirs,
@@ -460,7 +460,7 @@ func TestEventsForUnknownOwnersChangeNothing(t *testing.T) {
 		}
 		p.waits()
 		wantValid(w, l)
-		if got := w.calls(faultstore.Acquire.From(1)); got != 1 {
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
 			w.Errorf("asked the store %d times, want once", got)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 func TestWithLockHoldsTheKeyWhileTheFunctionRuns(t *testing.T) {
@@ -139,7 +139,7 @@ func TestWithLockReportsALoss(t *testing.T) {
 func TestWithLockReportsALossThatTheStoreKnowsOf(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.EveryEvent(faultstore.AnyEvent, faultstore.Drop)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		got, err := asynclock.Do(w.Context(), c, "key", func(context.Context, *asynclock.Lease) (int, error) {
 			_, err := w.session().Force(w.Context(), "key")
 			return 42, err
@@ -208,7 +208,7 @@ func TestFunctionMayUnlockItself(t *testing.T) {
 // work's failure.
 func TestWithLockDoesNotReportAReleaseThatWasNotAnswered(t *testing.T) {
 	story(t, func(w *world) {
-		w.store.Every(faultstore.Release.On("key"), faultstore.Hang)
+		w.store.Every(asynclocktest.Release.On("key"), asynclocktest.Hang)
 		before := time.Now()
 		err := w.client().WithLock(w.Context(), "key", func(context.Context, *asynclock.Lease) error { return nil })
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -37,7 +37,7 @@ func trusted(ttl time.Duration) time.Duration { return ttl - ttl/100 - ttl/10 - 
 // numbered in the order in which they are made.
 type world struct {
 	*testing.T
-	store  *faultstore.Store
+	store  *asynclocktest.Store
 	memory *memstore.Store
 
 	clients int // made so far
@@ -57,7 +57,7 @@ func stories(t *testing.T, n int, tell func(w *world)) {
 	for range n {
 		synctest.Test(t, func(t *testing.T) {
 			memory := memstore.New()
-			tell(&world{T: t, store: faultstore.New(memory), memory: memory})
+			tell(&world{T: t, store: asynclocktest.Wrap(memory), memory: memory})
 		})
 	}
 }
@@ -111,7 +111,7 @@ func (w *world) wantUnused() {
 }
 
 // calls counts the requests so far that match.
-func (w *world) calls(m faultstore.Match) int { return len(w.store.Calls(m)) }
+func (w *world) calls(m asynclocktest.Match) int { return len(w.store.Calls(m)) }
 
 // wait lets everything happen that can without time passing.
 func (w *world) wait() { synctest.Wait() }

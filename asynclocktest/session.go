@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package faultstore
+package asynclocktest
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var _ asynclock.Session = (*session)(nil)
 
 func (c *session) onEvent(e asynclock.Event) {
 	if e.Kind == asynclock.EventGrant {
-		c.store.granted(&e.Grant)
+		c.store.granted(e.Owner, &e.Grant)
 	}
 	if fault := c.store.arriveEvent(Event{Event: e, Client: c.client}); fault != nil {
 		fault(func() { c.events(e) })
@@ -34,21 +34,24 @@ func (c *session) onEvent(e asynclock.Event) {
 func (c *session) Lane(key string) int { return c.inner.Lane(key) }
 
 func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	for _, r := range batch {
+		c.store.asked(c, r)
+	}
 	replies := serve(ctx, c, batch, c.inner.Acquire,
 		func(r asynclock.AcquireRequest) Call {
 			return Call{Op: Acquire, Key: r.Key, Owner: r.Owner, Acquire: r}
 		},
 		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} })
-	for i := range replies {
-		c.granted(&replies[i])
+	for i, r := range batch {
+		c.granted(r, &replies[i])
 	}
 	return replies
 }
 
-// granted shows a reply to what [Store.Regrant] was told, if it is a grant.
-func (c *session) granted(reply *asynclock.AcquireReply) {
-	if reply != nil && reply.Status == asynclock.Granted {
-		c.store.granted(&reply.Grant)
+// granted notes a reply that is a grant.
+func (c *session) granted(request asynclock.AcquireRequest, reply *asynclock.AcquireReply) {
+	if reply.Status == asynclock.Granted {
+		c.store.granted(request.Owner, &reply.Grant)
 	}
 }
 
@@ -59,13 +62,20 @@ func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 }
 
 func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	for _, r := range batch {
+		if r.Requeue != nil {
+			c.store.asked(c, *r.Requeue)
+		}
+	}
 	replies := serve(ctx, c, batch, c.inner.Release,
 		func(r asynclock.ReleaseRequest) Call {
 			return Call{Op: Release, Key: r.Key, Owner: r.Owner, Release: r}
 		},
 		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} })
-	for i := range replies {
-		c.granted(replies[i].Requeue)
+	for i, r := range batch {
+		if reply := replies[i].Requeue; reply != nil {
+			c.granted(*r.Requeue, reply)
+		}
 	}
 	return replies
 }

@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faultstore puts a bad network in front of a store. Requests and
-// replies can be lost, late, repeated or refused, calls can hang, and events can
-// be dropped, delayed or kept back, each by a rule that says which and how:
+// Package asynclocktest is for the tests of programs that use locks: a store in
+// memory whose network is as bad as a test wants it. Requests and replies can be
+// lost, late, repeated or refused, calls can hang, wake-ups can be dropped,
+// delayed, repeated or kept back, a client can be cut off or stand still, and a
+// holding can expire at once:
 //
-//	store := faultstore.New(memstore.New())
-//	store.Next(faultstore.Acquire.On("key").From(0), faultstore.Silence)
-//	stop := store.Every(faultstore.Renew.On("key"), faultstore.Hang)
-//	store.NextEvent(faultstore.Kind(asynclock.EventGrant), faultstore.Drop)
+//	store := asynclocktest.New()
+//	locks, err := asynclock.New(store)
+//	…
+//	store.Next(asynclocktest.Acquire.On("key"), asynclocktest.LoseReply)
+//	stop := store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
+//	store.NextEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
+//	mend := store.Cut(0)
+//	store.Expire(ctx, "key")
+//
+// It works in bubbles of testing/synctest, where the hours of a lease take no
+// time; service_test.go in this directory is the test of a small service that
+// way. [Wrap] puts the same bad network in front of any other store.
 //
 // What no rule is about passes unchanged, in the batches it came in. Each
 // element of a batch meets its own fault; the call returns when all elements
-// have their answers, as calls do.
-//
-// Every request and event is recorded, so that a test can count them.
-package faultstore
+// have their answers, as calls do. Every request and event is recorded, so that
+// a test can count them.
+package asynclocktest
 
 import (
 	"slices"
@@ -22,9 +31,10 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A Store is a store behind a bad network. Make one with [New]; it is safe for
+// A Store is a store behind a bad network. Make one with [New] or [Wrap]; it is safe for
 // concurrent use, and rules may be added at any time.
 type Store struct {
 	inner asynclock.Store
@@ -36,19 +46,36 @@ type Store struct {
 	callRules  rules[Match, Fault]
 	eventRules rules[EventMatch, EventFault]
 	regrant    func(*asynclock.Grant)
+	owners     map[string]owner  // by their ids
+	holders    map[string]string // the ids of the owners that were granted last, by key
+}
+
+// An owner is whose an acquisition is.
+type owner struct {
+	client *session
+	key    string
 }
 
 var _ asynclock.Store = (*Store)(nil)
 
-// New returns a store that passes everything on to inner.
-func New(inner asynclock.Store) *Store {
-	return &Store{inner: inner, regrant: func(*asynclock.Grant) {}}
+// New returns a store in memory behind a network that is good as yet.
+func New() *Store { return Wrap(memstore.New()) }
+
+// Wrap returns a store that passes everything on to inner.
+func Wrap(inner asynclock.Store) *Store {
+	return &Store{
+		inner:   inner,
+		regrant: func(*asynclock.Grant) {},
+		owners:  make(map[string]owner),
+		holders: make(map[string]string),
+	}
 }
 
 // Features are those of the store behind.
 func (s *Store) Features() asynclock.Features { return s.inner.Features() }
 
-// Join connects one client. Clients are numbered from 0 in this order.
+// Join connects one client, on behalf of [asynclock.New]. Clients are numbered
+// from 0 in this order.
 func (s *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,10 +187,18 @@ func (s *Store) arriveEvent(e Event) EventFault {
 	return s.eventRules.find(func(m EventMatch) bool { return m(e) })
 }
 
-// granted applies what Regrant was told.
-func (s *Store) granted(g *asynclock.Grant) {
+// asked remembers whose an owner id is.
+func (s *Store) asked(c *session, r asynclock.AcquireRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.owners[r.Owner] = owner{c, r.Key}
+}
+
+// granted remembers who holds, and applies what Regrant was told.
+func (s *Store) granted(id string, g *asynclock.Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holders[s.owners[id].key] = id
 	s.regrant(g)
 }
 

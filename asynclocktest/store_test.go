@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package faultstore_test
+package asynclocktest_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/faultstore"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -74,29 +74,29 @@ func TestFaultsOfRequests(t *testing.T) {
 	final := errors.New("final")
 	for _, c := range []struct {
 		name  string
-		fault faultstore.Fault
+		fault asynclocktest.Fault
 		err   error
 		takes time.Duration
 		held  bool // when the answer comes
 		later bool // a minute after
 	}{
-		{"fail", faultstore.Fail(final), final, 0, false, false},
-		{"refuse", faultstore.Refuse, asynclock.ErrUnreachable, 0, false, false},
-		{"lose the reply", faultstore.LoseReply, asynclock.ErrOutcomeUnknown, 0, true, true},
-		{"silence", faultstore.Silence, context.DeadlineExceeded, timeout, true, true},
-		{"hang", faultstore.Hang, context.DeadlineExceeded, timeout, false, false},
-		{"stuck, then refused", faultstore.Stuck(closed, faultstore.Refuse), asynclock.ErrUnreachable, 0, false, false},
-		{"slow", faultstore.Slow(timeout/4, timeout/4), nil, timeout / 2, true, true},
-		{"slow on its way back", faultstore.Slow(timeout/4, timeout), context.DeadlineExceeded, timeout, true, true},
-		{"too slow on its way there", faultstore.Slow(2*timeout, 0), context.DeadlineExceeded, timeout, false, true},
-		{"again", faultstore.Again(timeout), nil, 0, true, true},
+		{"fail", asynclocktest.Fail(final), final, 0, false, false},
+		{"refuse", asynclocktest.Refuse, asynclock.ErrUnreachable, 0, false, false},
+		{"lose the reply", asynclocktest.LoseReply, asynclock.ErrOutcomeUnknown, 0, true, true},
+		{"silence", asynclocktest.Silence, context.DeadlineExceeded, timeout, true, true},
+		{"hang", asynclocktest.Hang, context.DeadlineExceeded, timeout, false, false},
+		{"stuck, then refused", asynclocktest.Stuck(closed, asynclocktest.Refuse), asynclock.ErrUnreachable, 0, false, false},
+		{"slow", asynclocktest.Slow(timeout/4, timeout/4), nil, timeout / 2, true, true},
+		{"slow on its way back", asynclocktest.Slow(timeout/4, timeout), context.DeadlineExceeded, timeout, true, true},
+		{"too slow on its way there", asynclocktest.Slow(2*timeout, 0), context.DeadlineExceeded, timeout, false, true},
+		{"again", asynclocktest.Again(timeout), nil, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := faultstore.New(memstore.New())
+				store := asynclocktest.Wrap(memstore.New())
 				me := join(t, store)
-				store.Next(faultstore.Acquire.On("key"), c.fault)
+				store.Next(asynclocktest.Acquire.On("key"), c.fault)
 				replies, took := me.acquire("a")
 				if err := replies[0].Err; !errors.Is(err, c.err) || took != c.takes {
 					t.Errorf("got %v after %v, want %v after %v", err, took, c.err, c.takes)
@@ -115,10 +115,10 @@ func TestFaultsOfRequests(t *testing.T) {
 
 func TestStuckOutlastsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
+		store := asynclocktest.Wrap(memstore.New())
 		until := make(chan struct{})
 		time.AfterFunc(time.Minute, func() { close(until) })
-		store.Next(faultstore.Acquire.On("key"), faultstore.Stuck(until, faultstore.LoseReply))
+		store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Stuck(until, asynclocktest.LoseReply))
 		if _, took := join(t, store).acquire("a"); took != time.Minute {
 			t.Errorf("the call took %v, want a minute", took)
 		}
@@ -127,9 +127,9 @@ func TestStuckOutlastsItsContext(t *testing.T) {
 
 func TestOneElementOfABatchIsStruck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
-		isB := func(c faultstore.Call) bool { return c.Owner == "b" }
-		store.Every(faultstore.Match(faultstore.Acquire.Any).Where(isB), faultstore.Refuse)
+		store := asynclocktest.Wrap(memstore.New())
+		isB := func(c asynclocktest.Call) bool { return c.Owner == "b" }
+		store.Every(asynclocktest.Match(asynclocktest.Acquire.Any).Where(isB), asynclocktest.Refuse)
 		replies, _ := join(t, store).acquire("a", "b", "c")
 		if replies[0].Status != asynclock.Granted || !errors.Is(replies[1].Err, asynclock.ErrUnreachable) || replies[2].Status != asynclock.Waiting {
 			t.Errorf("got %+v, want granted, unreachable, waiting", replies)
@@ -139,12 +139,12 @@ func TestOneElementOfABatchIsStruck(t *testing.T) {
 
 func TestRulesAreUsedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
+		store := asynclocktest.Wrap(memstore.New())
 		me, other := join(t, store), join(t, store)
 		first, second, always := errors.New("first"), errors.New("second"), errors.New("always")
-		stop := store.Every(faultstore.Acquire.On("key").From(0), faultstore.Fail(always))
-		store.Next(faultstore.Acquire.On("key"), faultstore.Fail(first), faultstore.Fail(second))
-		store.Next(faultstore.Renew.On("key"), faultstore.Refuse)
+		stop := store.Every(asynclocktest.Acquire.On("key").From(0), asynclocktest.Fail(always))
+		store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Fail(first), asynclocktest.Fail(second))
+		store.Next(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
 		for _, want := range []error{first, second, always, always} {
 			if replies, _ := me.acquire("a"); !errors.Is(replies[0].Err, want) {
 				t.Errorf("got %v, want %v", replies[0].Err, want)
@@ -157,7 +157,7 @@ func TestRulesAreUsedInTheirOrder(t *testing.T) {
 		if replies, _ := me.acquire("a"); replies[0].Err != nil {
 			t.Errorf("after stop: got %v, want no error", replies[0].Err)
 		}
-		if got := len(store.Calls(faultstore.Acquire.On("key").From(0))); got != 5 {
+		if got := len(store.Calls(asynclocktest.Acquire.On("key").From(0))); got != 5 {
 			t.Errorf("recorded requests: got %d, want 5", got)
 		}
 	})
@@ -166,19 +166,19 @@ func TestRulesAreUsedInTheirOrder(t *testing.T) {
 func TestFaultsOfEvents(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		fault       faultstore.EventFault
+		fault       asynclocktest.EventFault
 		now, inHour int // how many have arrived
 	}{
-		{"drop", faultstore.Drop, 0, 0},
-		{"repeat", faultstore.Repeat, 2, 2},
-		{"delay", faultstore.Delay(time.Minute), 0, 1},
+		{"drop", asynclocktest.Drop, 0, 0},
+		{"repeat", asynclocktest.Repeat, 2, 2},
+		{"delay", asynclocktest.Delay(time.Minute), 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := faultstore.New(memstore.New())
+				store := asynclocktest.Wrap(memstore.New())
 				holder, waiter := join(t, store), join(t, store)
-				store.NextEvent(faultstore.Kind(asynclock.EventGrant).For(1), c.fault)
+				store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), c.fault)
 				holder.acquire("a")
 				waiter.acquire("b")
 				holder.release("a")
@@ -189,7 +189,7 @@ func TestFaultsOfEvents(t *testing.T) {
 				if got := len(waiter.events); got != c.inHour {
 					t.Errorf("events in an hour: got %d, want %d", got, c.inHour)
 				}
-				if got := len(store.Events(faultstore.AnyEvent)); got != 1 {
+				if got := len(store.Events(asynclocktest.AnyEvent)); got != 1 {
 					t.Errorf("recorded events: got %d, want 1", got)
 				}
 			})
@@ -199,10 +199,10 @@ func TestFaultsOfEvents(t *testing.T) {
 
 func TestKeptEventsComeInAnyOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
+		store := asynclocktest.Wrap(memstore.New())
 		me := join(t, store)
-		var box faultstore.Mailbox
-		stop := store.EveryEvent(faultstore.AnyEvent, box.Keep)
+		var box asynclocktest.Mailbox
+		stop := store.EveryEvent(asynclocktest.AnyEvent, box.Keep)
 		for _, owner := range []string{"a", "b", "c"} {
 			me.acquire(owner)
 		}
@@ -224,7 +224,7 @@ func TestKeptEventsComeInAnyOrder(t *testing.T) {
 
 func TestEveryGrantIsChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
+		store := asynclocktest.Wrap(memstore.New())
 		me := join(t, store)
 		store.Regrant(func(g *asynclock.Grant) { g.Spare = -1 })
 		replies, _ := me.acquire("a", "b")
@@ -248,11 +248,11 @@ func TestEveryGrantIsChanged(t *testing.T) {
 
 func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := faultstore.New(memstore.New())
+		store := asynclocktest.Wrap(memstore.New())
 		me := join(t, store)
 		me.acquire("a")
 		want := errors.New("struck")
-		stop := store.Every(faultstore.Any, faultstore.Fail(want))
+		stop := store.Every(asynclocktest.Any, asynclocktest.Fail(want))
 		_, inspect := me.Inspect(t.Context(), "key")
 		_, force := me.Force(t.Context(), "key")
 		var list error

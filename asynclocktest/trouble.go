@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclocktest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Cut takes a client's network away, until mend is called: its requests have no
+// answer and its events are lost. Afterwards it is told that there was a gap, as
+// a store does that has connected again.
+func (s *Store) Cut(client int) (mend func()) {
+	from := Match(Any).From(client)
+	calls, events := s.Every(from, Hang), s.EveryEvent(EventMatch(AnyEvent).For(client), Drop)
+	return sync.OnceFunc(func() {
+		calls()
+		events()
+		s.Tell(client, asynclock.Event{Kind: asynclock.EventGap})
+	})
+}
+
+// Pause is what the store sees of a client's process that stands still, until
+// resume is called: requests wait, whatever becomes of their contexts, and are
+// then carried out, and events wait and are then delivered in their order. The
+// timers of a process that stands still fire afterwards; here they go on, so
+// leases end in time.
+func (s *Store) Pause(client int) (resume func()) {
+	resumed := make(chan struct{})
+	var box Mailbox
+	calls := s.Every(Match(Any).From(client), Stuck(resumed, pass))
+	events := s.EveryEvent(EventMatch(AnyEvent).For(client), box.Keep)
+	return sync.OnceFunc(func() {
+		calls()
+		events()
+		close(resumed)
+		for i := range box.Len() {
+			box.Deliver(i)
+		}
+	})
+}
+
+// pass carries a request out as if nothing was wrong.
+func pass(_ context.Context, carry func()) error {
+	carry()
+	return nil
+}
+
+// Expire ends a key's holding at once, as the end of its TTL would: the next
+// waiter has the key, and the holder is not told, but learns it from its next
+// renewal or its unlock. It reports whether anyone held the key. Take
+// [asynclock.Client.ForceUnlock] for a holder that is to be told.
+func (s *Store) Expire(ctx context.Context, key string) (held bool, err error) {
+	s.mu.Lock()
+	id, ok := s.holders[key]
+	holder := s.owners[id]
+	s.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	reply := holder.client.inner.Release(ctx, []asynclock.ReleaseRequest{{Key: key, Owner: id}})[0]
+	return reply.WasHeld, reply.Err
+}
