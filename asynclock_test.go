@@ -104,9 +104,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	// Two goroutines of rueidis' Cluster client that nobody can wait for: one
-	// closes connections 5 s after they were replaced, one delays the next look
-	// at the topology.
+	// Goroutines of rueidis' Cluster client that nobody can wait for: they close
+	// connections 5 s after they were replaced, and delay the next look at the
+	// topology.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),

@@ -332,13 +332,13 @@ func TestRenewByHandDoesNotPassMaxHold(t *testing.T) {
 func TestSlowStoreLosesNoLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
-		slow := faultstore.Slow(callTimeout*3/4, callTimeout*3/4)
-		w.store.Every(faultstore.Renew.On("key"), slow)
-		w.store.Every(faultstore.Release.On("key"), slow)
+		slow := asynclocktest.Slow(callTimeout*3/4, callTimeout*3/4)
+		w.store.Every(asynclocktest.Renew.On("key"), slow)
+		w.store.Every(asynclocktest.Release.On("key"), slow)
 		w.pass(time.Minute)
 		wantValid(w, l)
 		unlock(w, l)
-		if got := w.calls(faultstore.Release.On("key")); got != 2 {
+		if got := w.calls(asynclocktest.Release.On("key")); got != 2 {
 			w.Errorf("released %d times, want 2: one that is given up, and one that waits", got)
 		}
 	})
