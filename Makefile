@@ -2,7 +2,7 @@
 # type; CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help test race stress fuzz bench lint demo mutants ci
+.PHONY: help test race stress fuzz bench lint demo mutants model ci
 
 PKG ?=
 COUNT ?= 20
@@ -34,6 +34,9 @@ demo: ## the demonstration of the README
 
 mutants: ## break each rule of the protocol in turn, and see its test go red
 	go run ./internal/mutants
+
+model: ## search the protocol's model in every order of its steps
+	docs/model/run.sh
 
 ci: ## all that has to hold before a change goes in
 	bash .ci/run

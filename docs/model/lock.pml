@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0
+
+   The lock protocol of asynclock as built, for one key. README.md beside this
+   file says what is modelled and what is not; run.sh, with which sizes it is
+   checked and which faults have to be found.
+
+   Time is discrete and passes between any two steps, so every client may be
+   paused, and everything sent be under way, for any length. Sizes:
+     N clients, K owner ids for each, K0 for the first, TTL and G (grant TTL), DL (how long a
+     silent waiter counts as alive), MAXTOK (runs end when the counter is there).
+   Switches, 0 or 1 unless said otherwise:
+     CRASH   clients may die at any step
+     LOCAL   how many times a client may pass the key on inside
+     CLOCK   tokens have the clock as their floor; TMAX: runs end at that time
+     AHEAD   what the counter says at the start
+     STRAY   what was given up may arrive all the same
+     RENEWAL leases are renewed
+     FORCE   an operator takes the key by force, once
+     LOSS    how many messages may be lost, or waiters be out of reach; 255: any
+             number
+     LIVE    time waits for whoever has something to do, CRASH clients may die,
+             and everyone is served within BOUND ticks
+     FAULT   breaks one rule; a name from the list below */
+#ifndef N
+#define N 2
+#endif
+#ifndef K
+#define K 1
+#endif
+#ifndef K0
+#define K0 K
+#endif
+#ifndef TTL
+#define TTL 3
+#endif
+#ifndef G
+#define G 2
+#endif
+#ifndef DL
+#define DL 1
+#endif
+#ifndef MAXTOK
+#define MAXTOK 5
+#endif
+#ifndef TMAX
+#define TMAX 4
+#endif
+#ifndef HOLDS
+#define HOLDS 1
+#endif
+#ifndef LOSS
+#define LOSS 255
+#endif
+#ifndef BOUND
+#define BOUND 255
+#endif
+
+/* The rules, each of which FAULT may break. */
+#define SOUND 0
+#define NO_W4 1          /* grant messages are believed however old they are */
+#define RECEIPT_REPLY 2  /* W3: trust counts from the receipt of a reply */
+#define RECEIPT_MSG 3    /* W5: trust counts from the receipt of a message */
+#define NO_DEADLINE 4    /* a holder ignores its trust deadline */
+#define OLD_TTL 5        /* a repeated acquire says granted and leaves the TTL */
+#define NO_GONE 6        /* uncertain withdrawals are not remembered */
+#define SURE 7           /* a release after a grant is never uncertain */
+#define NO_OWNER 8       /* release does not look who holds the key */
+#define REVIVE 9         /* renew brings a missing holding back */
+#define TOLD 10          /* a waiter is told before it is found unreachable */
+#define NO_WRITEBACK 11  /* a release does not say which token was used last */
+#define SPEND 12         /* local passing ignores how much time has passed */
+#define UNCLOCKED 13     /* local passing ignores that the counter is ahead */
+#define NO_RAISE 14      /* force does not raise the counter */
+#define NO_HEARTBEAT 15  /* waiters trust that a message comes */
+#define NO_PASS 16       /* acquire leaves a free key's queue alone */
+#ifndef FAULT
+#define FAULT SOUND
+#endif
+
+#define NT (N*K)
+#define NOBODY 255
+
+mtype = { IDLE, WAIT, HOLD, DONE, DEAD };           /* clients */
+mtype = { NONE, ACQUIRE, RENEW, RELEASE };          /* requests */
+mtype = { GRANTED, WAITING, GONE, OK, LOST };       /* answers */
+
+/* The server: record, counter, queue, withdrawn owners. Owners count from 0. */
+byte lock = NOBODY, left, token;
+bool clocked;                 /* the token was the clock's time (flag t) */
+byte last = AHEAD, time;
+bool inq[NT], gone[NT];
+byte ticket[NT], alive[NT], tickets;
+
+/* Clients. */
+mtype st[N] = IDLE;
+byte gen[N];                  /* which of its owners is in use */
+byte age[N], mark[N];         /* time since base, W2; greatest token known to be over, W4 */
+bool unsure[N];               /* some request of this owner had no answer */
+byte trust[N], first[N], used[N]; /* a tenure's trust, tokens of its grant and of its last lease */
+bool spare[N]; byte room[N], passed[N]; /* cohort handoff: may tokens be spent, how many, how often yet */
+
+/* Messages: one request or answer of the present owner, one withdrawal, one grant
+   message for each client; and one request that was given up and may still arrive. */
+bool asked[N], answered[N]; mtype kind[N] = NONE; byte sent[N], spent[N];
+mtype answer[N] = NONE; byte number[N]; bool exact[N];
+bool leaving[N], left_ok[N], unsaid[N], again[N]; byte whose[N], wused[N], wsent[N];
+mtype wanswer[N] = NONE; byte wnumber[N]; bool wexact[N];
+bool riding[N];               /* the present owner's first request rides on that withdrawal */
+byte msg[N] = NOBODY, msgtoken[N]; bool msgexact[N];
+mtype stray = NONE; byte strayowner, strayused; bool strayunsure, strayagain;
+
+/* What is checked. */
+bool over[NT];                /* the owner's withdrawal was confirmed */
+byte top;                     /* the greatest token that a lease ever had */
+byte forced = NOBODY, ceiling; bool force_done; /* whom force took the key from; its tokens stay below */
+bool stop;                    /* the run is as long as it may be */
+
+#if LOSS<255
+byte losses;
+#endif
+#if LIVE
+bool heard[N]; byte waited[N], held[N], crashes;
+#endif
+
+#define OWNER(c) ((c)*K+gen[c])
+#define CLIENT(o) ((o)/K)
+#define TRUSTS(c) (st[c]==HOLD && trust[c]>0 && OWNER(c)!=forced)
+#if N>2
+#define EXCLUSIVE (!((TRUSTS(0)&&TRUSTS(1)) || (TRUSTS(0)&&TRUSTS(2)) || (TRUSTS(1)&&TRUSTS(2))))
+#else
+#define EXCLUSIVE (!(TRUSTS(0)&&TRUSTS(1)))
+#endif
+#if K>1
+#define QUEUES(c) (inq[(c)*K] || inq[(c)*K+1])
+#else
+#define QUEUES(c) inq[c]
+#endif
+
+/* ---- the scripts ---- */
+
+byte i, head, next;           /* scratch, always 0 between steps */
+byte deaf = 0;                /* bits: who can't be reached; keep: the older message stays */
+bool keep;
+mtype r = NONE; byte rn; bool rx;
+
+inline count() {
+  last++;
+#if CLOCK
+  if :: time > last -> last = time :: else fi;
+  clocked = (last == time);
+#endif
+  if :: last >= MAXTOK -> stop = true :: else fi
+}
+
+inline grant(o, ttl) { count(); lock = o; left = ttl; token = last }
+
+inline tell(o) {
+  if :: !(keep && msg[CLIENT(o)] != NOBODY) ->
+    msg[CLIENT(o)] = o; msgtoken[CLIENT(o)] = last; msgexact[CLIENT(o)] = clocked
+  :: else fi
+}
+
+/* choose and settle of promote.lua. The key is free; next becomes its holder by
+   message, or NOBODY. */
+inline settle(self) {
+  lock = NOBODY; left = 0; next = NOBODY;
+  do
+  :: next == NOBODY ->
+    head = NOBODY; i = 0;
+    do :: i < NT -> if :: inq[i] && (head == NOBODY || ticket[i] < ticket[head]) -> head = i :: else fi; i++
+       :: else -> break od;
+    if
+    :: head == NOBODY -> break
+    :: head != NOBODY && self != NOBODY && head != self && ticket[self] != 0 && ticket[self] < ticket[head] -> break
+    :: head != NOBODY && head == self -> inq[head] = false; break
+    :: else ->
+      inq[head] = false;
+      if
+      :: alive[head] > 0 && !((deaf >> CLIENT(head)) & 1) -> next = head
+      :: else ->
+#if FAULT==TOLD
+        if :: alive[head] > 0 -> last++; tell(head); last-- :: else fi;
+#endif
+        skip
+      fi
+    fi
+  :: else -> break
+  od;
+  if :: next != NOBODY -> grant(next, G); tell(next) :: else fi;
+  next = 0; head = 0; i = 0
+}
+
+inline acquire(o) {
+  if
+  :: lock == o ->
+#if FAULT!=OLD_TTL
+    if :: left < TTL -> left = TTL :: else fi;
+#endif
+    r = GRANTED; rn = token; rx = clocked
+  :: lock != o && gone[o] -> r = GONE
+  :: else ->
+#if FAULT!=NO_PASS
+    if :: lock == NOBODY -> settle(o);
+      if :: lock == NOBODY -> grant(o, TTL) :: else fi
+    :: else fi;
+#else
+    if :: lock == NOBODY -> i = 0; do :: i < NT && !(inq[i] && i != o) -> i++ :: else -> break od;
+      if :: i == NT -> inq[o] = false; grant(o, TTL) :: else fi; i = 0
+    :: else fi;
+#endif
+    if
+    :: lock == o -> r = GRANTED; rn = token; rx = clocked
+    :: else ->
+      if :: ticket[o] == 0 -> tickets++; ticket[o] = tickets :: else fi;
+      inq[o] = true; alive[o] = DL;
+      r = WAITING; rn = last
+    fi
+  fi
+}
+
+inline execute(k, o, tok, unc, more) {
+  if :: lock != NOBODY && left == 0 -> lock = NOBODY :: else fi;
+  if
+  :: k == ACQUIRE -> acquire(o)
+  :: k == RENEW ->
+    if
+    :: lock == o ->
+      if :: left < TTL -> left = TTL :: else fi;
+      if :: tok > token -> token = tok; if :: tok > last -> last = tok :: else fi :: else fi;
+      r = OK
+#if FAULT==REVIVE
+    :: lock == NOBODY -> lock = o; left = TTL; token = tok; r = OK
+#endif
+    :: else -> r = LOST
+    fi
+  :: k == RELEASE ->
+    if
+#if FAULT==NO_OWNER
+    :: lock != NOBODY ->
+#else
+    :: lock == o ->
+#endif
+      if :: token > last -> last = token :: else fi;
+#if FAULT!=NO_WRITEBACK
+      if :: tok > last -> last = tok :: else fi;
+#endif
+      settle(NOBODY)
+    :: else -> inq[o] = false; alive[o] = 0
+    fi;
+#if FAULT!=NO_GONE
+    if :: unc -> gone[o] = true :: else fi;
+#endif
+    r = OK;
+    if :: more -> acquire(o+1) :: else fi
+  fi;
+  assert(lock == NOBODY || !over[lock]);        /* nothing left over: no holder that nobody knows, */
+  i = 0; do :: i < NT -> assert(!(over[i] && inq[i])); i++ :: else -> break od; /* and no such waiter */
+  i = 0; deaf = 0; keep = false
+}
+
+/* ---- the clients ---- */
+
+#if FAULT==SPEND
+#define HAS_TOKEN(c) spare[c]
+#elif FAULT==UNCLOCKED
+#define HAS_TOKEN(c) (room[c] > 0)
+#else
+#define HAS_TOKEN(c) (spare[c] && room[c] > 0)
+#endif
+
+inline nothing_asked(c) { asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
+inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
+
+inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok }
+
+/* A request is given up. Its sender can't know whether it arrives yet. */
+inline give_up(c) {
+  if :: STRAY && asked[c] && !answered[c] && stray == NONE -> stray = kind[c]; strayowner = OWNER(c); strayused = spent[c] :: else fi;
+  nothing_asked(c)
+}
+inline give_up_leaving(c) {
+  if :: STRAY && leaving[c] && !left_ok[c] && stray == NONE ->
+    stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]
+  :: else fi;
+  nothing_leaves(c)
+}
+
+inline no_lease(c) { trust[c] = 0; first[c] = 0; used[c] = 0; spare[c] = false; room[c] = 0; age[c] = 0; mark[c] = 0; unsure[c] = false; riding[c] = false
+#if LIVE
+  ; waited[c] = 0; held[c] = 0; heard[c] = false
+#endif
+}
+
+inline next_owner(c) {
+  no_lease(c);
+  if :: gen[c]+1 < (c==0 -> K0 : K) -> gen[c]++; st[c] = IDLE :: else -> st[c] = DONE fi
+}
+
+/* leave sends the release of the present owner; more: queue again in the same step. */
+inline leave(c, more) {
+  head = (unsure[c] || riding[c] || (asked[c] && kind[c] == ACQUIRE));
+#if FAULT==SURE
+  if :: st[c] == HOLD -> head = 0 :: else fi;
+#endif
+  next = used[c];
+  give_up(c); give_up_leaving(c);
+  leaving[c] = true; whose[c] = OWNER(c); wused[c] = next; unsaid[c] = head; again[c] = more;
+  next_owner(c);
+  if :: more -> st[c] = WAIT; riding[c] = true :: else fi;
+  head = 0; next = 0
+}
+
+inline begin_lease(c, tok) {
+  used[c] = tok;
+  if
+  :: OWNER(c) == forced -> assert(tok <= ceiling)
+  :: else -> assert(tok > top); top = tok       /* tokens rise */
+  fi
+}
+
+inline hold(c, tok, ex, howlong) {
+  st[c] = HOLD; trust[c] = howlong; first[c] = tok; spare[c] = ex; room[c] = 0; age[c] = 0; mark[c] = 0;
+  if :: OWNER(c) == forced && tok > ceiling -> forced = NOBODY :: else fi;   /* granted anew */
+  begin_lease(c, tok)
+}
+
+/* take_in reads the answer ans to an acquire sent since ticks ago. */
+inline take_in(c, ans, num, ex, since) {
+  if
+  :: st[c] == WAIT && ans == GRANTED ->
+#if FAULT==RECEIPT_REPLY
+    hold(c, num, ex, TTL)
+#else
+    if :: since < TTL -> hold(c, num, ex, TTL-since) :: else fi               /* W3 */
+#endif
+  :: st[c] == WAIT && ans == WAITING ->                                       /* W2 */
+    if :: since < age[c] -> age[c] = since :: else fi;
+    if :: num > mark[c] -> mark[c] = num :: else fi
+  :: st[c] == WAIT && ans == GONE -> assert(false)                            /* nobody has withdrawn it */
+  :: st[c] == HOLD && trust[c] > 0 && ans == GRANTED ->                       /* W6, confirmed */
+    if
+    :: num < first[c] || num > used[c] -> unsure[c] = true; leave(c, false)
+    :: else ->
+      assert(top == used[c] || OWNER(c) == forced); /* nobody has had the key since */
+      if :: since < TTL && TTL-since > trust[c] -> trust[c] = TTL-since :: else fi
+    fi
+  :: else -> skip
+  fi
+}
+
+#if LOSS<255
+#define MAY_LOSE (losses < LOSS)
+#define LOSE losses++
+#else
+#define MAY_LOSE true
+#define LOSE skip
+#endif
+
+/* Whom a handoff finds unreachable, and which of two messages is lost, is anybody's guess. */
+inline guess() {
+  if
+  :: true
+  :: MAY_LOSE && QUEUES(0) -> deaf = 1; LOSE
+  :: MAY_LOSE && QUEUES(1) -> deaf = 2; LOSE
+#if N>2
+  :: MAY_LOSE && QUEUES(2) -> deaf = 4; LOSE
+#endif
+#if LOSS==255
+  :: QUEUES(0) && QUEUES(1) -> deaf = 3
+#endif
+  :: MAY_LOSE && msg[0] != NOBODY && QUEUES(0) -> keep = true; LOSE
+  :: MAY_LOSE && msg[1] != NOBODY && QUEUES(1) -> keep = true; LOSE
+  fi
+}
+
+#if LIVE
+#define IDLE_NOW(c) (st[c]==IDLE || st[c]==DONE || st[c]==DEAD || \
+  (!asked[c] && !leaving[c] && msg[c]==NOBODY && ((st[c]==WAIT && heard[c]) || (st[c]==HOLD && trust[c]>0 && held[c]<HOLDS))))
+#if N>2
+#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && IDLE_NOW(2) && !asked[0] && !asked[1] && !asked[2] && !leaving[0] && !leaving[1] && !leaving[2])
+#else
+#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && !asked[0] && !asked[1] && !leaving[0] && !leaving[1])
+#endif
+#else
+#define TIME_MAY_PASS true
+#endif
+
+active proctype environment() provided (!stop) {
+#if !LIVE
+end:
+#endif
+  do
+  :: d_step { TIME_MAY_PASS ->                                      /* a tick */
+      if :: left > 0 -> left-- :: else fi;
+      i = 0; do :: i < NT -> if :: alive[i] > 0 && inq[i] -> alive[i]-- :: else fi; i++ :: else -> break od;
+      i = 0; do :: i < N ->
+        if :: trust[i] > 0 -> trust[i]-- :: else fi;
+        if :: st[i] == WAIT && age[i] < TTL -> age[i]++ :: else fi;
+        if :: asked[i] && sent[i] < TTL -> sent[i]++ :: else fi;
+        if :: leaving[i] && again[i] && wsent[i] < TTL -> wsent[i]++ :: else fi;
+#if LOCAL
+        if :: st[i] == HOLD && passed[i] < LOCAL && room[i] < LOCAL -> room[i]++ :: else fi;
+#endif
+#if LIVE
+        heard[i] = false;
+        if :: st[i] == WAIT -> waited[i]++; assert(waited[i] <= BOUND) :: else fi;  /* everyone is served */
+        if :: st[i] == HOLD -> held[i]++ :: else fi;
+#endif
+        i++ :: else -> break od;
+#if CLOCK
+      time++; if :: time >= TMAX -> stop = true :: else fi;
+#endif
+      i = 0 }
+#if STRAY
+  :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
+      execute(stray, strayowner, strayused, strayunsure, strayagain);
+      stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false;
+      r = NONE; rn = 0; rx = false; assert(EXCLUSIVE) } }
+  :: d_step { stray != NONE -> stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false }
+#endif
+#if FORCE
+  :: atomic { !force_done && lock != NOBODY && left > 0 -> guess(); d_step {
+      force_done = true; forced = lock;
+#if FAULT!=NO_RAISE
+      if :: clocked && time+left > last -> last = time+left :: else fi;
+#endif
+      ceiling = last; settle(NOBODY); deaf = 0; keep = false } }
+#endif
+  od
+}
+
+proctype client(byte c) provided (!stop) {
+#if !LIVE
+end:
+#endif
+  do
+  /* The server gets to the requests, in any order. */
+  :: atomic { asked[c] && !answered[c] -> guess(); d_step {
+      execute(kind[c], OWNER(c), spent[c], false, false);
+      answered[c] = true; answer[c] = r; number[c] = rn; exact[c] = rx; r = NONE; rn = 0; rx = false } }
+  :: atomic { leaving[c] && !left_ok[c] -> guess(); d_step {
+      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c]);
+      left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
+
+  /* Requests, answers and messages are lost, or given up and late. */
+  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; nothing_asked(c); LOSE }
+  :: d_step { msg[c] != NOBODY && MAY_LOSE -> msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false; LOSE }
+  :: d_step { leaving[c] && left_ok[c] && MAY_LOSE ->               /* said again, without the queueing */
+      left_ok[c] = false; again[c] = false; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false;
+      if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi; LOSE }
+#if STRAY
+  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; give_up(c) }
+  :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE -> LOSE;
+      stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c];
+      again[c] = false; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
+#endif
+#if LOSS && !LIVE
+  :: d_step { leaving[c] && MAY_LOSE -> LOSE; nothing_leaves(c); if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
+#endif
+
+  /* Answers and messages arrive. */
+  :: d_step { answered[c] && st[c] != DEAD ->
+      head = sent[c]; next = number[c]; rx = exact[c]; r = answer[c];
+      if
+      :: kind[c] == ACQUIRE -> nothing_asked(c); i = next; next = head; take_in(c, r, i, rx, next)
+      :: kind[c] == RENEW && r == OK -> nothing_asked(c);
+        if :: st[c] == HOLD && trust[c] > 0 && TTL-head > trust[c] -> trust[c] = TTL-head :: else fi
+      :: else -> nothing_asked(c); if :: st[c] == HOLD -> next_owner(c) :: else fi
+      fi;
+      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) }
+  :: d_step { left_ok[c] && st[c] != DEAD ->
+      over[whose[c]] = true; assert(lock != whose[c] || left == 0); assert(!inq[whose[c]]);
+      head = wsent[c]; i = wnumber[c]; rx = wexact[c]; r = wanswer[c];
+      nothing_leaves(c);
+      if :: riding[c] -> riding[c] = false; next = head; take_in(c, r, i, rx, next) :: else fi;
+      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) }
+  :: d_step { msg[c] != NOBODY && st[c] != DEAD ->
+      head = msg[c]; i = msgtoken[c]; rx = msgexact[c]; msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false;
+      if
+#if FAULT==NO_W4
+      :: st[c] == WAIT && head == OWNER(c) && age[c] < G -> hold(c, i, rx, G-age[c])
+#elif FAULT==RECEIPT_MSG
+      :: st[c] == WAIT && head == OWNER(c) && i > mark[c] -> hold(c, i, rx, G)
+#else
+      :: st[c] == WAIT && head == OWNER(c) && i > mark[c] && age[c] < G -> hold(c, i, rx, G-age[c])   /* W4, W5 */
+#endif
+      :: else -> skip
+      fi;
+      head = 0; i = 0; rx = false; assert(EXCLUSIVE) }
+
+  /* What the client does by itself. */
+  :: d_step { st[c] == IDLE && !asked[c] -> st[c] = WAIT; ask(c, ACQUIRE, 0) }             /* W1 */
+#if LIVE
+#if FAULT!=NO_HEARTBEAT
+  :: d_step { st[c] == WAIT && !asked[c] && !riding[c] && !heard[c] -> heard[c] = true; ask(c, ACQUIRE, 0) } /* W9 */
+#else
+  :: d_step { st[c] == WAIT && !heard[c] && !asked[c] -> heard[c] = true }
+#endif
+#else
+  :: d_step { st[c] == WAIT && !asked[c] && !riding[c] -> ask(c, ACQUIRE, 0) }
+  :: d_step { st[c] == WAIT -> leave(c, false) }
+#endif
+#if RENEWAL
+  :: d_step { st[c] == HOLD && trust[c] > 0 && !asked[c] && trust[c] < TTL -> ask(c, RENEW, used[c]) }
+#endif
+  :: d_step { st[c] == HOLD && trust[c] > 0 -> leave(c, false) }
+  :: d_step { st[c] == HOLD && trust[c] > 0 && gen[c]+1 < (c==0 -> K0 : K) -> leave(c, true) }
+#if FAULT!=NO_DEADLINE
+  :: d_step { st[c] == HOLD && trust[c] == 0 -> leave(c, false) }
+  :: d_step { st[c] == HOLD && trust[c] == 0 -> give_up(c); next_owner(c) }
+#else
+  :: d_step { st[c] == HOLD && trust[c] == 0 -> trust[c] = 1; assert(EXCLUSIVE) }
+#endif
+#if LOCAL
+  :: d_step { st[c] == HOLD && trust[c] > 0 && passed[c] < LOCAL && HAS_TOKEN(c) ->          /* cohort handoff */
+      passed[c]++; if :: room[c] > 0 -> room[c]-- :: else fi;
+      i = used[c]+1; begin_lease(c, i); i = 0 }
+#endif
+#if CRASH
+#if LIVE
+  :: d_step { crashes < CRASH && st[c] != DEAD && st[c] != DONE -> crashes++; no_lease(c); st[c] = DEAD; nothing_asked(c); nothing_leaves(c); msg[c] = NOBODY }
+#else
+  :: d_step { st[c] != DEAD && st[c] != DONE -> no_lease(c); st[c] = DEAD }
+#endif
+#endif
+  od
+}
+
+init { atomic { run client(0); run client(1);
+#if N>2
+  run client(2);
+#endif
+} }

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Checks lock.pml: each small system exhaustively, then each broken rule, which
+# has to be found. It fails if a sound system breaks a promise, if a search does
+# not end, or if a broken rule goes unnoticed.
+#
+#   docs/model/run.sh            everything
+#   docs/model/run.sh W4 served  what has one of these words in its name
+#
+# It needs spin and a C compiler, and installs Debian's if it may. 2 GB of memory
+# and LIMIT seconds (default 120) for each search are enough.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit
+readonly limit=${LIMIT:-120}
+
+missing=()
+for tool in spin gcc; do
+	command -v "$tool" >/dev/null || missing+=("$tool")
+done
+if ((${#missing[@]} > 0)); then
+	root=()
+	((EUID == 0)) || root=(sudo -n)
+	"${root[@]}" apt-get update -q >/dev/null &&
+		"${root[@]}" apt-get install -qy --no-install-recommends "${missing[@]}" libc6-dev >/dev/null
+	for tool in "${missing[@]}"; do
+		command -v "$tool" >/dev/null ||
+			{ echo "model: $tool is missing and can't be installed here; on Debian: apt-get install spin gcc libc6-dev" >&2 && exit 1; }
+	done
+fi
+
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
+
+# search builds and runs one checker. What it said is in $work/pan.log.
+search() {
+	local flag flags=("$@")
+	for flag in AHEAD CLOCK CRASH FORCE LIVE LOCAL RENEWAL STRAY; do
+		[[ " $* " == *" -D$flag="* ]] || flags+=("-D$flag=0")
+	done
+	cp lock.pml "$work/" && cd "$work" || return
+	rm -f pan pan.* ./*.trail
+	spin -a "${flags[@]}" lock.pml >spin.log 2>&1 || { cat spin.log && return 1; }
+	gcc -w -O1 -DSAFETY -DHC4 -DMEMLIM=2000 -o pan pan.c || return
+	timeout -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
+	grep -q 'errors: ' pan.log || { cat pan.log && return 1; }
+}
+
+wanted=("$@")
+failed=0
+chosen() {
+	local word
+	((${#wanted[@]} == 0)) && return
+	for word in "${wanted[@]}"; do
+		[[ $1 == *"$word"* ]] && return
+	done
+	return 1
+}
+
+report() {
+	local states depth
+	states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' "$work/pan.log")
+	depth=$(sed -nE 's/.*at depth ([0-9]+)\)$/, after \1 steps/p' "$work/pan.log")
+	printf '%-4s %10.0f states %4d s  %s%s\n' "$1" "$states" "$((SECONDS - begin))" "$2" "$depth"
+}
+
+# sound: nothing may be found in it.
+sound() {
+	local name=$1 begin=$SECONDS
+	shift
+	chosen "$name" || return
+	if ! (search "$@") || ! grep -q 'errors: 0' "$work/pan.log" || grep -q 'Search not completed' "$work/pan.log"; then
+		failed=1
+		report FAIL "$name"
+		grep -E 'pan:|Warning' "$work/pan.log"
+		# The steps that lead there; the whole of it is long.
+		(cd "$work" && [[ -f lock.pml.trail ]] && spin -t -p -g "$@" lock.pml 2>/dev/null | tail -n 60)
+		return
+	fi
+	report ok "$name"
+}
+
+# broken: what the first argument says must be found violated.
+broken() {
+	local what=$1 name="$2 ($3)" begin=$SECONDS fault=$3
+	shift 3
+	chosen "$name" || return
+	if ! (search "-DFAULT=$fault" "$@") || ! grep -qE "assertion violated.*($what)" "$work/pan.log"; then
+		failed=1
+		report MISS "$name"
+		grep -E 'pan:|Warning' "$work/pan.log"
+		return
+	fi
+	report ok "$name"
+}
+
+# What each promise looks like in the message of a violation.
+readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' below='i<=ceiling' served='waited\[i\]'
+
+one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
+two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
+late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
+cohort=(-DCLOCK=1 -DLOCAL=2 -DTTL=2 -DG=1 -DMAXTOK=12 -DRENEWAL=1)
+lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
+
+echo "What is sound:"
+sound 'each client asks once, anything may go wrong' "${one[@]}"
+sound 'one client asks again, everything may be late' "${two[@]}"
+sound 'one client asks again, something given up arrives' "${late[@]}"
+sound 'cohort handoff, clients die' "${cohort[@]}" -DCRASH=1
+sound 'cohort handoff, the counter is ahead' "${cohort[@]}" -DCRASH=1 -DAHEAD=4
+sound 'cohort handoff, a key taken by force' "${cohort[@]}" -DFORCE=1 -DTMAX=3
+sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
+sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+
+echo "What is broken and has to be found:"
+broken "$exclusive" 'grant messages are believed however old they are: W4' NO_W4 "${two[@]}"
+broken "$exclusive" 'trust counts from the receipt of a reply: W3' RECEIPT_REPLY "${two[@]}"
+broken "$exclusive" 'trust counts from the receipt of a message: W5' RECEIPT_MSG "${two[@]}"
+broken "$exclusive" 'a holder ignores its trust deadline' NO_DEADLINE "${two[@]}"
+broken "$exclusive" 'a repeated acquire says granted and leaves the TTL' OLD_TTL "${one[@]}"
+broken "$nothing_left" 'uncertain withdrawals are not remembered' NO_GONE "${one[@]}"
+broken "$nothing_left" 'a release after a grant is never uncertain' SURE "${one[@]}"
+broken "$nothing_left|$exclusive" 'release does not look who holds the key' NO_OWNER "${two[@]}"
+broken "$nothing_left" 'renew brings a missing holding back' REVIVE "${one[@]}"
+broken "$exclusive|$rising" 'a waiter is told before it is found unreachable' TOLD -DK=2 -DK0=1 -DLOSS=1 -DMAXTOK=4
+broken "$rising" 'a release does not say which token was used last' NO_WRITEBACK "${cohort[@]}"
+broken "$rising" 'local passing ignores how much time has passed' SPEND "${cohort[@]}" -DCRASH=1
+broken "$rising" 'local passing ignores that the counter is ahead' UNCLOCKED "${cohort[@]}" -DCRASH=1 -DAHEAD=4
+broken "$below" 'force does not raise the counter' NO_RAISE "${cohort[@]}" -DFORCE=1 -DTMAX=3
+broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
+broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+exit "$failed"
