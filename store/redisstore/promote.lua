@@ -141,8 +141,10 @@ local function choose(self, ticket)
     end
     local entry = redis.call('HGET', waiters, owner)
     if entry then
-      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) (%S+) (%d+) (%S+) (.*)$')
-      if not deadline then
+      -- A TTL that SET refuses would stop the script halfway, and an owner with
+      -- spaces would make a record that nobody can read.
+      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) (%S+) ([1-9]%d*) (%S+) (.*)$')
+      if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
         return nil
       end
       if tonumber(deadline) >= now_ms and reachable(channel) then

@@ -26,10 +26,10 @@ if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
   if first then
     local entry, last = redis.pcall('HGET', KEYS[3], first), redis.pcall('GET', KEYS[4])
     if type(entry) == 'string' and type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') then
-      local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([ps])(%S+) (%d+) (%S+) (.*)$')
+      local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([ps])(%S+) ([1-9]%d*) (%S+) (.*)$')
       local time = redis.call('TIME')
       local now = time[1] * 1000000 + time[2]
-      if deadline and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
+      if deadline and #ttl < 16 and string.find(first, '^%S+$') and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
         and redis.pcall('PUBSUB', mode == 'p' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2] == 1 then
         local text = string.format('%.0f', now)
         local size = 0
