@@ -80,7 +80,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return "asynclock: " + e.Op + " " + strconv.Quote(e.Key) + ": " + trimPrefix(e.Err)
+	key := strconv.Quote(e.Key[:min(len(e.Key), MaxKeyLen)])
+	if len(e.Key) > MaxKeyLen { // none of ours, and maybe as long as somebody's request
+		key += "..."
+	}
+	return "asynclock: " + e.Op + " " + key + ": " + trimPrefix(e.Err)
 }
 
 // Unwrap returns Err.
@@ -99,6 +103,8 @@ func (e *HeldError) Error() string {
 	by := e.Holder
 	if by == "" {
 		by = "another"
+	} else if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // it says of itself what it likes
+		by = quoted
 	}
 	return fmt.Sprintf("asynclock: %q is held by %s", e.Key, by)
 }

@@ -50,6 +50,10 @@ func TestErrorSaysWhatWasDoneToWhichKey(t *testing.T) {
 	if got, want := foreign.Error(), `asynclock: lock "key": context canceled`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	huge := &asynclock.Error{Op: "lock", Key: strings.Repeat("\x00", 1<<20), Err: asynclock.ErrBadKey}
+	if got := len(huge.Error()); got > 4*asynclock.MaxKeyLen+100 {
+		t.Errorf("length of an error about a key of 1 MiB: got %d, want no log full of it", got)
+	}
 }
 
 func TestHeldErrorSaysWhoHoldsTheKey(t *testing.T) {
@@ -59,6 +63,7 @@ func TestHeldErrorSaysWhoHoldsTheKey(t *testing.T) {
 	}{
 		{&asynclock.HeldError{Key: "key", Holder: "host 7"}, "host 7"},
 		{&asynclock.HeldError{Key: "key"}, "another"},
+		{&asynclock.HeldError{Key: "key", Holder: "me\n2026 all is well\x1b[2J"}, `"me\n2026 all is well\x1b[2J"`},
 	} {
 		if got := c.err.Error(); !strings.Contains(got, c.want) || !strings.Contains(got, `"key"`) {
 			t.Errorf("got %q, want it to name %q and the key", got, c.want)

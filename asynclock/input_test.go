@@ -142,7 +142,9 @@ func TestHolderSaysByDefaultWhereToLook(t *testing.T) {
 
 func TestBadKeysAreRefused(t *testing.T) {
 	long := strings.Repeat("x", asynclock.MaxKeyLen+1)
-	for name, key := range map[string]string{"empty": "", "too long": long, "not UTF-8": "caf\xe9"} {
+	for name, key := range map[string]string{
+		"empty": "", "too long": long, "1 MiB": strings.Repeat("}\x00\r\n", 1<<18), "not UTF-8": "caf\xe9", "half a character": "key\xf0\x9f\x94",
+	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				c := w.client()

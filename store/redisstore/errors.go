@@ -98,6 +98,11 @@ func classifyReply(reply *rueidis.RedisError) error {
 			return fmt.Errorf("%w: %w", known.means, reply)
 		}
 	}
+	if before, _, quotes := strings.Cut(text, ", with args beginning with"); quotes {
+		// Of a command that it does not know the server quotes the arguments, an owner
+		// among them. So this cause is not wrapped.
+		return errors.New("redisstore: unexpected error reply: " + before)
+	}
 	return fmt.Errorf("redisstore: unexpected error reply: %w", reply)
 }
 

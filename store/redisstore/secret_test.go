@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// ownerID is what an owner id looks like.
+var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
+
+// Whatever goes wrong, logs at their most talkative, errors and listings name no
+// owner, who can end or prolong a holding, and no password.
+func TestNothingShownIsSecret(t *testing.T) {
+	sv := ownServer(t)
+	user := sv.locker(t)
+	var shown log
+	show := func(what string, value any) {
+		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logger := slog.New(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	locks := func() *asynclock.Client {
+		c, err := asynclock.New(user.store(t, WithLogger(logger)), asynclock.WithLogger(logger), asynclock.WithTTL(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			defer cancel()
+			show("close", c.Close(ctx)) // the server may be gone
+		})
+		return c
+	}
+	a, b := locks(), locks()
+	lock := func(key string) *asynclock.Lease {
+		l, err := a.Lock(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+
+	held := lock("held")
+	if record := sv.do(t, "GET", sv.redisKey("held", 'l')); !ownerID.MatchString(record) {
+		t.Fatalf("record: got %q, want an owner in it as this test expects them", record)
+	}
+	_, err := b.TryLock(t.Context(), "held")
+	show("try", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	pending := b.LockChan(ctx, "held")
+	eventually(t, "a waiter", func() bool { return sv.number(t, "ZCARD", sv.redisKey("held", 'q')) == 1 })
+	info, err := a.Inspect(t.Context(), "held")
+	show("inspect", fmt.Sprint(info, err))
+	for info, err := range a.List(t.Context(), "") {
+		show("list", fmt.Sprint(info, err))
+	}
+	cancel()
+	_, err = (<-pending).Lease()
+	show("canceled", err)
+
+	// Somebody writes nonsense, and says nonsense.
+	sv.do(t, "SET", sv.redisKey("foreign", 'l'), "nonsense")
+	_, err = a.Lock(t.Context(), "foreign")
+	show("foreign", err)
+	for _, channel := range strings.Fields(strings.Trim(sv.do(t, "PUBSUB", "CHANNELS", sv.prefix+":*"), "[]")) {
+		sv.do(t, "PUBLISH", channel, "g 0123456789abcdefghijkl.00 nonsense")
+	}
+	taken := lock("taken")
+	_, err = b.ForceUnlock(t.Context(), "taken")
+	show("force", err)
+	<-taken.Done()
+	show("taken", errors.Join(taken.Err(), taken.Unlock(t.Context())))
+
+	// The server forgets, hangs up, denies, stops.
+	stolen, gone, denied := lock("stolen"), lock("gone"), lock("denied")
+	sv.do(t, "SCRIPT", "FLUSH")
+	sv.do(t, "SET", sv.redisKey("stolen", 'l'), "5 another - - somebody")
+	sv.do(t, "DEL", sv.redisKey("gone", 'l'))
+	show("stolen", stolen.Renew(t.Context(), time.Second))
+	show("gone", gone.Unlock(t.Context()))
+	sv.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+	sv.do(t, "ACL", "SETUSER", "locker", "-evalsha", "-eval")
+	show("denied", denied.Unlock(t.Context()))
+	_, err = a.Lock(t.Context(), "denied")
+	show("denied", err)
+	sv.do(t, "ACL", "DELUSER", "locker") // and hangs up
+	_, err = b.TryLock(t.Context(), "unknown user")
+	show("unknown user", err)
+	<-held.Done()
+	show("held", errors.Join(held.Err(), held.Unlock(t.Context())))
+	_, err = Open(user.option)
+	show("open", err)
+
+	text := shown.String()
+	for _, line := range strings.Split(text, "\n") {
+		if ownerID.MatchString(line) {
+			t.Errorf("got an owner in %q", line)
+		}
+		if strings.Contains(line, user.option.Password) {
+			t.Errorf("got a password in %q", line)
+		}
+	}
+	for _, word := range []string{"is held by", "foreign data", "ignored a message", "lease lost", "NOPERM", "WRONGPASS"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("got no %q in what was shown, so it has not all been tried:\n%s", word, text)
+		}
+	}
+}
+
+// A server quotes the arguments of a command that it does not know, as one that
+// has taken over may not.
+func TestUnknownCommandsNameNoOwner(t *testing.T) {
+	sv := ownServer(t, "--rename-command", "EVALSHA", "")
+	sv.prefix = "p" // so that what it quotes gets as far as the owner
+	const owner = "the-secret-of-an-acquisition"
+	c := join(t, sv.store(t))
+	renewal := []asynclock.RenewRequest{{Key: "k", Owner: owner, TTL: long}}
+	err := c.session.Renew(t.Context(), renewal)[0].Err
+	if err == nil || !strings.Contains(err.Error(), "unknown command") {
+		t.Errorf("Renew: got %v, want to hear of the unknown command", err)
+	}
+	for _, err := range []error{
+		err, c.acquire(request("k", owner)).Err,
+		c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "k", Owner: owner}})[0].Err,
+	} {
+		for ; err != nil; err = errors.Unwrap(err) {
+			if strings.Contains(err.Error(), owner[:6]) {
+				t.Errorf("got an owner in %q", err)
+			}
+		}
+	}
+}
