@@ -48,6 +48,32 @@ func rights(t *testing.T) (always, inCluster []string) {
 // refusal is an answer, too.
 var byTheWay = []string{"cluster", "client"}
 
+func TestSecurityPageNamesTheSameRights(t *testing.T) {
+	page, err := os.ReadFile("docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(strings.ReplaceAll(string(page), "asynclock:", "story:"), "ACL SETUSER locker ")
+	text, _, _ = strings.Cut(text, "On Redis 6.2")
+	standalone, _, found := strings.Cut(text, "In a Cluster")
+	if !found {
+		t.Fatal("docs/security.md has no user called locker with rights of its own in a Cluster")
+	}
+	always, inCluster := rights(t)
+	right := regexp.MustCompile(`[~&+][a-z|:{*]+`)
+	for _, c := range []struct {
+		name      string
+		got, want []string
+	}{{"always", right.FindAllString(standalone, -1), always}, {"in a Cluster", right.FindAllString(text, -1), inCluster}} {
+		slices.Sort(c.got)
+		slices.Sort(c.want)
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: docs/security.md has %q, package redisstore has %q, want the same", c.name, c.got, c.want)
+		}
+	}
+}
+
+
 func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
 	t.Parallel()
 	always, _ := rights(t)

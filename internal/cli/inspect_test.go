@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,34 @@ func TestLs(t *testing.T) {
 	}
 	if got := run(t, "ls", "two"); !strings.Contains(got.stdout, `"two words\n"`) {
 		t.Errorf("got %q, want the key quoted", got.stdout)
+	}
+}
+
+// TestOwnersStaySecret: nothing that the command prints of a lock, however much is
+// asked for, would let its reader end it.
+func TestOwnersStaySecret(t *testing.T) {
+	owner := regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
+	server := startRedis(t)
+	hold(t, "k")
+	newClient(t).LockChan(t.Context(), "k")
+	until(t, "one waiter", func() bool { return strings.Contains(run(t, "inspect", "k").stdout, "waiters   1") })
+	var record string
+	for _, key := range server.Keys() {
+		if strings.HasSuffix(key, ":l") {
+			record, _ = server.Get(key)
+		}
+	}
+	if !owner.MatchString(record) {
+		t.Fatalf("got record %q, want an owner in it as this test expects them", record)
+	}
+	for _, args := range []string{
+		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run --key k --wait 0 true", "-v run --key k --wait 10ms true",
+		"-v unlock --force k", "-v unlock --force --json k",
+	} {
+		got := run(t, strings.Fields(args)...)
+		if text := got.stdout + got.stderr; text == "" || owner.MatchString(text) {
+			t.Errorf("%s: got %q, want something, and no owner in it", args, text)
+		}
 	}
 }
 

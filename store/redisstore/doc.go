@@ -53,7 +53,8 @@
 //
 // # Rights
 //
-// An ACL user needs, for the prefix asynclock:
+// An ACL user needs, for the prefix asynclock (docs/security.md says who can do
+// what with less and with more):
 //
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
 //	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -139,5 +140,60 @@ func TestUnknownCommandsNameNoOwner(t *testing.T) {
 				t.Errorf("got an owner in %q", err)
 			}
 		}
+	}
+}
+
+// readerRights reads from docs/security.md what whoever only looks is given.
+func readerRights(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "ACL SETUSER reader ")
+	text, _, _ = strings.Cut(text, "```")
+	rights := regexp.MustCompile(`\+[a-z]+`).FindAllString(text, -1)
+	if len(rights) == 0 {
+		t.Fatal("docs/security.md has no user called reader")
+	}
+	return rights
+}
+
+// Whoever only looks needs no right to change anything, and can't.
+func TestAReaderCanLookAndNothingElse(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	c.hold("key", "a")
+	c.wait("key", "b")
+	before := sv.dump(t, "key")
+	sv.do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">glass", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
+		readerRights(t)...)...)
+	option := sv.option
+	option.Username, option.Password = "reader", "glass"
+	user := *sv
+	user.option = option
+	reader := join(t, user.store(t))
+	if info := reader.inspect("key"); !info.Held || info.Waiters != 1 {
+		t.Errorf("Inspect: got %+v, want the holder and the waiter", info)
+	}
+	if got := list(t, reader, ""); len(got) != 1 {
+		t.Errorf("List: got %v, want the key", got)
+	}
+	_, forced := reader.session.Force(t.Context(), "key")
+	for what, err := range map[string]error{
+		"Acquire of a free key":   reader.acquire(request("free", "r")).Err,
+		"Acquire of the held key": reader.acquire(request("key", "r")).Err,
+		"Acquire as the holder":   reader.acquire(request("key", "a")).Err,
+		"Renew":                   reader.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
+		"Release":                 reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
+		"Release, uncertain":      reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x", Uncertain: true}})[0].Err,
+		"Force":                   forced,
+	} {
+		if err == nil {
+			t.Errorf("%s: got no error", what)
+		}
+	}
+	if after := sv.dump(t, "key"); after != before {
+		t.Errorf("got %q changed to %q, want nothing changed", before, after)
 	}
 }

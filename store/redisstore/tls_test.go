@@ -60,7 +60,7 @@ func (sv *server) locker(t *testing.T) *server {
 	t.Helper()
 	const name, password = "locker", "pa55word-of-locker"
 	sv.do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-		strings.Fields(documentedRights+" +scan")...)...)
+		sv.known(t, strings.Fields(documentedRights+" +scan"))...)...)
 	sv.do(t, "ACL", "LOG", "RESET")
 	option := sv.option
 	option.Username, option.Password = name, password
