@@ -73,7 +73,6 @@ func TestSecurityPageNamesTheSameRights(t *testing.T) {
 	}
 }
 
-
 func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
 	t.Parallel()
 	always, _ := rights(t)
