@@ -19,7 +19,7 @@
      LOSS    how many messages may be lost, or waiters be out of reach; 255: any
              number
      LIVE    time waits for whoever has something to do, CRASH clients may die,
-             and everyone is served within BOUND ticks
+             a lease is held for HOLDS ticks, everyone is served within BOUND
      FAULT   breaks one rule; a name from the list below */
 #ifndef N
 #define N 2
@@ -44,6 +44,30 @@
 #endif
 #ifndef TMAX
 #define TMAX 4
+#endif
+#ifndef AHEAD
+#define AHEAD 0
+#endif
+#ifndef CLOCK
+#define CLOCK 0
+#endif
+#ifndef CRASH
+#define CRASH 0
+#endif
+#ifndef FORCE
+#define FORCE 0
+#endif
+#ifndef LIVE
+#define LIVE 0
+#endif
+#ifndef LOCAL
+#define LOCAL 0
+#endif
+#ifndef RENEWAL
+#define RENEWAL 0
+#endif
+#ifndef STRAY
+#define STRAY 0
 #endif
 #ifndef HOLDS
 #define HOLDS 1

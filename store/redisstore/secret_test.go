@@ -74,7 +74,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 	sv.do(t, "SET", sv.redisKey("foreign", 'l'), "nonsense")
 	_, err = a.Lock(t.Context(), "foreign")
 	show("foreign", err)
-	for _, channel := range strings.Fields(strings.Trim(sv.do(t, "PUBSUB", "CHANNELS", sv.prefix+":*"), "[]")) {
+	for channel := range strings.FieldsSeq(strings.Trim(sv.do(t, "PUBSUB", "CHANNELS", sv.prefix+":*"), "[]")) {
 		sv.do(t, "PUBLISH", channel, "g 0123456789abcdefghijkl.00 nonsense")
 	}
 	taken := lock("taken")
@@ -104,7 +104,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 	show("open", err)
 
 	text := shown.String()
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.Lines(text) {
 		if ownerID.MatchString(line) {
 			t.Errorf("got an owner in %q", line)
 		}
