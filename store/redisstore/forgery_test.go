@@ -128,6 +128,41 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	}
 }
 
+// The line that docs/security.md draws: who has read a waiter's owner and may
+// publish is believed. Should this test fail, the page promises too little.
+func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
+	sv := ownServer(t)
+	lease, err := sv.locksOf(t, "holder").Lock(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := sv.locksOf(t, "waiter").LockChan(t.Context(), "key")
+	var channel, owner string
+	eventually(t, "a waiter that can be told", func() bool {
+		owner = strings.Trim(sv.do(t, "ZRANGE", sv.redisKey("key", 'q'), "0", "0"), "[]")
+		fields := strings.Fields(sv.do(t, "HGET", sv.redisKey("key", 'w'), owner))
+		if len(fields) > 1 {
+			channel = fields[1]
+		}
+		return len(channel) > 1
+	})
+	eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
+		next := strconv.FormatInt(sv.number(t, "GET", sv.redisKey("key", 'f'))+1, 10)
+		sv.do(t, "PUBLISH", channel[1:], "g "+owner+" "+next+" 4500 0 0")
+		return len(pending) == 1
+	})
+	forged := claim(t, pending)
+	if !forged.Valid(0) || !lease.Valid(0) {
+		t.Errorf("valid: got %v and %v, want both", forged.Valid(0), lease.Valid(0))
+	}
+	if err := forged.Unlock(t.Context()); !errors.Is(err, asynclock.ErrLost) {
+		t.Errorf("Unlock: got %v, want ErrLost, for the store knows better", err)
+	}
+	if err := lease.Unlock(t.Context()); err != nil {
+		t.Errorf("Unlock: got %v, want no error", err)
+	}
+}
+
 // Whoever may write a lock's queue can put anything there. It costs time, or is
 // reported, and never makes two holders or stops the queue for good.
 func TestForgedQueueEntries(t *testing.T) {
