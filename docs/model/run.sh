@@ -7,10 +7,10 @@
 #   docs/model/run.sh W4 served  what has one of these words in its name
 #
 # It needs spin and a C compiler, and installs Debian's if it may. 2 GB of memory
-# and LIMIT seconds (default 120) for each search are enough.
+# and LIMIT seconds (default 300) for each search are enough.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit
-readonly limit=${LIMIT:-120}
+readonly limit=${LIMIT:-300}
 
 missing=()
 for tool in spin gcc; do
