@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"asynclock":        {"github.com/google/uuid", "internal/batch", "internal/clock", "watchdog"},
 	"watchdog":         {"internal/clock"},
 	"pubsub":           {},
-	"store/redisstore": {"asynclock", "pubsub", "github.com/redis/rueidis"},
+	"store/redisstore": {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/memstore":   {"asynclock"},
 	"store/storetest":  {"asynclock"}, // others depend on it: nothing that they would have to download
 
@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
+	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/testenv":   {"github.com/redis/rueidis"},
 
 	"cmd/asynclock": {everything},
