@@ -1,0 +1,2 @@
+package asynclock;
+public final class Peer { public static void main(String[] a) {} }
