@@ -53,6 +53,8 @@ var mayImport = map[string][]string{
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/testenv":   {"github.com/redis/rueidis"},
 
+	"interop/spring": {},
+
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own
 }
