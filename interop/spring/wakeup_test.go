@@ -3,6 +3,7 @@
 package spring
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ func TestWakeUpLatency(t *testing.T) {
 	const rounds = 9
 	onEachAlone(t, func(t *testing.T, s setup) {
 		java, client := startPeer(t, s), goClient(t, s)
-		settle := func() { time.Sleep(100 * time.Millisecond) } // so that the waiter is asleep; if not, it is only faster
-		limit := 2 * springredis.DefaultIdle                    // of the median
+		settle := func() { time.Sleep(80*time.Millisecond + rand.N(100*time.Millisecond)) } // so that the waiter is asleep; if not, it is only faster
+		limit := 2 * springredis.DefaultIdle                                                // of the median
 		if s.mode == springredis.PubSubLock {
 			limit = 100 * time.Millisecond
 		}

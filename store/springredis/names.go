@@ -14,8 +14,8 @@ import (
 // The Redis keys of the lock "order:42" of the registry key "shop" are
 //
 //	shop:order:42                             the lock, as in Java
-//	asynclock.spring:{1573}:shop:order:42:f   the counter of its tokens
-//	asynclock.spring:{1573}:shop:order:42:x   its withdrawn owners
+//	asynclock.spring:{9208}:shop:order:42:f   the counter of its tokens
+//	asynclock.spring:{9208}:shop:order:42:x   its withdrawn owners
 //
 // The latter two are side keys: Java neither reads nor writes them. The number
 // in braces puts them into the lock's slot.
