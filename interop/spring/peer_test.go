@@ -45,7 +45,8 @@ type setup struct {
 	registry string
 	mode     springredis.LockType
 	ttl      time.Duration
-	renew    bool // by itself
+	renew    bool     // by itself
+	options  []string // of the JVM
 }
 
 // startPeer starts a process, which ends with the test.
@@ -58,9 +59,10 @@ func startPeer(t *testing.T, s setup) *peer {
 	}
 	args := []string{
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", // several run at once, and briefly
-		"-Dfile.encoding=UTF-8", "-jar", jar,
-		host, port, url.QueryEscape(s.registry), s.mode.String(), fmt.Sprint(s.ttl.Milliseconds()),
+		"-Dfile.encoding=UTF-8",
 	}
+	args = append(args, s.options...)
+	args = append(args, "-jar", jar, host, port, url.QueryEscape(s.registry), s.mode.String(), fmt.Sprint(s.ttl.Milliseconds()))
 	if s.renew {
 		args = append(args, "renew")
 	}
