@@ -21,6 +21,7 @@ func TestNamesNeverChange(t *testing.T) {
 		{n.oldChannel, "shop-channel"},
 		{strings.Join(n.patterns(), " "), "shop-channel shop-channel:*"},
 		{strings.Join(n.keysOf("order:42"), " "), "shop:order:42 asynclock.spring:{9208}:shop:order:42:f asynclock.spring:{9208}:shop:order:42:x"},
+		{side("x{0}", "f"), "asynclock.spring:{0}:x{0}:f"},
 		{side("a{b}c", "f"), "asynclock.spring:{20203}:a{b}c:f"},
 		{strings.Join(newNames(`[*?\]`).patterns(), " "), `\[\*\?\\\]-channel \[\*\?\\\]-channel:*`},
 	} {

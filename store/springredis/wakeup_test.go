@@ -72,6 +72,10 @@ func TestAReleaseIsAnnouncedToBothGenerations(t *testing.T) {
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}) // the first to be told of
 			want()
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+			sv.do(t, "PUBLISH", sv.registry+"-channel", "marker") // the next message, if there was no other
+			if got := <-messages; got != sv.registry+"-channel marker" {
+				t.Errorf("after a release of nothing: got %q, want nothing", got)
+			}
 			newJava(sv).hold(t, "key", long)
 			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 				t.Errorf("Force: got %v, %v; want true", held, err)
