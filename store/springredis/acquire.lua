@@ -19,7 +19,7 @@ if owner == ARGV[1] then
 end
 local refused = redis.pcall('ZSCORE', KEYS[3], ARGV[1])
 if type(refused) == 'table' then
-  return {-1, KEYS[3]}
+  return foreign(refused, KEYS[3])
 end
 if refused and tonumber(refused) > now() / 1000 then
   return {5}
@@ -28,9 +28,9 @@ if value then
   return {3, redis.call('PTTL', lock), owner and 1 or 0, token or 0, owner and holder or value}
 end
 
-local last = last_token()
+local last, bad = last_token()
 if not last then
-  return {-1, KEYS[2]}
+  return bad
 end
 local given = now()
 clock = 't'

@@ -12,9 +12,9 @@
 if not value then
   return {0, 0}
 end
-local last = owner and last_token()
+local last, bad = last_token()
 if owner and not last then
-  return {-1, KEYS[2]}
+  return bad
 end
 local left = redis.call('PTTL', lock)
 local deleted = delete(tonumber(ARGV[1]))

@@ -13,12 +13,13 @@
 --include shared.lua
 local held = owner == ARGV[1]
 local uncertain = ARGV[4] == '1'
-local last = held and last_token()
+local last, bad = last_token()
 if held and not last then
-  return {-1, KEYS[2]}
+  return bad
 end
-if uncertain and type(redis.pcall('ZCARD', KEYS[3])) ~= 'number' then
-  return {-1, KEYS[3]}
+local gone = uncertain and redis.pcall('ZCARD', KEYS[3])
+if type(gone) == 'table' then
+  return foreign(gone, KEYS[3])
 end
 
 -- The key goes first: a server out of memory allows that, and then the rest, too.

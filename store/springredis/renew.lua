@@ -15,9 +15,9 @@ if owner ~= ARGV[1] then
   return {-3}
 end
 local used = tonumber(ARGV[3])
-local last = used > token and last_token()
+local last, bad = last_token()
 if used > token and not last then
-  return {-1, KEYS[2]}
+  return bad
 end
 -- This write comes first because a server out of memory allows it, and then the
 -- rest of the script too.

@@ -11,10 +11,19 @@
 -- gone     a sorted set: withdrawn owners, by the ms of the server's clock until
 --          which they are refused
 
+-- What to answer if a key is not what it has to be: that it is foreign, or, if the
+-- server does not let us look, its own error.
+local function foreign(found, key)
+  if type(found) == 'table' and not string.find(found.err, 'WRONGTYPE', 1, true) then
+    return found
+  end
+  return {-1, key}
+end
+
 local lock = KEYS[1]
 local value = redis.pcall('GET', lock)
 if type(value) == 'table' then
-  return {-1, lock}
+  return foreign(value, lock)
 end
 local token, clock, owner, holder
 if value then
@@ -25,15 +34,15 @@ if value then
   token = owner and tonumber(token)
 end
 
--- The last token that the counter knows of; nothing, and its name, if it holds
--- something foreign. '%.0f' below, because Lua itself prints 14 digits only.
+-- The last token that the counter knows of; if it is no counter, nothing, and what
+-- to answer. '%.0f' below, because Lua itself prints 14 digits only.
 local function last_token()
   local last = redis.pcall('GET', KEYS[2])
   if not last then
     return 0
   end
   if type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15 then
-    return nil
+    return nil, foreign(last, KEYS[2])
   end
   return tonumber(last)
 end

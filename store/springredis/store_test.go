@@ -201,6 +201,53 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	}
 }
 
+// A user with too few rights is told so: what it may not look at is not foreign.
+func TestWhatTheServerDenies(t *testing.T) {
+	sv := ownServer(t)
+	commands := []string{"get", "set", "del", "unlink", "pexpire", "pttl", "time", "zadd", "zcard", "zscore", "zremrangebyscore", "evalsha", "eval", "scan"}
+	for _, denied := range commands {
+		sv.do(t, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
+		other := *sv
+		other.option.Username, other.option.Password = denied, "pw"
+		c := join(t, other.store(t))
+		key := "key of who may not " + denied
+		errs := map[string]error{"Acquire": c.acquire(request(key, "a")).Err}
+		errs["Acquire again"] = c.acquire(request(key, "a")).Err
+		errs["Acquire by another"] = c.acquire(request(key, "b")).Err
+		errs["Renew"] = c.renew(asynclock.RenewRequest{Key: key, Owner: "a", TTL: long})
+		errs["Release"] = c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
+		for _, err := range c.session.List(t.Context(), "") {
+			errs["List"] = err
+		}
+		someDenied := false
+		for verb, err := range errs {
+			someDenied = someDenied || errors.Is(err, asynclock.ErrDenied)
+			if err != nil && !errors.Is(err, asynclock.ErrDenied) && !errors.Is(err, asynclock.ErrExpired) {
+				t.Errorf("%s without %s: got %v, want ErrDenied if anything", verb, denied, err)
+			}
+		}
+		if canDoWithout := denied == "unlink" || denied == "del"; someDenied == canDoWithout && denied != "eval" { // the server knows the scripts by then
+			t.Errorf("without %s: got %v, want ErrDenied to be among it: %v", denied, errs, !canDoWithout)
+		}
+	}
+}
+
+// In a Cluster every node passes messages on.
+func TestMessagesInACluster(t *testing.T) {
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	a, b := join(t, sv.store(t)), join(t, sv.store(t, WithLockType(PubSubLock)))
+	for i := range 12 { // on all nodes
+		key, owner := "key"+strconv.Itoa(i), "b"+strconv.Itoa(i)
+		a.hold(key, "a")
+		if got := b.wait(key, owner).Recheck; got < 2*DefaultIdle {
+			t.Errorf("Recheck: got %v, want messages counted on", got)
+		}
+		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
+		b.heard(asynclock.EventWake, owner) // of the new channel,
+		b.heard(asynclock.EventWake, owner) // and of the old one
+	}
+}
+
 func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
