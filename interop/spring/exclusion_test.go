@@ -110,7 +110,7 @@ func TestKeysMeanTheSame(t *testing.T) {
 			if value, exception := java.await(waiter); exception != "" {
 				t.Fatalf("lock of %q in Java: got %s, want it", key, value)
 			}
-			held := wantHeld(t, client, key)
+			held := heldBy(t, client, key)
 			if !strings.HasPrefix(held.Holder, "Spring RedisLockRegistry ") || held.Token != 0 || held.Remaining <= 0 || held.Remaining > long {
 				t.Errorf("what Go says of the holder of %q: got %+v, want a registry, no token, and at most %v", key, held, long)
 			}

@@ -97,16 +97,21 @@ func unlock(t *testing.T, l *asynclock.Lease) {
 	}
 }
 
-// wantHeld checks that Go can't have the key, and returns what it says of the
-// holder.
-func wantHeld(t *testing.T, c *asynclock.Client, key string) *asynclock.HeldError {
+// wantHeld checks that Go can't have the key.
+func wantHeld(t *testing.T, c *asynclock.Client, key string) {
+	t.Helper()
+	heldBy(t, c, key)
+}
+
+// heldBy returns what Go says of who has a key that it can't have.
+func heldBy(t *testing.T, c *asynclock.Client, key string) asynclock.HeldError {
 	t.Helper()
 	lease, err := c.TryLock(t.Context(), key)
 	var held *asynclock.HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("TryLock of %q: got %v, %v; want it held", key, lease, err)
 	}
-	return held
+	return *held
 }
 
 // wantFree checks that Go can have the key, and gives it back.

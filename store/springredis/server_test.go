@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -100,16 +101,21 @@ func missing(t testing.TB, what string) {
 }
 
 // ownServer starts a real server for one test that would disturb others. args
-// are added to its command line.
+// are added to its command line. It listens on a socket of the file system, where
+// no port can be taken.
 func ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		missing(t, "redis-server is not installed: not tested against a server of the test's own")
 	}
-	addr := freeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // its name may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "socket")
+	args = append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir}, args...)
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -119,23 +125,17 @@ func ownServer(t *testing.T, args ...string) *server {
 		_ = cmd.Wait()
 	})
 	eventually(t, "a server accepts connections", func() bool {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
 		if err != nil {
 			return false
 		}
 		return conn.Close() == nil
 	})
-	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	option, err := rueidis.ParseURL("unix://" + socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return onServer(t, option)
 }
 
 // store opens a store on the server for the test's registry key.

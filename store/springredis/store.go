@@ -94,7 +94,7 @@ func (st *Store) Close() {
 	st.inboxes.Close()
 }
 
-// Features: tokens, and no queue. The package comment says what the tokens are
+// Features are tokens, and no queue. The package comment says what the tokens are
 // worth where Java holds the key in between.
 func (st *Store) Features() asynclock.Features {
 	return asynclock.Features{Tokens: true}

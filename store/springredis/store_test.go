@@ -37,7 +37,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	if _, err := New(nil, "shop"); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("New without a client: got %v, want ErrBadOption", err)
 	}
-	if _, err := Open(rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}, "shop"); !errors.Is(err, asynclock.ErrUnreachable) {
+	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, "shop"); !errors.Is(err, asynclock.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	st := sv.store(t)
