@@ -25,6 +25,8 @@ type need int
 
 const (
 	anyStore need = iota
+	// queues: clients are served in their order, and their number is known.
+	queues
 	// processes: other processes reach the store, so that they can be killed.
 	processes
 	// redisItself: the story looks at Redis, or does something to it.
@@ -36,33 +38,33 @@ var stories = []story{
 	{"a counter that nobody protects loses nothing", counterLosesNothing, anyStore},
 	{"a file that processes bump loses nothing", fileLosesNothing, processes},
 	{"tokens rise across all clients", tokensRise, anyStore},
-	{"clients are served in the order they queued", clientsAreServedInOrder, anyStore},
-	{"a thousand waiters on five clients are drained", thousandWaitersAreDrained, anyStore},
+	{"clients are served in the order they queued", clientsAreServedInOrder, queues},
+	{"a thousand waiters on five clients are drained", thousandWaitersAreDrained, queues},
 
 	// Waiting.
-	{"a waiter that is woken runs at once", wokenWaiterRunsAtOnce, anyStore},
-	{"TryLock says who holds the key", tryLockSaysWhoHolds, anyStore},
-	{"a wait that its context ended leaves no trace", endedWaitLeavesNoTrace, anyStore},
-	{"a future is selected on, and an abandoned one holds nothing", futuresAreSelectedOn, anyStore},
+	{"a waiter that is woken runs at once", wokenWaiterRunsAtOnce, queues},
+	{"TryLock says who holds the key", tryLockSaysWhoHolds, queues},
+	{"a wait that its context ended leaves no trace", endedWaitLeavesNoTrace, queues},
+	{"a future is selected on, and an abandoned one holds nothing", futuresAreSelectedOn, queues},
 	{"a grant that nobody claims goes on to the next", unclaimedGrantGoesOn, anyStore},
-	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, anyStore},
+	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, queues},
 
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, anyStore},
 	{"re-entry is by context", reentryIsByContext, anyStore},
 	{"WithLock reports a loss that its function did not notice", withLockReportsLoss, anyStore},
 	{"the minimum hold outlasts Unlock", minHoldOutlastsUnlock, anyStore},
-	{"Inspect and List tell what there is, and no secrets", inspectAndListTell, anyStore},
+	{"Inspect and List tell what there is, and no secrets", inspectAndListTell, queues},
 	{"hostile keys are keys like others", hostileKeysAreKeys, anyStore},
 
 	// Losing.
 	{"a holder that never unlocks has lost the lease before the next has it", forgottenLeaseEnds, anyStore},
-	{"a holder that is cut off has lost the lease before the next has it", cutOffHolderLosesLease, anyStore},
+	{"a holder that is cut off has lost the lease before the next has it", cutOffHolderLosesLease, queues},
 	{"a killed holder is succeeded after its TTL", killedHolderIsSucceeded, processes},
 	{"a killed waiter is passed over", killedWaiterIsPassedOver, processes},
 	{"a holder that was paused wakes up without its lease", pausedHolderHasLost, processes},
 	{"a waiter that was paused over its grant comes back to its place", pausedWaiterComesBack, processes},
-	{"force takes the key from its holder", forceTakesTheKey, anyStore},
+	{"force takes the key from its holder", forceTakesTheKey, queues},
 	{"the maximum hold serves local and remote waiters alike", maxHoldServesAll, anyStore},
 
 	// Redis.

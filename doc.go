@@ -10,6 +10,8 @@
 //
 //   - [github.com/asynclock/asynclock-go/store/redisstore]: Redis 6.2 and newer,
 //     standalone, Sentinel and Cluster.
+//   - [github.com/asynclock/asynclock-go/store/springredis]: the keys of Spring
+//     Integration's RedisLockRegistry, shared with Java.
 //   - [github.com/asynclock/asynclock-go/store/memstore]: this process only; for
 //     tests and for programs that run once.
 //   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that every

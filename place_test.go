@@ -13,10 +13,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
+	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
+	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
 // stores is every kind of store. Prepare is called once and returns what opens
@@ -26,11 +28,12 @@ var stores = []struct {
 	offers  need
 	prepare func(t *testing.T) (open func(t *testing.T) *place)
 }{
-	{"memstore", anyStore, func(*testing.T) func(*testing.T) *place { return openMemory }},
+	{"memstore", queues, func(*testing.T) func(*testing.T) *place { return openMemory }},
 	{"miniredis", redisItself, func(*testing.T) func(*testing.T) *place { return openMiniredis }},
 	{"redis", redisItself, onServer("ASYNCLOCK_REDIS_URL")},
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
+	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
 }
 
 const (
@@ -126,6 +129,39 @@ func onServer(variable string) func(*testing.T) func(*testing.T) *place {
 			return openRedis(t, url, "story-"+uuid.NewString())
 		}
 	}
+}
+
+// onServerAsSpring opens places that are registries of Java.
+func onServerAsSpring(variable string) func(*testing.T) func(*testing.T) *place {
+	return func(t *testing.T) func(*testing.T) *place {
+		t.Helper()
+		url := serverURL(t, variable)
+		return func(t *testing.T) *place {
+			t.Helper()
+			return openSpring(t, url, "story-"+uuid.NewString())
+		}
+	}
+}
+
+func openSpring(t *testing.T, url, registryKey string) *place {
+	t.Helper()
+	p := newPlace(t)
+	connect := func(option rueidis.ClientOption) *springredis.Store {
+		store, err := springredis.Open(option, registryKey, springredis.WithLockType(springredis.PubSubLock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		return store
+	}
+	p.connect = func(c *cable) asynclock.Store {
+		option := redisOption(t, url)
+		option.DialCtxFn = c.dial
+		return connect(option)
+	}
+	visitor := connect(redisOption(t, url))
+	t.Cleanup(func() { wantNothingListed(t, visitor) })
+	return p
 }
 
 // serverURL says where a server is. Without it the test is skipped, or fails

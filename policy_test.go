@@ -34,13 +34,14 @@ const everything = "*"
 // the standard library. Dependencies point one way: programs to stores, stores
 // to asynclock and pubsub, asynclock to watchdog. A new package needs a line.
 var mayImport = map[string][]string{
-	".":                {},
-	"asynclock":        {"github.com/google/uuid", "internal/batch", "internal/clock", "watchdog"},
-	"watchdog":         {"internal/clock"},
-	"pubsub":           {},
-	"store/redisstore": {"asynclock", "pubsub", "github.com/redis/rueidis"},
-	"store/memstore":   {"asynclock"},
-	"store/storetest":  {"asynclock"}, // others depend on it: nothing that they would have to download
+	".":                 {},
+	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "watchdog"},
+	"watchdog":          {"internal/clock"},
+	"pubsub":            {},
+	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
+	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
+	"store/memstore":    {"asynclock"},
+	"store/storetest":   {"asynclock"}, // others depend on it: nothing that they would have to download
 
 	"internal/batch":     {},
 	"internal/clock":     {"golang.org/x/sys/unix"},
@@ -49,7 +50,10 @@ var mayImport = map[string][]string{
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
+	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/testenv":   {"github.com/redis/rueidis"},
+
+	"interop/spring": {},
 
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own

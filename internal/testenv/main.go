@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command testenv runs all the tests: it installs what a bare Debian machine
-// lacks, starts every kind of Redis that the stores support, and runs go test
-// with the race detector against them.
+// lacks, starts every kind of Redis that the stores support, builds the Java
+// programs that they share locks with, and runs go test with the race detector
+// against them.
 //
 //	go run ./internal/testenv                    every test of every module here
 //	go run ./internal/testenv -run Unlock ./...  go test with these flags and packages
@@ -13,7 +14,9 @@
 // three sentinels) and a Cluster of three masters. They listen on free ports of
 // 127.0.0.1, write nothing but their logs, and never outlive the program. The
 // tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL and
-// ASYNCLOCK_CLUSTER_URL, and ASYNCLOCK_REQUIRE=1 forbids them to skip.
+// ASYNCLOCK_CLUSTER_URL, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
+// programs are built with Maven, in interop/spring, if the packages to be tested
+// may need them; ASYNCLOCK_SPRING says where they are.
 //
 // The exit code is that of go test or of the command.
 package main
@@ -29,6 +32,9 @@ import (
 	"strings"
 	"time"
 )
+
+// grace is how long a command may take to end when it is told to.
+const grace = 10 * time.Second
 
 const usage = `usage:
   testenv [go test flags] [packages]   test with -race against real servers
@@ -61,10 +67,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	ctx, release := untilStopped()
 	defer release()
-	bin, err := prepare(ctx, job == jobTest, stderr)
+	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest)}
+	bin, err := prepare(ctx, plan, stderr)
 	if err != nil {
 		say("%v", err)
 		return exitCode(ctx)
+	}
+	env := os.Environ()
+	if plan.java {
+		peers, err := preparePeers(ctx, stderr)
+		if err != nil {
+			say("%v", err)
+			return exitCode(ctx)
+		}
+		env = append(env, "ASYNCLOCK_SPRING="+peers)
 	}
 	dir, err := os.MkdirTemp("", "asynclock-testenv-")
 	if err != nil {
@@ -80,7 +96,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer servers.stop()
 	say("ready: %s", strings.Join(servers.env(), " "))
 
-	code, err := perform(ctx, job, rest, servers, stdout, stderr)
+	code, err := perform(ctx, job, rest, servers, command{
+		env:    append(env, servers.env()...),
+		stdout: stdout,
+		stderr: stderr,
+		grace:  grace,
+	})
 	if err != nil {
 		say("%v", err)
 		code = max(code, 1)
@@ -92,6 +113,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
+// preparePeers builds the Java peers of this module.
+func preparePeers(ctx context.Context, log io.Writer) (string, error) {
+	dirs, err := modules(ctx)
+	if err != nil {
+		return "", err
+	}
+	return buildSpring(ctx, command{stderr: log, grace: grace}, dirs[0])
+}
+
 // exitCode tells a failure from an order to stop.
 func exitCode(ctx context.Context) int {
 	if s := stopOrder(ctx); s != nil {
@@ -101,18 +131,12 @@ func exitCode(ctx context.Context) int {
 }
 
 // perform does what the servers were started for and returns the exit code.
-func perform(ctx context.Context, job job, args []string, servers *servers, stdout, stderr io.Writer) (int, error) {
-	cmd := command{
-		env:    append(os.Environ(), servers.env()...),
-		stdout: stdout,
-		stderr: stderr,
-		grace:  10 * time.Second,
-	}
+func perform(ctx context.Context, job job, args []string, servers *servers, cmd command) (int, error) {
 	switch job {
 	case jobServe:
 		for _, v := range servers.env() {
 			name, value, _ := strings.Cut(v, "=")
-			fmt.Fprintf(stdout, "export %s='%s'\n", name, value)
+			fmt.Fprintf(cmd.stdout, "export %s='%s'\n", name, value)
 		}
 		<-ctx.Done()
 		return 0, nil

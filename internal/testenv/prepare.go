@@ -22,12 +22,12 @@ const (
 
 // prepare returns the path of a redis-server that will do. It installs what is
 // missing where that can be done without asking anybody.
-func prepare(ctx context.Context, compiles bool, log io.Writer) (string, error) {
-	if missing := findMissing(ctx, compiles); len(missing) > 0 {
+func prepare(ctx context.Context, plan plan, log io.Writer) (string, error) {
+	if missing := findMissing(ctx, plan); len(missing) > 0 {
 		if err := install(ctx, missing, log); err != nil {
 			return "", fmt.Errorf("%w\n%s", err, advice(missing))
 		}
-		if missing := findMissing(ctx, compiles); len(missing) > 0 {
+		if missing := findMissing(ctx, plan); len(missing) > 0 {
 			return "", fmt.Errorf("still missing after the installation\n%s", advice(missing))
 		}
 	}
@@ -42,6 +42,12 @@ func prepare(ctx context.Context, compiles bool, log io.Writer) (string, error) 
 	return bin, checkVersion(bin, banner)
 }
 
+// A plan is what is to be done, beside starting servers.
+type plan struct {
+	compiles bool // with the race detector, which takes a C compiler
+	java     bool // against the Java peers
+}
+
 // A need is something to be found on this machine.
 type need struct {
 	what     string
@@ -49,15 +55,21 @@ type need struct {
 }
 
 // findMissing says what is not here. Sentinels are redis-server too, under
-// another name, and are not asked for. The race detector needs a C compiler.
-func findMissing(ctx context.Context, compiles bool) []need {
+// another name, and are not asked for.
+func findMissing(ctx context.Context, plan plan) []need {
 	var missing []need
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		what := fmt.Sprintf("redis-server, version %d.%d or newer", redisMajor, redisMinor)
 		missing = append(missing, need{what, []string{"redis-server"}})
 	}
-	if compiles && !compilesC(ctx) {
+	if plan.compiles && !compilesC(ctx) {
 		missing = append(missing, need{"a C compiler with its library's headers", []string{"gcc", "libc6-dev"}})
+	}
+	if plan.java && !hasJava(ctx) {
+		missing = append(missing, need{fmt.Sprintf("a JDK, version %d or newer", oldestJava), []string{"default-jdk-headless"}})
+	}
+	if _, err := exec.LookPath("mvn"); plan.java && err != nil {
+		missing = append(missing, need{"Maven", []string{"maven"}})
 	}
 	return missing
 }

@@ -34,11 +34,11 @@ func TestCheckVersion(t *testing.T) {
 func TestWithoutRightsItSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var log bytes.Buffer
-	_, err := prepare(t.Context(), true, &log)
+	_, err := prepare(t.Context(), plan{compiles: true, java: true}, &log)
 	if err == nil {
 		t.Fatal("got no error, want advice")
 	}
-	for _, want := range []string{"redis-server, version 6.2 or newer", "C compiler", "apt-get install redis-server gcc libc6-dev"} {
+	for _, want := range []string{"redis-server, version 6.2 or newer", "C compiler", "JDK, version 17", "Maven", "apt-get install redis-server gcc libc6-dev default-jdk-headless maven"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}
@@ -62,7 +62,7 @@ case "$*" in
 *) echo unexpected: "$@"; exit 9 ;;
 esac`)
 	var log bytes.Buffer
-	got, err := prepare(t.Context(), false, &log)
+	got, err := prepare(t.Context(), plan{}, &log)
 	if err != nil {
 		t.Fatalf("got %v after %s", err, log.String())
 	}
@@ -78,7 +78,7 @@ func TestFailedInstallationKeepsTheAdvice(t *testing.T) {
 	script(t, bin, "env", `shift; exec "$@"`)
 	script(t, bin, "apt-get", `echo no network; exit 100`)
 	var log bytes.Buffer
-	_, err := prepare(t.Context(), false, &log)
+	_, err := prepare(t.Context(), plan{}, &log)
 	if err == nil || !strings.Contains(err.Error(), "apt-get update") || !strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("got %v, want what failed and what to do", err)
 	}

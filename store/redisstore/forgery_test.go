@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // locksOf makes a lock client of its own store on the server.
@@ -70,7 +71,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	eventually(t, "a waiter", func() bool { return sv.number(t, "ZCARD", sv.redisKey("key", 'q')) == 1 })
 
 	sv.do(t, "ACL", "SETUSER", "crier", "on", ">loud", "resetkeys", "resetchannels", "&"+sv.prefix+":*", "-@all", "+publish")
-	option := forLocks(sv.option)
+	option := redisconn.ForLocks(sv.option)
 	option.Username, option.Password = "crier", "loud"
 	crier, err := rueidis.NewClient(option)
 	if err != nil {

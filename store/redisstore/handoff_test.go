@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 func TestAReleaseHandsOn(t *testing.T) {
@@ -85,7 +86,7 @@ func (sv *server) overhear(t *testing.T, pattern string) <-chan rueidis.PubSubMe
 
 func (sv *server) subscribe(t *testing.T, command func(rueidis.Builder) rueidis.Completed) <-chan rueidis.PubSubMessage {
 	t.Helper()
-	client, err := rueidis.NewClient(forLocks(sv.option)) // miniredis wants one for subscriptions only
+	client, err := rueidis.NewClient(redisconn.ForLocks(sv.option)) // miniredis wants one for subscriptions only
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,13 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -142,7 +142,7 @@ func (s *session) up() {
 }
 
 func (s *session) down(err error) {
-	if s.store.unsharded.Load() && isUnknownCommand(err) {
+	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
 		// The inbox for all keys takes over. Leave waits for these too.
 		for i := range s.sharded {
 			if in := s.sharded[i].Load(); in != nil {
@@ -199,7 +199,7 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 		subscribe = b.Ssubscribe().Channel(ch.name).Build()
 	}
 	err := ch.store.inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
-	if ch.sharded && isUnknownCommand(err) {
+	if ch.sharded && redisconn.IsUnknownCommand(err) {
 		ch.store.unsharded.Store(true)
 	}
 	return err
@@ -246,10 +246,3 @@ func (ch *channel) Publish(ctx context.Context, payload string) error {
 // Being a replica now it delivers what the new one sends, but handoffs would
 // pass us over, because the new one knows of no receiver.
 var errElsewhere = errors.New("redisstore: the primary of the channel's slot does not know the subscription")
-
-// isUnknownCommand reports whether the server is too old for a command. rueidis
-// leaves out the ERR before the text.
-func isUnknownCommand(err error) bool {
-	var reply *rueidis.RedisError
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "unknown command")
-}

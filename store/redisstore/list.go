@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // scanPage is how many of its keys, of all kinds, a server looks at per SCAN.
@@ -35,26 +36,12 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 	}
 }
 
-// primaries returns the nodes that have keys of their own, and those that won't
-// say: scanning a replica finds some keys twice, which is allowed.
 func (st *Store) primaries(ctx context.Context) ([]rueidis.Client, error) {
-	if !st.cluster() {
-		return []rueidis.Client{st.commands}, nil
+	nodes, err := redisconn.Primaries(ctx, st.commands)
+	if err != nil {
+		return nil, st.failure(err)
 	}
-	var primaries []rueidis.Client
-	for _, node := range st.commands.Nodes() {
-		role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
-		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
-			return nil, st.failure(err)
-		}
-		if len(role) > 0 {
-			if name, _ := role[0].ToString(); name != "master" {
-				continue
-			}
-		}
-		primaries = append(primaries, node)
-	}
-	return primaries, nil
+	return nodes, nil
 }
 
 // A listing is one run of List.

@@ -18,6 +18,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // rueidis' cluster client puts off some things, asleep, even if it is closed
@@ -71,7 +73,7 @@ func onMiniredis(t testing.TB) *server {
 
 func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	t.Helper()
-	raw, err := rueidis.NewClient(forLocks(option))
+	raw, err := rueidis.NewClient(redisconn.ForLocks(option))
 	if err != nil {
 		t.Fatal(err)
 	}

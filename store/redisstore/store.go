@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // A Store is locks in one Redis deployment, under one prefix. Stores with the
@@ -45,7 +45,7 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	option = forLocks(option)
+	option = redisconn.ForLocks(option)
 	commands, err := rueidis.NewClient(option)
 	if err != nil {
 		return nil, openError(err)
@@ -58,47 +58,8 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	return &Store{commands: commands, inboxes: inboxes, owned: true, settings: s}, nil
 }
 
-// forLocks completes option. A ring of several connections would let a release
-// overtake the next acquire; without AlwaysPipelining a context's deadline
-// closes the connection; and the default timeouts notice a dead server after
-// 10 s, which is longer than many TTLs.
-func forLocks(option rueidis.ClientOption) rueidis.ClientOption {
-	if option.PipelineMultiplex == 0 {
-		option.PipelineMultiplex = -1
-	}
-	if option.Dialer.KeepAlive == 0 {
-		option.Dialer.KeepAlive = time.Second
-	}
-	if option.ConnWriteTimeout == 0 {
-		option.ConnWriteTimeout = 3 * time.Second
-	}
-	if option.Sentinel.MasterSet != "" {
-		if option.Sentinel.TopologyRefreshInterval == 0 {
-			option.Sentinel.TopologyRefreshInterval = 5 * time.Second
-		}
-		// Connections to sentinels have a dialer of their own. Without KeepAlive
-		// rueidis never notices a dead one, and waits for it with its mutex held:
-		// no failover is followed, and Close does not return.
-		if option.Sentinel.Dialer.KeepAlive == 0 {
-			option.Sentinel.Dialer.KeepAlive = time.Second
-		}
-		if option.Sentinel.Dialer.Timeout == 0 {
-			option.Sentinel.Dialer.Timeout = rueidis.DefaultDialTimeout
-		}
-	}
-	option.AlwaysPipelining = !option.DisableAutoPipelining
-	option.DisableCache = true
-	option.ClientTrackingOptions = nil
-	option.SendToReplicas = nil
-	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, and must not be in effect all the same
-	option.ReadNodeSelector = nil
-	option.Standalone.ReplicaAddress = nil
-	option.ReplicaOnly = false
-	return option
-}
-
 func openError(err error) error {
-	return fmt.Errorf("redisstore: open: %w", classify(err))
+	return fmt.Errorf("redisstore: open: %w", redisconn.Classify(err))
 }
 
 // New uses the application's own client, which [Store.Close] leaves open. That

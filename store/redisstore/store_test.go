@@ -46,24 +46,6 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-func TestOpenLeavesTheCallersChoices(t *testing.T) {
-	got := forLocks(rueidis.ClientOption{})
-	if got.PipelineMultiplex != -1 || !got.AlwaysPipelining || !got.DisableCache || got.ConnWriteTimeout != 3*time.Second || got.Dialer.KeepAlive != time.Second || got.ConnLifetime != 0 {
-		t.Errorf("defaults: got %+v", got)
-	}
-	chosen := rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
-	chosen.Dialer.KeepAlive = time.Hour
-	chosen.Sentinel.MasterSet = "m"
-	got = forLocks(chosen)
-	if got.PipelineMultiplex != 2 || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
-		t.Errorf("choices: got %+v", got)
-	}
-	replicas := forLocks(rueidis.ClientOption{SendToReplicas: func(rueidis.Completed) bool { return true }})
-	if replicas.SendToReplicas != nil {
-		t.Error("SendToReplicas: got it kept, want it dropped")
-	}
-}
-
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	nobody := rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}
 	if _, err := Open(nobody); !errors.Is(err, asynclock.ErrUnreachable) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redisstore
+package redisconn
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -18,7 +19,12 @@ import (
 // What servers answer when they can't do what was asked, as 6.2, 7.0 and 7.2
 // phrase it, before rueidis takes the ERR away.
 func TestErrorRepliesMeanSomething(t *testing.T) {
-	sv := onMiniredis(t)
+	mini := miniredis.RunT(t)
+	client, err := rueidis.NewClient(ForLocks(rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
 	for text, want := range map[string]error{
 		"LOADING Redis is loading the dataset in memory":                                                                     asynclock.ErrUnreachable,
 		"READONLY You can't write against a read only replica.":                                                              asynclock.ErrUnreachable,
@@ -44,11 +50,11 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 		"WRONGTYPE Operation against a key holding the wrong kind of value": asynclock.ErrForeignData,
 		"ERR something new": nil,
 	} {
-		reply := sv.raw.Do(t.Context(), sv.raw.B().Eval().Script("return {err=ARGV[1]}").Numkeys(0).Arg(text).Build()).Error()
+		reply := client.Do(t.Context(), client.B().Eval().Script("return {err=ARGV[1]}").Numkeys(0).Arg(text).Build()).Error()
 		if _, ok := rueidis.IsRedisErr(reply); !ok {
 			t.Fatalf("%q: got %v, want it back as an error reply", text, reply)
 		}
-		got := classify(reply)
+		got := Classify(reply)
 		if want == nil {
 			for _, known := range []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown, asynclock.ErrDenied, asynclock.ErrForeignData} {
 				if errors.Is(got, known) {
@@ -76,7 +82,7 @@ func TestConnectionErrorsMeanSomething(t *testing.T) {
 		{context.Canceled, context.Canceled},
 		{context.DeadlineExceeded, context.DeadlineExceeded},
 	} {
-		if got := classify(tt.err); !errors.Is(got, tt.want) {
+		if got := Classify(tt.err); !errors.Is(got, tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)
 		}
 	}

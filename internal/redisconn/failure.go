@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Classify says what an error of rueidis means to asynclock. The cause stays
+// wrapped.
+func Classify(err error) error {
+	var reply *rueidis.RedisError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
+		// First, because a dial that takes too long passes for a context's end.
+		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &reply):
+		return classifyReply(reply)
+	}
+	// Sent or not, there is no telling. rueidis.ErrClosing is among these: when
+	// Sentinel names another primary, what was under way to the old one fails so.
+	return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+}
+
+// replyCodes says what error replies mean, by their first word.
+var replyCodes = map[string]error{
+	"LOADING":     asynclock.ErrUnreachable, // reading its data
+	"BUSY":        asynclock.ErrUnreachable, // in a long script
+	"READONLY":    asynclock.ErrUnreachable, // a replica: a failover is under way
+	"MASTERDOWN":  asynclock.ErrUnreachable,
+	"NOREPLICAS":  asynclock.ErrUnreachable, // min-replicas-to-write
+	"OOM":         asynclock.ErrUnreachable,
+	"MISCONF":     asynclock.ErrUnreachable, // can't save to disk
+	"CLUSTERDOWN": asynclock.ErrUnreachable,
+	"TRYAGAIN":    asynclock.ErrUnreachable, // the slot is being moved
+	"MOVED":       asynclock.ErrUnreachable, // redirected too often
+	"ASK":         asynclock.ErrUnreachable,
+	"UNKILLABLE":  asynclock.ErrUnreachable,
+	"NOPERM":      asynclock.ErrDenied,
+	"NOAUTH":      asynclock.ErrDenied,
+	"WRONGPASS":   asynclock.ErrDenied,
+	"WRONGTYPE":   asynclock.ErrForeignData,
+}
+
+// replyTexts says the same for replies that have no code of their own.
+var replyTexts = []struct {
+	text  string
+	means error
+}{
+	{"max number of clients reached", asynclock.ErrUnreachable},
+	{"invalid password", asynclock.ErrDenied},                        // AUTH, before 6.2
+	{"AUTH <password> called without", asynclock.ErrDenied},          // a password where there is none
+	{"can't run this command", asynclock.ErrDenied},                  // ACL, inside a script
+	{"No permissions to access a key", asynclock.ErrDenied},          // 7.2, likewise
+	{"can't access at least one of the keys", asynclock.ErrDenied},   // 7.0, likewise
+	{"keys mentioned in the command arguments", asynclock.ErrDenied}, // 6.2, likewise
+	{"ACL failure in script", asynclock.ErrDenied},                   // Valkey, likewise
+}
+
+// classifyReply says what the server's error means. Since Redis 7 an error
+// inside a script begins with its own code; before, it was somewhere in the text
+// of an ERR about a script. rueidis leaves out the ERR.
+func classifyReply(reply *rueidis.RedisError) error {
+	text := reply.Error()
+	code, _, _ := strings.Cut(text, " ")
+	if means := replyCodes[code]; means != nil {
+		return fmt.Errorf("%w: %w", means, reply)
+	}
+	if strings.HasPrefix(text, "Error running script") {
+		for word := range strings.FieldsSeq(text) {
+			if means := replyCodes[strings.TrimPrefix(word, "-")]; means != nil {
+				return fmt.Errorf("%w: %w", means, reply)
+			}
+		}
+	}
+	for _, known := range replyTexts {
+		if strings.Contains(text, known.text) {
+			return fmt.Errorf("%w: %w", known.means, reply)
+		}
+	}
+	if before, _, quotes := strings.Cut(text, ", with args beginning with"); quotes {
+		// Of a command that it does not know the server quotes the arguments, an owner
+		// among them. So this cause is not wrapped.
+		return errors.New("redis: unexpected error reply: " + before)
+	}
+	return fmt.Errorf("redis: unexpected error reply: %w", reply)
+}
+
+// IsUnknownCommand reports whether the server is too old for a command. rueidis
+// leaves out the ERR before the text.
+func IsUnknownCommand(err error) bool {
+	var reply *rueidis.RedisError
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "unknown command")
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+func TestOpenLeavesTheCallersChoices(t *testing.T) {
+	got := ForLocks(rueidis.ClientOption{})
+	if got.PipelineMultiplex != -1 || !got.AlwaysPipelining || !got.DisableCache || got.ConnWriteTimeout != 3*time.Second || got.Dialer.KeepAlive != time.Second || got.ConnLifetime != 0 {
+		t.Errorf("defaults: got %+v", got)
+	}
+	chosen := rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
+	chosen.Dialer.KeepAlive = time.Hour
+	chosen.Sentinel.MasterSet = "m"
+	got = ForLocks(chosen)
+	if got.PipelineMultiplex != 2 || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
+		t.Errorf("choices: got %+v", got)
+	}
+	replicas := ForLocks(rueidis.ClientOption{SendToReplicas: func(rueidis.Completed) bool { return true }})
+	if replicas.SendToReplicas != nil {
+		t.Error("SendToReplicas: got it kept, want it dropped")
+	}
+}

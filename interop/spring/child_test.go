@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spring
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/springredis"
+)
+
+// childEnv tells this program to be a holder to be killed.
+const childEnv = "ASYNCLOCK_INTEROP_CHILD"
+
+// A part is what a child is to do: hold a key until it is killed.
+type part struct {
+	URL, Registry, Key string
+	Mode               springredis.LockType
+	TTL                time.Duration
+}
+
+// playChild does a child's part, if this is one.
+func playChild() {
+	text := os.Getenv(childEnv)
+	if text == "" {
+		return
+	}
+	var p part
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		panic(err)
+	}
+	option, err := rueidis.ParseURL(p.URL)
+	if err != nil {
+		panic(err)
+	}
+	store, err := springredis.Open(option, p.Registry, springredis.WithLockType(p.Mode))
+	if err != nil {
+		panic(err)
+	}
+	client, err := asynclock.New(store, asynclock.WithTTL(p.TTL))
+	if err != nil {
+		panic(err)
+	}
+	if _, err := client.Lock(context.Background(), p.Key); err != nil {
+		panic(err)
+	}
+	fmt.Println("held")
+	time.Sleep(patience)
+	os.Exit(0)
+}
+
+// startChild starts a Go process that holds a key, and renews it, until the
+// function that it returns is called, which kills it.
+func startChild(t *testing.T, s setup, key string) (kill func()) {
+	t.Helper()
+	text, err := json.Marshal(part{URL: needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Key: key, Mode: s.mode, TTL: s.ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	t.Cleanup(kill)
+	if line, err := bufio.NewReader(output).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the child says %q, %v; want that it holds the key", line, err)
+	}
+	return kill
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// unknownWaiters is how many wait, as far as the store can tell: Java's waiters
+// are nowhere to be counted. One makes a client that passes a key on inside give
+// it away after a few times, which zero would not.
+const unknownWaiters = 1
+
+// Pauses between two tries, in units of the idle time.
+const (
+	// While messages come through: what it takes to notice that a holder which
+	// sends none is gone, besides its TTL.
+	ticksWhenTold = 10
+	// After a client has had its turn, in which to let others come: a tenth.
+	turnsPerTick = 10
+)
+
+// Acquire sends one command per request, all at once. Nobody queues: a waiter is
+// one that asks again, when a message or Recheck says so.
+func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	return perform(ctx, s, acquireScript, batch, s.putAcquire, s.readAcquire,
+		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
+	)
+}
+
+// putAcquire makes the call that acquire.lua describes, and lets messages find
+// the owner from now on.
+func (s *session) putAcquire(q *asynclock.AcquireRequest) (c call, err error) {
+	if err := checkAcquire(q); err != nil {
+		return c, err
+	}
+	c.keys = s.store.names.keysOf(q.Key)
+	c.args = []string{q.Owner, millis(q.TTL), q.Holder}
+	if q.Wait && s.inbox != nil {
+		s.waiting.add(c.keys[0], q.Owner)
+	}
+	return c, nil
+}
+
+func checkAcquire(q *asynclock.AcquireRequest) error {
+	if err := checkKey(q.Key); err != nil {
+		return err
+	}
+	switch {
+	case !isField(q.Owner):
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+	case q.TTL <= 0:
+		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+	}
+	return nil
+}
+
+// readAcquire reads what acquire.lua answers.
+func (s *session) readAcquire(q *asynclock.AcquireRequest, result rueidis.RedisResult) (answer asynclock.AcquireReply) {
+	r := newReply(result)
+	status := r.status()
+	switch {
+	case r.err != nil:
+	case status == replyGranted:
+		answer.Status = asynclock.Granted
+		answer.First = r.between(1, maxGiven)
+		answer.SparePerMicrosecond = r.between(0, 1) == 1
+		answer.Waiters = unknownWaiters
+	case status == replyHeld && q.Wait:
+		answer.Status = asynclock.Waiting
+		answer.Remaining = r.millis()
+		answer.Recheck = s.recheck()
+	case status == replyHeld:
+		answer.Status = asynclock.Held
+		answer.Remaining = r.millis()
+		answer.Token, answer.Holder = r.holder()
+	case status == replyGone:
+		answer.Status = asynclock.Gone
+	case status != replyForeign:
+		r.err = errReply
+	}
+	if err := r.failed(s.store, status); err != nil {
+		answer = asynclock.AcquireReply{Err: err}
+	}
+	// One whose fate is unknown is found by messages still: it will ask again.
+	if answer.Err == nil && answer.Status != asynclock.Waiting {
+		s.waiting.remove(s.store.names.lock(q.Key), q.Owner)
+	}
+	return answer
+}
+
+// recheck is how soon a waiter asks again, besides what the core does by itself:
+// once the holder's TTL has run out, and by its heartbeat.
+func (s *session) recheck() time.Duration {
+	idle := s.store.settings.idle
+	if s.live() {
+		idle *= ticksWhenTold
+	}
+	return jitter(idle)
+}
+
+// turn answers a client that has given the key back and wants it again for others
+// of its own: it waits without being told, so that Java has a chance to come
+// first. Asked in the same step, as a queue would, it would always win.
+func (s *session) turn() *asynclock.AcquireReply {
+	return &asynclock.AcquireReply{
+		Status:    asynclock.Waiting,
+		Remaining: -1,
+		Recheck:   jitter(s.store.settings.idle / turnsPerTick),
+	}
+}

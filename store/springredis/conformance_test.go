@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/storetest"
+)
+
+var lockTypes = []LockType{SpinLock, PubSubLock}
+
+func TestConformanceOnMiniredis(t *testing.T) {
+	for _, mode := range lockTypes {
+		t.Run(mode.String(), func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) asynclock.Store {
+				mini := miniredis.RunT(t)
+				mini.ClockTTL(true)
+				sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
+				return sv.store(t, WithLockType(mode))
+			})
+		})
+	}
+}
+
+func TestConformanceOnRealServers(t *testing.T) {
+	for _, on := range []struct {
+		variable string
+		modes    []LockType
+	}{
+		{"ASYNCLOCK_REDIS_URL", lockTypes},
+		// Where commands go is the same in both; where messages go is not.
+		{"ASYNCLOCK_SENTINEL_URL", lockTypes[1:]},
+		{"ASYNCLOCK_CLUSTER_URL", lockTypes[1:]},
+	} {
+		for _, mode := range on.modes {
+			t.Run(on.variable+"/"+mode.String(), func(t *testing.T) {
+				option := serverOption(t, on.variable)
+				storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t, WithLockType(mode)) })
+			})
+		}
+	}
+}

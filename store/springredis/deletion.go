@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+)
+
+// A deletion is which command scripts delete locks with: the best that the server
+// has of those in shared.lua. Scripts try from here on and say how far they came,
+// so that only the first one tries in vain, and one more should a failover lead
+// to an older server.
+type deletion struct {
+	place atomic.Int32 // in deletions, less one: the zero value starts with the best
+}
+
+// deletions are the names of the commands, in the order in which shared.lua tries
+// them.
+var deletions = [...]string{"DELEX", "UNLINK", "DEL"}
+
+// from is the argument of the next script.
+func (d *deletion) from() string { return strconv.Itoa(int(d.place.Load()) + 1) }
+
+// used takes in what a script says: the number of a command, from 1, or 0.
+func (d *deletion) used(n int64, logger *slog.Logger) {
+	if n < 1 {
+		return
+	}
+	was := d.place.Load()
+	if place := int32(n) - 1; place > was && d.place.CompareAndSwap(was, place) {
+		logger.Info("springredis: the server lacks "+deletions[was], "deletes with", deletions[place])
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A safeBuffer takes a log that is written from several goroutines.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// Locks are deleted with the best command that the server has; what it lacks is
+// found out once, and said once.
+func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args             []string
+		want, lacks, not string
+	}{
+		"before 8.4":     {nil, "cmdstat_unlink", "lacks DELEX", "cmdstat_del:"},
+		"without UNLINK": {[]string{"--rename-command", "UNLINK", ""}, "cmdstat_del", `lacks DELEX" "deletes with"=DEL`, "cmdstat_unlink:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sv := ownServer(t, tt.args...)
+			var log safeBuffer
+			st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			c := join(t, st)
+			for range 5 {
+				c.hold("key", "a")
+				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+					t.Fatal("Release: the key is held or there still, want it gone")
+				}
+				c.hold("key", "a")
+				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+					t.Fatalf("Force: got %v, %v; want the key gone", held, err)
+				}
+			}
+			stats := sv.do(t, "INFO", "commandstats")
+			if !strings.Contains(stats, tt.want+":calls=10,") || strings.Contains(stats, tt.not) {
+				t.Errorf("commands: got %s, want 10 of %s and no %s", stats, tt.want, tt.not)
+			}
+			if errors := sv.do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
+				t.Errorf("errors: got %s, want few", errors)
+			}
+			if got := log.String(); strings.Count(got, "the server lacks") != 1 || !strings.Contains(got, tt.lacks) {
+				t.Errorf("log: got %q, want it to say once %q", got, tt.lacks)
+			}
+		})
+	}
+}
+
+// A server that has DELEX, as miniredis does, is asked to compare once more while
+// it deletes.
+func TestDELEXComparesTheValue(t *testing.T) {
+	mini := miniredis.RunT(t)
+	var asked []string
+	mini.Server().SetPreHook(func(_ *miniserver.Peer, command string, args ...string) bool {
+		if command == "DELEX" {
+			asked = args // of a script, which has the server to itself
+		}
+		return false
+	})
+	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
+	var log safeBuffer
+	c := join(t, sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	c.hold("key", "a")
+	value := sv.do(t, "GET", sv.lockKey("key"))
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	if mini.Exists(sv.lockKey("key")) {
+		t.Error("the key is there still, want it gone")
+	}
+	if got, want := strings.Join(asked, "|"), sv.lockKey("key")+"|IFEQ|"+value; got != want {
+		t.Errorf("DELEX: got %q, want %q", got, want)
+	}
+	if got := log.String(); got != "" {
+		t.Errorf("log: got %q, want nothing: nothing is lacking", got)
+	}
+}

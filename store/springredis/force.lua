@@ -1,0 +1,31 @@
+-- force: take the key from whoever holds it, Java included, also from nobody who
+-- keeps it back, and tell who can be told.
+--
+-- KEYS  lock, counter (see shared.lua)
+-- ARGV  which command to delete with, the channel of the key, that of old
+--       releases, what a message to an owner begins with
+--
+-- Reply: {1, command that deleted}, {0, 0} if nobody held the key, or
+-- {-1, Redis key} if that key holds something foreign.
+
+--include shared.lua
+if not value then
+  return {0, 0}
+end
+local last, bad = last_token()
+if owner and not last then
+  return bad
+end
+local left = redis.call('PTTL', lock)
+local deleted = delete(tonumber(ARGV[1]))
+if clock == 't' and owner then
+  -- Until it hears of this, or stops trusting its TTL, the old holder may pass
+  -- the key on inside its client, with a token for each microsecond. The next
+  -- holder's is to be larger than all of these, so that resources refuse them.
+  store_token(math.max(last, now() + left * 1000))
+end
+if owner and owner ~= '-' then
+  redis.pcall('PUBLISH', ARGV[2], ARGV[4] .. owner)
+end
+announce(ARGV[2], ARGV[3])
+return {1, deleted}

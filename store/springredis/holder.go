@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import "github.com/google/uuid"
+
+// describe says who it is that holds a lock with a value that is not ours. A
+// registry's id is its secret: whoever knows it can release in its name. The
+// first digits are enough to tell two registries apart.
+func describe(value string) string {
+	const digits = 8
+	if len(value) != 36 {
+		return "another program"
+	}
+	if _, err := uuid.Parse(value); err != nil {
+		return "another program"
+	}
+	return "Spring RedisLockRegistry " + value[:digits] + "…"
+}

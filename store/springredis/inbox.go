@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// openInbox subscribes to the registry's channels, those of the old releases and
+// of the new.
+func (s *session) openInbox() {
+	ch := &channels{store: s.store, patterns: s.store.names.patterns(), probes: s.store.names.channel(sidePrefix + ":" + s.id)}
+	s.inbox = pubsub.Open(ch, pubsub.Handler{Message: s.message, Up: s.up, Down: s.down})
+}
+
+// message wakes whoever waits for what is free, or ends what was taken by force.
+func (s *session) message(payload string) {
+	if owner, ok := parseForced(payload); ok {
+		s.events(asynclock.Event{Kind: asynclock.EventForced, Owner: owner})
+		return
+	}
+	for _, owner := range s.waiting.of(payload) {
+		s.events(asynclock.Event{Kind: asynclock.EventWake, Owner: owner})
+	}
+}
+
+// up: waiters look, as they may have missed something.
+func (s *session) up() {
+	s.store.settings.logger.Info("springredis: messages come through", "client", s.id)
+	s.events(asynclock.Event{Kind: asynclock.EventGap})
+}
+
+// down: waiters look once more, and learn with the answer to poll.
+func (s *session) down(err error) {
+	s.store.settings.logger.Warn("springredis: messages don't come through; waiters ask again and again instead", "client", s.id, "error", err)
+	s.events(asynclock.Event{Kind: asynclock.EventGap})
+}
+
+// channels is a pubsub.Source: all channels of a registry, by two patterns on one
+// connection.
+type channels struct {
+	store    *Store
+	patterns []string
+	// probes is a channel that the second pattern matches, as it does those of the
+	// locks. Java registries get what is sent there, too; it is the name of no key
+	// that they wait for.
+	probes string
+}
+
+// Receive subscribes and stays subscribed. rueidis subscribes again by itself
+// after a lost connection. The server confirms the patterns in their order.
+func (ch *channels) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Kind == "psubscribe" && s.Channel == ch.patterns[len(ch.patterns)-1] {
+			confirmed()
+		}
+	})
+	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
+	subscribe := ch.store.inboxes.B().Psubscribe().Pattern(ch.patterns...).Build()
+	return ch.store.inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
+}
+
+// unsubscribe is called on the connection that Receive used. Ending Receive's
+// context leaves the subscription there.
+func (ch *channels) unsubscribe(err error, client rueidis.CommandClient) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	client.Do(ctx, client.B().Punsubscribe().Pattern(ch.patterns...).Build()) // should it fail, so does the connection
+	return err
+}
+
+// Publish sends a probe as the scripts send what is free.
+func (ch *channels) Publish(ctx context.Context, payload string) error {
+	return ch.store.commands.Do(ctx, ch.store.commands.B().Publish().Channel(ch.probes).Message(payload).Build()).Error()
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Inspect asks the primary. Waiters are never known, Java's holders only by the
+// first digits of their registry's id.
+func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	if err := s.usable(); err != nil {
+		return asynclock.Info{}, err
+	}
+	if err := checkKey(key); err != nil {
+		return asynclock.Info{}, err
+	}
+	return s.readInfo(key, s.store.runOne(ctx, inspectScript, s.inspect(key)))
+}
+
+func (s *session) inspect(key string) call {
+	return call{keys: s.store.names.keysOf(key)[:1]}
+}
+
+// readInfo reads what inspect.lua answers.
+func (s *session) readInfo(key string, result rueidis.RedisResult) (asynclock.Info, error) {
+	info := asynclock.Info{Key: key}
+	r := newReply(result)
+	status := r.status()
+	switch {
+	case r.err != nil:
+	case status == replyHeld:
+		info.Held = true
+		info.Remaining = max(r.millis(), 0)
+		info.Token, info.Holder = r.holder()
+	case status != replyFree && status != replyForeign:
+		r.err = errReply
+	}
+	if err := r.failed(s.store, status); err != nil {
+		return asynclock.Info{}, err
+	}
+	return info, nil
+}
+
+// Force takes the key from Java, too, where unlock then throws a
+// ConcurrentModificationException. Holders in Go are told in mode [PubSubLock];
+// the others notice at their next renewal.
+func (s *session) Force(ctx context.Context, key string) (bool, error) {
+	if err := s.usable(); err != nil {
+		return false, err
+	}
+	if err := checkKey(key); err != nil {
+		return false, err
+	}
+	names := s.store.names
+	keys := names.keysOf(key)[:2]
+	return s.readDeletion(s.store.runOne(ctx, forceScript, call{
+		keys: keys,
+		args: []string{s.store.deletion.from(), names.channel(keys[0]), names.oldChannel, forcedPrefix},
+	}))
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestAJavaHolderIsRespected(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c, j := join(t, sv.store(t)), newJava(sv)
+		j.hold(t, "key", long)
+		held := c.want(try("key", "a"), asynclock.Held)
+		if want := "Spring RedisLockRegistry " + j.id[:8] + "…"; held.Holder != want || held.Token != 0 {
+			t.Errorf("Held: got holder %q and token %d, want %q and none", held.Holder, held.Token, want)
+		}
+		if held.Remaining <= 0 || held.Remaining > long {
+			t.Errorf("Remaining: got %v, want at most %v", held.Remaining, long)
+		}
+		if got := c.wait("key", "a"); got.Remaining <= 0 || got.Remaining > long {
+			t.Errorf("Remaining of a waiter: got %v, want at most %v", got.Remaining, long)
+		}
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}); !errors.Is(err, asynclock.ErrStolen) {
+			t.Errorf("Renew: got %v, want ErrStolen", err)
+		}
+		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
+			t.Error("Release: got WasHeld, want not")
+		}
+		if got := sv.do(t, "GET", sv.lockKey("key")); got != j.id {
+			t.Errorf("value after all that: got %q, want Java's %q", got, j.id)
+		}
+		if got := c.list(""); !slices.Equal(got, []string{"key"}) {
+			t.Errorf("List: got %q, want the key", got)
+		}
+		j.release(t, "key")
+		c.hold("key", "b")
+	})
+}
+
+// What Java finds is a string with a TTL that is no registry's id and differs
+// each time.
+func TestWhatJavaFinds(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		form := regexp.MustCompile(`^asynclock [1-9][0-9]{15} [t-] (a|b) (a|b) at home$`)
+		var values []string
+		for _, owner := range []string{"a", "b"} {
+			c.hold("key", owner)
+			value := sv.do(t, "GET", sv.lockKey("key"))
+			if !form.MatchString(value) {
+				t.Errorf("value: got %q, want it like %v", value, form)
+			}
+			if ttl := sv.number(t, "PTTL", sv.lockKey("key")); ttl <= 0 || ttl > long.Milliseconds() {
+				t.Errorf("PTTL: got %d, want at most %d", ttl, long.Milliseconds())
+			}
+			values = append(values, value)
+			c.release(asynclock.ReleaseRequest{Key: "key", Owner: owner})
+		}
+		if values[0] == values[1] {
+			t.Errorf("values: got %q twice, want another for each acquisition", values[0])
+		}
+	})
+}
+
+func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c, j := join(t, sv.store(t)), newJava(sv)
+		first := c.hold("key", "a").First
+		used := first + int64(time.Hour/time.Microsecond) // ahead of the clock
+		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: used})
+		j.hold(t, "key", long)
+		if info := c.inspect("key"); info.Token != 0 {
+			t.Errorf("Token in a tenure of Java: got %d, want none", info.Token)
+		}
+		j.release(t, "key")
+		if got := c.hold("key", "b").First; got <= used {
+			t.Errorf("token after Java: got %d, want more than %d of before", got, used)
+		}
+		if ttl := sv.number(t, "PTTL", side(sv.lockKey("key"), "f")); ttl <= 0 {
+			t.Errorf("PTTL of the counter: got %d, want one", ttl)
+		}
+	})
+}
+
+// Without the counter, which may be evicted or expire, the clock makes tokens
+// rise.
+func TestTokensRiseWithoutTheCounter(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		first := c.hold("key", "a").First
+		sv.do(t, "DEL", sv.lockKey("key"), side(sv.lockKey("key"), "f"))
+		sv.pass(time.Millisecond)
+		if got := c.hold("key", "b"); got.First <= first || !got.SparePerMicrosecond {
+			t.Errorf("token after the loss of everything: got %+v, want more than %d, by the clock", got.Grant, first)
+		}
+	})
+}
+
+// Java blocks for ever on a value without a TTL, and so do we.
+func TestAValueWithoutTTLIsAHolder(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for _, value := range []string{"somebody's data", "", "asynclock", "asynclock 1 t", "asynclock 99999999999999999999 t a b", "asynclock x t a b"} {
+			sv.do(t, "SET", sv.lockKey("key"), value)
+			got := c.want(try("key", "a"), asynclock.Held)
+			if got.Holder != "another program" || got.Remaining >= 0 {
+				t.Errorf("Acquire of what holds %q: got %+v, want another program's without an end", value, got)
+			}
+			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}); !errors.Is(err, asynclock.ErrStolen) {
+				t.Errorf("Renew of what holds %q: got %v, want ErrStolen", value, err)
+			}
+			if got := sv.number(t, "PTTL", sv.lockKey("key")); got != -1 {
+				t.Errorf("PTTL: got %d, want none as before", got)
+			}
+			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+				t.Errorf("Force: got %v, %v; want true", held, err)
+			}
+		}
+	})
+}
+
+// Force makes the next token larger than any that the old holder may use before
+// it hears of it.
+func TestForceLeavesRoomForTheOldHolder(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		first := c.hold("key", "a").First
+		if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+			t.Fatalf("Force: got %v, %v; want true", held, err)
+		}
+		if got, want := c.hold("key", "b").First, first+int64((long-time.Second)/time.Microsecond); got < want {
+			t.Errorf("token after Force: got %d, want at least %d", got, want)
+		}
+	})
+}
+
+// Other types than a string are no lock of anybody.
+func TestForeignTypesAreReportedAndLeftAlone(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		lock := sv.lockKey("key")
+		write := [][]string{{"RPUSH", "LOCK", "x"}, {"HSET", "LOCK", "a", "b"}, {"SADD", "LOCK", "x"}}
+		for _, command := range write {
+			command[1] = lock
+			sv.do(t, command...)
+			errs := map[string]error{
+				"Acquire": c.acquire(request("key", "a")).Err,
+				"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}),
+				"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0].Err,
+			}
+			_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
+			_, errs["Force"] = c.session.Force(t.Context(), "key")
+			for verb, err := range errs {
+				if !errors.Is(err, asynclock.ErrForeignData) {
+					t.Errorf("%s of a %s: got %v, want ErrForeignData", verb, command[0], err)
+				}
+			}
+			if got := c.list(""); len(got) != 0 {
+				t.Errorf("List: got %q, want nothing", got)
+			}
+			if got := sv.number(t, "DEL", lock); got != 1 {
+				t.Error("it is gone, want it left alone")
+			}
+		}
+	})
+}
+
+func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		lock := sv.lockKey("key")
+		counter, gone := side(lock, "f"), side(lock, "x")
+		for _, value := range []string{"not a number", "", "-1", "1.5", "99999999999999999999", "9000000000000000"} {
+			sv.do(t, "SET", counter, value)
+			if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+				t.Errorf("Acquire with counter %q: got %+v, want ErrForeignData", value, got)
+			}
+			if got := sv.do(t, "GET", counter); got != value || sv.number(t, "EXISTS", lock) != 0 {
+				t.Errorf("counter: got %q and a lock, want %q left alone and none", got, value)
+			}
+		}
+		sv.do(t, "DEL", counter)
+		sv.do(t, "SET", gone, "x")
+		if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+			t.Errorf("Acquire with a string for the withdrawn: got %+v, want ErrForeignData", got)
+		}
+		sv.do(t, "DEL", gone)
+
+		c.hold("key", "a")
+		sv.do(t, "SET", gone, "x")
+		value := sv.do(t, "GET", lock)
+		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
+			t.Errorf("Release: got %+v, want ErrForeignData", got)
+		}
+		sv.do(t, "SET", counter, "x")
+		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
+			t.Errorf("Release: got %+v, want ErrForeignData", got)
+		}
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: maxToken}); !errors.Is(err, asynclock.ErrForeignData) {
+			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
+		}
+		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {
+			t.Errorf("Force: got %v, want ErrForeignData", err)
+		}
+		if got := sv.do(t, "GET", lock); got != value {
+			t.Errorf("lock: got %q, want %q left alone", got, value)
+		}
+	})
+}

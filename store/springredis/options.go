@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+const (
+	// DefaultTTL is what a RedisLockRegistry asks for unless it was told
+	// otherwise. The TTL of a Go client is asynclock's to choose; one that shares
+	// its keys with Java may want the same:
+	//
+	//	asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
+	DefaultTTL = time.Minute
+	// DefaultIdle is the pause between two tries without [WithIdle], as in Java.
+	DefaultIdle = 100 * time.Millisecond
+
+	minIdle = time.Millisecond
+	maxIdle = time.Minute
+)
+
+// A LockType is how waiters learn that a key is free, like Java's RedisLockType.
+// Clients of both types exclude each other, and every type tells others of a
+// release; it decides only how this store's clients wait.
+type LockType int
+
+const (
+	// SpinLock asks again and again: SPIN_LOCK, the default in both languages.
+	SpinLock LockType = iota
+	// PubSubLock subscribes to the registry's channels, and asks again ten times
+	// more rarely, because holders that crash or spin send no message:
+	// PUB_SUB_LOCK.
+	PubSubLock
+)
+
+// String returns the name of the Java constant.
+func (t LockType) String() string {
+	switch t {
+	case SpinLock:
+		return "SPIN_LOCK"
+	case PubSubLock:
+		return "PUB_SUB_LOCK"
+	}
+	return fmt.Sprintf("LockType(%d)", int(t))
+}
+
+// An Option configures a [Store], in [Open] and [New].
+type Option func(*settings) error
+
+type settings struct {
+	lockType LockType
+	idle     time.Duration
+	logger   *slog.Logger
+}
+
+func newSettings(opts []Option) (settings, error) {
+	s := settings{idle: DefaultIdle, logger: slog.New(slog.DiscardHandler)}
+	for _, o := range opts {
+		if o == nil {
+			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
+		}
+		if err := o(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// WithLockType sets how waiters wait: setRedisLockType. Default [SpinLock].
+func WithLockType(t LockType) Option {
+	return func(s *settings) error {
+		if t != SpinLock && t != PubSubLock {
+			return fmt.Errorf("%w: %v", asynclock.ErrBadOption, t)
+		}
+		s.lockType = t
+		return nil
+	}
+}
+
+// WithIdle sets the pause between two tries, give or take a third:
+// setIdleBetweenTries. It is from 1 ms to a minute. With [PubSubLock] the pause
+// is ten times as long as long as messages come through. Default [DefaultIdle].
+func WithIdle(idle time.Duration) Option {
+	return func(s *settings) error {
+		if idle < minIdle || idle > maxIdle {
+			return fmt.Errorf("%w: idle %v, %v to %v are allowed", asynclock.ErrBadOption, idle, minIdle, maxIdle)
+		}
+		s.idle = idle
+		return nil
+	}
+}
+
+// WithLogger sets where the store writes what an operator may want to know: which
+// command releases, that messages don't come through, and that they do again.
+// Owner ids never appear in it. Default: nothing is written.
+func WithLogger(logger *slog.Logger) Option {
+	return func(s *settings) error {
+		if logger == nil {
+			return fmt.Errorf("%w: nil logger", asynclock.ErrBadOption)
+		}
+		s.logger = logger
+		return nil
+	}
+}

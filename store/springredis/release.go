@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Release sends one command per request, all at once.
+func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	return perform(ctx, s, releaseScript, batch, s.putRelease, s.readRelease,
+		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+	)
+}
+
+// putRelease makes the call that release.lua describes. Whatever becomes of it,
+// the owner waits no longer.
+func (s *session) putRelease(q *asynclock.ReleaseRequest) (c call, err error) {
+	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+		return c, err
+	}
+	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
+		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	}
+	if q.Requeue != nil {
+		if err := checkAcquire(q.Requeue); err != nil {
+			return c, err
+		}
+	}
+	names := s.store.names
+	c.keys = names.keysOf(q.Key)
+	c.args = []string{
+		q.Owner, strconv.FormatInt(q.Token, 10), millis(q.Keep), flag(q.Uncertain),
+		s.store.deletion.from(), names.channel(c.keys[0]), names.oldChannel,
+	}
+	s.waiting.remove(c.keys[0], q.Owner)
+	return c, nil
+}
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}
+
+// readRelease reads what release.lua answers.
+func (s *session) readRelease(q *asynclock.ReleaseRequest, result rueidis.RedisResult) (answer asynclock.ReleaseReply) {
+	answer.WasHeld, answer.Err = s.readDeletion(result)
+	if answer.Err == nil && q.Requeue != nil {
+		answer.Requeue = s.turn()
+	}
+	return answer
+}
+
+// readDeletion reads what release.lua and force.lua answer.
+func (s *session) readDeletion(result rueidis.RedisResult) (held bool, err error) {
+	r := newReply(result)
+	status := r.status()
+	switch {
+	case r.err != nil:
+	case status == replyFree || status == replyGranted:
+		s.store.deletion.used(r.between(0, int64(len(deletions))), s.store.settings.logger)
+	case status != replyForeign:
+		r.err = errReply
+	}
+	if err := r.failed(s.store, status); err != nil {
+		return false, err
+	}
+	return status == replyGranted, nil
+}

@@ -1,0 +1,51 @@
+-- release: end what an owner has. If it holds the key, the key is free
+-- afterwards, or kept back, and those who wait are told.
+--
+-- KEYS  lock, counter, gone (see shared.lua)
+-- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
+--       or 1), which command to delete with, the channel of the key, that of old
+--       releases
+--
+-- Reply: {1, command that deleted} if the owner held the key until now ({1, 0} if
+-- it is kept back), {0, 0} if not, or {-1, Redis key} if that key holds
+-- something foreign, and then nothing was changed.
+
+--include shared.lua
+local held = owner == ARGV[1]
+local uncertain = ARGV[4] == '1'
+local last, bad = last_token()
+if held and not last then
+  return bad
+end
+local gone = uncertain and redis.pcall('ZCARD', KEYS[3])
+if type(gone) == 'table' then
+  return foreign(gone, KEYS[3])
+end
+
+-- The key goes first: a server out of memory allows that, and then the rest, too.
+local deleted = 0
+if held then
+  local keep = tonumber(ARGV[3])
+  if keep > 0 then
+    redis.call('PEXPIRE', lock, keep)
+    redis.call('SET', lock, 'asynclock ' .. string.format('%.0f', token) .. ' ' .. clock .. ' - ' .. holder, 'PX', keep)
+  else
+    deleted = delete(tonumber(ARGV[5]))
+  end
+  if tonumber(ARGV[2]) > last then
+    store_token(tonumber(ARGV[2]))
+  end
+end
+if uncertain then
+  -- Also when it held the key: that may be the work of a repeated request, with
+  -- the first one still under way. The kernel resends what it had buffered for
+  -- about 100 s.
+  local ms = math.floor(now() / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))
+  redis.call('ZADD', KEYS[3], string.format('%.0f', ms + 120000), ARGV[1])
+  redis.call('PEXPIRE', KEYS[3], 120000)
+end
+if deleted > 0 then
+  announce(ARGV[6], ARGV[7])
+end
+return {held and 1 or 0, deleted}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Renew sends one command per request, all at once. It is a script even where the
+// server has SET with IFEQ, as Java uses it: that could shorten a TTL.
+func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	return perform(ctx, s, renewScript, batch,
+		func(q *asynclock.RenewRequest) (c call, err error) {
+			if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+				return c, err
+			}
+			if q.TTL <= 0 {
+				return c, fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+			}
+			c.keys = s.store.names.keysOf(q.Key)[:2]
+			c.args = []string{q.Owner, millis(q.TTL), strconv.FormatInt(q.Token, 10)}
+			return c, nil
+		},
+		s.readRenew,
+		func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} },
+	)
+}
+
+// readRenew reads what renew.lua answers.
+func (s *session) readRenew(_ *asynclock.RenewRequest, result rueidis.RedisResult) asynclock.RenewReply {
+	r := newReply(result)
+	status := r.status()
+	switch {
+	case r.err != nil:
+	case status == replyExpired:
+		return asynclock.RenewReply{Err: asynclock.ErrExpired}
+	case status == replyStolen:
+		return asynclock.RenewReply{Err: asynclock.ErrStolen}
+	case status != replyGranted && status != replyForeign:
+		r.err = errReply
+	}
+	if err := r.failed(s.store, status); err != nil {
+		return asynclock.RenewReply{Err: err}
+	}
+	return asynclock.RenewReply{Waiters: unknownWaiters}
+}
+
+// checkHolding checks what Renew and Release say of a holding.
+func checkHolding(key, owner string, token int64) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if !isField(owner) {
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+	}
+	if token < 0 || token > maxToken {
+		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// What a script answers in the first place.
+const (
+	replyForeign = -1 // and then the Redis key that holds something else; nothing was changed
+	replyFree    = 0
+	replyGranted = 1
+	replyHeld    = 3
+	replyGone    = 5
+
+	replyExpired = -2
+	replyStolen  = -3
+)
+
+// maxGiven is up to where the doubles of Lua are exact, and maxToken the largest
+// token that scripts go on from; by the clock it is the year 2255.
+const (
+	maxGiven = 1<<53 - 1
+	maxToken = 9e15
+)
+
+// A reply reads a list that a script answered. After the last read, err says
+// whether all of it was there and of the right type.
+type reply struct {
+	list []rueidis.RedisMessage
+	err  error
+}
+
+func newReply(result rueidis.RedisResult) reply {
+	list, err := result.ToArray()
+	return reply{list: list, err: err}
+}
+
+func (r *reply) next(isType func(*rueidis.RedisMessage) bool) (m rueidis.RedisMessage) {
+	if r.err == nil && (len(r.list) == 0 || !isType(&r.list[0])) {
+		r.err = errReply
+	}
+	if r.err == nil {
+		m, r.list = r.list[0], r.list[1:]
+	}
+	return m
+}
+
+// between reads a number and refuses those outside the bounds.
+func (r *reply) between(low, high int64) int64 {
+	m := r.next((*rueidis.RedisMessage).IsInt64)
+	n, err := m.ToInt64()
+	if r.err == nil && (err != nil || n < low || n > high) {
+		r.err = errReply
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}
+
+func (r *reply) status() int64 { return r.between(replyStolen, replyGone) }
+
+// millis reads a time to go. It is negative where Redis has none to tell.
+func (r *reply) millis() time.Duration {
+	return time.Duration(r.between(-2, maxGiven/1000)) * time.Millisecond
+}
+
+func (r *reply) text() string {
+	m := r.next((*rueidis.RedisMessage).IsString)
+	if r.err != nil {
+		return ""
+	}
+	s, _ := m.ToString()
+	return s
+}
+
+// holder reads who holds a lock: its value's token, description and whether it
+// is ours.
+func (r *reply) holder() (token int64, description string) {
+	ours := r.between(0, 1) == 1
+	token, description = r.between(0, maxGiven), r.text()
+	if r.err == nil && !ours {
+		description = describe(description)
+	}
+	return token, description
+}
+
+// failed turns what went wrong, if anything did, into an error of asynclock's.
+// It is to be asked after the last read.
+func (r *reply) failed(st *Store, status int64) error {
+	switch {
+	case r.err == errReply: //nolint:errorlint // our own, never wrapped
+		return errReply
+	case r.err != nil:
+		return st.failure(r.err)
+	case status == replyForeign:
+		if name := r.text(); r.err == nil {
+			return foreign(name)
+		}
+		return errReply
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// A session is one client.
+type session struct {
+	store   *Store
+	id      string
+	events  func(asynclock.Event)
+	waiting *waitingList
+	inbox   *pubsub.Inbox // nil: waiters only poll
+
+	left atomic.Bool
+}
+
+var _ asynclock.Session = (*session)(nil)
+
+func newSession(st *Store, id string, events func(asynclock.Event)) *session {
+	s := &session{store: st, id: id, events: events, waiting: newWaitingList()}
+	if st.settings.lockType == PubSubLock {
+		s.openInbox()
+	}
+	return s
+}
+
+// Lane: in a Cluster a node is a path of its own, and only keys of one slot are
+// known to share it. Elsewhere everything does.
+func (s *session) Lane(key string) int {
+	if s.store.cluster() {
+		return slotOf(s.store.names.lock(key))
+	}
+	return 0
+}
+
+// Leave ends the subscription. It waits for that until ctx ends; it ends anyway.
+func (s *session) Leave(ctx context.Context) error {
+	if s.left.Swap(true) || s.inbox == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { // ends when the inbox has been closed, which takes seconds at most
+		defer close(done)
+		s.inbox.Close()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// usable says why nothing can be asked any more, if so.
+func (s *session) usable() error {
+	if s.left.Load() || s.store.closed.Load() {
+		return asynclock.ErrClosed
+	}
+	return nil
+}
+
+// live reports whether releases are heard of.
+func (s *session) live() bool { return s.inbox != nil && s.inbox.Live() }
+
+// perform runs a script for each request of a batch and returns their replies.
+// put makes a call of the request, or says why it makes no sense; read reads the
+// result; failed makes a reply of an error.
+func perform[Request, Reply any](
+	ctx context.Context, s *session, sc *script, batch []Request,
+	put func(*Request) (call, error),
+	read func(*Request, rueidis.RedisResult) Reply,
+	failed func(error) Reply,
+) []Reply {
+	replies := make([]Reply, len(batch))
+	unusable := s.usable()
+	var calls []call
+	var sent []int // whose calls they are
+	for i := range batch {
+		c, err := put(&batch[i])
+		if unusable != nil {
+			err = unusable
+		}
+		if err != nil {
+			replies[i] = failed(err)
+			continue
+		}
+		calls, sent = append(calls, c), append(sent, i)
+	}
+	for i, result := range s.store.run(ctx, sc, calls) {
+		replies[sent[i]] = read(&batch[sent[i]], result)
+	}
+	return replies
+}
+
+// millis writes a duration, rounded up: a TTL must not be shorter than what the
+// client counts on.
+func millis(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}
+
+// jitter returns a duration from two thirds of d to four thirds.
+func jitter(d time.Duration) time.Duration { return d*2/3 + rand.N(d*2/3+1) }

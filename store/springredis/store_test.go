@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	sv := onMiniredis(t)
+	for name, option := range map[string]Option{
+		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
+		"idle 0": WithIdle(0), "idle too short": WithIdle(time.Microsecond), "idle too long": WithIdle(time.Hour), "nil logger": WithLogger(nil),
+	} {
+		if _, err := Open(sv.option, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("Open with %s: got %v, want ErrBadOption", name, err)
+		}
+		if _, err := New(sv.raw, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
+		}
+	}
+	if _, err := Open(sv.option, ""); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("Open without a registry key: got %v, want ErrBadOption", err)
+	}
+	if _, err := New(nil, "shop"); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("New without a client: got %v, want ErrBadOption", err)
+	}
+	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, "shop"); !errors.Is(err, asynclock.ErrUnreachable) {
+		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
+	}
+	st := sv.store(t)
+	for _, id := range []string{"", "-", "a b", "ä", "a\n", strings.Repeat("x", maxFieldLen+1)} {
+		if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
+		}
+	}
+	if _, err := st.Join("id", nil); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("Join without events: got %v, want ErrBadOption", err)
+	}
+	if got := LockType(7).String(); got != "LockType(7)" {
+		t.Errorf("String of no lock type: got %q", got)
+	}
+}
+
+func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		batch := []asynclock.AcquireRequest{request("good0", "a")}
+		for _, spoil := range []func(*asynclock.AcquireRequest){
+			func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
+			func(q *asynclock.AcquireRequest) { q.Owner = "-" },
+			func(q *asynclock.AcquireRequest) { q.Owner = "" },
+			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
+		} {
+			q := request("key", "a")
+			spoil(&q)
+			batch = append(batch, q)
+		}
+		batch = append(batch, request("good1", "a"))
+		for i, got := range c.session.Acquire(t.Context(), batch) {
+			if i == 0 || i == len(batch)-1 {
+				if got.Status != asynclock.Granted {
+					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
+				}
+			} else if !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
+			}
+		}
+		for _, key := range []string{"", "\xff", strings.Repeat("x", asynclock.MaxKeyLen+1)} {
+			if got := c.acquire(request(key, "a")); !errors.Is(got.Err, asynclock.ErrBadKey) {
+				t.Errorf("Acquire of %q: got %+v, want ErrBadKey", key, got)
+			}
+			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, asynclock.ErrBadKey) {
+				t.Errorf("Inspect of %q: got %v, want ErrBadKey", key, err)
+			}
+			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, asynclock.ErrBadKey) {
+				t.Errorf("Force of %q: got %v, want ErrBadKey", key, err)
+			}
+		}
+		noOwner := request("key", "")
+		for name, q := range map[string]asynclock.ReleaseRequest{
+			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: maxGiven},
+			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
+			"requeue of nobody": {Key: "key", Owner: "a", Requeue: &noOwner}, "no owner": {Key: "key"},
+		} {
+			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
+			}
+		}
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a"}); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("Renew without TTL: got %v, want ErrBadOption", err)
+		}
+		if got := c.list("key"); len(got) != 0 {
+			t.Errorf("after bad requests: got %q held, want nothing", got)
+		}
+	})
+}
+
+func TestAfterCloseEverythingIsRefused(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t, WithLockType(PubSubLock))
+		c := join(t, st)
+		st.Close()
+		st.Close()
+		errs := map[string]error{
+			"Acquire": c.acquire(request("key", "x")).Err,
+			"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}),
+			"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+		}
+		_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
+		_, errs["Force"] = c.session.Force(t.Context(), "key")
+		for _, err := range c.session.List(t.Context(), "") {
+			errs["List"] = err
+		}
+		_, errs["Join"] = st.Join("id", func(asynclock.Event) {})
+		for verb, err := range errs {
+			if !errors.Is(err, asynclock.ErrClosed) {
+				t.Errorf("%s: got %v, want ErrClosed", verb, err)
+			}
+		}
+		if len(errs) != 7 {
+			t.Error("List: got no error, want ErrClosed")
+		}
+	})
+}
+
+// Not on miniredis, which allows no commands beside a subscription.
+func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
+	st, err := New(own, sv.registry, WithLockType(PubSubLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, j := join(t, st), newJava(sv)
+	j.hold(t, "key", long)
+	c.wait("key", "a")
+	sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
+	c.heard(asynclock.EventWake, "a")
+	st.Close()
+	if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrClosed) {
+		t.Errorf("Acquire after Close: got %+v, want ErrClosed", got)
+	}
+	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
+		t.Errorf("the application's client after Close: got %v, want it open", err)
+	}
+}
+
+// The package comment lists what a user needs, and nothing more is needed.
+func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
+	sv := ownServer(t)
+	sv.registry = "shop"
+	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +punsubscribe +scan"
+	sv.do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, strings.Fields(rights)...)...)
+	sv.option.Username, sv.option.Password = "shop", "pw"
+	var log safeBuffer
+	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	first := c.hold("key", "a")
+	if got := c.wait("key", "b").Recheck; got < 2*DefaultIdle {
+		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
+	}
+	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.First + 1}); err != nil {
+		t.Errorf("Renew: got %v, want no error", err)
+	}
+	if got := c.list(""); !slices.Equal(got, []string{"key"}) {
+		t.Errorf("List: got %q, want the key", got)
+	}
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	c.heard(asynclock.EventWake, "b")
+	c.hold("key", "b")
+	if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+		t.Errorf("Force: got %v, %v; want true", held, err)
+	}
+	if regexp.MustCompile(`level=(WARN|ERROR)`).MatchString(log.String()) {
+		t.Errorf("log: got %q, want no complaint", log.String())
+	}
+	denials := sv.do(t, "ACL", "LOG")
+	for _, harmless := range []string{"delex", "client", "cluster|slots"} { // tried, and what rueidis asks at first
+		denials = strings.ReplaceAll(denials, "object:"+harmless, "")
+	}
+	if strings.Contains(denials, "object:") {
+		t.Errorf("denied: got %s, want nothing that counts", denials)
+	}
+}
+
+// A user with too few rights is told so: what it may not look at is not foreign.
+func TestWhatTheServerDenies(t *testing.T) {
+	sv := ownServer(t)
+	commands := []string{"get", "set", "del", "unlink", "pexpire", "pttl", "time", "zadd", "zcard", "zscore", "zremrangebyscore", "evalsha", "eval", "scan"}
+	for _, denied := range commands {
+		sv.do(t, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
+		other := *sv
+		other.option.Username, other.option.Password = denied, "pw"
+		c := join(t, other.store(t))
+		key := "key of who may not " + denied
+		errs := map[string]error{"Acquire": c.acquire(request(key, "a")).Err}
+		errs["Acquire again"] = c.acquire(request(key, "a")).Err
+		errs["Acquire by another"] = c.acquire(request(key, "b")).Err
+		errs["Renew"] = c.renew(asynclock.RenewRequest{Key: key, Owner: "a", TTL: long})
+		errs["Release"] = c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
+		for _, err := range c.session.List(t.Context(), "") {
+			errs["List"] = err
+		}
+		someDenied := false
+		for verb, err := range errs {
+			someDenied = someDenied || errors.Is(err, asynclock.ErrDenied)
+			if err != nil && !errors.Is(err, asynclock.ErrDenied) && !errors.Is(err, asynclock.ErrExpired) {
+				t.Errorf("%s without %s: got %v, want ErrDenied if anything", verb, denied, err)
+			}
+		}
+		if canDoWithout := denied == "unlink" || denied == "del"; someDenied == canDoWithout && denied != "eval" { // the server knows the scripts by then
+			t.Errorf("without %s: got %v, want ErrDenied to be among it: %v", denied, errs, !canDoWithout)
+		}
+	}
+}
+
+// In a Cluster every node passes messages on.
+func TestMessagesInACluster(t *testing.T) {
+	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	a, b := join(t, sv.store(t)), join(t, sv.store(t, WithLockType(PubSubLock)))
+	for i := range 12 { // on all nodes
+		key, owner := "key"+strconv.Itoa(i), "b"+strconv.Itoa(i)
+		a.hold(key, "a")
+		if got := b.wait(key, owner).Recheck; got < 2*DefaultIdle {
+			t.Errorf("Recheck: got %v, want messages counted on", got)
+		}
+		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
+		b.heard(asynclock.EventWake, owner) // of the new channel,
+		b.heard(asynclock.EventWake, owner) // and of the old one
+	}
+}
+
+func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	first := c.hold("renewed", "a")
+	c.hold("released", "a")
+	c.hold("kept", "a")
+	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	if got := c.acquire(request("new", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
+	}
+	if got := sv.number(t, "EXISTS", sv.lockKey("new")); got != 0 {
+		t.Error("Acquire left a lock, want none")
+	}
+	if err := c.renew(asynclock.RenewRequest{Key: "renewed", Owner: "a", TTL: time.Minute, Token: first.First + 5}); err != nil {
+		t.Errorf("Renew: got %v, want no error", err)
+	}
+	if got := c.inspect("renewed"); got.Token != first.First+5 || got.Remaining <= long {
+		t.Errorf("after Renew: got %+v, want its token and TTL", got)
+	}
+	ahead := first.First + int64(time.Hour/time.Microsecond)
+	if !c.release(asynclock.ReleaseRequest{Key: "released", Owner: "a", Token: ahead, Uncertain: true}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+	if !c.release(asynclock.ReleaseRequest{Key: "kept", Owner: "a", Keep: long}).WasHeld {
+		t.Error("Release with Keep: got WasHeld false, want true")
+	}
+	sv.do(t, "CONFIG", "SET", "maxmemory", "0")
+	if got := c.hold("released", "b").First; got <= ahead {
+		t.Errorf("token: got %d, want more than %d that was written back", got, ahead)
+	}
+	c.want(try("kept", "b"), asynclock.Held)
+}
+
+func TestAServerThatForgotTheScripts(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	const n = 2*largestPipeline + 1
+	acquires := make([]asynclock.AcquireRequest, n)
+	releases := make([]asynclock.ReleaseRequest, n)
+	for i := range n {
+		acquires[i] = request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
+		releases[i] = asynclock.ReleaseRequest{Key: acquires[i].Key, Owner: acquires[i].Owner}
+	}
+	sv.do(t, "SCRIPT", "FLUSH")
+	for i, got := range c.session.Acquire(t.Context(), acquires) {
+		if got.Status != asynclock.Granted {
+			t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
+		}
+	}
+	if got := len(c.list("key")); got != n {
+		t.Errorf("List: got %d keys, want %d", got, n)
+	}
+	sv.do(t, "SCRIPT", "FLUSH")
+	for i, got := range c.session.Release(t.Context(), releases) {
+		if !got.WasHeld {
+			t.Fatalf("Release %d: got %+v, want WasHeld", i, got)
+		}
+	}
+}
+
+// Waiting for the inbox to end is bounded by the context.
+func TestLeaveEndsWithItsContext(t *testing.T) {
+	sv := onMiniredis(t)
+	st := sv.store(t, WithLockType(PubSubLock))
+	joined, err := st.Join("id", func(asynclock.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := joined.Leave(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Leave: got %v, want nil or Canceled", err)
+	}
+	if err := joined.Leave(t.Context()); err != nil {
+		t.Errorf("Leave again: got %v, want no error", err)
+	}
+}
+
+func TestTTLsAreRoundedUp(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0", 1: "1", time.Millisecond: "1", time.Millisecond + 1: "2", time.Second - 1: "1000"} {
+		if got := millis(d); got != want {
+			t.Errorf("%v: got %s ms, want %s", d, got, want)
+		}
+	}
+}

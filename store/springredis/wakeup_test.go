@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// listen subscribes as Java does and passes on the channel and payload of each
+// message.
+func (sv *server) listen(t *testing.T, patterns ...string) <-chan string {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: sv.option.InitAddress, DisableCache: true, ForceSingleClient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, confirmed := make(chan string, 100), make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { confirmed <- struct{}{} })
+	go func() { // ends with ctx, and the cleanup waits for it
+		defer close(done)
+		_ = client.Receive(ctx, client.B().Psubscribe().Pattern(patterns...).Build(), func(m rueidis.PubSubMessage) {
+			if !strings.Contains(m.Channel, sidePrefix) { // no probe
+				messages <- m.Channel + " " + m.Message
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		client.Close()
+	})
+	for range patterns {
+		<-confirmed
+	}
+	return messages
+}
+
+// A release tells both generations of Java, in both modes, and a release of
+// nothing tells nobody.
+func TestAReleaseIsAnnouncedToBothGenerations(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		messages := sv.listen(t, sv.registry+"-channel", sv.registry+"-channel:*")
+		lock := sv.lockKey("key")
+		want := func() {
+			t.Helper()
+			for _, channel := range []string{sv.registry + "-channel:" + lock, sv.registry + "-channel"} {
+				select {
+				case got := <-messages:
+					if got != channel+" "+lock {
+						t.Errorf("got %q, want %q on %q", got, lock, channel)
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatalf("got nothing, want a message on %q", channel)
+				}
+			}
+		}
+		for _, mode := range lockTypes {
+			c := join(t, sv.store(t, WithLockType(mode)))
+			c.hold("key", "a")
+			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger"})
+			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger", Uncertain: true})
+			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}) // the first to be told of
+			want()
+			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+			sv.do(t, "PUBLISH", sv.registry+"-channel", "marker") // the next message, if there was no other
+			if got := <-messages; got != sv.registry+"-channel marker" {
+				t.Errorf("after a release of nothing: got %q, want nothing", got)
+			}
+			newJava(sv).hold(t, "key", long)
+			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+				t.Errorf("Force: got %v, %v; want true", held, err)
+			}
+			want()
+		}
+	})
+}
+
+// A message wakes those who wait for its key, whichever generation sent it.
+func TestMessagesOfBothGenerationsWake(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t, WithLockType(PubSubLock))
+		c, j := join(t, st), newJava(sv)
+		j.hold(t, "key", long)
+		j.hold(t, "other", long)
+		c.wait("key", "a")
+		c.wait("other", "b")
+		for _, channel := range []string{sv.registry + "-channel", sv.registry + "-channel:" + sv.lockKey("key")} {
+			sv.do(t, "PUBLISH", channel, sv.lockKey("key"))
+			c.heard(asynclock.EventWake, "a")
+		}
+		for _, payload := range []string{"", "key", sv.lockKey("unknown"), sv.registry, "pubsub-probe:X", forcedPrefix, forcedPrefix + "a b"} {
+			sv.do(t, "PUBLISH", sv.registry+"-channel", payload)
+		}
+		c.heardNothing(sv)
+
+		// Whoever has the key, or has given up, waits no more.
+		j.release(t, "key")
+		c.want(request("key", "a"), asynclock.Granted)
+		c.release(asynclock.ReleaseRequest{Key: "other", Owner: "b"})
+		c.want(try("other", "c"), asynclock.Held)
+		for _, key := range []string{"key", "other"} {
+			sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey(key))
+		}
+		c.heardNothing(sv)
+		if got := len(c.session.waiting.owners); got != 0 {
+			t.Errorf("keys with waiters remembered: got %d, want none", got)
+		}
+	})
+}
+
+// An owner can be woken from before its request is sent: a release between the
+// server's answer and its arrival must not be missed.
+func TestOwnersCanBeWokenWhileTheyAsk(t *testing.T) {
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t, WithLockType(PubSubLock)))
+	q := request("key", "a")
+	if _, err := c.session.putAcquire(&q); err != nil {
+		t.Fatal(err)
+	}
+	sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
+	c.heard(asynclock.EventWake, "a")
+}
+
+// Characters that mean something in a pattern are taken literally.
+func TestRegistryKeysAreNoPatterns(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		sv.registry += `[ab]*?\^`
+		c, j := join(t, sv.store(t, WithLockType(PubSubLock))), newJava(sv)
+		j.hold(t, "key", long)
+		if got := c.wait("key", "a").Recheck; got < DefaultIdle*2 {
+			t.Errorf("Recheck: got %v, want messages counted on", got)
+		}
+		sv.do(t, "PUBLISH", strings.Replace(sv.registry, "[ab]", "a", 1)+"-channel", sv.lockKey("key")) // somebody else's
+		sv.do(t, "PUBLISH", sv.registry+"-channel:"+sv.lockKey("key"), sv.lockKey("key"))
+		c.heard(asynclock.EventWake, "a")
+		c.heardNothing(sv)
+	})
+}
+
+func TestHowSoonWaitersAskAgain(t *testing.T) {
+	const idle = 30 * time.Millisecond
+	onEachServer(t, func(t *testing.T, sv *server) {
+		newJava(sv).hold(t, "key", long)
+		for mode, want := range map[LockType]time.Duration{SpinLock: idle, PubSubLock: 10 * idle} {
+			c := join(t, sv.store(t, WithLockType(mode), WithIdle(idle)))
+			for range 20 {
+				if got := c.wait("key", "a").Recheck; got < want*2/3 || got > want*4/3 {
+					t.Errorf("%v: got Recheck %v, want %v give or take a third", mode, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Where the server does not let us subscribe, waiters ask as often as in mode
+// SPIN_LOCK, and the log says so.
+func TestWithoutTheRightToSubscribe(t *testing.T) {
+	sv := ownServer(t)
+	sv.do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
+	sv.option.Username, sv.option.Password = "mute", "pw"
+	var log safeBuffer
+	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	newJava(sv).hold(t, "key", long)
+	if got := c.wait("key", "a").Recheck; got > 2*DefaultIdle {
+		t.Errorf("Recheck: got %v, want about %v", got, DefaultIdle)
+	}
+	eventually(t, "the log says that messages don't come through", func() bool {
+		return strings.Contains(log.String(), "messages don't come through")
+	})
+	// A release is one, even if nobody may be told.
+	c.hold("free", "b")
+	if !c.release(asynclock.ReleaseRequest{Key: "free", Owner: "b"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+}
+
+// A client that gives the key back and has more waiters of its own lets others
+// come first: the answer is to wait a little, and its own message wakes it not.
+func TestAClientWaitsItsTurn(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t, WithLockType(PubSubLock)))
+		c.hold("key", "a")
+		back := request("key", "b")
+		got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &back})
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting {
+			t.Fatalf("Release with Requeue: got %+v, want WasHeld, and to wait", got)
+		}
+		if in := got.Requeue.Recheck; in <= 0 || in > DefaultIdle/5 {
+			t.Errorf("Recheck: got %v, want about %v", in, DefaultIdle/10)
+		}
+		c.heardNothing(sv)
+		newJava(sv).hold(t, "key", long) // it is free
+	})
+}
+
+// Clients are made to give a key away after a few times, since nobody knows who
+// else waits.
+func TestSomebodyMayAlwaysWait(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		if got := c.hold("key", "a").Waiters; got == 0 {
+			t.Error("Waiters of a grant: got 0, want at least one assumed")
+		}
+		if got := c.session.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Waiters; got == 0 {
+			t.Error("Waiters of a renewal: got 0, want at least one assumed")
+		}
+	})
+}
+
+func TestAHolderIsToldOfForce(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		a, b := join(t, sv.store(t, WithLockType(PubSubLock))), join(t, sv.store(t))
+		a.hold("key", "a")
+		if held, err := b.session.Force(t.Context(), "key"); !held || err != nil {
+			t.Fatalf("Force: got %v, %v; want true", held, err)
+		}
+		a.heard(asynclock.EventForced, "a")
+	})
+}
+
+// After Leave nobody is subscribed.
+func TestLeaveUnsubscribes(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t, WithLockType(PubSubLock)))
+	if got := sv.number(t, "PUBSUB", "NUMPAT"); got != 2 {
+		t.Errorf("patterns: got %d, want 2", got)
+	}
+	if err := c.session.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody is subscribed", func() bool { return sv.number(t, "PUBSUB", "NUMPAT") == 0 })
+}
