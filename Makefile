@@ -2,11 +2,13 @@
 # type; CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help test race stress fuzz bench lint demo mutants model ci
+.PHONY: help test race stress fuzz bench lint demo mutants model chaos ci
 
 PKG ?=
 COUNT ?= 20
 FUZZTIME ?= 1m
+DURATION ?= 30m
+SEED ?= 0
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +39,9 @@ mutants: ## break each rule of the protocol in turn, and see its test go red
 
 model: ## search the protocol's model in every order of its steps
 	docs/model/run.sh
+
+chaos: ## break everything at random for DURATION (30m), judge it, write docs/chaos.md (SEED=7 to repeat)
+	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -report docs/chaos.md
 
 ci: ## all that has to hold before a change goes in
 	bash .ci/run

@@ -54,6 +54,9 @@ var mayImport = map[string][]string{
 	"internal/testenv":   {"github.com/redis/rueidis"},
 
 	"interop/spring": {},
+	"internal/nemesis":         {everything},
+	"internal/nemesis/check":   {"internal/nemesis/history"},
+	"internal/nemesis/history": {"golang.org/x/sys/unix"},
 
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own
@@ -61,11 +64,12 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                          {"store/storetest"},
-	"net/http/httptest":                {},
-	"go.uber.org/goleak":               {},
-	"pgregory.net/rapid":               {},
-	"github.com/alicebob/miniredis/v2": {"internal/cli", "internal/demo"}, // the demo runs on it
+	"testing":                           {"store/storetest"},
+	"net/http/httptest":                 {},
+	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
+	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},
+	"pgregory.net/rapid":                {},
+	"github.com/alicebob/miniredis/v2":  {"internal/cli", "internal/demo"}, // the demo runs on it
 }
 
 // A goFile is one source file of the repository.

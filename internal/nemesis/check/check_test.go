@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/nemesis/check"
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+)
+
+// Times in these histories are small numbers of milliseconds.
+const ms = history.Time(time.Millisecond)
+
+var limits = check.Limits{Repair: 100 * time.Millisecond, Turns: 500 * time.Millisecond}
+
+// A tale is a history told by hand.
+type tale []history.Record
+
+// held is a lease of key k, asked for and given at these times, and known to
+// have been trusted until valid, when it was unlocked.
+func (h tale) held(op string, token int64, asked, told, valid history.Time) tale {
+	return append(h.lost(op, token, asked, told),
+		history.Record{Kind: history.Ended, Op: op, Valid: valid * ms, Begin: valid * ms, End: (valid + 1) * ms, Unlocked: true})
+}
+
+// lost is a lease of which nothing more was heard.
+func (h tale) lost(op string, token int64, asked, told history.Time) tale {
+	return append(h, history.Record{
+		Kind: history.Held, Op: op, Key: "k", How: "Lock", Begin: asked * ms, End: told * ms, Token: token, TTL: 50 * ms,
+	})
+}
+
+func (h tale) failed(op string, asked, told history.Time) tale {
+	return append(h, history.Record{Kind: history.Failed, Op: op, Key: "k", How: "Lock", Begin: asked * ms, End: told * ms, Error: "unreachable"})
+}
+
+func (h tale) wrote(op string, token, read, wrote int64) tale {
+	return append(h, history.Record{Kind: history.Write, Op: op, Key: "k", Resource: "file", Token: token, Read: read, Wrote: wrote})
+}
+
+func (h tale) fault(name string, begin, end history.Time, lossy bool) tale {
+	return append(h, history.Record{Kind: history.Fault, Fault: name, Begin: begin * ms, End: end * ms, Lossy: lossy})
+}
+
+// wantRules checks which rules a history offends. Each rule counts once.
+func (h tale) wantRules(t *testing.T, want ...string) check.Report {
+	t.Helper()
+	for i := range h {
+		if err := h[i].Check(); err != nil {
+			t.Fatalf("the test itself is wrong: %v", err)
+		}
+	}
+	report := check.History(h, limits)
+	var got []string
+	for _, v := range report.Violations {
+		got = append(got, v.Rule)
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q; the first violation is %v", got, want, report.Violations[:min(1, len(report.Violations))])
+	}
+	return report
+}
+
+func TestGoodHistories(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]tale{
+		"nothing":                              {},
+		"one after another":                    tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 11, 20),
+		"an end and a beginning at once":       tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 10, 20),
+		"the later request is served first":    tale{}.held("2", 5, 3, 4, 10).held("1", 6, 1, 11, 20),
+		"answers that overtake each other":     tale{}.lost("1", 5, 1, 20).held("2", 6, 2, 10, 19),
+		"a holder that was killed":             tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70),
+		"two writes of one lease":              tale{}.held("1", 5, 1, 2, 10).wrote("1", 5, 0, 1).wrote("1", 5, 1, 2),
+		"a write of one who was overtaken":     tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("1", 5, 0, 1).wrote("2", 6, 1, 2),
+		"an overlap that a loss explains":      tale{}.held("1", 5, 1, 2, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 50),
+		"one whose first answer came after it": tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
+		"a wait as long as the fault":          tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
+		"a request that failed":                tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
+	} {
+		t.Run(name, func(t *testing.T) { good.wantRules(t) })
+	}
+}
+
+func TestBadHistories(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]struct {
+		tale tale
+		want []string
+	}{
+		"two trusted leases": {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30), []string{"model", "overlap"}},
+		"one inside the other": {
+			tale{}.held("1", 5, 1, 2, 90).held("2", 6, 3, 10, 11).held("3", 7, 12, 20, 30), []string{"model", "overlap"},
+		},
+		"an overlap before the loss":     {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"model", "overlap"}},
+		"an overlap long after the loss": {tale{}.held("1", 5, 1, 2, 90).fault("FLUSHALL", 10, 11, true).held("2", 6, 3, 80, 100), []string{"model", "overlap"}},
+		"one that no loss explains":      {tale{}.fault("FLUSHALL", 1, 2, true).held("1", 5, 3, 4, 20).held("2", 6, 5, 10, 30), []string{"model", "overlap"}},
+		"a fault that loses nothing":     {tale{}.held("1", 5, 1, 2, 40).fault("server paused", 10, 11, false).held("2", 6, 12, 13, 50), []string{"model", "overlap"}},
+		"a token given twice":            {tale{}.held("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
+		"a token that falls":             {tale{}.held("1", 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
+		"a token that falls later":       {tale{}.held("1", 9, 1, 2, 3).held("2", 10, 4, 5, 6).held("3", 7, 8, 9, 10), []string{"model", "token order"}},
+		"a stale write accepted": {
+			tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("2", 6, 0, 1).wrote("1", 5, 1, 2), []string{"fencing"},
+		},
+		"a lost update": {
+			tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("1", 5, 0, 1).wrote("2", 6, 0, 1), []string{"fencing"},
+		},
+		"two writers with one token": {
+			tale{}.held("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6).wrote("1", 5, 0, 1).wrote("2", 5, 1, 2), []string{"fencing", "model", "token order"},
+		},
+		"a write without a lease":      {tale{}.wrote("1", 5, 0, 1), []string{"fencing"}},
+		"a waiter forgotten":           {tale{}.held("1", 5, 1, 2, 3).held("2", 6, 4, 200, 210), []string{"idle"}},
+		"a failure that comes late":    {tale{}.held("1", 5, 1, 2, 3).failed("2", 4, 200), []string{"idle"}},
+		"one who is passed over":       {starved(), []string{"waiting"}},
+		"an answer that never came":    {tale{{Kind: history.Bye, Whom: "w", Asked: 2, Told: 1}}, []string{"waiting"}},
+		"something left behind":        {tale{{Kind: history.Left, Error: "a goroutine"}}, []string{"leftovers"}},
+		"an answer that came twice":    {tale{}.held("1", 5, 1, 2, 3).held("1", 6, 4, 5, 6), []string{"history"}},
+		"an end without a beginning":   {tale{}.held("1", 5, 1, 2, 3)[1:], []string{"history"}},
+		"a fault that was long before": {tale{}.fault("server paused", 1, 2, false).held("1", 5, 200, 201, 202).held("2", 6, 203, 400, 401), []string{"idle"}},
+	} {
+		t.Run(name, func(t *testing.T) { bad.tale.wantRules(t, bad.want...) })
+	}
+}
+
+// starved is many short leases while one request waits.
+func starved() tale {
+	t := tale{}.held("starved", 1000, 1, 700, 701)
+	for i := range history.Time(69) {
+		t = t.held(strconv.Itoa(int(i)), int64(i+1), 10*i+2, 10*i+3, 10*i+9)
+	}
+	return t
+}
+
+// TestOverlapIsCountedForItsFault: which fault explains it, and how many.
+func TestOverlapIsCountedForItsFault(t *testing.T) {
+	t.Parallel()
+	history := tale{}.held("1", 5, 1, 2, 40).
+		fault("server killed", 3, 4, false).fault("FLUSHALL", 10, 11, true).
+		held("2", 6, 12, 13, 14).held("3", 7, 15, 16, 50)
+	report := history.wantRules(t)
+	want := []check.FaultFigures{
+		{Name: "FLUSHALL", Count: 1, Excused: 2, Worst: 2 * time.Millisecond},
+		{Name: "server killed", Count: 1, Worst: 9 * time.Millisecond},
+	}
+	if !slices.Equal(report.Faults, want) || report.Excused != 2 || report.Leases != 3 {
+		t.Errorf("got %+v, %d excused of %d leases, want %+v, 2 of 3", report.Faults, report.Excused, report.Leases, want)
+	}
+}
+
+// TestLossOfOneKeyExcusesNoOther: a damaged record is one key's.
+func TestLossOfOneKeyExcusesNoOther(t *testing.T) {
+	t.Parallel()
+	h := tale{}.held("1", 5, 1, 2, 40).fault("foreign write", 10, 11, true).held("2", 6, 12, 13, 50)
+	h[2].Key = "another"
+	h.wantRules(t, "model", "overlap")
+	h[2].Key = "k"
+	h.wantRules(t)
+}
+
+// TestLongHistoriesAreJudgedInWindows: also one bad pair among thousands shows to
+// the model, wherever windows meet.
+func TestLongHistoriesAreJudgedInWindows(t *testing.T) {
+	t.Parallel()
+	var good tale
+	for i := range history.Time(3000) {
+		good = good.held(strconv.Itoa(int(i)), int64(i+1), 10*i+1, 10*i+2, 10*i+9)
+	}
+	good.wantRules(t)
+	for _, at := range []int{0, 899, 900, 999, 1000, 2998} {
+		bad := slices.Clone(good)
+		bad[2*at+1].Valid += 5 * ms // beyond the beginning of the next
+		bad[2*at+1].Begin += 5 * ms
+		bad[2*at+1].End += 5 * ms
+		bad.wantRules(t, "model", "overlap")
+	}
+}

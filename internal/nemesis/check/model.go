@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Porcupine's memory grows with the square of a history's length, so it is given
+// a window of leases at a time. Neighbors share some, so that what went wrong
+// between two leases of different windows is in a common one, unless they are
+// further apart than that; those the other rules see.
+const (
+	window = 1000
+	shared = 100
+	// patience bounds the search in one window. A window takes milliseconds.
+	patience = time.Minute
+)
+
+// lockState is the model: a lock is free or has a holder, and remembers the
+// largest token.
+type lockState struct {
+	held bool
+	last int64
+}
+
+// lockInput is an operation on the model: a lease begins or ends. What an
+// operation answers is part of the input, since each names its token.
+type lockInput struct {
+	begins bool
+	token  int64
+}
+
+var lockModel = porcupine.Model{
+	Init: func() any { return lockState{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, in := state.(lockState), input.(lockInput)
+		if in.begins {
+			return !s.held && in.token > s.last, lockState{true, in.token}
+		}
+		return s.held && in.token == s.last, lockState{false, s.last}
+	},
+}
+
+// checkModel: there is an order of the beginnings and ends of all leases, each at
+// some moment at which it may have been, that a lock with rising tokens allows.
+func (c *checker) checkModel(k *key) {
+	leases := slices.Clone(k.leases)
+	slices.SortFunc(leases, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
+	for first := 0; first < len(leases); first += window - shared {
+		some := leases[first:min(first+window, len(leases))]
+		switch porcupine.CheckOperationsTimeout(lockModel, operations(some), patience) {
+		case porcupine.Ok:
+		case porcupine.Unknown:
+			c.violate("model", k.name, "the %d leases from token %d on took too long to judge", len(some), some[0].token)
+		default:
+			c.violate("model", k.name, "no order of the %d leases from token %d to %d is one of a lock",
+				len(some), some[0].token, some[len(some)-1].token)
+		}
+		if first+window >= len(leases) {
+			return
+		}
+	}
+}
+
+// operations are the beginnings and ends of leases, which are in the order of
+// their tokens.
+func operations(leases []*lease) []porcupine.Operation {
+	ops := make([]porcupine.Operation, 0, 2*len(leases))
+	for i, l := range leases {
+		ops = append(ops, porcupine.Operation{
+			Input: lockInput{true, l.token}, Call: int64(l.asked), Return: int64(l.told), Metadata: l.op,
+		})
+		end := porcupine.Operation{
+			Input: lockInput{false, l.token}, Call: int64(l.valid), Return: math.MaxInt64, Metadata: l.op,
+		}
+		if l.excused || l.valid == l.told {
+			// The store may have forgotten it at any time; or nobody asked whether it
+			// was trusted, and it may have been over before its caller knew of it.
+			end.Call = int64(l.asked)
+		}
+		// A lease whose end nobody saw may last for ever, as far as is known. But
+		// it is over before the next one begins, which says the same and leaves
+		// porcupine little to try.
+		if i+1 < len(leases) {
+			end.Return = max(int64(leases[i+1].told), end.Call)
+		}
+		ops = append(ops, end)
+	}
+	return ops
+}
+
+func (s lockState) String() string { return fmt.Sprintf("held %t, last token %d", s.held, s.last) }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"slices"
+)
+
+// checkOrder: tokens of a key are never given twice, and a lease that was asked
+// for when another one had been given has the larger token. No fault excuses
+// more; but a run that sets the server's clock back while it kills holders would
+// have to (docs/design.md says why), and no run does.
+func (c *checker) checkOrder(k *key) {
+	seen := make(map[int64]*lease, len(k.leases))
+	for _, l := range k.leases {
+		if other := seen[l.token]; other != nil {
+			c.violate("token order", k.name, "%s and %s both have token %d", other.op, l.op, l.token)
+		}
+		seen[l.token] = l
+	}
+	byAsked := slices.Clone(k.leases)
+	slices.SortFunc(byAsked, func(a, b *lease) int { return cmp.Compare(a.asked, b.asked) })
+	var largest *lease // of those that had been given
+	next := 0
+	for _, l := range byAsked {
+		for ; next < len(k.leases) && k.leases[next].told < l.asked; next++ {
+			if given := k.leases[next]; largest == nil || given.token > largest.token {
+				largest = given
+			}
+		}
+		if largest != nil && l.token < largest.token {
+			c.violate("token order", k.name, "%s was asked for at %v and has token %d, when %s already had %d",
+				l.op, l.asked, l.token, largest.op, largest.token)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "slices"
+
+// checkOverlaps: no two trusted leases of a key overlap, except where the store
+// lost what it had acknowledged.
+//
+// That a lease is trusted is known for the time from its answer to the last
+// moment before somebody asked Valid and heard yes. Trust ends once, so it was
+// there in between. What was not asked is not known, so this accuses nobody
+// wrongly, however slow the machine.
+func (c *checker) checkOverlaps(k *key) {
+	var trusted []*lease // those that may still be, when the next one begins
+	for _, l := range k.leases {
+		trusted = slices.DeleteFunc(trusted, func(old *lease) bool { return old.valid <= l.told })
+		for _, old := range trusted {
+			if l.valid == l.told { // for no time that is known
+				continue
+			}
+			if f := c.excuse(old, l); f != nil {
+				f.excused++
+				c.report.Excused++
+				old.excused, l.excused = true, true
+				continue
+			}
+			c.violate("overlap", k.name,
+				"%s (token %d, from %v until at least %v, TTL %v, by %s) and %s (token %d, from %v until at least %v, TTL %v, by %s) are trusted at once",
+				old.op, old.token, old.told, old.valid, old.ttl, old.how, l.op, l.token, l.told, l.valid, l.ttl, l.how)
+		}
+		trusted = append(trusted, l)
+	}
+}
+
+// excuse finds the loss of data that explains why two leases overlap: one of the
+// two was asked for before the loss was over, and the second began after it had
+// begun, while the first could not yet have noticed. Who has lost its key in the
+// store learns so from its next renewal, and trusts it for a TTL at most.
+func (c *checker) excuse(first, second *lease) *fault {
+	for _, f := range c.faults {
+		if !f.Lossy || f.Key != "" && f.Key != second.key {
+			continue
+		}
+		if min(first.asked, second.asked) <= f.End && second.told >= f.Begin && second.told <= f.End+max(first.ttl, second.ttl) {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/childproc"
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// dismiss asks the workers to stop, and tells of those that don't.
+func (r *run) dismiss(file *history.File) {
+	for _, s := range r.seats {
+		_ = s.stdin.Close()
+	}
+	limit := time.After(r.limits().Turns + 30*time.Second)
+	for _, s := range r.seats {
+		select {
+		case <-s.process.ended:
+			if err := s.process.err; err != nil {
+				file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
+			}
+		case <-limit:
+			file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
+			_ = childproc.Signal(s.process.cmd.Process, syscall.SIGQUIT) // it prints its goroutines
+			time.Sleep(time.Second)
+			_ = s.process.kill()
+		}
+	}
+}
+
+// sweep takes each key once more and then looks what is left in the server. A
+// waiter that died leaves its entry in the queue until the next one who comes
+// finds it dead; so somebody comes.
+func (r *run) sweep(ctx context.Context, file *history.File) error {
+	left := func(key, what string) { file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{r.store.addr()}}, redisstore.WithPrefix(prefix))
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store, asynclock.WithTTL(r.longestTTL()))
+	if err != nil {
+		return err
+	}
+	for _, key := range r.keys {
+		lease, err := locks.Lock(ctx, key)
+		if err == nil {
+			err = lease.Unlock(ctx)
+		}
+		if err != nil {
+			left(key, "it can't be had when all is over: "+err.Error())
+		}
+	}
+	if err := locks.Close(ctx); err != nil {
+		left("", err.Error())
+	}
+	store.Close()
+	return r.inspect(ctx, left)
+}
+
+// inspect looks for what must not be left in the server: holders and waiters,
+// anything without a TTL, subscriptions. Counters and the names of withdrawn
+// owners expire by themselves.
+func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
+	var found []string
+	for range 100 { // what has just been given back is on its way
+		names, err := r.store.names(ctx)
+		if err != nil {
+			return err
+		}
+		channels, err := r.store.channels(ctx)
+		if err != nil {
+			return err
+		}
+		found = channels
+		for _, name := range names {
+			ttl, err := r.store.ask(ctx, "PTTL", name)
+			if err != nil {
+				return err
+			}
+			n, err := ttl.AsInt64()
+			if err != nil {
+				return err
+			}
+			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' || n == -1 {
+				found = append(found, fmt.Sprintf("%s, TTL %d ms", name, n))
+			}
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, what := range found {
+		left("", "left in the server: "+what)
+	}
+	return nil
+}
+
+// collect puts the resources' journals into the history.
+func (r *run) collect(ctx context.Context, file *history.File) error {
+	for _, res := range []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}} {
+		for _, key := range r.keys {
+			writes, err := res.journal(ctx, key)
+			if err != nil {
+				return err
+			}
+			for _, w := range writes {
+				file.Add(w)
+			}
+		}
+	}
+	return nil
+}
+
+// names lists our Redis keys, and channels the channels that somebody is
+// subscribed to.
+func (s *server) names(ctx context.Context) ([]string, error) {
+	return s.list(ctx, "KEYS", prefix+":*")
+}
+
+func (s *server) channels(ctx context.Context) ([]string, error) {
+	return s.list(ctx, "PUBSUB", "CHANNELS", prefix+":*")
+}
+
+func (s *server) list(ctx context.Context, words ...string) ([]string, error) {
+	reply, err := s.ask(ctx, words...)
+	if err != nil {
+		return nil, err
+	}
+	list, err := reply.AsStrSlice()
+	return list, errors.Join(err)
+}
+
+func containsLine(text, line string) bool { return strings.Contains(text, line) }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import "fmt"
+
+// A Kind is what a record tells.
+type Kind string
+
+// What there is to tell.
+const (
+	// Held: a request was answered with a lease.
+	Held Kind = "held"
+	// Ended: such a lease is over. A process that was killed tells no end.
+	Ended Kind = "ended"
+	// Failed: a request was answered with an error.
+	Failed Kind = "failed"
+	// Write: a resource accepted a write. Told by the resource, not the writer.
+	Write Kind = "write"
+	// Fault: something was broken from Begin to End.
+	Fault Kind = "fault"
+	// Bye: a process was asked to stop, and has.
+	Bye Kind = "bye"
+	// Left: something was still there when all had stopped.
+	Left Kind = "left"
+)
+
+// A Record is one line of a history. Which fields it has depends on its kind.
+type Record struct {
+	Kind Kind  `json:"k"`
+	Wall int64 `json:"wall,omitempty"` // when it was written, in ns since 1970, for people
+
+	// Held, Failed, Ended and Write are about one request each.
+	Op  string `json:"op,omitempty"` // names the request; unique in a run
+	Key string `json:"key,omitempty"`
+	How string `json:"how,omitempty"` // Held, Failed: the function of the library
+
+	// Held and Failed: the request was made at Begin and answered at End.
+	// Fault: it lasted from Begin to End. Ended: Unlock was called at Begin, or
+	// the end was seen then, and Unlock returned at End.
+	Begin Time `json:"b,omitempty"`
+	End   Time `json:"e,omitempty"`
+
+	Token int64 `json:"token,omitempty"` // Held, Write
+	TTL   Time  `json:"ttl,omitempty"`   // Held
+
+	// Valid, of Ended, is the last moment at which the lease is known to have
+	// been trusted: one right before Lease.Valid was asked and said yes.
+	Valid    Time `json:"valid,omitempty"`
+	Unlocked bool `json:"unlocked,omitempty"` // Ended: Unlock was answered without an error
+	Refused  int  `json:"refused,omitempty"`  // Ended: how many of its writes were refused as stale
+
+	Error string `json:"err,omitempty"` // Failed, Ended; Left: what
+
+	// Write: the resource, the value that the writer had read before and the one
+	// that it wrote. Values of a resource count its writes.
+	Resource string `json:"res,omitempty"`
+	Read     int64  `json:"read,omitempty"`
+	Wrote    int64  `json:"wrote,omitempty"`
+
+	// Fault: its name, whom it hit, whether the store may have lost data that it
+	// had acknowledged (of Key only, if there is one), and whether it set the
+	// store's clock back.
+	Fault string `json:"fault,omitempty"`
+	Whom  string `json:"whom,omitempty"`
+	Lossy bool   `json:"lossy,omitempty"`
+
+	Asked int `json:"asked,omitempty"` // Bye: how many requests the process made
+	Told  int `json:"told,omitempty"`  // Bye: and how many were answered
+}
+
+// Check reports what makes no sense about a record by itself.
+func (r *Record) Check() error {
+	bad := func(what string) error { return fmt.Errorf("%s record of %q: %s", r.Kind, r.Op+r.Fault, what) }
+	if r.Begin < 0 || r.End < 0 || r.Valid < 0 || r.End < r.Begin {
+		return bad("its times make no sense")
+	}
+	switch r.Kind {
+	case Held:
+		if r.Op == "" || r.Key == "" || r.Token <= 0 || r.TTL <= 0 || r.End == 0 {
+			return bad("a request, its key, its lease's token and TTL and times are needed")
+		}
+	case Ended:
+		if r.Op == "" || r.End == 0 || r.Valid > r.Begin {
+			return bad("a request and its times are needed, and trust ends no later than the lease")
+		}
+	case Failed:
+		if r.Op == "" || r.Key == "" || r.Error == "" || r.End == 0 {
+			return bad("a request, its key, an error and times are needed")
+		}
+	case Write:
+		if r.Op == "" || r.Key == "" || r.Resource == "" || r.Token <= 0 || r.Wrote <= 0 {
+			return bad("a request, a key, a resource, a token and a value are needed")
+		}
+	case Fault:
+		if r.Fault == "" || r.End == 0 {
+			return bad("a name and times are needed")
+		}
+	case Bye:
+		if r.Whom == "" || r.Told > r.Asked {
+			return bad("a process is needed, and answers are to requests")
+		}
+	case Left:
+		if r.Error == "" {
+			return bad("nothing was left")
+		}
+	default:
+		return fmt.Errorf("unknown kind %q", r.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command nemesis is the fault suite: it lets several processes lock a few keys
+// of a real redis-server and write to resources that check tokens, breaks
+// whatever can be broken meanwhile, and then judges all that happened.
+//
+//	go run ./internal/nemesis -duration 1m             with a random seed, which it prints
+//	go run ./internal/nemesis -duration 1m -seed 7     the same again
+//	go run ./internal/nemesis -faults 'FLUSHALL,worker killed'
+//	go run ./internal/nemesis -list                    what can be broken
+//
+// docs/chaos.md says what is judged and has the figures of a long run. The exit
+// code is 1 if anything that is promised was not kept.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/nemesis/check"
+)
+
+func main() {
+	if text := os.Getenv(workerVariable); text != "" {
+		if err := beWorker(text); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ok, err := runMain(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nemesis:", err)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// runMain does what the arguments say and reports whether all is well.
+func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err error) {
+	flags := flag.NewFlagSet("nemesis", flag.ContinueOnError)
+	seed := flags.Uint64("seed", 0, "what happens when; 0: a random one")
+	duration := flags.Duration("duration", time.Minute, "how long to go on breaking things")
+	names := flags.String("faults", "", "only these, separated by commas")
+	keep := flags.Bool("keep", false, "keep the history even if all is well")
+	page := flags.String("report", "", "a file to write the report to, as Markdown")
+	list := flags.Bool("list", false, "print the faults and do nothing")
+	if err := flags.Parse(args); err != nil {
+		return errors.Is(err, flag.ErrHelp), nil //nolint:nilerr // flag has printed it
+	}
+	if *list {
+		for _, f := range faults {
+			fmt.Fprintln(out, f.name)
+		}
+		return true, nil
+	}
+	if *seed == 0 {
+		*seed = 1 + rand.Uint64N(1<<32)
+	}
+	dir, err := os.MkdirTemp("", "nemesis")
+	if err != nil {
+		return false, err
+	}
+	s := defaultSettings(*seed, *duration, dir)
+	if *names != "" {
+		if s.faults, err = faultsNamed(strings.Split(*names, ",")); err != nil {
+			return false, err
+		}
+	}
+	fmt.Fprintf(out, "seed %d for %v\n", s.seed, s.duration)
+	report, err := perform(ctx, s)
+	if err != nil {
+		return false, fmt.Errorf("%w; see %s", err, dir)
+	}
+	summarize(out, report)
+	if *page != "" {
+		if err := os.WriteFile(*page, []byte(document(s, report)), 0o600); err != nil {
+			return false, err
+		}
+	}
+	if ok = len(report.Violations) == 0; ok && !*keep {
+		return true, os.RemoveAll(dir)
+	}
+	fmt.Fprintf(out, "the history is in %s\n", filepath.Join(dir, "history"))
+	return ok, nil
+}
+
+// summarize prints a report for a terminal.
+func summarize(out io.Writer, r check.Report) {
+	fmt.Fprintf(out, "%d leases, %d stale writes refused, %d excused overlaps, longest wait %v\n",
+		r.Leases, r.Refused, r.Excused, r.Longest.Round(time.Millisecond))
+	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)
+	for _, f := range r.Faults {
+		fmt.Fprintf(out, "%4d  %-45s  next lease after at most %v, excuses %d\n", f.Count, f.Name, f.Worst.Round(time.Millisecond), f.Excused)
+	}
+	const most = 20
+	for i, v := range r.Violations {
+		if i == most {
+			fmt.Fprintf(out, "… and %d more\n", len(r.Violations)-most)
+			break
+		}
+		fmt.Fprintln(out, "VIOLATION", v)
+	}
+	fmt.Fprintf(out, "%d violations\n", len(r.Violations))
+}

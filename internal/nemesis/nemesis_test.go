@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The processes of a run are this test binary, so that what a mutant breaks is
+// broken in them.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerVariable); text != "" {
+		if err := beWorker(text); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shortRuns is what asks for the runs below: they are long for tests, and the
+// step chaos of .ci/run makes them.
+const shortRuns = "NEMESIS_SHORT_RUNS"
+
+// TestShortRun makes runs with few faults and the habits to which these are
+// dangerous. In each, one way of breaking the library shows for certain; see
+// internal/mutants/suite.txt.
+func TestShortRun(t *testing.T) {
+	if os.Getenv(shortRuns) != "1" {
+		t.Skip("left to .ci/run chaos, which sets " + shortRuns)
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		faults []string
+		tune   func(*settings)
+	}{
+		{"slow_replies", []string{"slow replies"}, func(s *settings) {
+			s.habits = habits{Unrenewed: 2, ToEnd: 2}
+			s.ttls = []time.Duration{400 * time.Millisecond}
+			s.rest = 50 * time.Millisecond
+		}},
+		{"late_messages", []string{"late messages", "worker paused"}, func(s *settings) {
+			s.habits = habits{Blind: 4}
+			s.rest = 100 * time.Millisecond
+		}},
+		{"clock_set_back", []string{"clock set back"}, func(s *settings) {
+			s.habits = habits{}
+			s.keys = s.keys[:1]
+		}},
+		{"long_pauses", []string{"worker paused beyond the TTL"}, func(s *settings) {
+			s.habits = habits{Long: 100, Impatient: 3, Blind: 2}
+			s.keys = s.keys[:1]
+			s.rest = 100 * time.Millisecond
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			s := defaultSettings(1, 6*time.Second, dir)
+			s.ttls = []time.Duration{time.Second}
+			var err error
+			if s.faults, err = faultsNamed(c.faults); err != nil {
+				t.Fatal(err)
+			}
+			c.tune(&s)
+			report, err := perform(t.Context(), s)
+			if errors.Is(err, errNoClock) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			summarize(t.Output(), report)
+			if n := len(report.Violations); n > 0 {
+				t.Errorf("violations: got %d, want none", n)
+			}
+			if report.Leases < 50 {
+				t.Errorf("leases: got %d, want some", report.Leases)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Weather is what a proxy does to what passes it. The zero weather is fine.
+type weather struct {
+	up, down time.Duration // how much later requests and replies arrive
+	messages time.Duration // likewise those of pub-sub
+
+	// What a black hole swallows never arrives, and neither end is told. When it
+	// closes, so do the connections that have lost something.
+	holeUp, holeDown bool
+	mute             bool // messages of pub-sub vanish, and nothing else
+
+	refuse    bool // no new connections
+	loseReply bool // a request goes through, and the connection ends before its reply
+}
+
+// A proxy stands between one worker and the server.
+type proxy struct {
+	listener net.Listener
+	server   string
+	dialer   net.Dialer
+
+	mu    sync.Mutex
+	sky   weather
+	links map[*link]struct{}
+
+	running sync.WaitGroup
+}
+
+// A link is one connection through a proxy.
+type link struct {
+	client, server net.Conn
+	lossy          bool // something of it was swallowed
+}
+
+func (l *link) close() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}
+
+// startProxy starts one. Close ends it.
+func startProxy(server string) (*proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: listener, server: server, dialer: net.Dialer{Timeout: time.Second}, links: make(map[*link]struct{})}
+	p.running.Go(p.accept) // ends with the listener
+	return p, nil
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.cut()
+	p.running.Wait()
+}
+
+// change changes the weather.
+func (p *proxy) change(f func(*weather)) {
+	p.mu.Lock()
+	before := p.sky
+	f(&p.sky)
+	cleared := before.holeUp && !p.sky.holeUp || before.holeDown && !p.sky.holeDown
+	var torn []*link
+	for l := range p.links {
+		if cleared && l.lossy {
+			torn = append(torn, l)
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range torn {
+		l.close()
+	}
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+	}
+}
+
+func (p *proxy) weather() weather {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sky
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		if p.weather().refuse {
+			_ = client.Close()
+			continue
+		}
+		server, err := p.dialer.DialContext(context.Background(), "tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		l := &link{client: client, server: server}
+		p.mu.Lock()
+		p.links[l] = struct{}{}
+		p.mu.Unlock()
+		p.running.Go(func() { // ends with either connection
+			defer p.forget(l)
+			p.carry(l)
+		})
+	}
+}
+
+func (p *proxy) forget(l *link) {
+	l.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// carry passes on what comes in both directions, until either ends.
+func (p *proxy) carry(l *link) {
+	up, down := make(chan parcel, 1024), make(chan parcel, 1024)
+	var carriers sync.WaitGroup
+	for _, job := range []func(){
+		func() { defer close(up); p.takeRequests(l, up) },
+		func() { defer close(down); p.takeReplies(l, down) },
+		func() { deliver(l, l.server, up) },
+		func() { deliver(l, l.client, down) },
+	} {
+		carriers.Go(job) // each ends when a connection is closed, and closes both
+	}
+	carriers.Wait()
+}
+
+// A parcel is data and when they are to arrive.
+type parcel struct {
+	data []byte
+	due  time.Time
+}
+
+// deliver hands parcels over in order, each at its time or after.
+func deliver(l *link, to io.Writer, parcels <-chan parcel) {
+	defer func() {
+		for range parcels { // the sender must not wait for nobody
+		}
+	}()
+	defer l.close()
+	for p := range parcels {
+		time.Sleep(time.Until(p.due))
+		if _, err := to.Write(p.data); err != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) takeRequests(l *link, out chan<- parcel) {
+	for {
+		data := make([]byte, 16<<10)
+		n, err := l.client.Read(data)
+		if err != nil {
+			return
+		}
+		sky := p.weather()
+		if sky.holeUp {
+			p.lose(l)
+			continue
+		}
+		out <- parcel{data[:n], time.Now().Add(sky.up)}
+	}
+}
+
+func (p *proxy) takeReplies(l *link, out chan<- parcel) {
+	in := bufio.NewReader(l.server)
+	for {
+		frame, err := readFrame(in)
+		if err != nil {
+			l.close() // also if the stream makes no sense
+			return
+		}
+		sky := p.weather()
+		late := sky.down
+		message := isMessage(frame)
+		switch {
+		case sky.loseReply && !message:
+			l.close()
+			return
+		case sky.holeDown:
+			p.lose(l)
+			continue
+		case message && sky.mute:
+			continue
+		case message:
+			late = max(late, sky.messages)
+		}
+		out <- parcel{frame, time.Now().Add(late)}
+	}
+}
+
+func (p *proxy) lose(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.lossy = true
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+)
+
+func TestResourcesCheckTokens(t *testing.T) {
+	t.Parallel()
+	v, err := openVault(miniredis.RunT(t).Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.client.Close)
+	for _, r := range []resource{v, ledger{t.TempDir()}} {
+		t.Run(r.name(), func(t *testing.T) {
+			ctx := t.Context()
+			read := func(op string, token, want int64, accepted bool) {
+				t.Helper()
+				got, ok, err := r.read(ctx, "k", op, token)
+				if err != nil || ok != accepted || ok && got != want {
+					t.Errorf("read by %s: got %d, %t, %v, want %d, %t", op, got, ok, err, want, accepted)
+				}
+			}
+			write := func(op string, token, read int64, accepted bool) {
+				t.Helper()
+				if ok, err := r.write(ctx, "k", op, token, read, read+1); err != nil || ok != accepted {
+					t.Errorf("write by %s: got %t, %v, want %t", op, ok, err, accepted)
+				}
+			}
+			read("a", 9, 0, true)
+			write("a", 9, 0, true)
+			read("a", 9, 1, true)
+			write("a", 9, 1, true) // one holder may write often
+			read("b", 10, 2, true)
+			write("a", 9, 2, false) // overtaken, though b has not written yet
+			read("a", 9, 0, false)
+			write("b", 10, 2, true)
+			write("c", 100, 3, true) // more digits are more
+			write("b", 99, 4, false)
+
+			got, err := r.journal(ctx, "k")
+			want := []history.Record{
+				{Op: "a", Token: 9, Read: 0, Wrote: 1},
+				{Op: "a", Token: 9, Read: 1, Wrote: 2},
+				{Op: "b", Token: 10, Read: 2, Wrote: 3},
+				{Op: "c", Token: 100, Read: 3, Wrote: 4},
+			}
+			if err != nil || len(got) != len(want) {
+				t.Fatalf("journal: got %v, %v, want %v", got, err, want)
+			}
+			for i, w := range want {
+				w.Kind, w.Key, w.Resource = history.Write, "k", r.name()
+				if got[i] != w {
+					t.Errorf("journal: got %v, want %v", got[i], w)
+				}
+			}
+			if got, err := r.journal(ctx, "another"); err != nil || len(got) > 0 {
+				t.Errorf("journal of a key without writes: got %v, %v, want none", got, err)
+			}
+		})
+	}
+}
+
+func TestDamagedJournalIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"", "x", "1 a", "1 a 2", "1 a 2 x"} {
+		if got, err := parseWrite("file", "k", line); err == nil {
+			t.Errorf("%q: got %v, want an error", line, got)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/nemesis/check"
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+)
+
+// settings are what a run is made with.
+type settings struct {
+	seed     uint64
+	duration time.Duration
+	faults   []fault
+	workers  int
+	callers  int // of each
+	habits   habits
+	keys     []string
+	ttls     []time.Duration
+	rest     time.Duration // between two faults of a lane, on average
+	dir      string        // for servers and history; made anew
+}
+
+func defaultSettings(seed uint64, duration time.Duration, dir string) settings {
+	some, err := faultsNamed(nil)
+	if err != nil {
+		panic(err) // there are no names to be wrong
+	}
+	return settings{
+		seed: seed, duration: duration, faults: some, dir: dir,
+		workers: 4, callers: 4, habits: everyday, keys: []string{"a", "b", "c", "d", "e", "f"},
+		ttls: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
+		rest: time.Second,
+	}
+}
+
+func (s settings) longestTTL() time.Duration { return slices.Max(s.ttls) }
+
+// limits follow from the settings; docs/chaos.md derives them.
+func (s settings) limits() check.Limits {
+	ttl := s.longestTTL()
+	repair := ttl + 3*ttl/10 + ttl/10 + 3*time.Second + 2*time.Second
+	turn := longestHold(s.ttls) + ttl/10
+	return check.Limits{Repair: repair, Turns: time.Duration(s.workers*s.callers)*turn + repair}
+}
+
+// A run is settings at work.
+type run struct {
+	settings
+	store *server
+	vault *server
+	seats []*seat
+
+	clock *wallClock // the server's; nil: the system's
+}
+
+// A seat is a place for a worker: when one is killed, another takes it.
+type seat struct {
+	name    string
+	number  int
+	times   int // that it was taken
+	proxy   *proxy
+	process *process
+	stdin   io.Closer
+}
+
+// perform makes the whole run and returns what is to be said about it.
+func perform(ctx context.Context, s settings) (report check.Report, err error) {
+	r := &run{settings: s}
+	historyDir := filepath.Join(s.dir, "history")
+	for _, dir := range []string{s.dir, historyDir, r.ledgerDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return report, err
+		}
+	}
+	file, err := history.Create(historyDir, "nemesis")
+	if err != nil {
+		return report, err
+	}
+	err = r.perform(ctx, file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return report, err
+	}
+	records, err := history.ReadDir(historyDir)
+	if err != nil {
+		return report, err
+	}
+	return check.History(records, s.limits()), nil
+}
+
+func (r *run) ledgerDir() string { return filepath.Join(r.dir, "ledger") }
+
+func (r *run) perform(ctx context.Context, file *history.File) error {
+	defer r.close()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	attacking, stop := context.WithTimeout(ctx, r.duration)
+	defer stop()
+	problems := make(chan error, lanes)
+	var attackers sync.WaitGroup
+	for where := range lanes {
+		attackers.Go(func() { // ends with the time for it
+			if err := r.attack(attacking, where, r.faults, file); err != nil {
+				problems <- err
+				stop()
+			}
+		})
+	}
+	<-attacking.Done()
+	attackers.Wait()
+	select {
+	case err := <-problems:
+		return err
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.dismiss(file)
+	if err := r.sweep(ctx, file); err != nil {
+		return err
+	}
+	return r.collect(ctx, file)
+}
+
+// prepare starts the servers and the workers.
+func (r *run) prepare(ctx context.Context) (err error) {
+	// AOF written before each answer, so that a killed process loses nothing: with
+	// everysec, Redis puts off writing while it syncs.
+	args := []string{"--appendonly", "yes", "--appendfsync", "no"}
+	var env []string
+	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.rare }) {
+		if r.clock, err = makeClock(ctx, r.dir); err != nil {
+			return err
+		}
+		env = r.clock.environment()
+	}
+	if r.store, err = startServer(ctx, filepath.Join(r.dir, "store"), env, args...); err != nil {
+		return err
+	}
+	if r.vault, err = startServer(ctx, filepath.Join(r.dir, "vault"), nil); err != nil {
+		return err
+	}
+	for i := range r.workers {
+		p, err := startProxy(r.store.addr())
+		if err != nil {
+			return err
+		}
+		s := &seat{name: fmt.Sprintf("worker %d", i+1), number: i + 1, proxy: p}
+		r.seats = append(r.seats, s)
+		if err := r.employ(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// employ starts a worker in a seat.
+func (r *run) employ(s *seat) error {
+	s.times++
+	text, err := json.Marshal(orders{
+		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: filepath.Join(r.dir, "history"),
+		Store: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
+		Keys: r.keys, TTLs: r.ttls, Callers: r.callers, Habits: r.habits,
+		Seed: r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
+	})
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if s.stdin != nil {
+		_ = s.stdin.Close() // of a process that is dead
+	}
+	s.stdin = stdin
+	s.process, err = start(cmd)
+	return err
+}
+
+func (r *run) close() {
+	for _, s := range r.seats {
+		if s.process != nil {
+			_ = s.process.kill()
+		}
+		if s.stdin != nil {
+			_ = s.stdin.Close()
+		}
+		s.proxy.close()
+	}
+	for _, s := range []*server{r.store, r.vault} {
+		if s != nil {
+			s.close()
+		}
+	}
+}

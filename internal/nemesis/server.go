@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Ports of our servers are below those that systems give to outgoing
+// connections.
+const (
+	firstPort = 23000
+	lastPort  = 23099
+)
+
+// A server is a redis-server whose process comes and goes, and whose port stays.
+type server struct {
+	dir     string
+	port    string
+	args    []string
+	env     []string
+	process *process
+	admin   rueidis.Client // not through any proxy
+}
+
+// startServer starts one that keeps its data in dir.
+func startServer(ctx context.Context, dir string, env []string, args ...string) (*server, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for range 20 {
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		s := &server{dir: dir, port: port, env: env, args: args}
+		if s.run(ctx) == nil {
+			return s, nil
+		}
+		s.close()
+	}
+	return nil, fmt.Errorf("redis-server does not start; see %s", filepath.Join(dir, "log"))
+}
+
+func (s *server) addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
+
+// run starts the process and waits until it answers.
+func (s *server) run(ctx context.Context) error {
+	args := append([]string{
+		"--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
+		"--enable-debug-command", "yes",
+	}, s.args...)
+	cmd := exec.Command("redis-server", args...)
+	cmd.Env = append(os.Environ(), s.env...)
+	p, err := start(cmd)
+	if err != nil {
+		return err
+	}
+	s.process = p
+	for tries := 0; ; tries++ {
+		err := s.tryAdmin(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("redis-server: %w", p.err)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if tries == 1000 {
+			return err
+		}
+	}
+}
+
+// tryAdmin connects, and makes sure that it is our process that answers.
+func (s *server) tryAdmin(ctx context.Context) error {
+	if s.admin == nil {
+		client, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress: []string{s.addr()}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+		})
+		if err != nil {
+			return err
+		}
+		s.admin = client
+	}
+	info, err := s.admin.Do(ctx, s.admin.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); !containsLine(info, want) {
+		return errors.New("another process has the port")
+	}
+	return nil
+}
+
+// ask sends a command and waits for the answer.
+func (s *server) ask(ctx context.Context, words ...string) (rueidis.RedisMessage, error) {
+	m, err := s.admin.Do(ctx, s.admin.B().Arbitrary(words...).Build()).ToMessage()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return m, fmt.Errorf("%s: %w", words[0], err)
+	}
+	return m, nil
+}
+
+// forget removes what the server has on disk, for its next start.
+func (s *server) forget() error { return os.RemoveAll(filepath.Join(s.dir, "appendonlydir")) }
+
+func (s *server) close() {
+	if s.admin != nil {
+		s.admin.Close()
+	}
+	if s.process != nil {
+		_ = s.process.kill()
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// workerVariable makes a process a worker: it has the worker's orders as JSON.
+const workerVariable = "ASYNCLOCK_NEMESIS_WORKER"
+
+// prefix is that of all Redis keys of a run.
+const prefix = "nemesis"
+
+// Orders are what a worker is to do, until its standard input ends.
+type orders struct {
+	Name    string // of its part of the history
+	History string // directory
+	Store   string // address, of a proxy
+	Vault   string // address
+	Ledger  string // directory
+
+	Keys    []string
+	TTLs    []time.Duration
+	Callers int
+	Habits  habits
+	Seed    uint64
+}
+
+// A worker is one process with one client and several callers.
+type worker struct {
+	orders
+	locks     *asynclock.Client
+	resources []resource
+	history   *history.File
+	stopping  atomic.Bool
+	requests  atomic.Int64
+	asked     atomic.Int64
+	told      atomic.Int64
+}
+
+// beWorker is the whole life of such a process.
+func beWorker(text string) error {
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	file, err := history.Create(o.History, o.Name)
+	if err != nil {
+		return err
+	}
+	w := &worker{orders: o, history: file}
+	input := make(chan struct{})
+	go func() { // ends with the input
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		w.stopping.Store(true)
+		close(input)
+	}()
+	if err := w.work(); err != nil {
+		return err
+	}
+	<-input
+	if err := goleak.Find(); err != nil {
+		file.Add(history.Record{Kind: history.Left, Whom: o.Name, Error: err.Error()})
+	}
+	file.Add(history.Record{Kind: history.Bye, Whom: o.Name, Asked: int(w.asked.Load()), Told: int(w.told.Load())})
+	return file.Close()
+}
+
+// work connects, works until it is to stop, and leaves nothing behind.
+func (w *worker) work() error {
+	store := w.open()
+	if store == nil {
+		return nil
+	}
+	defer store.Close()
+	v, err := openVault(w.Vault)
+	if err != nil {
+		return err
+	}
+	defer v.client.Close()
+	w.resources = []resource{v, ledger{w.Ledger}}
+	if w.locks, err = asynclock.New(store); err != nil {
+		return err
+	}
+	var callers sync.WaitGroup
+	for i := range w.Callers {
+		callers.Go(func() { // ends soon after stopping is set
+			c := &caller{worker: w, rand: rand.New(rand.NewPCG(w.Seed, uint64(i)))}
+			for !w.stopping.Load() {
+				c.request()
+			}
+		})
+	}
+	callers.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.locks.Close(ctx); err != nil {
+		w.history.Add(history.Record{Kind: history.Left, Whom: w.Name, Error: err.Error()})
+	}
+	return nil
+}
+
+// open connects to a server that may just be down. It returns nil if it is to
+// stop before that.
+func (w *worker) open() *redisstore.Store {
+	for !w.stopping.Load() {
+		store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{w.Store}}, redisstore.WithPrefix(prefix))
+		if err == nil {
+			return store
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil
+}
+
+// newOp names a request.
+func (w *worker) newOp() string { return fmt.Sprintf("%s/%d", w.Name, w.requests.Add(1)) }
+
+// errorName is an error's word in the history.
+func errorName(err error) string {
+	for _, known := range []struct {
+		is   error
+		name string
+	}{
+		{asynclock.ErrHeld, "held"},
+		{asynclock.ErrQueueFull, "queue full"},
+		{asynclock.ErrForeignData, "foreign data"},
+		{asynclock.ErrDenied, "denied"},
+		{asynclock.ErrUnreachable, "unreachable"},
+		{asynclock.ErrOutcomeUnknown, "outcome unknown"},
+		{asynclock.ErrNotClaimed, "not claimed"},
+		{asynclock.ErrClosed, "closed"},
+		{asynclock.ErrStolen, "stolen"},
+		{asynclock.ErrNotRenewed, "not renewed"},
+		{asynclock.ErrMaxHold, "maximum hold"},
+		{asynclock.ErrExpired, "expired"},
+		{asynclock.ErrLost, "lost"},
+		{context.DeadlineExceeded, "own limit"},
+		{context.Canceled, "canceled"},
+	} {
+		if errors.Is(err, known.is) {
+			return known.name
+		}
+	}
+	return err.Error()
+}
