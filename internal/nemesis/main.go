@@ -22,7 +22,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -56,6 +55,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	names := flags.String("faults", "", "only these, separated by commas")
 	keep := flags.Bool("keep", false, "keep the history even if all is well")
 	page := flags.String("report", "", "a file to write the report to, as Markdown")
+	judge := flags.String("judge", "", "make no run, and judge the history in this directory, which -keep kept")
 	list := flags.Bool("list", false, "print the faults and do nothing")
 	if err := flags.Parse(args); err != nil {
 		return errors.Is(err, flag.ErrHelp), nil //nolint:nilerr // flag has printed it
@@ -80,9 +80,15 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 		}
 	}
 	fmt.Fprintf(out, "seed %d for %v\n", s.seed, s.duration)
-	report, err := perform(ctx, s)
+	if *judge == "" {
+		if err := perform(ctx, s); err != nil {
+			return false, fmt.Errorf("%w; see %s", err, dir)
+		}
+		*judge = s.historyDir()
+	}
+	report, err := s.judge(*judge)
 	if err != nil {
-		return false, fmt.Errorf("%w; see %s", err, dir)
+		return false, err
 	}
 	summarize(out, report)
 	if *page != "" {
@@ -93,7 +99,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	if ok = len(report.Violations) == 0; ok && !*keep {
 		return true, os.RemoveAll(dir)
 	}
-	fmt.Fprintf(out, "the history is in %s\n", filepath.Join(dir, "history"))
+	fmt.Fprintf(out, "the history is in %s\n", *judge)
 	return ok, nil
 }
 

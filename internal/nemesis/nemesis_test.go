@@ -74,10 +74,14 @@ func TestShortRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.tune(&s)
-			report, err := perform(t.Context(), s)
+			err = perform(t.Context(), s)
 			if errors.Is(err, errNoClock) {
 				t.Skip(err)
 			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.judge(s.historyDir())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,31 +76,36 @@ type seat struct {
 	stdin   io.Closer
 }
 
-// perform makes the whole run and returns what is to be said about it.
-func perform(ctx context.Context, s settings) (report check.Report, err error) {
-	r := &run{settings: s}
-	historyDir := filepath.Join(s.dir, "history")
-	for _, dir := range []string{s.dir, historyDir, r.ledgerDir()} {
+// perform makes the whole run.
+func perform(ctx context.Context, s settings) error {
+	for _, dir := range []string{s.dir, s.historyDir(), s.ledgerDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return report, err
+			return err
 		}
 	}
-	file, err := history.Create(historyDir, "nemesis")
+	file, err := history.Create(s.historyDir(), "nemesis")
 	if err != nil {
-		return report, err
+		return err
 	}
-	err = r.perform(ctx, file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return report, err
+	r := &run{settings: s}
+	return errors.Join(r.perform(ctx, file), file.Close())
+}
+
+// judge says what there is to say about a history that was made with s.
+func (s settings) judge(dir string) (check.Report, error) {
+	records, err := history.ReadDir(dir)
+	if err == nil && len(records) == 0 {
+		err = fmt.Errorf("no history is in %s", dir)
 	}
-	records, err := history.ReadDir(historyDir)
 	if err != nil {
-		return report, err
+		return check.Report{}, err
 	}
 	return check.History(records, s.limits()), nil
 }
 
-func (r *run) ledgerDir() string { return filepath.Join(r.dir, "ledger") }
+func (s settings) historyDir() string { return filepath.Join(s.dir, "history") }
+
+func (s settings) ledgerDir() string { return filepath.Join(s.dir, "ledger") }
 
 func (r *run) perform(ctx context.Context, file *history.File) error {
 	defer r.close()
@@ -172,7 +177,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 func (r *run) employ(s *seat) error {
 	s.times++
 	text, err := json.Marshal(orders{
-		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: filepath.Join(r.dir, "history"),
+		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
 		Store: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
 		Keys: r.keys, TTLs: r.ttls, Callers: r.callers, Habits: r.habits,
 		Seed: r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
