@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +44,11 @@ func (r *run) sweep(ctx context.Context, file *history.File) error {
 	left := func(key, what string) { file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{r.store.addr()}}, redisstore.WithPrefix(prefix))
+	option, err := rueidis.ParseURL(r.store.url)
+	if err != nil {
+		return err
+	}
+	store, err := redisstore.Open(option, redisstore.WithPrefix(prefix))
 	if err != nil {
 		return err
 	}
@@ -77,30 +79,9 @@ func (r *run) sweep(ctx context.Context, file *history.File) error {
 func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 	var found []string
 	for range 100 { // what has just been given back is on its way
-		names, err := r.store.names(ctx)
-		if err != nil {
+		var err error
+		if found, err = r.store.remains(ctx); err != nil || len(found) == 0 {
 			return err
-		}
-		channels, err := r.store.channels(ctx)
-		if err != nil {
-			return err
-		}
-		found = channels
-		for _, name := range names {
-			ttl, err := r.store.ask(ctx, "PTTL", name)
-			if err != nil {
-				return err
-			}
-			n, err := ttl.AsInt64()
-			if err != nil {
-				return err
-			}
-			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' || n == -1 {
-				found = append(found, fmt.Sprintf("%s, TTL %d ms", name, n))
-			}
-		}
-		if len(found) == 0 {
-			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -108,6 +89,30 @@ func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 		left("", "left in the server: "+what)
 	}
 	return nil
+}
+
+// remains lists what of ours is in the servers, but for what expires by itself.
+func (s *site) remains(ctx context.Context) ([]string, error) {
+	found, err := s.channels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for node, some := range names {
+		for _, name := range some {
+			ttl, err := node.text(ctx, "PTTL", name)
+			if err != nil {
+				return nil, err
+			}
+			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' || ttl == "-1" {
+				found = append(found, name+", TTL "+ttl+" ms")
+			}
+		}
+	}
+	return found, nil
 }
 
 // collect puts the resources' journals into the history.
@@ -125,24 +130,3 @@ func (r *run) collect(ctx context.Context, file *history.File) error {
 	}
 	return nil
 }
-
-// names lists our Redis keys, and channels the channels that somebody is
-// subscribed to.
-func (s *server) names(ctx context.Context) ([]string, error) {
-	return s.list(ctx, "KEYS", prefix+":*")
-}
-
-func (s *server) channels(ctx context.Context) ([]string, error) {
-	return s.list(ctx, "PUBSUB", "CHANNELS", prefix+":*")
-}
-
-func (s *server) list(ctx context.Context, words ...string) ([]string, error) {
-	reply, err := s.ask(ctx, words...)
-	if err != nil {
-		return nil, err
-	}
-	list, err := reply.AsStrSlice()
-	return list, errors.Join(err)
-}
-
-func containsLine(text, line string) bool { return strings.Contains(text, line) }

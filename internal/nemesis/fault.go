@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
@@ -19,6 +20,8 @@ type fault struct {
 	lossy bool
 	// rare: only if it is asked for by name.
 	rare bool
+	// only: the kinds of sites where it can be had; all, if there are none.
+	only []string
 	// strike breaks something, waits, and mends it. It notes whom it hits.
 	strike func(*blow) error
 }
@@ -91,8 +94,8 @@ var faults = []fault{
 
 	{name: "server paused", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
 	{name: "server paused beyond the TTL", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
-	{name: "server killed, back with its data", lane: servers, strike: func(b *blow) error { return b.restart(false) }},
-	{name: "server killed, back empty", lane: servers, lossy: true, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "server killed, back with its data", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
+	{name: "server killed, back empty", lane: servers, only: []string{standalone}, lossy: true, strike: func(b *blow) error { return b.restart(true) }},
 	{name: "SCRIPT FLUSH", lane: servers, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
 	{name: "CLIENT KILL TYPE normal", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
 	{name: "CLIENT KILL TYPE pubsub", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
@@ -103,31 +106,32 @@ var faults = []fault{
 	{name: "FLUSHALL", lane: servers, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
 	{name: "out of memory", lane: servers, strike: (*blow).exhaust},
 	{name: "foreign write", lane: servers, strike: (*blow).scribble},
+	{name: "failover", lane: servers, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
+	{name: "failover in agreement", lane: servers, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
+	{name: "failover without agreement", lane: servers, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
+	{name: "slot moved", lane: servers, only: []string{cluster}, strike: (*blow).moveSlot},
 	// Holders must not die then, see docs/design.md, so it takes part by name only.
-	{name: "clock set back", lane: servers, rare: true, strike: (*blow).turnBack},
+	{name: "clock set back", lane: servers, only: []string{standalone}, rare: true, strike: (*blow).turnBack},
 }
 
-// faultsNamed returns the faults with these names, or without names all but the
-// rare ones.
+// faultsNamed returns the faults with these names.
 func faultsNamed(names []string) (some []fault, err error) {
 	for _, name := range names {
-		found := false
-		for _, f := range faults {
-			if f.name == name {
-				some, found = append(some, f), true
-			}
-		}
-		if !found {
+		i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+		if i < 0 {
 			return nil, fmt.Errorf("there is no fault %q", name)
 		}
+		some = append(some, faults[i])
 	}
-	if len(names) > 0 {
-		return some, nil
-	}
+	return some, nil
+}
+
+// faultsAt returns all faults that a site can have, but for the rare ones.
+func faultsAt(site string) (some []fault) {
 	for _, f := range faults {
-		if !f.rare {
+		if !f.rare && (len(f.only) == 0 || slices.Contains(f.only, site)) {
 			some = append(some, f)
 		}
 	}
-	return some, nil
+	return some
 }

@@ -52,6 +52,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags := flag.NewFlagSet("nemesis", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 0, "what happens when; 0: a random one")
 	duration := flags.Duration("duration", time.Minute, "how long to go on breaking things")
+	site := flags.String("site", standalone, "where the locks are kept: standalone, sentinel or cluster")
 	names := flags.String("faults", "", "only these, separated by commas")
 	keep := flags.Bool("keep", false, "keep the history even if all is well")
 	page := flags.String("report", "", "a file to write the report to, as Markdown")
@@ -73,13 +74,13 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	if err != nil {
 		return false, err
 	}
-	s := defaultSettings(*seed, *duration, dir)
+	s := defaultSettings(*site, *seed, *duration, dir)
 	if *names != "" {
 		if s.faults, err = faultsNamed(strings.Split(*names, ",")); err != nil {
 			return false, err
 		}
 	}
-	fmt.Fprintf(out, "seed %d for %v\n", s.seed, s.duration)
+	fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
 	if *judge == "" {
 		if err := perform(ctx, s); err != nil {
 			return false, fmt.Errorf("%w; see %s", err, dir)

@@ -67,7 +67,7 @@ func TestShortRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			s := defaultSettings(1, 6*time.Second, dir)
+			s := defaultSettings(standalone, 1, 6*time.Second, dir)
 			s.ttls = []time.Duration{time.Second}
 			var err error
 			if s.faults, err = faultsNamed(c.faults); err != nil {

@@ -22,7 +22,7 @@ func document(s settings, r check.Report) string {
 	b.WriteString(introduction)
 	limits := s.limits()
 	fmt.Fprintf(&b, "\nSeed %d, faults for %v; from the first request to the last answer %v.\n", s.seed, s.duration, r.Span.Round(time.Second))
-	fmt.Fprintf(&b, "%d processes of %d callers on %d keys, TTLs %v.\n\n", s.workers, s.callers, len(s.keys), s.ttls)
+	fmt.Fprintf(&b, "%d processes of %d callers on %d keys, TTLs %v; site: %s.\n\n", s.workers, s.callers, len(s.keys), s.ttls, s.site)
 	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
 		b.WriteString("It is shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n\n")
 	}

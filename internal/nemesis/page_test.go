@@ -24,7 +24,7 @@ func TestPageIsAsWritten(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	got := document(defaultSettings(7, time.Minute, ""), check.Report{
+	got := document(defaultSettings(standalone, 7, time.Minute, ""), check.Report{
 		Leases: 3, Failed: map[string]int{"held": 2}, Writes: map[string]int{"file": 1},
 		Faults:     []check.FaultFigures{{Name: "FLUSHALL", Count: 4, Worst: time.Second, Excused: 5}},
 		Violations: []check.Violation{{Rule: "overlap", Key: "k", Text: "two"}},

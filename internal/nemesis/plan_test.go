@@ -40,7 +40,7 @@ func attacks(t *testing.T, seed uint64, n int) (what []string) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		r := &run{settings: defaultSettings(seed, 0, "")}
+		r := &run{settings: defaultSettings(standalone, seed, 0, "")}
 		if err := r.attack(ctx, network, deck, file); err != nil {
 			t.Error(err)
 		}
@@ -79,9 +79,12 @@ func TestFaultsAreFoundByName(t *testing.T) {
 	if err != nil || len(some) != len(faults) {
 		t.Errorf("got %d faults, %v, want all %d that -list prints", len(some), err, len(faults))
 	}
-	everyday, err := faultsNamed(nil)
-	if err != nil || len(everyday) != len(faults)-1 {
-		t.Errorf("got %d faults, %v, want all but the clock", len(everyday), err)
+	for _, site := range []string{standalone, sentinel, cluster} {
+		for _, f := range faultsAt(site) {
+			if f.rare || len(f.only) > 0 && !slices.Contains(f.only, site) {
+				t.Errorf("%s at a %s site", f.name, site)
+			}
+		}
 	}
 	if ok, err := runMain(t.Context(), []string{"-faults", "earthquake"}, &list); ok || err == nil {
 		t.Errorf("got %t, %v, want an error", ok, err)

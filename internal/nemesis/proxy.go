@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,10 +26,10 @@ type weather struct {
 	loseReply bool // a request goes through, and the connection ends before its reply
 }
 
-// A proxy stands between one worker and the server.
+// A proxy stands between one worker and all servers. The first line of each
+// connection names the server.
 type proxy struct {
 	listener net.Listener
-	server   string
 	dialer   net.Dialer
 
 	mu    sync.Mutex
@@ -41,7 +42,8 @@ type proxy struct {
 // A link is one connection through a proxy.
 type link struct {
 	client, server net.Conn
-	lossy          bool // something of it was swallowed
+	requests       io.Reader // of the client
+	lossy          bool      // something of it was swallowed
 }
 
 func (l *link) close() {
@@ -50,12 +52,12 @@ func (l *link) close() {
 }
 
 // startProxy starts one. Close ends it.
-func startProxy(server string) (*proxy, error) {
+func startProxy() (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, server: server, dialer: net.Dialer{Timeout: time.Second}, links: make(map[*link]struct{})}
+	p := &proxy{listener: listener, dialer: net.Dialer{Timeout: time.Second}, links: make(map[*link]struct{})}
 	p.running.Go(p.accept) // ends with the listener
 	return p, nil
 }
@@ -111,20 +113,36 @@ func (p *proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		server, err := p.dialer.DialContext(context.Background(), "tcp", p.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		l := &link{client: client, server: server}
-		p.mu.Lock()
-		p.links[l] = struct{}{}
-		p.mu.Unlock()
 		p.running.Go(func() { // ends with either connection
-			defer p.forget(l)
-			p.carry(l)
+			if l := p.connect(client); l != nil {
+				defer p.forget(l)
+				p.carry(l)
+			}
 		})
 	}
+}
+
+// connect connects a client to the server it wants. It returns nil if that
+// can't be done.
+func (p *proxy) connect(client net.Conn) *link {
+	from := bufio.NewReader(client)
+	_ = client.SetReadDeadline(time.Now().Add(p.dialer.Timeout))
+	addr, err := from.ReadString('\n')
+	if err == nil {
+		err = client.SetReadDeadline(time.Time{})
+	}
+	if err == nil {
+		var server net.Conn
+		if server, err = p.dialer.DialContext(context.Background(), "tcp", strings.TrimSpace(addr)); err == nil {
+			l := &link{client: client, requests: from, server: server}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.links[l] = struct{}{}
+			return l
+		}
+	}
+	_ = client.Close()
+	return nil
 }
 
 func (p *proxy) forget(l *link) {
@@ -173,7 +191,7 @@ func deliver(l *link, to io.Writer, parcels <-chan parcel) {
 func (p *proxy) takeRequests(l *link, out chan<- parcel) {
 	for {
 		data := make([]byte, 16<<10)
-		n, err := l.client.Read(data)
+		n, err := l.requests.Read(data)
 		if err != nil {
 			return
 		}

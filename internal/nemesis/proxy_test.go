@@ -48,7 +48,7 @@ type visitor struct {
 
 func visit(t *testing.T) (*proxy, visitor) {
 	t.Helper()
-	p, err := startProxy(parrot(t, map[string]string{"ping": "+PONG\r\n", "both": message + "+PONG\r\n"}))
+	p, err := startProxy()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,9 @@ func visit(t *testing.T) (*proxy, visitor) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return p, visitor{t, conn}
+	v := visitor{t, conn}
+	v.says(parrot(t, map[string]string{"ping": "+PONG\r\n", "both": message + "+PONG\r\n"}))
+	return p, v
 }
 
 func (v visitor) says(line string) {

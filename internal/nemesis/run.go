@@ -22,6 +22,7 @@ import (
 // settings are what a run is made with.
 type settings struct {
 	seed     uint64
+	site     string // standalone, sentinel or cluster
 	duration time.Duration
 	faults   []fault
 	workers  int
@@ -33,13 +34,9 @@ type settings struct {
 	dir      string        // for servers and history; made anew
 }
 
-func defaultSettings(seed uint64, duration time.Duration, dir string) settings {
-	some, err := faultsNamed(nil)
-	if err != nil {
-		panic(err) // there are no names to be wrong
-	}
+func defaultSettings(site string, seed uint64, duration time.Duration, dir string) settings {
 	return settings{
-		seed: seed, duration: duration, faults: some, dir: dir,
+		seed: seed, site: site, duration: duration, faults: faultsAt(site), dir: dir,
 		workers: 4, callers: 4, habits: everyday, keys: []string{"a", "b", "c", "d", "e", "f"},
 		ttls: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
 		rest: time.Second,
@@ -59,7 +56,7 @@ func (s settings) limits() check.Limits {
 // A run is settings at work.
 type run struct {
 	settings
-	store *server
+	store *site
 	vault *server
 	seats []*seat
 
@@ -143,9 +140,6 @@ func (r *run) perform(ctx context.Context, file *history.File) error {
 
 // prepare starts the servers and the workers.
 func (r *run) prepare(ctx context.Context) (err error) {
-	// AOF written before each answer, so that a killed process loses nothing: with
-	// everysec, Redis puts off writing while it syncs.
-	args := []string{"--appendonly", "yes", "--appendfsync", "no"}
 	var env []string
 	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.rare }) {
 		if r.clock, err = makeClock(ctx, r.dir); err != nil {
@@ -153,14 +147,14 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		}
 		env = r.clock.environment()
 	}
-	if r.store, err = startServer(ctx, filepath.Join(r.dir, "store"), env, args...); err != nil {
+	if r.store, err = startSite(ctx, r.site, r.dir, env); err != nil {
 		return err
 	}
 	if r.vault, err = startServer(ctx, filepath.Join(r.dir, "vault"), nil); err != nil {
 		return err
 	}
 	for i := range r.workers {
-		p, err := startProxy(r.store.addr())
+		p, err := startProxy()
 		if err != nil {
 			return err
 		}
@@ -178,7 +172,7 @@ func (r *run) employ(s *seat) error {
 	s.times++
 	text, err := json.Marshal(orders{
 		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
-		Store: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
+		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
 		Keys: r.keys, TTLs: r.ttls, Callers: r.callers, Habits: r.habits,
 		Seed: r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
 	})
@@ -214,9 +208,10 @@ func (r *run) close() {
 		}
 		s.proxy.close()
 	}
-	for _, s := range []*server{r.store, r.vault} {
-		if s != nil {
-			s.close()
-		}
+	if r.store != nil {
+		r.store.close()
+	}
+	if r.vault != nil {
+		r.vault.close()
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -41,11 +43,9 @@ func startServer(ctx context.Context, dir string, env []string, args ...string) 
 	}
 	for range 20 {
 		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1))
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
-		if err != nil {
+		if !isFree(port) {
 			continue
 		}
-		_ = l.Close()
 		s := &server{dir: dir, port: port, env: env, args: args}
 		if s.run(ctx) == nil {
 			return s, nil
@@ -55,14 +55,19 @@ func startServer(ctx context.Context, dir string, env []string, args ...string) 
 	return nil, fmt.Errorf("redis-server does not start; see %s", filepath.Join(dir, "log"))
 }
 
+func isFree(port string) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+	return err == nil && l.Close() == nil
+}
+
 func (s *server) addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
 
 // run starts the process and waits until it answers.
 func (s *server) run(ctx context.Context) error {
-	args := append([]string{
+	args := slices.Concat(s.args, []string{ // theirs first: a configuration file has to be
 		"--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
 		"--enable-debug-command", "yes",
-	}, s.args...)
+	})
 	cmd := exec.Command("redis-server", args...)
 	cmd.Env = append(os.Environ(), s.env...)
 	p, err := start(cmd)
@@ -101,7 +106,7 @@ func (s *server) tryAdmin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if want := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); !containsLine(info, want) {
+	if want := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); !strings.Contains(info, want) {
 		return errors.New("another process has the port")
 	}
 	return nil
@@ -114,6 +119,47 @@ func (s *server) ask(ctx context.Context, words ...string) (rueidis.RedisMessage
 		return m, fmt.Errorf("%s: %w", words[0], err)
 	}
 	return m, nil
+}
+
+// tell is ask for a command whose answer says only that it was done.
+func (s *server) tell(ctx context.Context, words ...string) error {
+	_, err := s.ask(ctx, words...)
+	return err
+}
+
+// text is ask for an answer to be read by eye, whatever its type.
+func (s *server) text(ctx context.Context, words ...string) (string, error) {
+	m, err := s.ask(ctx, words...)
+	if err != nil {
+		return "", err
+	}
+	if m.IsString() {
+		return m.ToString()
+	}
+	value, err := m.ToAny()
+	return fmt.Sprint(value), err
+}
+
+// list is ask for an answer of several words.
+func (s *server) list(ctx context.Context, words ...string) ([]string, error) {
+	m, err := s.ask(ctx, words...)
+	if err != nil {
+		return nil, err
+	}
+	return m.AsStrSlice()
+}
+
+// role is "master" or "slave", as the server says.
+func (s *server) role(ctx context.Context) (string, error) {
+	m, err := s.ask(ctx, "ROLE")
+	if err != nil {
+		return "", err
+	}
+	parts, err := m.ToArray()
+	if err != nil || len(parts) == 0 {
+		return "", errors.Join(errors.New("ROLE says nothing"), err)
+	}
+	return parts[0].ToString()
 }
 
 // forget removes what the server has on disk, for its next start.

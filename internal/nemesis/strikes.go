@@ -64,33 +64,54 @@ func (b *blow) refuse() error {
 	return nil
 }
 
+// node chooses a server that has keys of its own.
+func (b *blow) node(ctx context.Context) (*server, error) {
+	primaries, err := b.store.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node := primaries[b.rand.IntN(len(primaries))]
+	if len(primaries) > 1 {
+		b.hit(node.addr())
+	}
+	return node, nil
+}
+
 func (b *blow) pauseServer(d time.Duration) error {
-	if err := b.store.process.pause(); err != nil {
+	node, err := b.node(context.WithoutCancel(b.ctx))
+	if err != nil {
+		return err
+	}
+	if err := node.process.pause(); err != nil {
 		return err
 	}
 	b.wait(d)
-	return b.store.process.resume()
+	return node.process.resume()
 }
 
 // restart kills the server and starts it again.
 func (b *blow) restart(empty bool) error {
-	d := b.between(0, 60)
-	if err := b.store.process.kill(); err != nil {
+	d, node := b.between(0, 60), b.store.nodes[0]
+	if err := node.process.kill(); err != nil {
 		return err
 	}
 	if empty {
-		if err := b.store.forget(); err != nil {
+		if err := node.forget(); err != nil {
 			return err
 		}
 	}
 	b.wait(d)
-	return b.store.run(context.WithoutCancel(b.ctx))
+	return node.run(context.WithoutCancel(b.ctx))
 }
 
-// command sends the server one that does the damage, or has none to do.
+// command sends a server one that does the damage.
 func (b *blow) command(words ...string) error {
-	_, err := b.store.ask(context.WithoutCancel(b.ctx), words...)
-	return err
+	ctx := context.WithoutCancel(b.ctx)
+	node, err := b.node(ctx)
+	if err != nil {
+		return err
+	}
+	return node.tell(ctx, words...)
 }
 
 // pauseClients makes the server answer nobody, or only those who don't write.
@@ -105,12 +126,16 @@ func (b *blow) pauseClients() error {
 
 // exhaust makes the server refuse to write.
 func (b *blow) exhaust() error {
-	d := b.between(5, 120)
-	if err := b.command("CONFIG", "SET", "maxmemory", "1"); err != nil {
+	ctx, d := context.WithoutCancel(b.ctx), b.between(5, 120)
+	node, err := b.node(ctx)
+	if err != nil {
+		return err
+	}
+	if err := node.tell(ctx, "CONFIG", "SET", "maxmemory", "1"); err != nil {
 		return err
 	}
 	b.wait(d)
-	return b.command("CONFIG", "SET", "maxmemory", "0")
+	return node.tell(ctx, "CONFIG", "SET", "maxmemory", "0")
 }
 
 // scribble writes into one of our Redis keys what is not ours, and removes it
@@ -124,18 +149,20 @@ func (b *blow) scribble() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, ":"+key+":"+kind) {
-			continue
+	for node, some := range names {
+		for _, name := range some {
+			if !strings.HasSuffix(name, ":"+key+":"+kind) {
+				continue
+			}
+			if kind == "l" { // the holder's record is gone: that is a loss, of this key only
+				b.record.Lossy, b.record.Key = true, key
+			}
+			if err := node.tell(ctx, "SET", name, "scribble"); err != nil {
+				return err
+			}
+			b.wait(d)
+			return node.tell(ctx, "DEL", name)
 		}
-		if kind == "l" { // the holder's record is gone: that is a loss, of this key only
-			b.record.Lossy, b.record.Key = true, key
-		}
-		if err := b.command("SET", name, "scribble"); err != nil {
-			return err
-		}
-		b.wait(d)
-		return b.command("DEL", name)
 	}
 	return nil // it is not there just now
 }

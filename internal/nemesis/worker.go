@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -32,7 +34,8 @@ const prefix = "nemesis"
 type orders struct {
 	Name    string // of its part of the history
 	History string // directory
-	Store   string // address, of a proxy
+	Store   string // URL
+	Proxy   string // address, on the way to whatever server
 	Vault   string // address
 	Ledger  string // directory
 
@@ -85,9 +88,9 @@ func beWorker(text string) error {
 
 // work connects, works until it is to stop, and leaves nothing behind.
 func (w *worker) work() error {
-	store := w.open()
+	store, err := w.open()
 	if store == nil {
-		return nil
+		return err
 	}
 	defer store.Close()
 	v, err := openVault(w.Vault)
@@ -119,15 +122,32 @@ func (w *worker) work() error {
 
 // open connects to a server that may just be down. It returns nil if it is to
 // stop before that.
-func (w *worker) open() *redisstore.Store {
+func (w *worker) open() (*redisstore.Store, error) {
+	option, err := rueidis.ParseURL(w.Store)
+	if err != nil {
+		return nil, err
+	}
+	option.DialCtxFn = w.dial
 	for !w.stopping.Load() {
-		store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{w.Store}}, redisstore.WithPrefix(prefix))
+		store, err := redisstore.Open(option, redisstore.WithPrefix(prefix))
 		if err == nil {
-			return store
+			return store, nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return nil
+	return nil, nil
+}
+
+// dial connects through the proxy, which is told whither.
+func (w *worker) dial(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	conn, err := dialer.DialContext(ctx, "tcp", w.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write([]byte(addr + "\n")); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // newOp names a request.
