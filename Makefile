@@ -9,6 +9,7 @@ COUNT ?= 20
 FUZZTIME ?= 1m
 DURATION ?= 30m
 SEED ?= 0
+SITE ?= standalone,sentinel,cluster
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ model: ## search the protocol's model in every order of its steps
 
 chaos: ## break everything at random for DURATION (30m), judge it, write docs/chaos.md (SEED=7 to repeat)
 	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -report docs/chaos.md
+
+chaos: ## break everything at random, DURATION (30m) at each SITE, judge it, write docs/chaos.md
+	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -site $(SITE) -report docs/chaos.md
 
 ci: ## all that has to hold before a change goes in
 	bash .ci/run

@@ -58,21 +58,37 @@ func (b *blow) takeOver(how ...string) error {
 	if err := until(ctx, chosen.linked); err != nil {
 		return err
 	}
-	if err := chosen.tell(ctx, append([]string{"CLUSTER", "FAILOVER"}, how...)...); err != nil {
+	if err := b.store.timeOut(ctx, "3000"); err != nil {
 		return err
 	}
-	return until(ctx, func(ctx context.Context) (bool, error) { // old and new have changed places
+	var asked time.Time
+	err := until(ctx, func(ctx context.Context) (bool, error) {
 		primaries, err := b.store.primaries(ctx)
 		if err != nil {
 			return false, err
 		}
-		for _, p := range primaries {
-			if p == chosen && len(primaries) == len(b.store.nodes)/2 {
-				return b.store.allMet(ctx)
-			}
+		promoted := slices.Contains(primaries, chosen)
+		if promoted && len(primaries) == len(b.store.nodes)/2 { // old and new have changed places
+			return b.store.allMet(ctx)
 		}
-		return false, nil
+		if promoted || time.Since(asked) < 6*time.Second { // it gives up after 5
+			return false, nil
+		}
+		asked = time.Now()
+		return false, chosen.tell(ctx, append([]string{"CLUSTER", "FAILOVER"}, how...)...)
 	})
+	return errors.Join(err, b.store.timeOut(ctx, nothingFailsOverByItself))
+}
+
+// timeOut sets the time, in ms, after which a cluster's nodes give each other up.
+// Masters vote for a shard's replica once in twice that time.
+func (s *site) timeOut(ctx context.Context, ms string) error {
+	for _, node := range s.nodes {
+		if err := node.tell(ctx, "CONFIG", "SET", "cluster-node-timeout", ms); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moveSlot moves the slot of one lock from its master to another, key by key, as

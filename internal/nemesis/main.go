@@ -22,6 +22,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,11 +53,12 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags := flag.NewFlagSet("nemesis", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 0, "what happens when; 0: a random one")
 	duration := flags.Duration("duration", time.Minute, "how long to go on breaking things")
-	site := flags.String("site", standalone, "where the locks are kept: standalone, sentinel or cluster")
+	sites := flags.String("site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
 	names := flags.String("faults", "", "only these, separated by commas")
+	rest := flags.Duration("rest", time.Second, "how long to wait between two faults of a kind, on average")
 	keep := flags.Bool("keep", false, "keep the history even if all is well")
+	judged := flags.String("judge", "", "make no run, and judge the histories in these directories, that -keep kept")
 	page := flags.String("report", "", "a file to write the report to, as Markdown")
-	judge := flags.String("judge", "", "make no run, and judge the history in this directory, which -keep kept")
 	list := flags.Bool("list", false, "print the faults and do nothing")
 	if err := flags.Parse(args); err != nil {
 		return errors.Is(err, flag.ErrHelp), nil //nolint:nilerr // flag has printed it
@@ -67,40 +69,57 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 		}
 		return true, nil
 	}
+	var some []fault
+	if *names != "" {
+		if some, err = faultsNamed(strings.Split(*names, ",")); err != nil {
+			return false, err
+		}
+	}
 	if *seed == 0 {
 		*seed = 1 + rand.Uint64N(1<<32)
 	}
-	dir, err := os.MkdirTemp("", "nemesis")
-	if err != nil {
-		return false, err
+	dirs := strings.Split(*judged, ",")
+	if *judged == "" {
+		dirs = nil
+		for site := range strings.SplitSeq(*sites, ",") {
+			dir, err := os.MkdirTemp("", "nemesis")
+			if err != nil {
+				return false, err
+			}
+			s := defaultSettings(site, *seed, *duration, dir)
+			s.rest = *rest
+			if some != nil {
+				s.faults = some
+			}
+			fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
+			if err := perform(ctx, s); err != nil {
+				return false, fmt.Errorf("%w; see %s", err, dir)
+			}
+			dirs = append(dirs, s.historyDir())
+		}
 	}
-	s := defaultSettings(*site, *seed, *duration, dir)
-	if *names != "" {
-		if s.faults, err = faultsNamed(strings.Split(*names, ",")); err != nil {
+	ok = true
+	var verdicts []verdict
+	for _, dir := range dirs {
+		v, err := judge(dir)
+		if err != nil {
 			return false, err
 		}
-	}
-	fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
-	if *judge == "" {
-		if err := perform(ctx, s); err != nil {
-			return false, fmt.Errorf("%w; see %s", err, dir)
+		verdicts = append(verdicts, v)
+		summarize(out, v.report)
+		switch bad := len(v.report.Violations) > 0; {
+		case bad || *keep || *judged != "":
+			ok = ok && !bad
+			fmt.Fprintf(out, "the history is in %s\n", dir)
+		default:
+			if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+				return false, err
+			}
 		}
-		*judge = s.historyDir()
 	}
-	report, err := s.judge(*judge)
-	if err != nil {
-		return false, err
-	}
-	summarize(out, report)
 	if *page != "" {
-		if err := os.WriteFile(*page, []byte(document(s, report)), 0o600); err != nil {
-			return false, err
-		}
+		return ok, os.WriteFile(*page, []byte(document(verdicts)), 0o600)
 	}
-	if ok = len(report.Violations) == 0; ok && !*keep {
-		return true, os.RemoveAll(dir)
-	}
-	fmt.Fprintf(out, "the history is in %s\n", *judge)
 	return ok, nil
 }
 

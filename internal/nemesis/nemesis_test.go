@@ -81,10 +81,11 @@ func TestShortRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := s.judge(s.historyDir())
+			v, err := judge(s.historyDir())
 			if err != nil {
 				t.Fatal(err)
 			}
+			report := v.report
 			summarize(t.Output(), report)
 			if n := len(report.Violations); n > 0 {
 				t.Errorf("violations: got %d, want none", n)

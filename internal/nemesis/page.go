@@ -11,23 +11,53 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/nemesis/check"
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
 )
 
 //go:embed page.md
 var introduction string
 
-// document is docs/chaos.md: the introduction, and the figures of a run.
-func document(s settings, r check.Report) string {
+// A verdict is a report, and what run it is about.
+type verdict struct {
+	settings settings
+	report   check.Report
+}
+
+// judge says what there is to say about the history in dir.
+func judge(dir string) (v verdict, err error) {
+	records, err := history.ReadDir(dir)
+	if err != nil {
+		return v, err
+	}
+	i := slices.IndexFunc(records, func(r history.Record) bool { return r.Kind == history.Run })
+	if i < 0 {
+		return v, fmt.Errorf("no history is in %s", dir)
+	}
+	made := records[i]
+	v.settings = defaultSettings(made.Site, made.Seed, made.End.Duration(), dir)
+	v.report = check.History(records, v.settings.limits())
+	return v, nil
+}
+
+// document is docs/chaos.md: the introduction, and the figures of each run.
+func document(verdicts []verdict) string {
 	var b strings.Builder
 	b.WriteString(introduction)
-	limits := s.limits()
-	fmt.Fprintf(&b, "\nSeed %d, faults for %v; from the first request to the last answer %v.\n", s.seed, s.duration, r.Span.Round(time.Second))
-	fmt.Fprintf(&b, "%d processes of %d callers on %d keys, TTLs %v; site: %s.\n\n", s.workers, s.callers, len(s.keys), s.ttls, s.site)
-	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
-		b.WriteString("It is shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n\n")
+	for _, v := range verdicts {
+		v.write(&b)
 	}
-	row := func(what string, value any) { fmt.Fprintf(&b, "| %s | %v |\n", what, value) }
-	b.WriteString("| | |\n|---|---|\n")
+	return b.String()
+}
+
+func (v verdict) write(b *strings.Builder) {
+	s, r, limits := v.settings, v.report, v.settings.limits()
+	fmt.Fprintf(b, "\n### Seed %d, %s, %v\n\n", s.seed, s.site, s.duration)
+	fmt.Fprintf(b, "%d processes of %d callers on %d keys, TTLs %v.\n", s.workers, s.callers, len(s.keys), s.ttls)
+	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
+		b.WriteString("Shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n")
+	}
+	row := func(what string, value any) { fmt.Fprintf(b, "| %s | %v |\n", what, value) }
+	b.WriteString("\n| | |\n|---|---|\n")
 	row("leases", r.Leases)
 	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
 		row("requests that failed: "+name, r.Failed[name])
@@ -40,13 +70,13 @@ func document(s settings, r check.Report) string {
 	row("longest wait", r.Longest.Round(time.Millisecond))
 	row("R, of the bounds", limits.Repair)
 	row("Q, of the bounds", limits.Turns)
+	row("faults", r.Strikes())
 	row("violations", len(r.Violations))
 	b.WriteString("\n| fault | times | worst recovery | overlaps it excuses |\n|---|---|---|---|\n")
 	for _, f := range r.Faults {
-		fmt.Fprintf(&b, "| %s | %d | %v | %d |\n", f.Name, f.Count, f.Worst.Round(time.Millisecond), f.Excused)
+		fmt.Fprintf(b, "| %s | %d | %v | %d |\n", f.Name, f.Count, f.Worst.Round(time.Millisecond), f.Excused)
 	}
 	for _, v := range r.Violations {
-		fmt.Fprintf(&b, "\nViolation: %v\n", v)
+		fmt.Fprintf(b, "\nViolation: %v\n", v)
 	}
-	return b.String()
 }

@@ -84,20 +84,9 @@ func perform(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, End: history.Span(s.duration)})
 	r := &run{settings: s}
 	return errors.Join(r.perform(ctx, file), file.Close())
-}
-
-// judge says what there is to say about a history that was made with s.
-func (s settings) judge(dir string) (check.Report, error) {
-	records, err := history.ReadDir(dir)
-	if err == nil && len(records) == 0 {
-		err = fmt.Errorf("no history is in %s", dir)
-	}
-	if err != nil {
-		return check.Report{}, err
-	}
-	return check.History(records, s.limits()), nil
 }
 
 func (s settings) historyDir() string { return filepath.Join(s.dir, "history") }

@@ -165,6 +165,8 @@ func (c *checker) gather(records []history.Record) {
 		case history.Left:
 			c.violate("leftovers", r.Key, "%s", r.Error)
 			continue
+		case history.Run:
+			continue
 		case history.Ended:
 			continue // below: the lease may be in a later part
 		}

@@ -40,3 +40,11 @@ func (k *key) nextAfter(t history.Time) (history.Time, bool) {
 	}
 	return k.leases[i].told, true
 }
+
+// Strikes is how many faults there were.
+func (r *Report) Strikes() (n int) {
+	for _, f := range r.Faults {
+		n += f.Count
+	}
+	return n
+}

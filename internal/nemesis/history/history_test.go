@@ -14,6 +14,7 @@ import (
 )
 
 var good = []history.Record{
+	{Kind: history.Run, Seed: 7, Site: "standalone", End: 100},
 	{Kind: history.Held, Op: "1", Key: "k", How: "Lock", Begin: 1, End: 2, Token: 7, TTL: 100},
 	{Kind: history.Ended, Op: "1", Valid: 3, Begin: 4, End: 5, Unlocked: true, Refused: 1},
 	{Kind: history.Failed, Op: "2", Key: "k", How: "TryLock", Begin: 1, End: 2, Error: "held"},
@@ -84,6 +85,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	for _, line := range []string{
 		"", "null", "{}", "[]", "x", `{"k":"no such"}`,
 		`{"k":"left"}`,
+		`{"k":"run","seed":7}`,
 		`{"k":"left","err":"x","what":1}`,
 		`{"k":"left","err":"x"}{"k":"left","err":"x"}`,
 		`{"k":"held","op":"1","key":"k","b":1,"e":2,"ttl":5}`,

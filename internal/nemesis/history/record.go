@@ -9,6 +9,8 @@ type Kind string
 
 // What there is to tell.
 const (
+	// Run: what the history is one of. Comes once.
+	Run Kind = "run"
 	// Held: a request was answered with a lease.
 	Held Kind = "held"
 	// Ended: such a lease is over. A process that was killed tells no end.
@@ -65,6 +67,10 @@ type Record struct {
 	Whom  string `json:"whom,omitempty"`
 	Lossy bool   `json:"lossy,omitempty"`
 
+	// Run: what it can be made again with. It went on for End.
+	Seed uint64 `json:"seed,omitempty"`
+	Site string `json:"site,omitempty"`
+
 	Asked int `json:"asked,omitempty"` // Bye: how many requests the process made
 	Told  int `json:"told,omitempty"`  // Bye: and how many were answered
 }
@@ -76,6 +82,10 @@ func (r *Record) Check() error {
 		return bad("its times make no sense")
 	}
 	switch r.Kind {
+	case Run:
+		if r.Site == "" || r.End == 0 {
+			return bad("a site and a duration are needed")
+		}
 	case Held:
 		if r.Op == "" || r.Key == "" || r.Token <= 0 || r.TTL <= 0 || r.End == 0 {
 			return bad("a request, its key, its lease's token and TTL and times are needed")
