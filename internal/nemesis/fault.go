@@ -38,9 +38,9 @@ const (
 )
 
 // A blow is one striking of a fault.
-type blow struct {
+type blow struct { // ctx ends with the time for strikes: mend at once then
 	*run
-	ctx    context.Context // ends with the run: mend at once
+	ctx    context.Context //nolint:containedctx // the call that strikes has no other arguments
 	rand   *rand.Rand
 	record *history.Record
 }
@@ -112,6 +112,8 @@ var faults = []fault{
 	{name: "slot moved", lane: servers, only: []string{cluster}, strike: (*blow).moveSlot},
 	// Holders must not die then, see docs/design.md, so it takes part by name only.
 	{name: "clock set back", lane: servers, only: []string{standalone}, rare: true, strike: (*blow).turnBack},
+	// Leases end early then, which is not promised against: all of them may be lost.
+	{name: "clock set forward", lane: servers, only: []string{standalone}, rare: true, lossy: true, strike: (*blow).turnForward},
 }
 
 // faultsNamed returns the faults with these names.

@@ -61,7 +61,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	page := flags.String("report", "", "a file to write the report to, as Markdown")
 	list := flags.Bool("list", false, "print the faults and do nothing")
 	if err := flags.Parse(args); err != nil {
-		return errors.Is(err, flag.ErrHelp), nil //nolint:nilerr // flag has printed it
+		return errors.Is(err, flag.ErrHelp), nil // it has been printed
 	}
 	if *list {
 		for _, f := range faults {

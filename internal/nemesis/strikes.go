@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,11 @@ func (b *blow) pick() *seat { return b.seats[b.rand.IntN(len(b.seats))] }
 func (b *blow) killWorker() error {
 	s, pause := b.pick(), b.between(0, 20)
 	b.hit(s.name)
+	select {
+	case <-s.process.ended:
+		return fmt.Errorf("%s ended by itself: %w", s.name, s.process.err)
+	default:
+	}
 	if err := s.process.kill(); err != nil {
 		return err
 	}
@@ -169,3 +175,6 @@ func (b *blow) scribble() error {
 
 // turnBack sets the server's clock back, a little more each time.
 func (b *blow) turnBack() error { return b.clock.setBack(b.between(20, 100)) }
+
+// turnForward sets it forward, by less than it was set back as a rule.
+func (b *blow) turnForward() error { return b.clock.setBack(-b.between(10, 60)) }

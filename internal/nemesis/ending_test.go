@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/redis/rueidis"
+)
+
+// TestLeftoversAreFound: the look at the servers in the end sees what is there.
+func TestLeftoversAreFound(t *testing.T) {
+	if os.Getenv(shortRuns) != "1" {
+		t.Skip("left to .ci/run chaos, which sets " + shortRuns)
+	}
+	s, err := startSite(t.Context(), standalone, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	want := func(want ...string) {
+		t.Helper()
+		got, err := s.remains(t.Context())
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	put := func(words ...string) {
+		t.Helper()
+		if err := s.nodes[0].tell(t.Context(), words...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want()
+	put("SET", "others:{b00}:k:l", "x")
+	put("SET", prefix+":{b00}:k:f", "x", "EX", "100")
+	put("ZADD", prefix+":{b00}:k:x", "1", "x")
+	put("EXPIRE", prefix+":{b00}:k:x", "100")
+	want()
+	put("SET", prefix+":{b00}:j:f", "x")
+	want(prefix + ":{b00}:j:f, TTL -1 ms")
+	put("DEL", prefix+":{b00}:j:f")
+	put("HSET", prefix+":{b00}:k:w", "x", "x")
+	want(prefix + ":{b00}:k:w, TTL -1 ms")
+	put("DEL", prefix+":{b00}:k:w")
+
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.nodes[0].addr()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	subscribed := make(chan struct{})
+	ctx := rueidis.WithOnSubscriptionHook(t.Context(), func(rueidis.PubSubSubscription) { close(subscribed) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with ctx
+		_ = client.Receive(ctx, client.B().Subscribe().Channel(prefix+":c:1").Build(), func(rueidis.PubSubMessage) {})
+	}()
+	<-subscribed
+	want(prefix + ":c:1")
+}
