@@ -57,7 +57,7 @@ func (r *run) sweep(ctx context.Context, file *history.File) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range r.keys {
+	for _, key := range r.Keys {
 		lease, err := locks.Lock(ctx, key)
 		if err == nil {
 			err = lease.Unlock(ctx)
@@ -118,7 +118,7 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 // collect puts the resources' journals into the history.
 func (r *run) collect(ctx context.Context, file *history.File) error {
 	for _, res := range []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}} {
-		for _, key := range r.keys {
+		for _, key := range r.Keys {
 			writes, err := res.journal(ctx, key)
 			if err != nil {
 				return err

@@ -95,7 +95,7 @@ func (s *site) timeOut(ctx context.Context, ms string) error {
 // the tools of Redis do.
 func (b *blow) moveSlot() error {
 	ctx := context.WithoutCancel(b.ctx)
-	key, pause := b.keys[b.rand.IntN(len(b.keys))], b.between(0, 50)
+	key, pause := b.Keys[b.rand.IntN(len(b.Keys))], b.between(0, 50)
 	b.hit("slot of " + key)
 	names, err := b.store.names(ctx)
 	if err != nil {

@@ -48,17 +48,30 @@ func main() {
 	}
 }
 
+// An order is what the command line says.
+type order struct {
+	seed     uint64
+	duration time.Duration
+	rest     time.Duration
+	sites    string
+	faults   string
+	judged   string
+	keep     bool
+	page     string
+}
+
 // runMain does what the arguments say and reports whether all is well.
 func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err error) {
+	var o order
 	flags := flag.NewFlagSet("nemesis", flag.ContinueOnError)
-	seed := flags.Uint64("seed", 0, "what happens when; 0: a random one")
-	duration := flags.Duration("duration", time.Minute, "how long to go on breaking things")
-	sites := flags.String("site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
-	names := flags.String("faults", "", "only these, separated by commas")
-	rest := flags.Duration("rest", time.Second, "how long to wait between two faults of a kind, on average")
-	keep := flags.Bool("keep", false, "keep the history even if all is well")
-	judged := flags.String("judge", "", "make no run, and judge the histories in these directories, that -keep kept")
-	page := flags.String("report", "", "a file to write the report to, as Markdown")
+	flags.Uint64Var(&o.seed, "seed", 0, "what happens when; 0: a random one")
+	flags.DurationVar(&o.duration, "duration", time.Minute, "how long to go on breaking things")
+	flags.DurationVar(&o.rest, "rest", time.Second, "how long to wait between two faults of a kind, on average")
+	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
+	flags.StringVar(&o.faults, "faults", "", "only these, separated by commas")
+	flags.BoolVar(&o.keep, "keep", false, "keep the history even if all is well")
+	flags.StringVar(&o.judged, "judge", "", "make no run, and judge the histories in these directories, that -keep kept")
+	flags.StringVar(&o.page, "report", "", "a file to write the report to, as Markdown")
 	list := flags.Bool("list", false, "print the faults and do nothing")
 	if err := flags.Parse(args); err != nil {
 		return errors.Is(err, flag.ErrHelp), nil // it has been printed
@@ -69,35 +82,48 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 		}
 		return true, nil
 	}
-	var some []fault
-	if *names != "" {
-		if some, err = faultsNamed(strings.Split(*names, ",")); err != nil {
+	dirs := strings.Split(o.judged, ",")
+	if o.judged == "" {
+		if dirs, err = o.perform(ctx, out); err != nil {
 			return false, err
 		}
 	}
-	if *seed == 0 {
-		*seed = 1 + rand.Uint64N(1<<32)
-	}
-	dirs := strings.Split(*judged, ",")
-	if *judged == "" {
-		dirs = nil
-		for site := range strings.SplitSeq(*sites, ",") {
-			dir, err := os.MkdirTemp("", "nemesis")
-			if err != nil {
-				return false, err
-			}
-			s := defaultSettings(site, *seed, *duration, dir)
-			s.rest = *rest
-			if some != nil {
-				s.faults = some
-			}
-			fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
-			if err := perform(ctx, s); err != nil {
-				return false, fmt.Errorf("%w; see %s", err, dir)
-			}
-			dirs = append(dirs, s.historyDir())
+	return o.judge(dirs, out)
+}
+
+// perform makes a run at each site and returns where the histories are.
+func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err error) {
+	var some []fault
+	if o.faults != "" {
+		if some, err = faultsNamed(strings.Split(o.faults, ",")); err != nil {
+			return nil, err
 		}
 	}
+	if o.seed == 0 {
+		o.seed = 1 + rand.Uint64N(1<<32)
+	}
+	for site := range strings.SplitSeq(o.sites, ",") {
+		dir, err := os.MkdirTemp("", "nemesis")
+		if err != nil {
+			return nil, err
+		}
+		s := defaultSettings(site, o.seed, o.duration, dir)
+		s.rest = o.rest
+		if some != nil {
+			s.faults = some
+		}
+		fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
+		if err := perform(ctx, s); err != nil {
+			return nil, fmt.Errorf("%w; see %s", err, dir)
+		}
+		dirs = append(dirs, s.historyDir())
+	}
+	return dirs, nil
+}
+
+// judge judges histories, removes those that are of no more use, and reports
+// whether all is well.
+func (o order) judge(dirs []string, out io.Writer) (ok bool, err error) {
 	ok = true
 	var verdicts []verdict
 	for _, dir := range dirs {
@@ -107,18 +133,16 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 		}
 		verdicts = append(verdicts, v)
 		summarize(out, v.report)
-		switch bad := len(v.report.Violations) > 0; {
-		case bad || *keep || *judged != "":
-			ok = ok && !bad
+		bad := len(v.report.Violations) > 0
+		ok = ok && !bad
+		if bad || o.keep || o.judged != "" {
 			fmt.Fprintf(out, "the history is in %s\n", dir)
-		default:
-			if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
-				return false, err
-			}
+		} else if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+			return false, err
 		}
 	}
-	if *page != "" {
-		return ok, os.WriteFile(*page, []byte(document(verdicts)), 0o600)
+	if o.page != "" {
+		return ok, os.WriteFile(o.page, []byte(document(verdicts)), 0o644)
 	}
 	return ok, nil
 }

@@ -48,7 +48,7 @@ func TestShortRun(t *testing.T) {
 	}{
 		{"slow_replies", []string{"slow replies"}, func(s *settings) {
 			s.habits = habits{Unrenewed: 2, ToEnd: 2}
-			s.ttls = []time.Duration{400 * time.Millisecond}
+			s.TTLs = []time.Duration{400 * time.Millisecond}
 			s.rest = 50 * time.Millisecond
 		}},
 		{"late_messages", []string{"late messages", "worker paused"}, func(s *settings) {
@@ -57,18 +57,18 @@ func TestShortRun(t *testing.T) {
 		}},
 		{"clock_set_back", []string{"clock set back"}, func(s *settings) {
 			s.habits = habits{}
-			s.keys = s.keys[:1]
+			s.Keys = s.Keys[:1]
 		}},
 		{"long_pauses", []string{"worker paused beyond the TTL"}, func(s *settings) {
 			s.habits = habits{Long: 100, Impatient: 3, Blind: 2}
-			s.keys = s.keys[:1]
+			s.Keys = s.Keys[:1]
 			s.rest = 100 * time.Millisecond
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			s := defaultSettings(standalone, 1, 6*time.Second, dir)
-			s.ttls = []time.Duration{time.Second}
+			s.TTLs = []time.Duration{time.Second}
 			var err error
 			if s.faults, err = faultsNamed(c.faults); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,13 @@ func judge(dir string) (v verdict, err error) {
 		return v, fmt.Errorf("no history is in %s", dir)
 	}
 	made := records[i]
-	v.settings = defaultSettings(made.Site, made.Seed, made.End.Duration(), dir)
+	v.settings = settings{seed: made.Seed, site: made.Site, duration: made.End.Duration()}
+	if err := json.Unmarshal([]byte(made.Crew), &v.settings.crew); err != nil {
+		return v, fmt.Errorf("the crew of %s: %w", dir, err)
+	}
+	if len(v.settings.TTLs) == 0 {
+		return v, fmt.Errorf("the crew of %s has no TTL", dir)
+	}
 	v.report = check.History(records, v.settings.limits())
 	return v, nil
 }
@@ -52,7 +59,7 @@ func document(verdicts []verdict) string {
 func (v verdict) write(b *strings.Builder) {
 	s, r, limits := v.settings, v.report, v.settings.limits()
 	fmt.Fprintf(b, "\n### Seed %d, %s, %v\n\n", s.seed, s.site, s.duration)
-	fmt.Fprintf(b, "%d processes of %d callers on %d keys, TTLs %v.\n", s.workers, s.callers, len(s.keys), s.ttls)
+	fmt.Fprintf(b, "%d processes of %d callers on %d keys, TTLs %v.\n", s.Workers, s.Callers, len(s.Keys), s.TTLs)
 	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
 		b.WriteString("Shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n")
 	}

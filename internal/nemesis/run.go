@@ -21,36 +21,44 @@ import (
 
 // settings are what a run is made with.
 type settings struct {
+	crew
+
 	seed     uint64
 	site     string // standalone, sentinel or cluster
 	duration time.Duration
 	faults   []fault
-	workers  int
-	callers  int // of each
 	habits   habits
-	keys     []string
-	ttls     []time.Duration
 	rest     time.Duration // between two faults of a lane, on average
 	dir      string        // for servers and history; made anew
 }
 
+// A crew is who takes part in a run. Bounds on waiting follow from it.
+type crew struct {
+	Workers int
+	Callers int // of each
+	Keys    []string
+	TTLs    []time.Duration
+}
+
 func defaultSettings(site string, seed uint64, duration time.Duration, dir string) settings {
 	return settings{
-		seed: seed, site: site, duration: duration, faults: faultsAt(site), dir: dir,
-		workers: 4, callers: 4, habits: everyday, keys: []string{"a", "b", "c", "d", "e", "f"},
-		ttls: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
-		rest: time.Second,
+		crew: crew{
+			Workers: 4, Callers: 8, Keys: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+			TTLs: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
+		},
+		seed: seed, site: site, duration: duration, faults: faultsAt(site), habits: everyday,
+		rest: time.Second, dir: dir,
 	}
 }
 
-func (s settings) longestTTL() time.Duration { return slices.Max(s.ttls) }
+func (c crew) longestTTL() time.Duration { return slices.Max(c.TTLs) }
 
-// limits follow from the settings; docs/chaos.md derives them.
-func (s settings) limits() check.Limits {
-	ttl := s.longestTTL()
+// limits are derived in docs/chaos.md.
+func (c crew) limits() check.Limits {
+	ttl := c.longestTTL()
 	repair := ttl + 3*ttl/10 + ttl/10 + 3*time.Second + 2*time.Second
-	turn := longestHold(s.ttls) + ttl/10
-	return check.Limits{Repair: repair, Turns: time.Duration(s.workers*s.callers)*turn + repair}
+	turn := longestHold(c.TTLs) + ttl/10
+	return check.Limits{Repair: repair, Turns: time.Duration(c.Workers*c.Callers)*turn + repair}
 }
 
 // A run is settings at work.
@@ -84,7 +92,11 @@ func perform(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, End: history.Span(s.duration)})
+	text, err := json.Marshal(s.crew)
+	if err != nil {
+		return err
+	}
+	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), End: history.Span(s.duration)})
 	r := &run{settings: s}
 	return errors.Join(r.perform(ctx, file), file.Close())
 }
@@ -142,7 +154,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.vault, err = startServer(ctx, filepath.Join(r.dir, "vault"), nil); err != nil {
 		return err
 	}
-	for i := range r.workers {
+	for i := range r.Workers {
 		p, err := startProxy()
 		if err != nil {
 			return err
@@ -162,7 +174,7 @@ func (r *run) employ(s *seat) error {
 	text, err := json.Marshal(orders{
 		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
 		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
-		Keys: r.keys, TTLs: r.ttls, Callers: r.callers, Habits: r.habits,
+		Keys: r.Keys, TTLs: r.TTLs, Callers: r.Callers, Habits: r.habits,
 		Seed: r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
 	})
 	if err != nil {

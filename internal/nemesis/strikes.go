@@ -148,7 +148,7 @@ func (b *blow) exhaust() error {
 // after a while: the library leaves what it does not know as it is.
 func (b *blow) scribble() error {
 	ctx, d := context.WithoutCancel(b.ctx), b.between(1, 20)
-	key := b.keys[b.rand.IntN(len(b.keys))]
+	key := b.Keys[b.rand.IntN(len(b.Keys))]
 	kind := []string{"l", "q", "w", "f"}[b.rand.IntN(4)]
 	b.hit(kind + " of " + key)
 	names, err := b.store.names(ctx)

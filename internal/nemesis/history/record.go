@@ -70,6 +70,7 @@ type Record struct {
 	// Run: what it can be made again with. It went on for End.
 	Seed uint64 `json:"seed,omitempty"`
 	Site string `json:"site,omitempty"`
+	Crew string `json:"crew,omitempty"` // who took part, as whoever made the run encodes it
 
 	Asked int `json:"asked,omitempty"` // Bye: how many requests the process made
 	Told  int `json:"told,omitempty"`  // Bye: and how many were answered
