@@ -11,7 +11,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
@@ -30,7 +29,7 @@ func (r *run) dismiss(file *history.File) {
 			}
 		case <-limit:
 			file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
-			_ = childproc.Signal(s.process.cmd.Process, syscall.SIGQUIT) // it prints its goroutines
+			_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // it prints its goroutines
 			time.Sleep(time.Second)
 			_ = s.process.kill()
 		}

@@ -38,8 +38,10 @@ const (
 )
 
 // A blow is one striking of a fault.
-type blow struct { // ctx ends with the time for strikes: mend at once then
+type blow struct {
 	*run
+
+	// ctx ends with the time for strikes; then a blow mends at once.
 	ctx    context.Context //nolint:containedctx // the call that strikes has no other arguments
 	rand   *rand.Rand
 	record *history.Record
