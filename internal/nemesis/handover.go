@@ -30,11 +30,10 @@ func (b *blow) failOver() error {
 		return err
 	}
 	return until(ctx, func(ctx context.Context) (bool, error) {
-		role, err := old.role(ctx)
-		if err != nil || role == "master" {
-			return false, err
-		}
-		return old.linked(ctx)
+		// The sentinel ends connections to the old primary, ours too.
+		role, roleErr := old.role(ctx)
+		linked, linkErr := old.linked(ctx)
+		return roleErr == nil && linkErr == nil && role == "slave" && linked, nil
 	})
 }
 
