@@ -60,7 +60,8 @@ func TestShortRun(t *testing.T) {
 			s.Keys = s.Keys[:1]
 		}},
 		{"long_pauses", []string{"worker paused beyond the TTL"}, func(s *settings) {
-			s.habits = habits{Long: 100, Impatient: 3, Blind: 2}
+			s.habits = habits{Long: 50, Impatient: 3, Blind: 2}
+			s.Workers, s.Callers = 6, 2 // so that who gives up leaves the store's queue, not only the client's
 			s.Keys = s.Keys[:1]
 			s.rest = 100 * time.Millisecond
 		}},

@@ -74,6 +74,7 @@ func (v verdict) write(b *strings.Builder) {
 	}
 	row("stale writes refused by the resources", r.Refused)
 	row("overlaps of trusted leases that a loss of data excuses", r.Excused)
+	row("leases with a token that was overtaken, likewise", r.Overtaken)
 	row("longest wait", r.Longest.Round(time.Millisecond))
 	row("R, of the bounds", limits.Repair)
 	row("Q, of the bounds", limits.Turns)

@@ -44,6 +44,7 @@ type Report struct {
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes
 	Excused    int            // overlaps of trusted leases that a loss of data explains
+	Overtaken  int            // leases with a token below one given before, that such a loss explains
 	Longest    time.Duration  // wait
 	Faults     []FaultFigures // by name
 	Violations []Violation
@@ -68,6 +69,7 @@ type lease struct {
 	over, given history.Time // Unlock was called, and returned; 0 if it never was
 	unlocked    bool         // without an error
 	excused     bool         // it overlaps another, and the store had lost one of them
+	overtaken   bool         // it has a smaller token than one given before, likewise
 }
 
 // A wait is a request with its answer.

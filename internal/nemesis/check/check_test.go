@@ -80,6 +80,7 @@ func TestGoodHistories(t *testing.T) {
 		"an overlap that a loss explains":      tale{}.held("1", 5, 1, 2, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 50),
 		"one whose first answer came after it": tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
 		"one who hears late of what was lost":  tale{}.held("1", 5, 1, 30, 32).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 14),
+		"one handed on by who has lost it":     tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 13, 14).held("3", 6, 15, 31, 40),
 		"a wait as long as the fault":          tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
 		"a request that failed":                tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
 	} {
@@ -104,6 +105,7 @@ func TestBadHistories(t *testing.T) {
 		"one who hears late of what nobody lost": {tale{}.held("1", 5, 1, 30, 32).held("2", 6, 12, 13, 14), []string{"model"}},
 		"a token given twice":                    {tale{}.held("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
 		"a token that falls":                     {tale{}.held("1", 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
+		"a token that falls long after a loss":   {tale{}.fault("FLUSHALL", 1, 2, true).held("1", 6, 3, 4, 5).held("2", 5, 80, 81, 82), []string{"model", "token order"}},
 		"a token that falls later":               {tale{}.held("1", 9, 1, 2, 3).held("2", 10, 4, 5, 6).held("3", 7, 8, 9, 10), []string{"model", "token order"}},
 		"a stale write accepted": {
 			tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("2", 6, 0, 1).wrote("1", 5, 1, 2), []string{"fencing"},

@@ -51,7 +51,8 @@ var lockModel = porcupine.Model{
 // checkModel: there is an order of the beginnings and ends of all leases, each at
 // some moment at which it may have been, that a lock with rising tokens allows.
 func (c *checker) checkModel(k *key) {
-	leases := slices.Clone(k.leases)
+	// Those that were overtaken belong to a history that the store has lost.
+	leases := slices.DeleteFunc(slices.Clone(k.leases), func(l *lease) bool { return l.overtaken })
 	slices.SortFunc(leases, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
 	c.forgiveInversions(leases)
 	for first := 0; first < len(leases); first += window - shared {
