@@ -41,9 +41,6 @@ mutants: ## break each rule of the protocol in turn, and see its test go red
 model: ## search the protocol's model in every order of its steps
 	docs/model/run.sh
 
-chaos: ## break everything at random for DURATION (30m), judge it, write docs/chaos.md (SEED=7 to repeat)
-	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -report docs/chaos.md
-
 chaos: ## break everything at random, DURATION (30m) at each SITE, judge it, write docs/chaos.md
 	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -site $(SITE) -report docs/chaos.md
 
