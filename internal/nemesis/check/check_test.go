@@ -182,3 +182,14 @@ func TestLongHistoriesAreJudgedInWindows(t *testing.T) {
 		bad.wantRules(t, "model", "overlap")
 	}
 }
+
+// TestManyLostLeasesAreJudgedSoon: each may have ended at any time, and still the
+// search has little to try.
+func TestManyLostLeasesAreJudgedSoon(t *testing.T) {
+	t.Parallel()
+	h := tale{}.fault("FLUSHALL", 5, 45, true)
+	for i := range history.Time(60) {
+		h = h.held(strconv.Itoa(int(i)), int64(i+1), 1, 30, 40)
+	}
+	h.wantRules(t)
+}

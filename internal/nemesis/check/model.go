@@ -24,16 +24,20 @@ const (
 )
 
 // lockState is the model: a lock is free or has a holder, and remembers the
-// largest token.
+// largest token. It also knows how many leases there have been: since tokens
+// rise, the order of their beginnings is that of their tokens, and a search that
+// tried others would find each of them wrong in the end, one by one.
 type lockState struct {
-	held bool
-	last int64
+	held  bool
+	count int
+	last  int64
 }
 
 // lockInput is an operation on the model: a lease begins or ends. What an
 // operation answers is part of the input, since each names its token.
 type lockInput struct {
 	begins bool
+	number int // of the lease, by token
 	token  int64
 }
 
@@ -42,9 +46,9 @@ var lockModel = porcupine.Model{
 	Step: func(state, input, _ any) (bool, any) {
 		s, in := state.(lockState), input.(lockInput)
 		if in.begins {
-			return !s.held && in.token > s.last, lockState{true, in.token}
+			return !s.held && in.number == s.count && in.token > s.last, lockState{true, s.count + 1, in.token}
 		}
-		return s.held && in.token == s.last, lockState{false, s.last}
+		return s.held && in.number == s.count-1, lockState{false, s.count, s.last}
 	},
 }
 
@@ -97,10 +101,10 @@ func operations(leases []*lease) []porcupine.Operation {
 	ops := make([]porcupine.Operation, 0, 2*len(leases))
 	for i, l := range leases {
 		ops = append(ops, porcupine.Operation{
-			Input: lockInput{true, l.token}, Call: int64(l.asked), Return: int64(l.told), Metadata: l.op,
+			Input: lockInput{true, i, l.token}, Call: int64(l.asked), Return: int64(l.told), Metadata: l.op,
 		})
 		end := porcupine.Operation{
-			Input: lockInput{false, l.token}, Call: int64(l.valid), Return: math.MaxInt64, Metadata: l.op,
+			Input: lockInput{false, i, l.token}, Call: int64(l.valid), Return: math.MaxInt64, Metadata: l.op,
 		}
 		if l.excused || l.valid == l.told {
 			// The store may have forgotten it at any time; or nobody asked whether it
