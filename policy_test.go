@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/testenv":   {"github.com/redis/rueidis"},
 
-	"interop/spring": {},
+	"interop/spring":           {},
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},

@@ -52,8 +52,10 @@ func TestShortRun(t *testing.T) {
 			s.rest = 50 * time.Millisecond
 		}},
 		{"late_messages", []string{"late messages", "worker paused"}, func(s *settings) {
-			s.habits = habits{Blind: 4}
-			s.rest = 100 * time.Millisecond
+			s.habits = habits{Long: 150}
+			s.Workers, s.Keys, s.duration = 6, s.Keys[:3], 10*time.Second
+			s.TTLs = []time.Duration{250 * time.Millisecond, time.Second}
+			s.rest = 50 * time.Millisecond
 		}},
 		{"clock_set_back", []string{"clock set back"}, func(s *settings) {
 			s.habits = habits{}

@@ -132,6 +132,9 @@ func (r *run) perform(ctx context.Context, file *history.File) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// What a proxy has delayed is on its way for so long, and Close waits for the
+	// last messages for a second only.
+	time.Sleep(r.longestTTL())
 	r.dismiss(file)
 	if err := r.sweep(ctx, file); err != nil {
 		return err
