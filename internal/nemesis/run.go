@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,7 +146,7 @@ func (r *run) perform(ctx context.Context, file *history.File) error {
 // prepare starts the servers and the workers.
 func (r *run) prepare(ctx context.Context) (err error) {
 	var env []string
-	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.rare }) {
+	if slices.ContainsFunc(r.faults, func(f fault) bool { return strings.HasPrefix(f.name, "clock") }) {
 		if r.clock, err = makeClock(ctx, r.dir); err != nil {
 			return err
 		}
