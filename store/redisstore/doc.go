@@ -20,8 +20,9 @@
 //
 // A key has at most one holder at a time, tokens rise with each holder, and
 // nothing is kept for ever: every Redis key has a TTL. This holds as long as the
-// server keeps what it acknowledged and its clock is not set forward. Tokens
-// also rise after the data was lost, as long as its clock is not set back.
+// server keeps what it acknowledged and its clock is not set forward. Tokens of
+// new grants also rise after the data was lost, as long as its clock is not set
+// back.
 //
 // # What is not guaranteed
 //
