@@ -147,10 +147,9 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 				}
 				unlock(w, held)
 				w.pass(1234 * hold / 10)
-				before := len(p.served)
+				before := int(p.turns.Load())
 				p.join("there", there, 0)
-				p.wait()
-				for i, name := range p.served {
+				for i, name := range p.wait() {
 					if name != "there" {
 						continue
 					}

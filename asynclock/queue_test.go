@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // A procession is waiters who hold a key one after the other, each for a while.
 type procession struct {
 	w      *world
-	served []string // in the order they were
+	served []string     // in the order they were; complete after wait
+	turns  atomic.Int64 // the length of served, for those who don't hold the key
 	done   chan struct{}
 	n      int
 }
@@ -35,6 +37,7 @@ func (p *procession) join(name string, c *asynclock.Client, hold time.Duration, 
 			return
 		}
 		p.served = append(p.served, name) // the key guards it
+		p.turns.Add(1)
 		time.Sleep(hold)
 		if err := l.Unlock(p.w.Context()); err != nil {
 			p.w.Errorf("%s: %v", name, err)
