@@ -60,7 +60,7 @@
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
 //	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
 //	+zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe
-//	+pubsub|numsub
+//	+pubsub|numsub +info|replication +info|server
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
 // +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a

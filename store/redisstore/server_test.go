@@ -180,8 +180,42 @@ func accepts(t *testing.T, addr string) {
 	})
 }
 
-// store opens a store on the server under the test's prefix.
+// store opens a store on the server under the test's prefix, to which the server
+// is no stranger: one that was just started would grant nothing for a while.
 func (sv *server) store(t testing.TB, opts ...Option) *Store {
+	t.Helper()
+	sv.acquaint(t)
+	return sv.newStore(t, opts...)
+}
+
+// acquaint writes the epochs of all buckets that have none, as if the server had
+// granted keys for long.
+func (sv *server) acquaint(t testing.TB) {
+	t.Helper()
+	const script = `
+		local info = redis.pcall('INFO', 'replication')
+		local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+		if id then
+			local time = redis.call('TIME')
+			local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+			redis.call('SET', KEYS[1], string.format('%s %.0f 20000 0 %.0f', id, ms, ms + 80000000), 'NX')
+		end`
+	commands := make([]rueidis.Completed, buckets)
+	for i := range commands {
+		commands[i] = sv.raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Build()
+	}
+	for i, result := range sv.raw.DoMulti(t.Context(), commands...) {
+		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
+			t.Fatalf("writing epoch %d: %v", i, err)
+		}
+	}
+}
+
+// epoch is the name of the Redis key of a bucket's epoch.
+func (sv *server) epoch(bucket int) string { return string(appendEpoch(nil, sv.prefix, bucket)) }
+
+// newStore is store without that.
+func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	st, err := Open(sv.option, append([]Option{WithPrefix(sv.prefix)}, opts...)...)
 	if err != nil {
