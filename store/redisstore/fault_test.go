@@ -139,7 +139,7 @@ func (l *log) String() string {
 
 func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	sv := ownServer(t)
-	sv.acquaint(t)
+	sv.acquaint(t, long)
 	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -unsubscribe -pubsub")
 	sv.do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
 	sv.do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
@@ -194,7 +194,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 // Who may not ask for receivers still sends, and the grant stays.
 func TestUnknownReceiversAreNotNone(t *testing.T) {
 	sv := ownServer(t)
-	sv.acquaint(t)
+	sv.acquaint(t, long)
 	sv.do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
 		strings.Fields(documentedRights+" -pubsub|numsub")...)...)
 	option := sv.option

@@ -184,13 +184,13 @@ func accepts(t *testing.T, addr string) {
 // is no stranger: one that was just started would grant nothing for a while.
 func (sv *server) store(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	sv.acquaint(t)
+	sv.acquaint(t, long)
 	return sv.newStore(t, opts...)
 }
 
 // acquaint writes the epochs of all buckets that have none, as if the server had
-// granted keys for long.
-func (sv *server) acquaint(t testing.TB) {
+// granted keys for long, with TTLs of up to longest.
+func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 	t.Helper()
 	const script = `
 		local info = redis.pcall('INFO', 'replication')
@@ -198,11 +198,11 @@ func (sv *server) acquaint(t testing.TB) {
 		if id then
 			local time = redis.call('TIME')
 			local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-			redis.call('SET', KEYS[1], string.format('%s %.0f 20000 0 %.0f', id, ms, ms + 80000000), 'NX')
+			redis.call('SET', KEYS[1], string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')
 		end`
 	commands := make([]rueidis.Completed, buckets)
 	for i := range commands {
-		commands[i] = sv.raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Build()
+		commands[i] = sv.raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Arg(strconv.FormatInt(millis(longest), 10)).Build()
 	}
 	for i, result := range sv.raw.DoMulti(t.Context(), commands...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
