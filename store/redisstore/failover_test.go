@@ -235,10 +235,10 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 
 // lockPatiently waits through a failover, in which the server may be away for longer
 // than a waiter has patience.
-func lockPatiently(t *testing.T, c *asynclock.Client) (lease *asynclock.Lease) {
+func lockPatiently(t *testing.T, c *asynclock.Client, opts ...asynclock.LockOption) (lease *asynclock.Lease) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); lease == nil; {
-		got, err := c.Lock(t.Context(), "key")
+		got, err := c.Lock(t.Context(), "key", opts...)
 		if err != nil && (!errors.Is(err, asynclock.ErrUnreachable) || time.Now().After(end)) {
 			t.Fatalf("Lock: got %v", err)
 		}
