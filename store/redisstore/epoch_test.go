@@ -118,26 +118,26 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 		c := join(t, sv.store(t))
 		c.hold("key", "a")
 		id, _, _, _, turn := sv.epochOf(t, "key")
-		write := func(ready, longest int64) {
-			sv.do(t, "SET", sv.epoch(bucketOf("key")), id+" "+strconv.FormatInt(ready, 10)+" "+strconv.FormatInt(longest, 10)+" 0 "+strconv.FormatInt(turn, 10))
+		write := func(key string, ready, longest int64) {
+			sv.do(t, "SET", sv.epoch(bucketOf(key)), id+" "+strconv.FormatInt(ready, 10)+" "+strconv.FormatInt(longest, 10)+" 0 "+strconv.FormatInt(turn, 10))
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 		now := sv.clock(t) / 1000
-		write(now+10_000, 20_000)
+		write("key", now+10_000, 20_000)
 		if got := c.acquire(try("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("in the grace: got %+v, want ErrUnreachable", got)
 		}
 		// Set back, the clock prolongs the grace, but to no more than a whole one.
-		write(now+1_000_000_000, 20_000)
+		write("key", now+1_000_000_000, 20_000)
 		c.wait("key", "c")
 		if _, ready, _, _, _ := sv.epochOf(t, "key"); ready > now+60_000 {
 			t.Errorf("the grace ends in %d ms, want at most 20000", ready-now)
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
 		// A longer TTL than any before is remembered.
-		write(1, 1000)
-		c.hold("key", "d")
-		if _, _, longest, _, _ := sv.epochOf(t, "key"); longest != millis(long) {
+		write("another", 1, 1000)
+		c.hold("another", "d")
+		if _, _, longest, _, _ := sv.epochOf(t, "another"); longest != millis(long) {
 			t.Errorf("longest TTL: got %d, want %d", longest, millis(long))
 		}
 	})
