@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // ownCluster starts three primaries for one test. args are added to their
@@ -96,7 +97,7 @@ func owner(t *testing.T, nodes []*server, redisKey string) int {
 
 func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	if !sv.has(t, "SSUBSCRIBE") {
 		t.Skip("this server has no sharded pub-sub, which came with Redis 7: its one inbox for all keys is tested elsewhere")
 	}
@@ -119,7 +120,7 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 
 func TestClusterRenewsAndListsAllBuckets(t *testing.T) {
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	c := join(t, sv.store(t))
 	var acquires []asynclock.AcquireRequest
 	var renewals []asynclock.RenewRequest

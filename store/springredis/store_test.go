@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {
@@ -138,7 +139,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +235,7 @@ func TestWhatTheServerDenies(t *testing.T) {
 
 // In a Cluster every node passes messages on.
 func TestMessagesInACluster(t *testing.T) {
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	a, b := join(t, sv.store(t)), join(t, sv.store(t, WithLockType(PubSubLock)))
 	for i := range 12 { // on all nodes
 		key, owner := "key"+strconv.Itoa(i), "b"+strconv.Itoa(i)
