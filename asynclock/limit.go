@@ -11,9 +11,8 @@ import (
 )
 
 // A limit is a context that ends after a while. All calls to the store that
-// begin in the first eighth of that while share it, because to start and stop a
-// timer is a large part of what a release costs a client: it interrupts the
-// thread that waits for the network.
+// begin in the first eighth of that while share it: a context and a timer of its
+// own for each call would be a fifth of what a lock and its unlock cost a client.
 type limit struct {
 	context.Context //nolint:containedctx // it is one
 	cancel          context.CancelFunc
