@@ -4,6 +4,7 @@ package main
 
 import (
 	"image/color"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -17,7 +18,7 @@ import (
 // is shown is ratios.
 func (r result) chart(path string) error {
 	shown := dots{}
-	for _, o := range r.Peers {
+	for _, o := range slices.Backward(r.Peers) { // the first one comes to the top
 		if s := o.summary(0); s.known() && s.Median > 0 {
 			shown.names = append(shown.names, o.Peer)
 			shown.values = append(shown.values, s)
@@ -28,10 +29,12 @@ func (r result) chart(path string) error {
 	}
 	p := plot.New()
 	p.Title.Text = r.Title
+	p.Title.Padding = vg.Points(6)
 	p.X.Label.Text = r.Metrics[0].Name + " in " + r.Metrics[0].Unit + better(r.Metrics[0])
 	p.X.Scale = plot.LogScale{}
 	p.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	p.NominalY(shown.names...)
+	p.Y.Tick.Label.Font.Size = vg.Points(9)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(shown.names))-0.5
 	p.Add(plotter.NewGrid())
 

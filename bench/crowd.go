@@ -15,14 +15,21 @@ import (
 func distinct(size sizes) workload {
 	return workload{
 		name: "distinct", title: "256 goroutines of one client, each with its own key",
-		metrics: []metric{{"rate", "locks/s", true}, {Name: "longest wait", Unit: "ms"}},
-		rounds:  size.rounds,
+		metrics: []metric{
+			{"rate", "locks/s", true}, {Name: "longest wait", Unit: "ms"},
+			{Name: "client's CPU", Unit: "µs/lock"}, {Name: "Redis's CPU", Unit: "µs/lock"},
+		},
+		rounds: size.rounds,
 		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
+			cpu, err := newCPUMeter(w)
+			if err != nil {
+				return nil, err
+			}
 			c, err := newCrowd(ctx, w, p, 1, 256, size.window)
 			if err == nil {
 				c.key = func(i int) string { return fmt.Sprintf("bench:%s:%d", p.name, i) }
 			}
-			return distinctCrowd{c}, err
+			return distinctCrowd{c, cpu}, err
 		},
 	}
 }
@@ -196,15 +203,34 @@ func (m *member) lockUntil(ctx context.Context, key string, start time.Time, win
 
 func (c *crowd) close(ctx context.Context) error { return closeClients(ctx, c.clients) }
 
-// A distinctCrowd leaves out what only means something for one key.
-type distinctCrowd struct{ *crowd }
+// A distinctCrowd says what each lock costs, and leaves out what only means
+// something for one key.
+type distinctCrowd struct {
+	*crowd
+	cpu *cpuMeter
+}
 
 func (d distinctCrowd) round(ctx context.Context) ([]float64, error) {
+	before, err := d.cpu.now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	row, err := d.crowd.round(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return row[:2], nil
+	after, err := d.cpu.now(ctx)
+	used := after.since(before)
+	locks := float64(len(d.members)) // each locks once more after the window
+	for _, m := range d.members {
+		locks += float64(m.locks)
+	}
+	return []float64{row[0], row[1], 1e6 * used.client / locks, 1e6 * used.redis / locks}, err
+}
+
+func (d distinctCrowd) close(ctx context.Context) error {
+	d.cpu.close()
+	return d.crowd.close(ctx)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

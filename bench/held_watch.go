@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -23,15 +20,13 @@ type holding struct {
 	worker   worker
 	key      string
 	renewals *renewals // nil for other peers, whose renewals can't be seen
-	redis    rueidis.Client
+	cpu      *cpuMeter
 }
 
 func newKeeping(ctx context.Context, p peer, w world) (*holding, error) {
 	k := &holding{key: "bench:held:" + p.name + ":"}
-	plain := w
-	plain.dial = nil // what this asks of the server does not count
 	var err error
-	if k.redis, err = rueidis.NewClient(clientOption(plain)); err != nil {
+	if k.cpu, err = newCPUMeter(w); err != nil {
 		return nil, err
 	}
 	if p.name == asynclockPeer.name {
@@ -83,8 +78,8 @@ func (k *holding) size() (bytes, goroutines float64) {
 
 // watch fills in what holding costs while nothing else is done.
 func (k *holding) watch(ctx context.Context, span time.Duration, m *meter, cost *heldCost) error {
-	commands, client := m.commands.Load(), ownCPU()
-	server, err := k.serverCPU(ctx)
+	commands := m.commands.Load()
+	before, err := k.cpu.now(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,9 +88,9 @@ func (k *holding) watch(ctx context.Context, span time.Duration, m *meter, cost 
 	}
 	time.Sleep(span)
 	cost.Commands = float64(m.commands.Load() - commands)
-	cost.ClientCPU = ownCPU() - client
-	after, err := k.serverCPU(ctx)
-	cost.RedisCPU = after - server
+	after, err := k.cpu.now(ctx)
+	used := after.since(before)
+	cost.ClientCPU, cost.RedisCPU = used.client, used.redis
 	cost.Renewing = -1
 	if k.renewals != nil {
 		cost.Renewing = k.renewals.busy().Seconds() / watched
@@ -126,36 +121,6 @@ func (k *holding) probe(ctx context.Context, span time.Duration, during *renewal
 		return -1
 	}
 	return quantiles(times, 0.99)[0]
-}
-
-// ownCPU is the CPU time of this process, in seconds.
-func ownCPU() float64 {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-}
-
-// serverCPU is the CPU time of Redis, in seconds.
-func (k *holding) serverCPU(ctx context.Context) (seconds float64, err error) {
-	text, err := k.redis.Do(ctx, k.redis.B().Info().Section("cpu").Build()).ToString()
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
-		_, rest, ok := strings.Cut(text, "\n"+name)
-		if !ok {
-			return 0, fmt.Errorf("INFO cpu has no %s", name)
-		}
-		digits, _, _ := strings.Cut(rest, "\r\n")
-		part, err := strconv.ParseFloat(digits, 64)
-		if err != nil {
-			return 0, err
-		}
-		seconds += part
-	}
-	return seconds, nil
 }
 
 // renewals notes when a client's renewals are under way. It stands between the
