@@ -44,7 +44,9 @@ func (t *tenure) uncertainLocked() bool { return t.uncertain || t.inFlight > 0 }
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
 	a := s.attempt
 	s.attempt = nil
-	s.tenure = &tenure{
+	both := new(tenureAndLease)
+	s.tenure = &both.tenure
+	*s.tenure = tenure{
 		uncertain: a.uncertain,
 		inFlight:  a.inFlight,
 
@@ -53,16 +55,24 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		granted:  clock.Now(),
 		grant:    g,
 		last:     g.First,
-		cohort:   cohort{remote: waiters, watch: a.watched, watching: a.watched, renewed: clock.Now()},
+		cohort:   cohort{waited: waiters > 0, watch: a.watched, watching: a.watched, renewed: clock.Now()},
 	}
-	s.deliverLocked(g.First)
+	s.deliverLocked(&both.lease, g.First)
 }
 
-// deliverLocked gives the key to the first waiter, with the given token.
-func (s *keyState) deliverLocked(token int64) {
+// A tenureAndLease is a tenure with its first lease, as a rule its only one: what
+// is made together is made at once.
+type tenureAndLease struct {
+	tenure tenure
+	lease  Lease
+}
+
+// deliverLocked gives the key to the first waiter, as the lease l with the given
+// token.
+func (s *keyState) deliverLocked(l *Lease, token int64) {
 	w := s.waiters.pop()
 	s.tenure.last = token
-	l := newLease(s, w, token)
+	*l = newLease(s, w, token)
 	s.tenure.lease = l
 	w.lease = l
 	if w.future {
