@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,10 +12,15 @@ import (
 )
 
 // pipeline is one worker that does one short job after another, each under a key
-// of its own: what asynclock's futures gain it.
-func pipeline(size sizes) workload {
+// of its own: what asynclock's futures gain it, with the server as near as it can
+// be, or off by so much each way.
+func pipeline(size sizes, off time.Duration) workload {
+	name, title := "pipeline", "One worker, job after job, each under its own key"
+	if off > 0 {
+		name, title = name+" far", fmt.Sprintf("%s; the server is %v away", title, off)
+	}
 	return workload{
-		name: "pipeline", title: "One worker, job after job, each under its own key",
+		name: name, title: title,
 		metrics: []metric{{"rate", "jobs/s", true}},
 		rounds:  size.rounds,
 		base:    "Lock, work, Unlock",
@@ -24,6 +30,9 @@ func pipeline(size sizes) workload {
 			{name: "next Lock before work", setting: "asynclock, LockChan of the next job's key before this one is worked on", open: asynclockPeer.open},
 		},
 		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
+			if off > 0 {
+				w.dial = far(off)
+			}
 			c, err := openAsynclock(w)
 			if err != nil {
 				return nil, err
