@@ -285,6 +285,40 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 	}
 }
 
+// A key that may not be read is not said to hold something foreign, which would
+// send people looking there.
+func TestWhatMayNotBeReadIsDenied(t *testing.T) {
+	sv := ownServer(t)
+	owner := join(t, sv.store(t))
+	owner.hold("key", "a")
+	owner.wait("key", "b")
+	for command, calls := range map[string][]string{
+		"get":   {"Acquire", "Release", "Force", "Inspect", "Renew"},
+		"zcard": {"Acquire", "Release", "Force", "Inspect"},
+		"hlen":  {"Acquire", "Release", "Force"},
+		"hget":  {"Inspect"},
+	} {
+		sv.do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
+		option := sv.option
+		option.Username, option.Password = "partly", "secret"
+		user := onServer(t, option)
+		user.prefix = sv.prefix
+		s := join(t, user.store(t)).session
+		errs := map[string]error{
+			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "x")})[0].Err,
+			"Release": s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+			"Renew":   s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
+		}
+		_, errs["Inspect"] = s.Inspect(t.Context(), "key")
+		_, errs["Force"] = s.Force(t.Context(), "key")
+		for _, call := range calls {
+			if !errors.Is(errs[call], asynclock.ErrDenied) {
+				t.Errorf("%s without %s: got %v, want ErrDenied", call, command, errs[call])
+			}
+		}
+	}
+}
+
 func TestAReplicaIsUnreachable(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))

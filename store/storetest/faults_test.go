@@ -109,6 +109,13 @@ var faults = []fault{
 		}
 		return c.release(r)
 	}},
+	{breaks: "a renewal takes kept back for stolen", caught: "a key kept back goes to nobody", renew: func(c *session, r renewRequest) renewReply {
+		reply := c.renew(r)
+		if info, err := c.Inspect(context.Background(), r.Key); err == nil && info.Held && errors.Is(reply.Err, asynclock.ErrExpired) {
+			reply.Err = asynclock.ErrStolen
+		}
+		return reply
+	}},
 	{breaks: "a key kept back is given to the requeued", caught: "a key kept back makes the requeued wait, too", release: released(func(r *releaseRequest) {
 		if r.Requeue != nil {
 			r.Keep = 0
