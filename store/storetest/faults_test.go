@@ -336,6 +336,8 @@ var faults = []fault{
 	})},
 
 	// Calls.
+	{breaks: "a batch of renewals has a reply too few", caught: "each element of a batch has its own answer", short: "Renew"},
+	{breaks: "a batch of releases has a reply too few", caught: "each element of a batch has its own answer", short: "Release"},
 	{breaks: "a batch is not answered to its end", caught: "each element of a batch has its own answer", batch: func(n int) int { return min(n, 128) }},
 	{breaks: "a batch is answered as its last element", caught: "one batch grants a key once", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
