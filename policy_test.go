@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"internal/batch":     {},
 	"internal/clock":     {"golang.org/x/sys/unix"},
 	"internal/childproc": {},
+	"internal/fuzzreply": {"github.com/redis/rueidis"},
 	"internal/cli":       {everything},
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},

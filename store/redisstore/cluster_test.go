@@ -5,12 +5,11 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redistest"
@@ -20,10 +19,16 @@ import (
 // command lines. It returns a client of the cluster and one of each node.
 func ownCluster(t *testing.T, args ...string) (*server, []*server) {
 	t.Helper()
+	var plain *encryption
+	return plain.ownCluster(t, args...)
+}
+
+func (e *encryption) ownCluster(t *testing.T, args ...string) (*server, []*server) {
+	t.Helper()
 	const slots = 16384
 	nodes := make([]*server, 3)
 	for i := range nodes {
-		nodes[i] = clusterNode(t, args...)
+		nodes[i] = e.clusterNode(t, args...)
 		share := make([]string, 0, slots/len(nodes)+3)
 		share = append(share, "CLUSTER", "ADDSLOTS")
 		for slot := i; slot < slots; slot += len(nodes) {
@@ -35,15 +40,22 @@ func ownCluster(t *testing.T, args ...string) (*server, []*server) {
 	for _, node := range nodes {
 		node.agrees(t, 3)
 	}
-	return onServer(t, rueidis.ClientOption{InitAddress: []string{nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0]}}), nodes
+	return onServer(t, e.option(nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0])), nodes
 }
 
 // clusterNode starts a node without slots.
-func clusterNode(t *testing.T, args ...string) *server {
+func (e *encryption) clusterNode(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
-	startServer(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)...)
-	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
+	_, port, _ := net.SplitHostPort(addr)
+	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)
+	if e != nil {
+		args = append(args, "--tls-cluster", "yes")
+	}
+	startServer(t, addr, append(e.args(port), args...)...)
+	option := e.option(addr)
+	option.ForceSingleClient = true
+	return onServer(t, option)
 }
 
 // meet introduces two nodes, again if need be: a busy machine may not get through
@@ -301,7 +313,7 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 	sv, nodes := ownCluster(t)
 	for _, node := range nodes {
 		node.do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-			node.known(t, strings.Fields(documentedRights+" +scan +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +role"))...)...)
+			node.known(t, strings.Fields(documentedRights+rightsToList+rightsInCluster))...)...)
 		node.do(t, "ACL", "LOG", "RESET")
 	}
 	option := sv.option
@@ -336,7 +348,8 @@ func TestAClusterFailsOver(t *testing.T) {
 	b.wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
-	replica := clusterNode(t)
+	var plain *encryption
+	replica := plain.clusterNode(t)
 	replica.meet(t, nodes[0])
 	replica.agrees(t, 3)
 	oldID := old.do(t, "CLUSTER", "MYID")

@@ -17,22 +17,31 @@ import (
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary.
-func startSentinel(t *testing.T, primary string) (addr string) {
+func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	t.Helper()
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := strings.Join([]string{
-		"port " + port, "bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
+		"bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
 		"sentinel down-after-milliseconds locks 500", "sentinel failover-timeout locks 3000", "",
 	}, "\n")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redistest.Start(t, "tcp", addr, "redis-sentinel", config); err != nil {
+	if _, err := redistest.Start(t, "tcp", addr, "redis-sentinel", append([]string{config}, e.args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
 	return addr
+}
+
+// knowsAReplica waits until a sentinel knows one that is in step.
+func (sv *server) knowsAReplica(t *testing.T) {
+	t.Helper()
+	eventually(t, "the sentinel knows the replica", func() bool {
+		text, err := sv.try("SENTINEL", "REPLICAS", "locks")
+		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
+	})
 }
 
 func TestASentinelFailsOver(t *testing.T) {
@@ -42,12 +51,9 @@ func TestASentinelFailsOver(t *testing.T) {
 	host, port, _ := strings.Cut(first, ":")
 	startServer(t, second, "--replicaof", host, port)
 	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
-	sentinel := startSentinel(t, first)
-	watcher := onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true})
-	eventually(t, "the sentinel knows the replica", func() bool {
-		text, err := watcher.try("SENTINEL", "REPLICAS", "locks")
-		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
-	})
+	var plain *encryption
+	sentinel := plain.startSentinel(t, first)
+	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 
 	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
 	sv := onServer(t, option)
