@@ -21,7 +21,7 @@ func TestNilIsNoTrap(t *testing.T) {
 	}
 	store := asynclocktest.New()
 	c := join(t, store)
-	defer c.Leave(t.Context())
+	defer c.leave()
 	store.Next(nil, nil, asynclocktest.Refuse) // any; the first passes
 	store.Every(nil, nil)
 	store.EveryEvent(nil, nil)
@@ -70,7 +70,7 @@ func TestMatchesMayUseTheStore(t *testing.T) {
 func TestARuleThatStrikesOnceStrikesOnce(t *testing.T) {
 	store := asynclocktest.New()
 	c := join(t, store)
-	defer c.Leave(t.Context())
+	defer c.leave()
 	var second []asynclock.AcquireReply
 	store.Next(func(call asynclocktest.Call) bool {
 		if call.Owner == "a" { // while the first request looks at the rule, another meets it
@@ -88,10 +88,10 @@ func TestARuleThatStrikesOnceStrikesOnce(t *testing.T) {
 func TestAFaultThatCarriesNothingKnowsNothing(t *testing.T) {
 	store := asynclocktest.New()
 	c := join(t, store)
-	defer c.Leave(t.Context())
+	defer c.leave()
 	c.acquire("a")
 	nothing := func(context.Context, func()) error { return nil }
-	store.Every(asynclocktest.Any, nothing)
+	defer store.Every(asynclocktest.Any, nothing)()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}
 	if err := c.Renew(t.Context(), []asynclock.RenewRequest{renewal})[0].Err; !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 		t.Errorf("Renew: got %v, want ErrOutcomeUnknown", err)
@@ -118,7 +118,7 @@ func TestPauseLosesNoEvent(t *testing.T) {
 	inner := &teller{Store: memstore.New()}
 	store := asynclocktest.Wrap(inner)
 	c := join(t, store)
-	defer c.Leave(t.Context())
+	defer c.leave()
 	<-c.events // the one of Join
 	resume := store.Pause(0)
 	last := asynclocktest.EventMatch(func(e asynclocktest.Event) bool {
@@ -159,7 +159,7 @@ func TestExpireEndsWhatItsHolderDoesNotKnowOrHasLeft(t *testing.T) {
 		}
 
 		c := join(t, store)
-		defer c.Leave(t.Context())
+		defer c.leave()
 		if held, err := store.Expire(t.Context(), "left"); !held || err != nil {
 			t.Errorf("Expire of what a client left behind: got %v, %v, want true", held, err)
 		}
