@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // The tests here do to a server what others on it would mind.
@@ -24,7 +25,7 @@ import (
 func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	const n = 2*maxPipeline + 1
+	const n = 2*redisconn.MaxPipeline + 1
 	acquires := make([]asynclock.AcquireRequest, n)
 	renewals := make([]asynclock.RenewRequest, n)
 	for i := range n {
