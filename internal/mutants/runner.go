@@ -148,7 +148,7 @@ func (r *runner) try(ctx context.Context, m mutant) result {
 		if ctx.Err() != nil {
 			return result{rotten, "interrupted"}
 		}
-		if res := judge(m, output, passed); res.verdict != survived || n == r.tries {
+		if res := judge(m, output, passed); res.verdict != survived || n >= r.tries {
 			return res.afterTries(n)
 		}
 	}
