@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // ownCluster starts three primaries for one test. args are added to their
@@ -108,7 +109,10 @@ func owner(t *testing.T, nodes []*server, redisKey string) int {
 
 func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
+	if !sv.has(t, "SSUBSCRIBE") {
+		t.Skip("this server has no sharded pub-sub, which came with Redis 7: its one inbox for all keys is tested elsewhere")
+	}
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	a.hold("key", "a")
@@ -128,7 +132,7 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 
 func TestClusterRenewsAndListsAllBuckets(t *testing.T) {
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	c := join(t, sv.store(t))
 	var acquires []asynclock.AcquireRequest
 	var renewals []asynclock.RenewRequest
@@ -173,7 +177,11 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 
 func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 	t.Parallel()
-	sv, _ := ownCluster(t, "--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", "")
+	var args []string
+	if ownServer(t).has(t, "SSUBSCRIBE") { // one that hasn't does not start with these
+		args = []string{"--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", ""}
+	}
+	sv, _ := ownCluster(t, args...)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	for i := range 5 {
@@ -350,6 +358,9 @@ func TestAClusterFailsOver(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "the replica is in step", func() bool { return strings.Contains(replica.do(t, "INFO", "replication"), "master_link_status:up") })
+	// The primary hears of it from the other nodes, and ignores the wish of one that it
+	// does not know for its replica.
+	eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
 	replica.do(t, "CLUSTER", "FAILOVER")
 	eventually(t, "the failover is over", func() bool {
 		return strings.Contains(replica.do(t, "INFO", "replication"), "role:master") && strings.Contains(old.do(t, "INFO", "replication"), "role:slave")
@@ -358,9 +369,14 @@ func TestAClusterFailsOver(t *testing.T) {
 	q := request("key", "b")
 	eventually(t, "the waiter hears from the new primary", func() bool {
 		got := b.acquire(q)
-		channel := b.session.sharded[bucketOf("key")].Load().channel.name
-		n, err := replica.try("PUBSUB", "SHARDNUMSUB", channel)
-		return got.Status == asynclock.Waiting && got.Recheck == 0 && err == nil && strings.HasSuffix(n, " 1]")
+		if got.Status != asynclock.Waiting || got.Recheck != 0 {
+			return false
+		}
+		if st.unsharded.Load() { // then messages go through all nodes
+			return true
+		}
+		n, err := replica.try("PUBSUB", "SHARDNUMSUB", b.session.sharded[bucketOf("key")].Load().channel.name)
+		return err == nil && strings.HasSuffix(n, " 1]")
 	})
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First})
 	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= first.First {

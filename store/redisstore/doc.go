@@ -66,6 +66,6 @@
 // +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
 // Cluster +role. Behind Sentinel: +role, without which no client connects.
 //
-// On Redis 6.2 give +pubsub and +cluster whole, and leave out what it does not
-// know: +spublish, +ssubscribe and +sunsubscribe.
+// On Redis 6.2 leave out what it does not know: +spublish, +ssubscribe and
+// +sunsubscribe.
 package redisstore

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,15 +13,12 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary.
 func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	t.Helper()
-	path, err := exec.LookPath("redis-sentinel")
-	if err != nil {
-		missing(t, "redis-sentinel is not installed: not tested")
-	}
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -33,15 +29,9 @@ func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, append([]string{config}, e.args(port)...)...)
-	if err := cmd.Start(); err != nil {
+	if _, err := redistest.Start(t, "tcp", addr, "redis-sentinel", append([]string{config}, e.args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	accepts(t, addr)
 	return addr
 }
 
@@ -58,7 +48,8 @@ func TestASentinelFailsOver(t *testing.T) {
 	t.Parallel()
 	first, second := freeAddr(t), freeAddr(t)
 	process := startServer(t, first)
-	startServer(t, second, "--replicaof", strings.Replace(first, ":", " ", 1))
+	host, port, _ := strings.Cut(first, ":")
+	startServer(t, second, "--replicaof", host, port)
 	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
 	var plain *encryption
 	sentinel := plain.startSentinel(t, first)
@@ -74,9 +65,7 @@ func TestASentinelFailsOver(t *testing.T) {
 		return replica.number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	process.Kill()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
 	eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err
