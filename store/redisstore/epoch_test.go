@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // onPromotedServer runs a test on a real server. Its promote makes the epochs of all
@@ -20,7 +21,7 @@ import (
 func onPromotedServer(t *testing.T, test func(t *testing.T, sv *server, promote func())) {
 	t.Helper()
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	test(t, sv, func() {
 		for bucket := range buckets {
 			fields := strings.Fields(sv.do(t, "GET", sv.epoch(bucket)))
@@ -344,10 +345,7 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = process.Wait()
+	process.Kill()
 	startServer(t, addr)
 	second := lockPatiently(t, b, asynclock.WithTTL(ttl))
 	if first.Valid(0) {

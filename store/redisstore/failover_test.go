@@ -37,30 +37,25 @@ func sentinelPair(t *testing.T) *pair {
 	t.Helper()
 	first, second := freeAddr(t), freeAddr(t)
 	process := startServer(t, first)
-	startServer(t, second, "--replicaof", strings.Replace(first, ":", " ", 1))
-	sentinel := startSentinel(t, first)
-	watcher := onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true})
-	eventually(t, "the sentinel knows the replica", func() bool {
-		text, err := watcher.try("SENTINEL", "REPLICAS", "locks")
-		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
-	})
+	host, port, _ := strings.Cut(first, ":")
+	startServer(t, second, "--replicaof", host, port)
+	var plain *encryption
+	sentinel := plain.startSentinel(t, first)
+	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 	single := func(addr string) *server {
 		return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
 	}
 	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
 	p := &pair{sv: onServer(t, option), primary: single(first), replica: single(second)}
-	p.promote = func() {
-		if err := process.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.promote = process.Kill
 	return p
 }
 
 func clusterPair(t *testing.T) *pair {
 	t.Helper()
-	sv, nodes := ownCluster(t)
-	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: clusterNode(t)}
+	var plain *encryption
+	sv, nodes := plain.ownCluster(t)
+	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: plain.clusterNode(t)}
 	p.replica.meet(t, nodes[0])
 	p.replica.agrees(t, 3)
 	id := p.primary.do(t, "CLUSTER", "MYID")
