@@ -280,6 +280,25 @@ func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 	})
 }
 
+// Nor is it a shortcut past the epoch: the renewal may have been sent twice.
+func TestAReleaseOfWhatWasWrittenAnew(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.hold("key", "a").First}
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		promote()
+		if got := c.renew(renewal).Err; got != nil {
+			t.Fatalf("Renew: got %v, want no error", got)
+		}
+		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: renewal.Token}).WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
+		}
+	})
+}
+
 // FLUSHALL leaves no trace to others than those who hold something.
 func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {

@@ -25,7 +25,7 @@ if damaged then
   return {-1, damaged}
 end
 if record and record.owner ~= owner and (grace == 0 or record.token >= used) then
-  return -3
+  return record.owner == '-' and -2 or -3
 end
 if not record and (grace == 0 or used == 0) then
   return -2

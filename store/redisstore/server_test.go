@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"context"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -161,6 +162,14 @@ func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 			t.Fatalf("writing epoch %d: %v", i, err)
 		}
 	}
+	t.Cleanup(func() { // whoever lists keys has to read these, too
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for i := range commands {
+			commands[i] = sv.raw.B().Del().Key(sv.epoch(i)).Build()
+		}
+		sv.raw.DoMulti(ctx, commands...) // the server may have ended
+	})
 }
 
 // epoch is the name of the Redis key of a bucket's epoch.
