@@ -50,7 +50,7 @@ func (e *encryption) clusterNode(t *testing.T, args ...string) *server {
 	if e != nil {
 		args = append(args, "--tls-cluster", "yes")
 	}
-	e.start(t, addr, args...)
+	e.startServer(t, addr, args...)
 	option := e.option(addr)
 	option.ForceSingleClient = true
 	return onServer(t, option)

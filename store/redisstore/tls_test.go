@@ -152,12 +152,12 @@ func (e *encryption) option(addrs ...string) rueidis.ClientOption {
 func (e *encryption) ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
-	e.start(t, addr, args...)
+	e.startServer(t, addr, args...)
 	return onServer(t, e.option(addr))
 }
 
-// start starts a server at an address. Not every redis-server is built with TLS.
-func (e *encryption) start(t *testing.T, addr string, args ...string) {
+// startServer starts one at the address. Not every redis-server is built with TLS.
+func (e *encryption) startServer(t *testing.T, addr string, args ...string) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
 	_, err := tryServer(t, addr, append(e.args(port), args...)...)
