@@ -213,10 +213,11 @@ func (sv *server) redisKey(key string, kind byte) string {
 	return string(appendKey(nil, sv.prefix, bucketOf(key), key, kind))
 }
 
-// eventually waits until what is true, which takes long only if it never is.
+// eventually waits until what is true. The limit, which matters only if it never is,
+// is twice the longest pause of an inbox.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); {
+	for end := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}
