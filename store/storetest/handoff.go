@@ -70,13 +70,9 @@ func claimSetsTTL(w *world) {
 	r.GrantTTL = medium
 	q := b.wait(r)
 	h.release()
-	if got := a.inspect(w.key).Remaining; got > medium || got <= 0 {
-		w.Errorf("Remaining after the handoff: got %v, want at most the grant TTL, %v", got, medium)
-	}
+	w.wantRemains("Remaining after the handoff", a.inspect(w.key).Remaining, 0, medium)
 	b.hold(q.req)
-	if got := a.inspect(w.key).Remaining; got <= medium {
-		w.Errorf("Remaining after asking again: got %v, want about the TTL, %v", got, long)
-	}
+	w.wantRemains("Remaining after asking again", a.inspect(w.key).Remaining, medium, long)
 }
 
 func grantTTLEnds(w *world) {
