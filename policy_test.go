@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"pubsub":            {},
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
+	"store/zkstore":     {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":    {"asynclock"},
 	"store/storetest":   {"asynclock"}, // others depend on it: nothing that they would have to download
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A line is one connection. It reads along until the server has said which session
+// it has accepted and for how long, because the client library does not tell.
+type line struct {
+	net.Conn
+	store *Store
+	begun clock.Instant // before the first byte was sent
+	head  []byte        // of what was received
+}
+
+// The server's first packet: its length, the protocol's version, the timeout in
+// milliseconds, and the session's id, zero if it has expired.
+const (
+	timeoutAt = 8
+	sessionAt = 12
+	headLen   = 20
+)
+
+// Read passes on what is received.
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if len(l.head) < headLen {
+		l.head = append(l.head, b[:min(n, headLen-len(l.head))]...)
+		if len(l.head) == headLen {
+			l.accepted()
+		}
+	}
+	return n, err
+}
+
+func (l *line) accepted() {
+	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
+	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
+	if session != 0 {
+		l.store.pulse.connected(l, session, timeout)
+	}
+}
+
+// Lines is how the client library connects, and how it is kept from doing so.
+type lines struct {
+	mu      sync.Mutex
+	present *line
+	cut     bool
+}
+
+var errCut = errors.New("zkstore: closed")
+
+// dial is the client library's dialer.
+func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	l := &line{store: st, begun: clock.Now()}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	conn, err := st.settings.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	if err := st.lines.use(l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// secure adds TLS, if that is wanted.
+func (st *Store) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	config := st.settings.tls
+	if config == nil {
+		return conn, nil
+	}
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config = config.Clone()
+		config.ServerName = host
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return secured, nil
+}
+
+func (ls *lines) use(l *line) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cut {
+		l.Close()
+		return errCut
+	}
+	ls.present = l
+	return nil
+}
+
+// abandon cuts the present connection and allows no other.
+func (ls *lines) abandon() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.cut = true
+	if ls.present != nil {
+		ls.present.Close()
+	}
+}
