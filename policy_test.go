@@ -52,7 +52,8 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
-	"internal/testenv":   {"github.com/redis/rueidis"},
+	"internal/testenv":   {"internal/zkserver", "github.com/redis/rueidis"},
+	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
 	"internal/nemesis":         {everything},

@@ -11,10 +11,10 @@
 //	go run ./internal/testenv -serve             the servers only, until interrupted
 //
 // The servers are a standalone one, a Sentinel set (a primary, two replicas,
-// three sentinels) and a Cluster of three masters. They listen on free ports of
+// three sentinels), a Cluster of three masters, and a ZooKeeper. They listen on free ports of
 // 127.0.0.1, write nothing but their logs, and never outlive the program. The
-// tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL and
-// ASYNCLOCK_CLUSTER_URL, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
+// tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL,
+// ASYNCLOCK_CLUSTER_URL and ASYNCLOCK_ZOOKEEPER, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
 // programs are built with Maven, in interop/spring, if the packages to be tested
 // may need them; ASYNCLOCK_SPRING says where they are.
 //
@@ -31,6 +31,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
 // grace is how long a command may take to end when it is told to.
@@ -67,7 +69,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	ctx, release := untilStopped()
 	defer release()
-	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest)}
+	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest), zooKeeper: playsZooKeeper(job, rest)}
 	bin, err := prepare(ctx, plan, stderr)
 	if err != nil {
 		say("%v", err)
@@ -94,10 +96,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitCode(ctx)
 	}
 	defer servers.stop()
-	say("ready: %s", strings.Join(servers.env(), " "))
+	exports := servers.env()
+	var zooKeeper *zkserver.Server
+	if plan.zooKeeper {
+		if zooKeeper, err = startZooKeeper(ctx, dir); err != nil {
+			say("%v", err)
+			return exitCode(ctx)
+		}
+		defer zooKeeper.Kill()
+		exports = append(exports, zooKeeperEnv(zooKeeper))
+	}
+	say("ready: %s", strings.Join(exports, " "))
 
-	code, err := perform(ctx, job, rest, servers, command{
-		env:    append(env, servers.env()...),
+	code, err := perform(ctx, job, rest, exports, command{
+		env:    append(env, exports...),
 		stdout: stdout,
 		stderr: stderr,
 		grace:  grace,
@@ -108,6 +120,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if ended := servers.ended(); len(ended) > 0 {
 		say("ended by themselves: %s", strings.Join(ended, ", "))
+		code = max(code, 1)
+	}
+	if zooKeeper != nil && zooKeeper.Ended() {
+		say("ended by itself: ZooKeeper")
 		code = max(code, 1)
 	}
 	return code
@@ -131,10 +147,10 @@ func exitCode(ctx context.Context) int {
 }
 
 // perform does what the servers were started for and returns the exit code.
-func perform(ctx context.Context, job job, args []string, servers *servers, cmd command) (int, error) {
+func perform(ctx context.Context, job job, args, exports []string, cmd command) (int, error) {
 	switch job {
 	case jobServe:
-		for _, v := range servers.env() {
+		for _, v := range exports {
 			name, value, _ := strings.Cut(v, "=")
 			fmt.Fprintf(cmd.stdout, "export %s='%s'\n", name, value)
 		}

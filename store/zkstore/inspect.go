@@ -133,9 +133,10 @@ func (st *Store) visit(path, prefix string) (p place, err error) {
 	}
 	used := false
 	for _, name := range children {
-		if isNode(name) {
+		switch {
+		case isNode(name):
 			used = true
-		} else {
+		case st.settings.names.mayLead(path+"/"+name, prefix):
 			p.below = append(p.below, path+"/"+name)
 		}
 	}

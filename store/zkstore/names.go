@@ -63,6 +63,16 @@ func (n names) key(path string) (key string, ok bool) {
 	return key, escape(key) == name // or two names would be one key
 }
 
+// mayLead reports whether the tree at a path may hold keys with the prefix.
+func (n names) mayLead(path, prefix string) bool {
+	name, below := strings.CutPrefix(path, n.root+"/")
+	if n.pathTo != nil || !below {
+		return true
+	}
+	key, ok := unescape(name)
+	return ok && (strings.HasPrefix(key, prefix) || strings.HasPrefix(prefix, key+"/"))
+}
+
 // escape makes the part of a path that stands for key: the key itself wherever
 // Java can have it, too. A key that ZooKeeper would refuse, or that could be taken
 // for an owner's node or for an escaped key, is spelled in one piece, with all
