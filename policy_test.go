@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
+	"interop/zookeeper":        {},
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},

@@ -15,8 +15,8 @@
 // 127.0.0.1, write nothing but their logs, and never outlive the program. The
 // tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL,
 // ASYNCLOCK_CLUSTER_URL and ASYNCLOCK_ZOOKEEPER, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
-// programs are built with Maven, in interop/spring, if the packages to be tested
-// may need them; ASYNCLOCK_SPRING says where they are.
+// programs are built with Maven, in interop, if the packages to be tested
+// may need them; ASYNCLOCK_SPRING and ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.
 package main
@@ -82,7 +82,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			say("%v", err)
 			return exitCode(ctx)
 		}
-		env = append(env, "ASYNCLOCK_SPRING="+peers)
+		env = append(env, peers...)
 	}
 	dir, err := os.MkdirTemp("", "asynclock-testenv-")
 	if err != nil {
@@ -129,13 +129,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// preparePeers builds the Java peers of this module.
-func preparePeers(ctx context.Context, log io.Writer) (string, error) {
+// preparePeers builds the Java peers of this module, and returns what the tests
+// learn about them.
+func preparePeers(ctx context.Context, log io.Writer) (env []string, err error) {
 	dirs, err := modules(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return buildSpring(ctx, command{stderr: log, grace: grace}, dirs[0])
+	cmd := command{stderr: log, grace: grace}
+	spring, err := buildSpring(ctx, cmd, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	curator, err := buildZooKeeperPeer(ctx, cmd, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	return []string{"ASYNCLOCK_SPRING=" + spring, "ASYNCLOCK_ZOOKEEPER_PEER=" + curator}, nil
 }
 
 // exitCode tells a failure from an order to stop.
