@@ -70,7 +70,7 @@ func (e *Ensemble) Addrs() (all []string) {
 	return all
 }
 
-// ErrNoLeader: no server leads, for now.
+// ErrNoLeader says that no server leads, for now.
 var ErrNoLeader = errors.New("no server leads")
 
 // Roles finds the leader and the followers that serve.

@@ -116,8 +116,8 @@ func (s *Server) Restart() error {
 	started := make(chan error)
 	go func() { // ends with the process, which Kill waits for
 		defer close(done)
-		defer log.Close()
-		runtime.LockOSThread() // the kernel ends the process when the thread that started it ends
+		defer func() { _ = log.Close() }() // the process has written it
+		runtime.LockOSThread()             // the kernel ends the process when the thread that started it ends
 		defer runtime.UnlockOSThread()
 		err := s.cmd.Start()
 		started <- err
@@ -186,7 +186,7 @@ func (s *Server) Mode(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it has said all
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
 			return "", err

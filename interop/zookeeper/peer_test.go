@@ -170,10 +170,3 @@ func (p *peer) do(verb, key string, args ...any) string {
 	p.t.Helper()
 	return p.succeeds(p.begin("main", verb, key, args...))
 }
-
-// fails gives a command and returns the class of the exception that it throws.
-func (p *peer) fails(verb, key string) string {
-	p.t.Helper()
-	_, exception := p.await(p.begin("main", verb, key))
-	return exception
-}

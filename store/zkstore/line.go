@@ -71,7 +71,7 @@ func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn,
 		return nil, err
 	}
 	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
-		conn.Close()
+		_ = conn.Close() // it was never used
 		return nil, err
 	}
 	if err := st.lines.use(l); err != nil {
@@ -105,7 +105,7 @@ func (ls *lines) use(l *line) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cut {
-		l.Close()
+		_ = l.Close() // likewise
 		return errCut
 	}
 	ls.present = l
@@ -118,6 +118,6 @@ func (ls *lines) abandon() {
 	defer ls.mu.Unlock()
 	ls.cut = true
 	if ls.present != nil {
-		ls.present.Close()
+		_ = ls.present.Close() // what is under way is lost, as it should be
 	}
 }

@@ -95,7 +95,7 @@ func (c *wired) Write(b []byte) (int, error) {
 		w.loses = nil
 		// The server reads what was sent before it sees the end of it.
 		_ = c.Conn.(*net.TCPConn).CloseWrite()
-		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+		_ = c.SetReadDeadline(time.Unix(1, 0))
 		return n, io.ErrClosedPipe
 	}
 	return n, err
