@@ -361,7 +361,7 @@ func (k *stake) look() (v view, ok bool, err error) {
 		k.setNodeLocked(k.lock + "/" + v.nodes[v.rank])
 		return v, false, nil
 	}
-	return v, k.ownLocked() != "", nil
+	return v, k.ownLocked() != "" && k.czxid != 0, nil // or it was deleted between the two answers
 }
 
 // learn reads the node's creation and watches the node.

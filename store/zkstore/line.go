@@ -21,7 +21,9 @@ type line struct {
 	net.Conn
 	store *Store
 	begun clock.Instant // before the first byte was sent
-	head  []byte        // of what was received
+	// answerBy is when the server is to have accepted the session.
+	answerBy time.Time
+	head     []byte // of what was received
 }
 
 // The server's first packet: its length, the protocol's version, the timeout in
@@ -31,6 +33,23 @@ const (
 	sessionAt = 12
 	headLen   = 20
 )
+
+// A server that takes a connection and does not answer, because it is stopped or
+// has no leader, must not keep the client from the others: the library would wait
+// for several session timeouts.
+const (
+	handshakeShare    = 3 // of the session timeout
+	shortestHandshake = time.Second
+	longestHandshake  = 5 * time.Second
+)
+
+// SetReadDeadline is the library's, but for the server's first packet.
+func (l *line) SetReadDeadline(t time.Time) error {
+	if len(l.head) < headLen {
+		t = l.answerBy
+	}
+	return l.Conn.SetReadDeadline(t)
+}
 
 // Read passes on what is received.
 func (l *line) Read(b []byte) (int, error) {
@@ -63,7 +82,8 @@ var errCut = errors.New("zkstore: closed")
 
 // dial is the client library's dialer.
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	l := &line{store: st, begun: clock.Now()}
+	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
+	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience)}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	conn, err := st.settings.dial(ctx, network, address)

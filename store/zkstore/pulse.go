@@ -21,8 +21,10 @@ import (
 // the leader arrive in order. Should there be another leader since, it started
 // every session's time anew after our write.
 //
-// The connection's beginning needs no write: the leader itself is asked whether
-// the session exists, and counts from then.
+// Nor does a connection prove more: the leader is asked whether the session still
+// exists, and counts from then, but it may be one that others have replaced. That,
+// too, a write proves, without half a tick's delay. Only a new session needs none,
+// for it is a write itself.
 //
 // ZooKeeper's client library keeps its pings to itself, so the store has a
 // heartbeat of its own.
@@ -43,8 +45,11 @@ type beat struct{ sent, answered clock.Instant }
 func (p *pulse) connected(l *line, session int64, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if session != p.session {
+		p.known = l.begun
+	}
 	p.line, p.session, p.timeout = l, session, timeout
-	p.known, p.answered = l.begun, nil
+	p.answered = []beat{{l.begun, l.begun.Add(-p.lag)}} // the leader knows of it already
 }
 
 // ask makes a request and takes in that it was answered.

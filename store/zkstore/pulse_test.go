@@ -98,20 +98,38 @@ func TestAWriteThatFailsProvesNothing(t *testing.T) {
 	})
 }
 
-// A new connection is made known to the leader at once; what an old one's server
-// knew, it may have kept to itself.
+// A new connection is made known to the leader at once, but to which one only a
+// write proves; and what an old one's server knew, it may have kept to itself.
 func TestAConnectionStartsAnew(t *testing.T) {
-	onPulse(t, func(p *pulse, _ clock.Instant) {
+	onPulse(t, func(p *pulse, begun clock.Instant) {
+		time.Sleep(time.Second)
 		p.takes(false, time.Millisecond, nil)
 		time.Sleep(2 * pulseLag)
 		next := &line{begun: clock.Now()}
 		time.Sleep(time.Second)
+		known := func(want clock.Instant) {
+			t.Helper()
+			if p.known != want {
+				t.Errorf("what the leader has heard: got %v after the beginning, want %v", p.known.Sub(begun), want.Sub(begun))
+			}
+		}
 		_ = p.ask(true, func() error { // asked on the old one, answered on who knows which
 			p.connected(next, 1, pulseTimeout)
 			return nil
 		})
-		wantKnown(t, p, next.begun)
+		known(begun)
+		p.takes(false, time.Millisecond, nil)
+		known(begun)
 		p.takes(true, time.Millisecond, nil)
+		known(next.begun)
+	})
+}
+
+func TestANewSessionIsKnownAtOnce(t *testing.T) {
+	onPulse(t, func(p *pulse, _ clock.Instant) {
+		time.Sleep(time.Second)
+		next := &line{begun: clock.Now()}
+		p.connected(next, 2, pulseTimeout)
 		wantKnown(t, p, next.begun)
 	})
 }

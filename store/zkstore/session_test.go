@@ -5,7 +5,9 @@ package zkstore
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -283,4 +285,23 @@ func acquire(t testing.TB, s asynclock.Session, r asynclock.AcquireRequest) asyn
 		t.Fatalf("Acquire: got %v, want no error", reply.Err)
 	}
 	return reply
+}
+
+// A server that takes connections and says nothing does not keep clients from the
+// others.
+func TestASilentServerIsLeft(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	var dials atomic.Int32
+	st := open(t, newRoot(), WithSessionTimeout(3*time.Second), WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials.Add(1) == 1 {
+			address = silent.Addr().String()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}))
+	unlock(t, lock(t, locks(t, st), "key"))
 }
