@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 
@@ -130,6 +131,41 @@ func hotKey(b *testing.B, store asynclock.Store) {
 			once(b, c, key)
 		}
 	})
+}
+
+// BenchmarkZooKeeperFloor does with the bare driver what any lock in ZooKeeper has to:
+// create a node, look at all of them, and delete it.
+func BenchmarkZooKeeperFloor(b *testing.B) {
+	conn, events, err := zk.Connect(strings.Split(server(b, "ASYNCLOCK_ZOOKEEPER"), ","), 15*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() { // ends with the connection
+		for range events {
+		}
+	}()
+	defer conn.Close()
+	path := "/bench-" + uuid.NewString()
+	if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("lock and unlock", func(b *testing.B) {
+		for b.Loop() {
+			node, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, _, err := conn.Children(path); err != nil {
+				b.Fatal(err)
+			}
+			if err := conn.Delete(node, -1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if err := conn.Delete(path, -1); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // handOver reports the time from Unlock in one client to the lease in another that

@@ -101,7 +101,7 @@ func join(t testing.TB, st *Store, events func(asynclock.Event)) asynclock.Sessi
 // eventually waits until what is true, which takes long only if it never is.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); {
+	for end := time.Now().Add(testPatience); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}

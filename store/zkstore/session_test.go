@@ -14,8 +14,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// patience is how long a test waits for what has to happen.
-const testPatience = 30 * time.Second
+// testPatience is how long a test waits for what has to happen.
+const testPatience = time.Minute
 
 // locks makes a client of asynclock, which is closed before its store.
 func locks(t testing.TB, st *Store, options ...asynclock.ClientOption) *asynclock.Client {
