@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 // testPatience is how long a test waits for what has to happen.
@@ -304,4 +305,26 @@ func TestASilentServerIsLeft(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}))
 	unlock(t, lock(t, locks(t, st), "key"))
+}
+
+// The heartbeat is answered whether the root is there or not.
+func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
+	t.Parallel()
+	st := open(t, newRoot())
+	for range 2 {
+		before := clock.Now()
+		if err := st.confirm(); err != nil {
+			t.Errorf("confirm: got %v, want an answer", err)
+		}
+		time.Sleep(tick) // more than the leader's delay
+		if err := st.confirm(); err != nil {
+			t.Errorf("confirm: got %v, want an answer", err)
+		}
+		if st.pulse.known < before {
+			t.Error("two writes have proved nothing, want that the leader has heard of the first")
+		}
+		if err := st.makeLock(st.settings.names.root + "/key"); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
