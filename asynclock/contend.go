@@ -125,7 +125,7 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 // acquire sends an attempt's first request on its caller's own goroutine, which
 // saves the uncontended lock two changes of goroutine.
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
-	ctx, cancel := context.WithTimeout(caller, call.timeout)
+	ctx, cancel := c.limits.bound(caller, call.timeout)
 	defer cancel()
 	call.sent = clock.Now()
 	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]

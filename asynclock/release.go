@@ -87,7 +87,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	if len(calls) == 1 && calls[0].ctx != nil {
 		parent = calls[0].ctx
 	}
-	ctx, cancel := context.WithTimeout(parent, timeout)
+	ctx, cancel := c.limits.bound(parent, timeout)
 	defer cancel()
 	replies := c.session.Release(ctx, requests)
 	for i, call := range calls {

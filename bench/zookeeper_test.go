@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +75,7 @@ func openZooKeeper(b *testing.B) asynclock.Store {
 	return store
 }
 
-func client(b *testing.B, store asynclock.Store) *asynclock.Client {
+func join(b *testing.B, store asynclock.Store) *asynclock.Client {
 	b.Helper()
 	c, err := asynclock.New(store)
 	if err != nil {
@@ -104,7 +102,7 @@ func once(b *testing.B, c *asynclock.Client, key string) {
 
 func lockAndUnlock(b *testing.B, store asynclock.Store) {
 	b.Helper()
-	c, key := client(b, store), uuid.NewString()
+	c, key := join(b, store), uuid.NewString()
 	for b.Loop() {
 		once(b, c, key)
 	}
@@ -112,7 +110,7 @@ func lockAndUnlock(b *testing.B, store asynclock.Store) {
 
 func distinctKeys(b *testing.B, store asynclock.Store) {
 	b.Helper()
-	c := client(b, store)
+	c := join(b, store)
 	b.SetParallelism(128) // times two cores
 	b.RunParallel(func(pb *testing.PB) {
 		key := uuid.NewString()
@@ -124,7 +122,7 @@ func distinctKeys(b *testing.B, store asynclock.Store) {
 
 func hotKey(b *testing.B, store asynclock.Store) {
 	b.Helper()
-	c, key := client(b, store), uuid.NewString()
+	c, key := join(b, store), uuid.NewString()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -172,8 +170,8 @@ func BenchmarkZooKeeperFloor(b *testing.B) {
 // is queued.
 func handOver(b *testing.B, store, other asynclock.Store) {
 	b.Helper()
-	giver, taker, key := client(b, store), client(b, other), uuid.NewString()
-	var times []time.Duration
+	giver, taker, key := join(b, store), join(b, other), uuid.NewString()
+	var times []float64 // µs
 	for b.Loop() {
 		lease, err := giver.Lock(b.Context(), key)
 		if err != nil {
@@ -192,7 +190,7 @@ func handOver(b *testing.B, store, other asynclock.Store) {
 		start := time.Now()
 		go lease.Unlock(b.Context()) // ends with the release
 		next, err := (<-pending).Lease()
-		times = append(times, time.Since(start))
+		times = append(times, float64(time.Since(start).Nanoseconds())/1000)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -200,8 +198,7 @@ func handOver(b *testing.B, store, other asynclock.Store) {
 			b.Fatal(err)
 		}
 	}
-	slices.Sort(times)
-	for _, q := range []int{50, 99} {
-		b.ReportMetric(float64(quantile(times, float64(q)/100).Microseconds()), "p"+strconv.Itoa(q)+"-µs")
+	for i, at := range quantiles(times, 0.5, 0.99) {
+		b.ReportMetric(at, []string{"p50-µs", "p99-µs"}[i])
 	}
 }
