@@ -142,3 +142,32 @@ func TestTokensRiseWithZxids(t *testing.T) {
 		last = firstToken(czxid) + spare
 	}
 }
+
+// FuzzNodes: whatever others call the children of a lock, those that are nodes have
+// one order, and ours is among them.
+func FuzzNodes(f *testing.F) {
+	for _, name := range []string{"lock-0000000001", "_c_x-lock-9999999999", "block-5", "lock-00000000010", "x"} {
+		f.Add(name)
+	}
+	ours := nodePrefix("owner") + "0000000005"
+	f.Fuzz(func(t *testing.T, name string) {
+		nodes, err := inOrder([]string{name, ours})
+		if err != nil {
+			if !errors.Is(err, asynclock.ErrForeignData) {
+				t.Errorf("%q: got %v, want ErrForeignData", name, err)
+			}
+			return
+		}
+		if !slices.Contains(nodes, ours) {
+			t.Errorf("beside %q: got %q, want ours in it", name, nodes)
+		}
+		if len(nodes) == 2 && sequence(nodes[0]) > sequence(nodes[1]) {
+			t.Errorf("%q: got %q, want them in order", name, nodes)
+		}
+		for _, node := range nodes {
+			if _, err := sequenceNumber(node); err != nil {
+				t.Errorf("%q: %v", node, err)
+			}
+		}
+	})
+}
