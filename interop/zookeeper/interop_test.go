@@ -20,7 +20,10 @@ import (
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	playChild()
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	// patience is how long a test waits for what has to happen.

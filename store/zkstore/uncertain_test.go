@@ -83,10 +83,14 @@ func TestANodeThatComesLateIsRemoved(t *testing.T) {
 	eventually(t, "the withdrawal", func() bool {
 		return s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
-	if _, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the late node", func() bool { return len(children(t, conn, root)) == 1 })
+	eventually(t, "the end of the late node", func() bool {
+		exists, _, err := conn.Exists(late)
+		return err == nil && !exists
+	})
 }
 
 // An owner that has two nodes, since one came late, has the place of the first, and
