@@ -146,8 +146,7 @@ func loneFollower(t *testing.T, e *zkserver.Ensemble) {
 	root := newRoot()
 	ours := locks(t, openOn(t, []string{followers[0].Addr}, root, WithSessionTimeout(timeout)))
 	lease := lock(t, ours, "key")
-	deadline := lease.Deadline()
-	eventually(t, "a renewal", func() bool { return lease.Deadline().After(deadline) || lease.Err() != nil })
+	awaitRenewal(t, lease)
 	// It takes both of the others away, which is what it sees of being cut off.
 	cut := time.Now()
 	for _, s := range []*zkserver.Server{leader, followers[1]} {

@@ -75,6 +75,14 @@ func awaitEnd(t testing.TB, lease *asynclock.Lease) {
 	}
 }
 
+// awaitRenewal waits until a lease's trust deadline has moved. It is a time of the
+// wall, and trembles.
+func awaitRenewal(t testing.TB, lease *asynclock.Lease) {
+	t.Helper()
+	deadline := lease.Deadline().Add(100 * time.Millisecond)
+	eventually(t, "a renewal", func() bool { return lease.Deadline().After(deadline) || lease.Err() != nil })
+}
+
 func wantWaiters(t testing.TB, c *asynclock.Client, key string, n int) {
 	t.Helper()
 	eventually(t, "waiters", func() bool {
@@ -177,8 +185,7 @@ func TestACutOffClientHasLostBeforeTheNextHas(t *testing.T) {
 	first := lock(t, ours, "key")
 	pending := theirs.LockChan(t.Context(), "key")
 	wantWaiters(t, theirs, "key", 1)
-	deadline := first.Deadline()
-	eventually(t, "a renewal", func() bool { return first.Deadline().After(deadline) || first.Err() != nil })
+	awaitRenewal(t, first)
 	w.cut()
 	ended := make(chan time.Time, 1)
 	go func() { // ends with the lease, which is awaited
