@@ -123,7 +123,7 @@ func distinctKeys(b *testing.B, store asynclock.Store) {
 func hotKey(b *testing.B, store asynclock.Store) {
 	b.Helper()
 	c, key := join(b, store), uuid.NewString()
-	b.SetParallelism(32)
+	b.SetParallelism(32) // times two cores
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			once(b, c, key)

@@ -136,10 +136,16 @@ func TestWhoHasANode(t *testing.T) {
 func TestTokensRiseWithZxids(t *testing.T) {
 	last := int64(0)
 	for _, czxid := range []int64{1, 2, 1 << 32, 1<<32 + 1, 500_000 << 32} {
-		if got := firstToken(czxid); got <= last {
-			t.Errorf("token of zxid %#x: got %d, want more than %d", czxid, got, last)
+		k := &stake{store: new(Store), czxid: czxid}
+		got, err := k.grant()
+		if err != nil || got.First <= last || got.SparePerMicrosecond {
+			t.Errorf("grant of zxid %#x: got %+v, %v, want tokens above %d", czxid, got, err, last)
 		}
-		last = firstToken(czxid) + spare
+		last = got.First + got.Spare
+	}
+	k := &stake{store: new(Store), czxid: 1 << 60}
+	if got, err := k.grant(); !errors.Is(err, asynclock.ErrForeignData) {
+		t.Errorf("grant of a zxid that is too large: got %+v, %v, want ErrForeignData", got, err)
 	}
 }
 
