@@ -93,8 +93,17 @@ func (st *Store) lostTo(lock string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.nodes) > 0:
-		return asynclock.ErrStolen
+	case len(v.nodes) == 0 || st.isKept(lock+"/"+v.nodes[0]):
+		return asynclock.ErrExpired
 	}
-	return asynclock.ErrExpired
+	return asynclock.ErrStolen
+}
+
+// isKept reports whether a node keeps a key back, and is nobody's. Of other
+// processes' nodes that is not known.
+func (st *Store) isKept(path string) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k := st.nodes[path]
+	return k != nil && k.phase == kept
 }
