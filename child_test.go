@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func (p *place) child() *child {
 		p.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childURL+"="+p.redis.url, childPrefix+"="+p.redis.prefix)
+	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.corner)
 	cmd.Stderr = os.Stderr
 	in, orders := pipe(p.T)
 	reports, out := pipe(p.T)
@@ -197,11 +198,7 @@ func beChild() {
 }
 
 func obey(ctx context.Context) error {
-	option, err := rueidis.ParseURL(os.Getenv(childURL))
-	if err != nil {
-		return err
-	}
-	store, err := redisstore.Open(option, redisstore.WithPrefix(os.Getenv(childPrefix)), atOnce)
+	store, err := openAt(os.Getenv(childURL), os.Getenv(childPrefix))
 	if err != nil {
 		return err
 	}
@@ -235,6 +232,18 @@ func obey(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// openAt opens a place's store.
+func openAt(url, corner string) (asynclock.Store, error) {
+	if servers, found := strings.CutPrefix(url, zooKeeperScheme); found {
+		return openZooKeeper(servers, corner, new(cable))
+	}
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return redisstore.Open(option, redisstore.WithPrefix(corner), atOnce)
 }
 
 // A servant is what a child has.

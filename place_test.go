@@ -34,6 +34,7 @@ var stores = []struct {
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
+	{"zkstore", processes, onZooKeeper},
 }
 
 const (
@@ -57,6 +58,10 @@ type place struct {
 	*testing.T
 	ctx   context.Context // it ends with the story, or when that hangs
 	redis *redisPlace     // nil: the store is not in Redis
+	// sessions: the store's server knows those, and no TTLs.
+	sessions bool
+	// url and corner are where a child finds the place.
+	url, corner string
 
 	timing *timing
 
@@ -273,6 +278,15 @@ func (p *place) awaitEnd(l *asynclock.Lease) {
 	case <-p.ctx.Done():
 		p.Fatal("the lease never ended")
 	}
+}
+
+// remains reports whether what is said to remain of the TTL long can be true, soon
+// after it was set.
+func (p *place) remains(got time.Duration) bool {
+	if p.sessions {
+		return got < 0 // unknown
+	}
+	return got > long/2 && got <= long
 }
 
 // await looks again and again until something is so.

@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"pubsub":            {},
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
+	"store/zkstore":     {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":    {"asynclock"},
 	"store/storetest":   {"asynclock"}, // others depend on it: nothing that they would have to download
 
@@ -53,9 +54,11 @@ var mayImport = map[string][]string{
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/redistest": {everything}, // and only tests import it
-	"internal/testenv":   {"github.com/redis/rueidis"},
+	"internal/testenv":   {"internal/zkserver", "github.com/redis/rueidis"},
+	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
+	"interop/zookeeper":        {},
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},

@@ -41,6 +41,7 @@ func openRedis(t *testing.T, url, prefix string, options ...redisstore.Option) *
 	}
 	t.Cleanup(admin.Close)
 	p.redis = &redisPlace{url: url, prefix: prefix, admin: admin}
+	p.url, p.corner = url, prefix
 	p.connect = func(c *cable) asynclock.Store {
 		option := redisOption(t, url)
 		option.DialCtxFn = c.dial

@@ -187,7 +187,7 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
 		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertainLocked()}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
-		t.trustLocked(trustUntil(call.sent, call.request.TTL))
+		t.trustLocked(trustUntil(call.sent, ttlThatCounts(call.request.TTL, reply.TTL)))
 	}
 }
 
@@ -278,8 +278,9 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	t.renewing = t.renewing && call.manual
 	switch {
 	case reply.Err == nil:
-		t.trustLocked(trustUntil(call.sent, call.request.TTL))
-		t.renewAt = watchdog.Schedule{TTL: call.request.TTL}.RenewAt(call.sent)
+		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
+		t.trustLocked(trustUntil(call.sent, ttl))
+		t.renewAt = watchdog.Schedule{TTL: ttl}.RenewAt(call.sent)
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
 		s.scheduleLocked()
