@@ -51,7 +51,7 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		inFlight:  a.inFlight,
 
 		deadline: deadline,
-		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
+		renewAt:  watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(sent),
 		granted:  clock.Now(),
 		grant:    g,
 		last:     g.First,
@@ -278,7 +278,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	switch {
 	case reply.Err == nil:
 		t.trustLocked(trustUntil(call.sent, call.request.TTL))
-		t.renewAt = watchdog.Schedule{TTL: call.request.TTL}.RenewAt(call.sent)
+		t.renewAt = watchdog.Schedule{TTL: call.request.TTL, Lane: s.lane()}.RenewAt(call.sent)
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
 		s.scheduleLocked()

@@ -18,6 +18,7 @@ func main() {
 	flag.BoolVar(&f.short, "short", false, "a minute's run, to see that everything works")
 	flag.StringVar(&f.only, "only", "", "measure only workloads whose name contains this")
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
+	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/scaling.md")
 	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker or keeper")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
@@ -27,9 +28,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if f.child != "" {
+	switch {
+	case f.simulate:
+		err = simulate(os.Stdout)
+	case f.child != "":
 		err = runChild(ctx, f)
-	} else {
+	default:
 		err = run(ctx, f)
 	}
 	stop()
@@ -40,12 +44,12 @@ func main() {
 }
 
 type flags struct {
-	short       bool
-	only, out   string
-	child, peer string
-	redis, etcd string
-	ttl         time.Duration
-	keys        int
+	short, simulate bool
+	only, out       string
+	child, peer     string
+	redis, etcd     string
+	ttl             time.Duration
+	keys            int
 }
 
 // runChild is this program as a process that another one of it started.
