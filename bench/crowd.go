@@ -16,8 +16,10 @@ func distinct(size sizes) workload {
 	return workload{
 		name: "distinct", title: "256 goroutines of one client, each with its own key",
 		metrics: []metric{
-			{"rate", "locks/s", true}, {Name: "longest wait", Unit: "ms"},
-			{Name: "client's CPU", Unit: "µs/lock"}, {Name: "Redis's CPU", Unit: "µs/lock"},
+			{"rate", "locks/s", true},
+			{Name: "longest wait", Unit: "ms"},
+			{Name: "client's CPU", Unit: "µs/lock"},
+			{Name: "Redis's CPU", Unit: "µs/lock"},
 		},
 		rounds: size.rounds,
 		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
