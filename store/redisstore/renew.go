@@ -102,13 +102,15 @@ func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, resu
 	r := newReply(result)
 	for _, i := range chunk {
 		replies[i] = asynclock.RenewReply{}
-		switch answer := r.between(replyStolen, math.MaxInt32); {
+		switch answer := r.between(replyDenied, math.MaxInt32); {
 		case answer >= 0:
 			replies[i].Waiters = int(answer)
 		case answer == replyExpired:
 			replies[i].Err = asynclock.ErrExpired
 		case answer == replyStolen:
 			replies[i].Err = asynclock.ErrStolen
+		case answer == replyDenied:
+			replies[i].Err = asynclock.ErrDenied
 		default:
 			replies[i].Err = asynclock.ErrForeignData
 		}
@@ -125,4 +127,5 @@ func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, resu
 const (
 	replyExpired = -2
 	replyStolen  = -3
+	replyDenied  = -4
 )

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // BenchmarkLockUnlock takes and gives back a key that nobody else wants, on a
@@ -37,7 +38,7 @@ func BenchmarkDistinctKeys(b *testing.B) {
 
 // BenchmarkRenew extends 256 holdings, as the watchdog does.
 func BenchmarkRenew(b *testing.B) {
-	sv := onServer(b, serverOption(b, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
 	c := join(b, sv.store(b))
 	batch := make([]asynclock.RenewRequest, 256)
 	for i := range batch {
@@ -57,7 +58,7 @@ func BenchmarkRenew(b *testing.B) {
 
 func newLocks(b *testing.B) *asynclock.Client {
 	b.Helper()
-	sv := onServer(b, serverOption(b, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
 	c, err := asynclock.New(sv.store(b))
 	if err != nil {
 		b.Fatal(err)
