@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func main() {
 	flag.DurationVar(&f.ttl, "ttl", usualTTL, "with -child: of the locks")
 	flag.IntVar(&f.keys, "keys", 0, "with -child: how many to hold")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	switch {
 	case f.simulate:
