@@ -201,7 +201,7 @@ func obey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := redisstore.Open(option, redisstore.WithPrefix(os.Getenv(childPrefix)))
+	store, err := redisstore.Open(option, redisstore.WithPrefix(os.Getenv(childPrefix)), atOnce)
 	if err != nil {
 		return err
 	}

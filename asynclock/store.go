@@ -155,8 +155,9 @@ type RenewRequest struct {
 	Key             string
 	Owner           string
 	TTL             time.Duration
-	Token           int64 // the last token used; the store's next one is larger
-	WatchContention bool  // as in AcquireRequest, from now on; false changes nothing
+	Token           int64  // the last token used; the store's next one is larger
+	WatchContention bool   // as in AcquireRequest, from now on; false changes nothing
+	Holder          string // description for people, should the store have lost it
 }
 
 // A RenewReply answers a [RenewRequest]. Err is nil if the TTL was set by this

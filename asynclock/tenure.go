@@ -220,6 +220,7 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 		request: RenewRequest{
 			Key: s.key, Owner: s.owner, TTL: ttl, Token: t.last,
 			WatchContention: t.cohort.watch,
+			Holder:          s.settings.holder,
 		},
 		sent:    now,
 		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now), t.failures),

@@ -60,11 +60,11 @@ func TestShortRun(t *testing.T) {
 			s.blows = 10
 		}},
 		{"long_pauses", []string{"worker paused beyond the TTL"}, func(s *settings) {
-			s.habits = habits{Long: 50, Impatient: 3, Blind: 2}
+			s.habits = habits{Long: 20, Impatient: 3, Blind: 2}
 			s.Workers, s.Callers = 6, 2 // so that who gives up leaves the store's queue, not only the client's
 			s.Keys = s.Keys[:1]
 			s.rest = 100 * time.Millisecond
-			s.blows = 4
+			s.blows = 9
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -68,6 +68,11 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	for _, one := range s.all {
+		if err := await(ctx, one.name, one.isOldEnough); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
