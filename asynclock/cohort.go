@@ -16,7 +16,7 @@ import (
 // General Technique for Designing NUMA Locks" (2012), with a client in the place
 // of a NUMA node.
 const (
-	cohortHandoffs = 16
+	cohortHandoffs = 128
 	cohortTime     = 10 * time.Millisecond
 )
 

@@ -15,7 +15,7 @@ import (
 // The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
 // has them.
 const (
-	cohortHandoffs = 16
+	cohortHandoffs = 128
 	cohortTime     = 10 * time.Millisecond
 )
 
@@ -127,7 +127,7 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 // A tenure that passes on without bounds hears of the first one who comes, and
 // from then on the bounds count.
 func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
-	const hold = time.Millisecond / 2 // so that the number is what bounds
+	const hold = time.Millisecond / 16 // so that the number is what bounds
 	for _, c := range []struct {
 		name  string
 		fault asynclocktest.EventFault
@@ -142,11 +142,11 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 				w.store.EveryEvent(asynclocktest.Kind(asynclock.EventContended), c.fault)
 				held := lock(w, here, "key")
 				p := w.procession()
-				for range 1000 {
+				for range 4000 {
 					p.join("here", here, hold)
 				}
 				unlock(w, held)
-				w.pass(1234 * hold / 10)
+				w.pass((5*cohortHandoffs + 1) * hold) // that promise has been made by then
 				before := int(p.turns.Load())
 				p.join("there", there, 0)
 				for i, name := range p.wait() {
@@ -169,12 +169,12 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 // that waits.
 func TestEveryClientIsServedInTurn(t *testing.T) {
 	story(t, func(w *world) {
-		const clients, waiters = 8, 40
+		const clients, waiters = 8, 3 * cohortHandoffs
 		p := w.procession()
 		for i := range clients {
 			c := w.client()
 			for range waiters {
-				p.join(fmt.Sprint("client ", i), c, time.Millisecond/10)
+				p.join(fmt.Sprint("client ", i), c, time.Millisecond/20)
 			}
 		}
 		served := p.wait()

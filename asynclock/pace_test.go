@@ -22,6 +22,7 @@ type distant struct {
 
 	mu    sync.Mutex
 	sizes []int
+	times map[time.Time]bool // at which calls begin
 }
 
 func (d *distant) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return d, nil }
@@ -29,6 +30,9 @@ func (d *distant) Join(string, func(asynclock.Event)) (asynclock.Session, error)
 func (d *distant) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
 	d.mu.Lock()
 	d.sizes = append(d.sizes, len(batch))
+	if d.times != nil {
+		d.times[time.Now()] = true
+	}
 	d.mu.Unlock()
 	select {
 	case <-time.After(d.takes):
@@ -80,4 +84,37 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A laned store is one of several parts, as a Cluster is.
+type laned struct{ distant }
+
+func (l *laned) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return l, nil }
+
+// Lane is the number that the key ends with.
+func (l *laned) Lane(key string) (number int) {
+	_, _ = fmt.Sscanf(key, "key %d", &number)
+	return number
+}
+
+func TestLanesAreNotRenewedAllAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &laned{distant{forgetful: forgetful(asynclock.Granted), times: make(map[time.Time]bool)}}
+		c, err := asynclock.New(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer abandon(c)
+		const lanes, rounds = 10, 3
+		for i := range lanes {
+			lock(t, c, fmt.Sprint("key ", i))
+		}
+		time.Sleep(rounds * asynclock.DefaultTTL / 3)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if calls := len(l.sizes); len(l.times) != calls || calls < lanes*rounds {
+			t.Errorf("%d lanes taken at once, %d rounds: got %d renewals at %d moments, want each at its own", lanes, rounds, calls, len(l.times))
+		}
+	})
 }

@@ -51,7 +51,7 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		inFlight:  a.inFlight,
 
 		deadline: deadline,
-		renewAt:  watchdog.Schedule{TTL: ttl}.RenewAt(sent),
+		renewAt:  watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(sent),
 		granted:  clock.Now(),
 		grant:    g,
 		last:     g.First,
@@ -280,7 +280,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	case reply.Err == nil:
 		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 		t.trustLocked(trustUntil(call.sent, ttl))
-		t.renewAt = watchdog.Schedule{TTL: ttl}.RenewAt(call.sent)
+		t.renewAt = watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(call.sent)
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
 		s.scheduleLocked()

@@ -55,6 +55,7 @@ type giver interface {
 }
 
 func (h *handoffs) round(ctx context.Context) ([]float64, error) {
+	defer context.AfterFunc(ctx, h.taker.kill)() // so that nobody waits for it
 	for i := range h.times {
 		passed, err := h.pass(ctx)
 		if err != nil {

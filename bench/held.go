@@ -43,7 +43,8 @@ func keeping(size sizes, keys int) workload {
 			w.ttl = size.heldTTL
 			return keeper{w, p, keys}, nil
 		},
-		cold: true,
+		cold:  true,
+		limit: 15*time.Second + 6*size.heldTTL + time.Duration(keys)*time.Millisecond/2,
 	}
 }
 

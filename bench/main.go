@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +19,9 @@ func main() {
 	var f flags
 	flag.BoolVar(&f.short, "short", false, "a minute's run, to see that everything works")
 	flag.StringVar(&f.only, "only", "", "measure only workloads whose name contains this")
+	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
+	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/scaling.md")
 	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker or keeper")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
@@ -25,11 +29,14 @@ func main() {
 	flag.DurationVar(&f.ttl, "ttl", usualTTL, "with -child: of the locks")
 	flag.IntVar(&f.keys, "keys", 0, "with -child: how many to hold")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
-	if f.child != "" {
+	switch {
+	case f.simulate:
+		err = simulate(os.Stdout)
+	case f.child != "":
 		err = runChild(ctx, f)
-	} else {
+	default:
 		err = run(ctx, f)
 	}
 	stop()
@@ -40,12 +47,12 @@ func main() {
 }
 
 type flags struct {
-	short       bool
-	only, out   string
-	child, peer string
-	redis, etcd string
-	ttl         time.Duration
-	keys        int
+	short, simulate  bool
+	only, among, out string
+	child, peer      string
+	redis, etcd      string
+	ttl              time.Duration
+	keys             int
 }
 
 // runChild is this program as a process that another one of it started.
@@ -63,6 +70,13 @@ func runChild(ctx context.Context, f flags) error {
 		return keep(ctx, p, w, f.keys)
 	}
 	return fmt.Errorf("no child %q", f.child)
+}
+
+// among returns the peers whose names contain one of the parts of a list.
+func among(all []peer, list string) []peer {
+	return slices.DeleteFunc(all, func(p peer) bool {
+		return !slices.ContainsFunc(strings.Split(list, ","), func(part string) bool { return strings.Contains(p.name, part) })
+	})
 }
 
 func run(ctx context.Context, f flags) error {
@@ -93,7 +107,7 @@ func run(ctx context.Context, f flags) error {
 	}
 	say := newProgress()
 	for _, load := range loads {
-		res, err := measure(ctx, say, w, load, peers(w))
+		res, err := measure(ctx, say, w, load, among(peers(w), f.among))
 		if err != nil {
 			return err
 		}

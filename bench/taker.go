@@ -73,6 +73,9 @@ func (t *taker) awaitReady() error {
 	return nil
 }
 
+// kill ends a taker that hangs.
+func (t *taker) kill() { _ = t.process.Process.Kill() }
+
 // stop ends the taker.
 func (t *taker) stop() error {
 	if err := t.in.Close(); err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -18,8 +19,9 @@ type workload struct {
 	// leaveOut says why a peer has no part in it; empty: it has one.
 	leaveOut func(peer) string
 	prepare  func(ctx context.Context, w world, p peer) (runner, error)
-	cold     bool   // no round goes before, to warm up
-	base     string // the row that others are compared to; empty: the floor, and the best peer
+	cold     bool          // no round goes before, to warm up
+	limit    time.Duration // after which a round has hung; 0: twenty seconds
+	base     string        // the row that others are compared to; empty: the floor, and the best peer
 }
 
 // A metric is one number that a round yields.
@@ -104,7 +106,7 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 				continue
 			}
 			say.now(load.name, all[i].name, "round", n, load.rounds)
-			row, err := runners[i].round(ctx)
+			row, err := load.round(ctx, runners[i])
 			switch {
 			case ctx.Err() != nil:
 				return res, ctx.Err()
@@ -117,6 +119,18 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 		}
 	}
 	return res, nil
+}
+
+// round runs one round and cuts it short when it hangs, as some peers do.
+func (load workload) round(ctx context.Context, r runner) ([]float64, error) {
+	limit := cmp.Or(load.limit, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	row, err := r.round(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("it hung: cut short after %v: %w", limit, err)
+	}
+	return row, err
 }
 
 // pause lets what a round has left behind (timers, garbage, a server's own work)

@@ -17,15 +17,19 @@ import (
 type Schedule struct {
 	// TTL is what each renewal sets.
 	TTL time.Duration
+	// Lane is the number of what can be renewed together; leases of other lanes are
+	// renewed by other calls anyway, and had better be due at other times.
+	Lane int
 }
 
 // RenewAt returns when a lease last extended at sent is to be renewed: after a
 // third of the TTL. Times are gathered on a grid of a thirtieth of the TTL, so
-// that leases taken one by one are renewed in batches.
+// that leases taken one by one are renewed in batches. Each of 256 lanes has a grid
+// that is shifted a little, so that they don't all come to the server at once.
 func (s Schedule) RenewAt(sent clock.Instant) clock.Instant {
 	grid := clock.Instant(max(s.TTL/30, time.Millisecond))
 	at := sent.Add(s.TTL / 3)
-	return at - at%grid
+	return at - (at+grid/256*clock.Instant(s.Lane%256))%grid
 }
 
 // RetryIn returns how long to wait after so many failures in a row: 50 ms

@@ -25,6 +25,17 @@ func TestRenewAt(t *testing.T) {
 	if len(due) > 2 {
 		t.Errorf("500 leases taken within a thirtieth of the TTL: due at %d moments, want at most 2", len(due))
 	}
+	clear(due)
+	for lane := range 256 {
+		at := Schedule{TTL: 15 * time.Second, Lane: lane}.RenewAt(start)
+		if got := at.Sub(start); got > s.TTL/3 || got <= s.TTL/3-s.TTL/30 {
+			t.Fatalf("lane %d: got %v after the last extension, want 4.5s to 5s", lane, got)
+		}
+		due[at] = true
+	}
+	if len(due) != 256 {
+		t.Errorf("256 lanes: due at %d moments, want each at its own", len(due))
+	}
 	if got := (Schedule{TTL: time.Millisecond}).RenewAt(start); got > start.Add(time.Millisecond) {
 		t.Errorf("of a tiny TTL: got %v after, want no more than that TTL", got.Sub(start))
 	}

@@ -170,11 +170,16 @@ func (w *Watchdog) run() {
 	}
 }
 
-// takeDue removes what is due and says when to look again.
+// dueAtOnce is how many entries are removed at most before others may have the
+// mutex: removing ten thousand, which are due together where many leases are kept,
+// takes milliseconds, and who takes a lock meanwhile would wait for that.
+const dueAtOnce = 64
+
+// takeDue removes the first entries that are due and says when to look again.
 func (w *Watchdog) takeDue(now clock.Instant) (due []*Entry, next clock.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.entries) > 0 && w.entries[0].at <= now {
+	for len(due) < dueAtOnce && len(w.entries) > 0 && w.entries[0].at <= now {
 		e := w.entries[0]
 		w.lateness = max(w.lateness, now.Sub(e.at))
 		heap.Pop(&w.entries)

@@ -156,3 +156,26 @@ func TestLatenessIsTheWorst(t *testing.T) {
 		}
 	})
 }
+
+// Whoever schedules an entry waits for a few others at most.
+func TestManyDueEntriesAreTakenAFewAtATime(t *testing.T) {
+	t.Parallel()
+	w := &Watchdog{look: make(chan struct{}, 1)}
+	now := clock.Now()
+	for i := range 1000 {
+		w.Set(&Entry{}, now.Add(-time.Duration(i)))
+	}
+	taken := 0
+	for {
+		due, next := w.takeDue(now)
+		if len(due) == 0 {
+			break
+		}
+		if taken += len(due); len(due) > dueAtOnce || taken < 1000 && next > now {
+			t.Fatalf("got %d entries at once, and to look again in %v; want at most %d, and at once", len(due), next.Sub(now), dueAtOnce)
+		}
+	}
+	if taken != 1000 {
+		t.Errorf("got %d entries, want all 1000", taken)
+	}
+}
