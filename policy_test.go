@@ -40,8 +40,12 @@ var mayImport = map[string][]string{
 	"pubsub":            {},
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
-	"store/memstore":    {"asynclock"},
-	"store/storetest":   {"asynclock"}, // others depend on it: nothing that they would have to download
+	"store/sqlstore": {
+		"asynclock", "github.com/google/uuid",
+		"github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+	},
+	"store/memstore":  {"asynclock"},
+	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
 	"internal/batch":     {},
 	"internal/clock":     {"golang.org/x/sys/unix"},

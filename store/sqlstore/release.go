@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// turnsPerIdle is how many times shorter than the idle time a client pauses that has
+// given a key back and wants it again for others of its own: in it, Java has a chance
+// to come first. Asked in the same step it would always win.
+const turnsPerIdle = 10
+
+// Release is one call for the whole batch.
+func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	return perform(ctx, s, "RELEASE", batch, s.putRelease, s.readRelease,
+		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+	)
+}
+
+func (s *session) putRelease(q *asynclock.ReleaseRequest) (item, error) {
+	it, err := s.store.newOwnerItem(q.Key, q.Owner)
+	if err == nil {
+		err = checkToken(q.Token)
+	}
+	switch {
+	case err != nil:
+		return it, err
+	case q.Keep < 0, q.Requeue != nil && q.Requeue.Key != q.Key:
+		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	}
+	it.Token, it.Keep, it.Uncertain = q.Token, micros(q.Keep), q.Uncertain
+	if q.Requeue != nil {
+		_, err = s.putAcquire(q.Requeue)
+	}
+	return it, err
+}
+
+func (s *session) readRelease(q *asynclock.ReleaseRequest, a answer) (asynclock.ReleaseReply, error) {
+	reply := asynclock.ReleaseReply{WasHeld: a.Held}
+	if q.Requeue != nil {
+		reply.Requeue = &asynclock.AcquireReply{
+			Status:    asynclock.Waiting,
+			Remaining: -1,
+			Recheck:   jitter(s.store.settings.idle / turnsPerIdle),
+		}
+	}
+	return reply, nil
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// errRowLocked: somebody has a transaction open on the lock's row. As a rule it is
+// over when the renewal is tried again.
+var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", asynclock.ErrUnreachable)
+
+// Renew is one call for the whole batch, which waits for no row that another
+// transaction has locked.
+func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	return perform(ctx, s, "RENEW", batch,
+		func(q *asynclock.RenewRequest) (item, error) {
+			it, err := s.store.newOwnerItem(q.Key, q.Owner)
+			if err == nil {
+				err = checkToken(q.Token)
+			}
+			if err == nil && q.TTL <= 0 {
+				err = errTTL
+			}
+			it.TTL, it.Token = micros(q.TTL), q.Token
+			return it, err
+		},
+		s.readRenew,
+		func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} },
+	)
+}
+
+func (s *session) readRenew(_ *asynclock.RenewRequest, a answer) (reply asynclock.RenewReply, err error) {
+	switch a.Status {
+	case statusGranted:
+		reply.Waiters = unknownWaiters
+	case statusExpired:
+		err = asynclock.ErrExpired
+	case statusStolen:
+		err = asynclock.ErrStolen
+	case statusLocked:
+		err = errRowLocked
+	default:
+		err = errReply
+	}
+	return reply, err
+}
