@@ -41,8 +41,8 @@ var mayImport = map[string][]string{
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
 	"store/sqlstore": {
-		"asynclock", "github.com/google/uuid",
-		"github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+		"asynclock", "pubsub", "github.com/google/uuid",
+		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 	},
 	"store/memstore":  {"asynclock"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download

@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -16,41 +17,65 @@ const unknownWaiters = 1
 
 // Acquire is one call for the whole batch.
 func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
-	return perform(ctx, s, "ACQUIRE", batch, s.putAcquire, s.readAcquire,
+	address := s.address(ctx)
+	return perform(ctx, s, "ACQUIRE", batch,
+		func(q *asynclock.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
+		func(q *asynclock.AcquireRequest, a answer) (asynclock.AcquireReply, error) {
+			return s.readAcquire(q, a, address)
+		},
 		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
 	)
 }
 
-func (s *session) putAcquire(q *asynclock.AcquireRequest) (item, error) {
+func (s *session) putAcquire(q *asynclock.AcquireRequest, address string) (item, error) {
 	it, err := s.store.newOwnerItem(q.Key, q.Owner)
-	if err == nil && q.TTL <= 0 {
-		err = errTTL
+	switch {
+	case err != nil:
+		return it, err
+	case q.TTL <= 0:
+		return it, errTTL
+	case q.GrantTTL < 0, q.Liveness < 0, q.Ticket < 0:
+		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", asynclock.ErrBadOption)
 	}
-	it.TTL, it.Holder = micros(q.TTL), keyName(q.Holder)
-	return it, err
+	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.Liveness)
+	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
+	it.Watch, it.Holder, it.Inbox = q.WatchContention, keyName(q.Holder), address
+	return it, nil
 }
 
-func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer) (reply asynclock.AcquireReply, err error) {
+func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address string) (reply asynclock.AcquireReply, err error) {
 	left := time.Duration(a.Left) * time.Microsecond
 	switch {
 	case a.Status == statusGranted && a.Token > 0:
 		reply.Status = asynclock.Granted
 		reply.Grant = asynclock.Grant{First: a.Token, SparePerMicrosecond: a.Clocked}
-		reply.Waiters = unknownWaiters
-	case a.Status == statusHeld && q.Wait:
+		reply.Waiters = s.store.waiters(a)
+	case a.Status == statusWaiting, a.Status == statusHeld && q.Wait:
 		reply.Status = asynclock.Waiting
 		reply.Remaining = remaining(left)
-		reply.Recheck = jitter(s.store.settings.idle)
+		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
+		reply.Recheck = s.recheck(q, address)
 	case a.Status == statusHeld:
 		reply.Status = asynclock.Held
 		reply.Remaining = remaining(left)
 		reply.Token, reply.Holder = a.Token, a.holder()
+		reply.Waiters = a.Waiters
+	case a.Status == statusFull:
+		reply.Status = asynclock.Full
 	case a.Status == statusGone:
 		reply.Status = asynclock.Gone
 	default:
 		err = errReply
 	}
 	return reply, err
+}
+
+// waiters is how many wait for a key, as far as the store can tell.
+func (st *Store) waiters(a answer) int {
+	if st.settings.spring != nil {
+		return unknownWaiters
+	}
+	return a.Waiters
 }
 
 // remaining is never zero: a lock that ends right now is held still, and one that

@@ -32,14 +32,24 @@ type request struct {
 
 // An item asks for one thing. Each routine reads some of these fields.
 type item struct {
-	Key       string `json:"key,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Owner     string `json:"owner,omitempty"`
-	TTL       int64  `json:"ttl,omitempty"` // µs
-	Holder    string `json:"holder"`
-	Token     int64  `json:"token"`
-	Keep      int64  `json:"keep"` // µs
-	Uncertain bool   `json:"uncertain"`
+	Key    string `json:"key"`
+	Name   string `json:"name,omitempty"` // for Java's table, where Key is a hash
+	Owner  string `json:"owner,omitempty"`
+	TTL    int64  `json:"ttl,omitempty"` // µs, as are all times here
+	Holder string `json:"holder"`
+	Token  int64  `json:"token"`
+
+	Grant  int64  `json:"grant,omitempty"`
+	Alive  int64  `json:"alive,omitempty"`
+	Wait   bool   `json:"wait"`
+	Limit  int    `json:"limit"`
+	Ticket int64  `json:"ticket"`
+	Watch  bool   `json:"watch"`
+	Inbox  string `json:"inbox"`
+
+	Keep      int64 `json:"keep"`
+	Uncertain bool  `json:"uncertain"`
+	Requeue   *item `json:"requeue,omitempty"`
 
 	After  string `json:"after"`
 	Prefix string `json:"prefix"`
@@ -64,12 +74,24 @@ type answer struct {
 	Client  string `json:"client"`
 	Key     string `json:"key"`
 	Name    string `json:"name"`
+
+	Waiters int     `json:"waiters"`
+	Rank    int     `json:"rank"`
+	Ticket  int64   `json:"ticket"`
+	Mark    int64   `json:"mark"`
+	Requeue *answer `json:"requeue"`
+	Queue   []struct {
+		Holder string `json:"holder"`
+		Age    int64  `json:"age"` // µs
+	} `json:"queue"`
 }
 
 // What routines answer in s.
 const (
 	statusGranted = 1
+	statusWaiting = 2
 	statusHeld    = 3
+	statusFull    = 4
 	statusGone    = 5
 
 	statusExpired = -2

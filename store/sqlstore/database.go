@@ -58,8 +58,10 @@ func (d Database) open() (db *sql.DB, release func(), err error) {
 	case d.db != nil:
 		return d.db, func() {}, nil
 	}
-	return nil, nil, fmt.Errorf("%w: no database", asynclock.ErrBadOption)
+	return nil, nil, errNoDatabase
 }
+
+var errNoDatabase = fmt.Errorf("%w: no database", asynclock.ErrBadOption)
 
 // query runs a statement that answers with one value.
 func query[T any](ctx context.Context, db *sql.DB, d dialect, statement string, args ...any) (value T, err error) {

@@ -10,8 +10,12 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// listPage is how many keys one call of List brings.
-const listPage = 500
+const (
+	// listPage is how many keys one call of List brings.
+	listPage = 500
+	// queueShown is how many waiters Inspect describes.
+	queueShown = 10
+)
 
 // Inspect: of a holder in Java only the first digits of its repository's id are
 // known.
@@ -20,11 +24,17 @@ func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, erro
 	if err != nil {
 		return asynclock.Info{}, err
 	}
-	return a.info(key), nil
+	info := a.info(key)
+	for _, w := range a.Queue {
+		holder, _ := decodeName(w.Holder)
+		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+	}
+	return info, nil
 }
 
 // Force takes the key from Java, too, where unlock then throws a
-// ConcurrentModificationException. Holders in Go notice at their next renewal.
+// ConcurrentModificationException. Holders in Go are told where there are messages,
+// and notice at their next renewal where not.
 func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	a, err := s.ask(ctx, "FORCE", key)
 	return a.Held, err
@@ -39,6 +49,7 @@ func (s *session) ask(ctx context.Context, routine, key string) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
+	it.Size = queueShown
 	answers, err := s.store.call(ctx, routine, []item{it})
 	if err == nil && len(answers) != 1 {
 		err = errReply
@@ -50,7 +61,7 @@ func (s *session) ask(ctx context.Context, routine, key string) (answer, error) 
 }
 
 func (a answer) info(key string) asynclock.Info {
-	info := asynclock.Info{Key: key, Held: a.Held}
+	info := asynclock.Info{Key: key, Held: a.Held, Waiters: a.Waiters}
 	if a.Held {
 		info.Holder, info.Token = a.holder(), a.Token
 		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
@@ -74,7 +85,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			}
 			for _, a := range answers {
 				key, ok := keyOf(a.Name)
-				if ok && a.Held && !yield(a.info(key), nil) {
+				if ok && (a.Held || a.Waiters > 0) && !yield(a.info(key), nil) {
 					return
 				}
 				page.After = a.Key

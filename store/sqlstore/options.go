@@ -203,3 +203,14 @@ func WithSkewWarning(bound time.Duration) SpringOption {
 		return nil
 	})
 }
+
+// WithPolling has waiters ask again and again instead of listening for messages, which
+// takes a connection for each client beside the pool's, and doesn't work through a
+// pooler that shares connections between transactions. There is nothing to choose
+// with MySQL, nor with Java's table: waiters always poll.
+func WithPolling() Option {
+	return option(func(s *settings) error {
+		s.listen = false
+		return nil
+	})
+}

@@ -25,7 +25,7 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 			if err == nil && q.TTL <= 0 {
 				err = errTTL
 			}
-			it.TTL, it.Token = micros(q.TTL), q.Token
+			it.TTL, it.Token, it.Watch = micros(q.TTL), q.Token, q.WatchContention
 			return it, err
 		},
 		s.readRenew,
@@ -36,7 +36,7 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 func (s *session) readRenew(_ *asynclock.RenewRequest, a answer) (reply asynclock.RenewReply, err error) {
 	switch a.Status {
 	case statusGranted:
-		reply.Waiters = unknownWaiters
+		reply.Waiters = s.store.waiters(a)
 	case statusExpired:
 		err = asynclock.ErrExpired
 	case statusStolen:

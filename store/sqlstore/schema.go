@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"regexp"
@@ -22,10 +23,28 @@ func (e *SchemaError) Error() string { return "sqlstore: table " + e.Table + ": 
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// MigrateSpring makes what [NewSpring] needs: Java's own table if there is none,
-// and two tables and the routines beside it. Run again it changes nothing, or brings
-// the routines of this release. It needs the right to create tables and routines,
-// which the store itself does not.
+// Migrate makes the tables and routines that [New] needs. Run again it changes
+// nothing, or brings the routines of this release. It needs the right to create
+// tables and routines, which the store itself does not.
+//
+// The errors are those of New.
+func Migrate(ctx context.Context, database Database, opts ...Option) error {
+	script, err := Print(database, opts...)
+	if err != nil {
+		return err
+	}
+	db, release, err := database.open()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return database.execute(ctx, db, script)
+}
+
+// MigrateSpring makes what [NewSpring] needs: Java's own table if there is none, and
+// two tables and the routines beside it. Run again it changes nothing, or brings the
+// routines of this release. It needs the right to create tables and routines, which
+// the store itself does not.
 //
 // The errors are those of NewSpring; it refuses the same tables.
 func MigrateSpring(ctx context.Context, database Database, opts ...SpringOption) error {
@@ -40,27 +59,40 @@ func MigrateSpring(ctx context.Context, database Database, opts ...SpringOption)
 	defer release()
 	st := &Store{db: db, dialect: database.dialect, settings: s}
 	table, err := st.springTable(ctx)
-	if err != nil {
-		return err
+	if err == nil && len(table.columns) > 0 {
+		err = st.adopt(table)
 	}
-	if len(table.columns) > 0 {
-		if err := st.adopt(table); err != nil {
-			return err
-		}
+	if err != nil {
+		return opened(err)
 	}
 	script, err := springSchema(database.dialect, &s)
 	if err != nil {
 		return err
 	}
-	if err := database.migrate(ctx, db, script); err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", database.failure(err))
+	return database.execute(ctx, db, script)
+}
+
+// execute runs a script.
+func (d dialect) execute(ctx context.Context, db *sql.DB, script string) error {
+	if err := d.migrate(ctx, db, script); err != nil {
+		return fmt.Errorf("sqlstore: migrate: %w", d.failure(err))
 	}
 	return nil
 }
 
-// PrintSpring returns what [MigrateSpring] would run where there is no table, for
-// those who keep their schema by another tool. Of the database only its kind matters;
-// its pool may be nil.
+// Print returns what [Migrate] would run, for those who keep their schema by another
+// tool. Of the database only its kind matters; its pool may be nil.
+func Print(database Database, opts ...Option) (string, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return "", err
+	}
+	script, err := readSchema("native", database.dialect)
+	return renamed(script, DefaultPrefix, s.prefix), err
+}
+
+// PrintSpring returns what [MigrateSpring] would run where there is no table, as
+// [Print] does.
 func PrintSpring(database Database, opts ...SpringOption) (string, error) {
 	s, err := newSpringSettings(opts)
 	if err != nil {
@@ -69,12 +101,19 @@ func PrintSpring(database Database, opts ...SpringOption) (string, error) {
 	return springSchema(database.dialect, &s)
 }
 
+func readSchema(of string, d dialect) (string, error) {
+	if d.name == "" {
+		return "", errNoDatabase
+	}
+	text, err := schemaFiles.ReadFile("schema/" + of + "_" + d.name + ".sql")
+	return string(text), err
+}
+
 func springSchema(d dialect, s *settings) (string, error) {
-	text, err := schemaFiles.ReadFile("schema/spring_" + d.name + ".sql")
+	script, err := readSchema("spring", d)
 	if err != nil {
 		return "", err
 	}
-	script := string(text)
 	if s.spring.generation == Spring6 {
 		script = newInSpring7.ReplaceAllString(script, "")
 		script = strings.ReplaceAll(script, "EXPIRED_AFTER", "CREATED_DATE")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 )
@@ -37,6 +38,16 @@ func onPostgres(t testing.TB) *sql.DB {
 	return openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
 }
 
+func onPool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 func openDB(t testing.TB, driver, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
@@ -60,8 +71,8 @@ func newPrefix(t testing.TB, d Database) string {
 func dropAll(t testing.TB, d Database, prefix string) {
 	t.Helper()
 	ctx := context.Background()
-	statements := `SELECT 'DROP TABLE ' || oid::regclass FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))
-		UNION ALL SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE starts_with(proname, lower($2))`
+	statements := `SELECT 'DROP TABLE ' || oid::regclass || ' CASCADE' FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))
+		UNION ALL SELECT 'DROP FUNCTION IF EXISTS ' || oid::regprocedure || ' CASCADE' FROM pg_proc WHERE starts_with(proname, lower($2))`
 	rows, err := d.db.QueryContext(ctx, statements, prefix, prefix)
 	if err != nil {
 		t.Errorf("drop %s: %v", prefix, err)

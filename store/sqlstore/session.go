@@ -9,14 +9,21 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 // A session is one client.
 type session struct {
 	store  *Store
+	id     string
 	events func(asynclock.Event)
+
+	joined  time.Time
+	channel string        // what its inbox listens to
+	inbox   *pubsub.Inbox // nil: waiters poll
 
 	left atomic.Bool
 }
@@ -30,10 +37,22 @@ var errReply = errors.New("sqlstore: unexpected answer of a routine: is the sche
 // Lane: all requests go through one pool to one server.
 func (s *session) Lane(string) int { return 0 }
 
-// Leave ends the session.
-func (s *session) Leave(context.Context) error {
-	s.left.Store(true)
-	return nil
+// Leave ends the inbox. It waits for that until ctx ends; it ends anyway.
+func (s *session) Leave(ctx context.Context) error {
+	if s.left.Swap(true) || s.inbox == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { // ends when the inbox has been closed, which takes seconds at most
+		defer close(done)
+		s.inbox.Close()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // usable says why nothing can be asked any more, if so.
@@ -101,7 +120,10 @@ func (st *Store) newItem(key string) (item, error) {
 	if err := checkKey(key); err != nil {
 		return item{}, err
 	}
-	return item{Key: lockKey(key), Name: keyName(key)}, nil
+	if st.settings.spring != nil {
+		return item{Key: lockKey(key), Name: keyName(key)}, nil
+	}
+	return item{Key: keyName(key)}, nil
 }
 
 // newOwnerItem begins an item about an owner's request for a key.
@@ -110,7 +132,10 @@ func (st *Store) newOwnerItem(key, owner string) (item, error) {
 	if err == nil && !isField(owner) {
 		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	}
-	it.Owner = clientID(owner)
+	it.Owner = owner
+	if st.settings.spring != nil {
+		it.Owner = clientID(owner)
+	}
 	return it, err
 }
 

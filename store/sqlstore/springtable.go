@@ -4,7 +4,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -28,24 +27,22 @@ func (st *Store) springTable(ctx context.Context) (table, error) {
 	t := table{name: st.settings.prefix + "LOCK", columns: make(map[string]column)}
 	rows, err := st.db.QueryContext(ctx, st.dialect.columns, t.name)
 	if err != nil {
-		return t, fmt.Errorf("sqlstore: open: %w", st.dialect.failure(err))
+		return t, st.dialect.failure(err)
 	}
 	defer func() { _ = rows.Close() }() // what there was to read has been read
 	for rows.Next() {
 		var name string
 		var c column
 		if err := rows.Scan(&name, &c.kind, &c.strict); err != nil {
-			return t, fmt.Errorf("sqlstore: open: %w", st.dialect.failure(err))
+			return t, st.dialect.failure(err)
 		}
 		t.columns[name] = c
 	}
 	if err := rows.Err(); err != nil {
-		return t, fmt.Errorf("sqlstore: open: %w", st.dialect.failure(err))
+		return t, st.dialect.failure(err)
 	}
-	if t.unique, err = query[bool](ctx, st.db, st.dialect, st.dialect.unique, t.name); err != nil {
-		return t, fmt.Errorf("sqlstore: open: %w", err)
-	}
-	return t, nil
+	t.unique, err = query[bool](ctx, st.db, st.dialect, st.dialect.unique, t.name)
+	return t, err
 }
 
 // checkSpring decides which generation the table is of, and refuses one in which
@@ -65,19 +62,14 @@ func (st *Store) checkSpring(ctx context.Context) error {
 		mixed, err := query[bool](ctx, st.db, st.dialect, "SELECT EXISTS (SELECT 1 FROM "+t.name+
 			" WHERE EXPIRED_AFTER < CREATED_DATE AND CREATED_DATE > CURRENT_TIMESTAMP - INTERVAL '1' DAY)")
 		if err != nil {
-			return fmt.Errorf("sqlstore: open: %w", err)
+			return err
 		}
 		if mixed {
 			return &SchemaError{t.name, "it has a row that was taken after its EXPIRED_AFTER without moving that forward: " +
 				"a release of Spring Integration before 7.0 writes to the table, and would steal live locks"}
 		}
 	}
-	_, err = st.call(ctx, "INSPECT", []item{})
-	var schema *SchemaError
-	if err != nil && !errors.As(err, &schema) {
-		return fmt.Errorf("sqlstore: open: %w", err)
-	}
-	return err
+	return st.checkRoutines(ctx)
 }
 
 // adopt takes the table's generation for the store's, or says why it can't.

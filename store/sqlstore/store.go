@@ -5,8 +5,10 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -19,6 +21,7 @@ type Store struct {
 	dialect  dialect
 	settings settings
 	skew     skewWatch
+	connect  connector // for messages; nil: waiters poll
 
 	wholeTransactions atomic.Bool // statements don't run at READ COMMITTED by themselves
 	closed            atomic.Bool
@@ -26,29 +29,64 @@ type Store struct {
 
 var _ asynclock.Store = (*Store)(nil)
 
+// New uses tables of the store's own, which [Migrate] makes. The errors are
+// asynclock's ErrBadOption, ErrUnreachable, ErrDenied and ctx's own, and
+// [*SchemaError] where tables or routines are missing or of another release.
+func New(ctx context.Context, database Database, opts ...Option) (*Store, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, database, s, (*Store).checkRoutines)
+}
+
 // NewSpring shares locks with Java: with every JdbcLockRegistry whose
 // DefaultLockRepository has the same table, by [WithPrefix], and region, by
 // [WithRegion]. [MigrateSpring] makes the table and what this store needs beside it.
 //
-// It looks at the table first. The errors are asynclock's ErrBadOption,
-// ErrUnreachable, ErrDenied and ctx's own, and [*SchemaError] where the table is not
-// what it has to be.
+// It looks at the table first. The errors are those of [New], with a [*SchemaError]
+// also where peers could steal each other's live locks.
 func NewSpring(ctx context.Context, database Database, opts ...SpringOption) (*Store, error) {
 	s, err := newSpringSettings(opts)
 	if err != nil {
 		return nil, err
 	}
+	return open(ctx, database, s, (*Store).checkSpring)
+}
+
+func open(ctx context.Context, database Database, s settings, check func(*Store, context.Context) error) (*Store, error) {
 	db, release, err := database.open()
 	if err != nil {
 		return nil, err
 	}
 	st := &Store{db: db, release: release, dialect: database.dialect, settings: s}
-	st.skew.bound, st.skew.logger = s.spring.skew, s.logger
-	if err := st.checkSpring(ctx); err != nil {
+	if s.spring != nil {
+		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
+	}
+	err = check(st, ctx)
+	if err == nil && s.spring == nil && s.listen {
+		st.connect, err = database.connector(ctx, db)
+	}
+	if err != nil {
 		release()
-		return nil, err
+		return nil, opened(err)
 	}
 	return st, nil
+}
+
+// opened is why a store can't be opened.
+func opened(err error) error {
+	var schema *SchemaError
+	if errors.As(err, &schema) {
+		return err
+	}
+	return fmt.Errorf("sqlstore: open: %w", err)
+}
+
+// checkRoutines sees whether the routines are there and are ours.
+func (st *Store) checkRoutines(ctx context.Context) error {
+	_, err := st.call(ctx, "INSPECT", []item{})
+	return err
 }
 
 // Close ends the store, which answers with asynclock.ErrClosed from now on, to its
@@ -63,11 +101,12 @@ func (st *Store) Close() {
 // Features are tokens always. A queue is what only a store's own tables have, for
 // Java's waiters are in none.
 func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true}
+	return asynclock.Features{Tokens: true, FIFO: st.settings.spring == nil}
 }
 
-// Join connects a client. It sends nothing and does not wait. The id must be
-// printable ASCII without spaces, of at most 128 bytes.
+// Join connects a client. It does not wait; where there are messages, it begins to
+// connect for them. The id must be printable ASCII without spaces, of at most 128
+// bytes.
 func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
 	switch {
 	case !isField(id):
@@ -77,7 +116,11 @@ func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Sessio
 	case st.closed.Load():
 		return nil, asynclock.ErrClosed
 	}
-	return &session{store: st, events: events}, nil
+	s := &session{store: st, id: id, events: events, joined: time.Now()}
+	if st.connect != nil {
+		s.openInbox()
+	}
+	return s, nil
 }
 
 // maxFieldLen bounds owners and client ids.
