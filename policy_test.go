@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
 	"store/sqlstore": {
-		"asynclock", "pubsub", "github.com/google/uuid",
+		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 	},
 	"store/memstore":  {"asynclock"},

@@ -54,7 +54,7 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 		reply.Status = asynclock.Waiting
 		reply.Remaining = remaining(left)
 		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
-		reply.Recheck = s.recheck(q, address)
+		reply.Recheck = s.recheck(q, a.Rank, address)
 	case a.Status == statusHeld:
 		reply.Status = asynclock.Held
 		reply.Remaining = remaining(left)
@@ -66,6 +66,9 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 		reply.Status = asynclock.Gone
 	default:
 		err = errReply
+	}
+	if reply.Status != asynclock.Waiting {
+		s.waiting.remove(q.Owner)
 	}
 	return reply, err
 }

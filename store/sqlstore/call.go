@@ -4,7 +4,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -127,11 +126,11 @@ func (st *Store) call(ctx context.Context, routine string, items []item) ([]answ
 		if err != nil {
 			return nil, err
 		}
-		out, err := st.run(ctx, st.dialect.call(name), string(text))
+		out, err := st.dialect.call(ctx, st.db, name, string(text), st.wholeTransactions.Load())
 		if err == nil {
 			return st.read(out, len(items), sent)
 		}
-		if sqlState(err) == stateNotReadCommitted && !st.wholeTransactions.Swap(true) {
+		if st.dialect.state(err) == stateNotReadCommitted && !st.wholeTransactions.Swap(true) {
 			continue // nothing has happened
 		}
 		if !st.dialect.again(err) || try == tries {
@@ -141,23 +140,6 @@ func (st *Store) call(ctx context.Context, routine string, items []item) ([]answ
 			return nil, err
 		}
 	}
-}
-
-// run runs one statement, in a transaction of its own.
-func (st *Store) run(ctx context.Context, statement, argument string) (out string, err error) {
-	if !st.wholeTransactions.Load() {
-		err = st.db.QueryRowContext(ctx, statement, argument).Scan(&out)
-		return out, err
-	}
-	tx, err := st.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return "", err
-	}
-	if err := tx.QueryRowContext(ctx, statement, argument).Scan(&out); err != nil {
-		_ = tx.Rollback() // it has failed already, and why is said by err
-		return "", err
-	}
-	return out, tx.Commit()
 }
 
 // pause waits for about d, or less if ctx ends.
@@ -196,7 +178,7 @@ func (st *Store) failed(err error) error {
 		return asynclock.ErrClosed
 	case st.dialect.missing(err):
 		return &SchemaError{st.settings.prefix + "*", "a table or routine is missing; run the migration: " + err.Error()}
-	case sqlState(err) == stateOtherSchema:
+	case st.dialect.state(err) == stateOtherSchema:
 		return &SchemaError{st.settings.prefix + "*", "its routines are for another generation of the table or another release of this library; " +
 			"run the migration: " + err.Error()}
 	}

@@ -10,44 +10,47 @@ import (
 )
 
 func TestConformanceOfSpring(t *testing.T) {
-	for _, g := range []Generation{Spring7, Spring6} {
-		t.Run(g.String(), func(t *testing.T) {
-			d := Postgres(onPostgres(t))
-			prefix := WithPrefix(newPrefix(t, d))
-			if err := MigrateSpring(t.Context(), d, prefix, WithGeneration(g)); err != nil {
-				t.Fatal(err)
-			}
-			storetest.Run(t, func(t *testing.T) asynclock.Store {
-				st, err := NewSpring(t.Context(), d, prefix)
-				if err != nil {
+	onEach(t, func(t *testing.T, d Database) {
+		for _, g := range []Generation{Spring7, Spring6} {
+			t.Run(g.String(), func(t *testing.T) {
+				prefix := WithPrefix(newPrefix(t, d))
+				if err := MigrateSpring(t.Context(), d, prefix, WithGeneration(g)); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(st.Close)
-				return st
+				storetest.Run(t, func(t *testing.T) asynclock.Store {
+					st, err := NewSpring(t.Context(), d, prefix)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(st.Close)
+					return st
+				})
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestConformance(t *testing.T) {
-	d := Postgres(onPostgres(t))
-	prefix := WithPrefix(newPrefix(t, d))
-	if err := Migrate(t.Context(), d, prefix); err != nil {
-		t.Fatal(err)
-	}
+	silent := storetest.WithoutMessages()
 	for _, on := range []struct {
-		name     string
-		database Database
-		options  []Option
-		suite    []storetest.Option
+		name    string
+		open    func(*testing.T) Database
+		options []Option
+		suite   []storetest.Option
 	}{
-		{"on database/sql", d, []Option{prefix}, nil},
-		{"on pgx", PostgresPool(onPool(t)), []Option{prefix}, nil},
-		{"polling", d, []Option{prefix, WithPolling()}, []storetest.Option{storetest.WithoutMessages()}},
+		{"postgres", func(t *testing.T) Database { return onPostgres(t) }, nil, nil},
+		{"pool of pgx", func(t *testing.T) Database { return PostgresPool(onPool(t)) }, nil, nil},
+		{"postgres, polling", func(t *testing.T) Database { return onPostgres(t) }, []Option{WithPolling()}, []storetest.Option{silent}},
+		{"mysql", func(t *testing.T) Database { return onMySQL(t) }, nil, []storetest.Option{silent}},
 	} {
 		t.Run(on.name, func(t *testing.T) {
+			d := on.open(t)
+			options := append(on.options, WithPrefix(newPrefix(t, d)))
+			if err := Migrate(t.Context(), d, options...); err != nil {
+				t.Fatal(err)
+			}
 			storetest.Run(t, func(t *testing.T) asynclock.Store {
-				st, err := New(t.Context(), on.database, on.options...)
+				st, err := New(t.Context(), d, options...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,17 +28,24 @@ type Database struct {
 
 // A dialect is what differs between the kinds of database, besides their SQL.
 type dialect struct {
-	name    string                      // as in the names of the files in schema
-	call    func(routine string) string // a statement that calls it with one argument
-	failure func(error) error           // what an error means to asynclock
-	again   func(error) bool            // the server rolled back, and says to try again
-	missing func(error) bool            // there is no such table or routine
+	name    string             // as in the names of the files in schema
+	failure func(error) error  // what an error means to asynclock
+	state   func(error) string // the SQLSTATE of an error of the server
+	again   func(error) bool   // the server rolled back, or lacked something for a moment: try again
+	missing func(error) bool   // there is no such table or routine
 
+	// call runs a routine by one statement, in a transaction of its own. If whole, that
+	// is begun and ended by statements of their own, which can say that it be READ
+	// COMMITTED.
+	call         func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
+	asciiRegions bool // of other characters, the routines would take one for another
 	// migrate runs a script, one at a time in the database.
 	migrate func(ctx context.Context, db *sql.DB, script string) error
 	// columns asks for the name, type and strictness of a table's columns, and unique
 	// whether LOCK_KEY and REGION are its key; the argument is the table's name.
 	columns, unique string
+	// engine, if not empty, asks whether the table has transactions.
+	engine string
 }
 
 // Postgres takes a pool of database/sql for PostgreSQL 11 or newer. The driver is
@@ -47,6 +54,10 @@ func Postgres(db *sql.DB) Database { return Database{db: db, dialect: postgres} 
 
 // PostgresPool takes a pool of pgx.
 func PostgresPool(pool *pgxpool.Pool) Database { return Database{pool: pool, dialect: postgres} }
+
+// MySQL takes a pool for MySQL 8.0 or MariaDB 10.6, or newer, of the driver
+// go-sql-driver/mysql. There are no messages: waiters poll.
+func MySQL(db *sql.DB) Database { return Database{db: db, dialect: mySQL} }
 
 // open returns what statements are run on, and what gives that back.
 func (d Database) open() (db *sql.DB, release func(), err error) {

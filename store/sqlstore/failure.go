@@ -9,57 +9,14 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 )
-
-// postgresStates says what a SQLSTATE means, or the class that its first two
-// characters are. None of these errors leaves anything done.
-var postgresStates = map[string]error{
-	"08":    asynclock.ErrUnreachable, // connection
-	"53":    asynclock.ErrUnreachable, // out of connections, memory, disk
-	"55P03": asynclock.ErrUnreachable, // lock_timeout
-	"57P01": asynclock.ErrUnreachable, // shutting down
-	"57P02": asynclock.ErrUnreachable, // crashed
-	"57P03": asynclock.ErrUnreachable, // starting up
-	"57014": asynclock.ErrUnreachable, // statement_timeout
-	"25006": asynclock.ErrUnreachable, // a replica: a failover is under way
-	"40":    asynclock.ErrUnreachable, // rolled back, and again each time
-	"28":    asynclock.ErrDenied,
-	"42501": asynclock.ErrDenied,
-	"3D000": asynclock.ErrDenied, // no such database
-}
-
-// postgresRetries are those for which the server says: do it again.
-var postgresRetries = map[string]bool{"40001": true, "40P01": true}
 
 // What our routines raise.
 const (
 	stateNotReadCommitted = "AL001"
 	stateOtherSchema      = "AL002"
 )
-
-// sqlState finds the SQLSTATE, by the method that pgx and others have.
-func sqlState(err error) string {
-	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) {
-		return coded.SQLState()
-	}
-	return ""
-}
-
-func postgresFailure(err error) error {
-	state := sqlState(err)
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) || pgconn.SafeToRetry(err) {
-		return neverSent(err, state, postgresStates)
-	}
-	if state != "" {
-		return fmt.Errorf("%w: %w", meaning(state, postgresStates), err)
-	}
-	return failure(err)
-}
 
 // neverSent is the error of a request that the server has not seen. A dial that took
 // too long passes for a context's end, so that is not asked first.

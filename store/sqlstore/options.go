@@ -149,8 +149,8 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithRegion sets the REGION of Java's DefaultLockRepository: UTF-8 of 1 to 100
-// characters. Locks of different regions are different locks. Default
-// [DefaultRegion].
+// characters; on MySQL they have to be ASCII. Locks of different regions are different
+// locks. Default [DefaultRegion].
 func WithRegion(region string) SpringOption {
 	return springOption(func(s *springSettings) error {
 		if n := utf8.RuneCountInString(region); n < 1 || n > 100 || !utf8.ValidString(region) {

@@ -43,6 +43,7 @@ func (s *session) putRelease(q *asynclock.ReleaseRequest, address string) (item,
 	case q.Keep < 0, q.Requeue != nil && q.Requeue.Key != q.Key:
 		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
 	}
+	s.waiting.remove(q.Owner) // whatever becomes of this, it waits no longer
 	it.Token, it.Keep, it.Uncertain = q.Token, micros(q.Keep), q.Uncertain
 	if q.Requeue != nil {
 		requeue, err := s.putAcquire(q.Requeue, address)

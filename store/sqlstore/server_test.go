@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -33,9 +34,23 @@ func serverURL(t testing.TB, variable string) string {
 }
 
 // onPostgres returns a pool for the server of the environment.
-func onPostgres(t testing.TB) *sql.DB {
+func onPostgres(t testing.TB) Database {
 	t.Helper()
-	return openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	return Postgres(openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL")))
+}
+
+// onMySQL is onPostgres on MySQL or MariaDB.
+func onMySQL(t testing.TB) Database {
+	t.Helper()
+	return MySQL(openDB(t, "mysql", serverURL(t, "ASYNCLOCK_MYSQL_URL")))
+}
+
+// onEach runs a test on each kind of database.
+func onEach(t *testing.T, test func(t *testing.T, d Database)) {
+	t.Helper()
+	for name, on := range map[string]func(testing.TB) Database{"postgres": onPostgres, "mysql": onMySQL} {
+		t.Run(name, func(t *testing.T) { test(t, on(t)) })
+	}
 }
 
 func onPool(t testing.TB) *pgxpool.Pool {
@@ -67,32 +82,60 @@ func newPrefix(t testing.TB, d Database) string {
 	return prefix
 }
 
+// drops are statements that make the statements that drop the tables and routines of a
+// prefix.
+var drops = map[string]string{
+	"postgres": `SELECT 'DROP TABLE ' || oid::regclass || ' CASCADE' FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))
+		UNION ALL SELECT 'DROP FUNCTION IF EXISTS ' || oid::regprocedure || ' CASCADE' FROM pg_proc WHERE starts_with(proname, lower($2))`,
+	"mysql": `SELECT CONCAT('DROP TABLE ', TABLE_NAME) FROM information_schema.TABLES
+			WHERE TABLE_SCHEMA = DATABASE() AND LOCATE(?, TABLE_NAME) = 1
+		UNION ALL SELECT CONCAT('DROP PROCEDURE ', ROUTINE_NAME) FROM information_schema.ROUTINES
+			WHERE ROUTINE_SCHEMA = DATABASE() AND LOCATE(?, ROUTINE_NAME) = 1`,
+}
+
 // dropAll drops the tables and routines of a prefix.
 func dropAll(t testing.TB, d Database, prefix string) {
 	t.Helper()
-	ctx := context.Background()
-	statements := `SELECT 'DROP TABLE ' || oid::regclass || ' CASCADE' FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))
-		UNION ALL SELECT 'DROP FUNCTION IF EXISTS ' || oid::regprocedure || ' CASCADE' FROM pg_proc WHERE starts_with(proname, lower($2))`
-	rows, err := d.db.QueryContext(ctx, statements, prefix, prefix)
+	for _, drop := range texts(t, d, drops[d.name], prefix, prefix) {
+		run(t, d, drop)
+	}
+}
+
+// run runs a statement.
+func run(t testing.TB, d Database, statement string, args ...any) {
+	t.Helper()
+	db, release, err := d.open()
 	if err != nil {
-		t.Errorf("drop %s: %v", prefix, err)
-		return
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := db.ExecContext(context.Background(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// texts returns the first column of what a query finds.
+func texts(t testing.TB, d Database, query string, args ...any) (found []string) {
+	t.Helper()
+	db, release, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	rows, err := db.QueryContext(context.Background(), query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
 	}
 	defer rows.Close()
-	var drops []string
 	for rows.Next() {
-		var drop string
-		if err := rows.Scan(&drop); err != nil {
-			t.Errorf("drop %s: %v", prefix, err)
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
 		}
-		drops = append(drops, drop)
+		found = append(found, text)
 	}
 	if err := rows.Err(); err != nil {
-		t.Errorf("drop %s: %v", prefix, err)
+		t.Fatal(err)
 	}
-	for _, drop := range drops {
-		if _, err := d.db.ExecContext(ctx, drop); err != nil {
-			t.Errorf("%s: %v", drop, err)
-		}
-	}
+	return found
 }

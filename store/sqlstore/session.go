@@ -21,6 +21,7 @@ type session struct {
 	id     string
 	events func(asynclock.Event)
 
+	waiting waitingList
 	joined  time.Time
 	channel string        // what its inbox listens to
 	inbox   *pubsub.Inbox // nil: waiters poll

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // A table is what the database says of one.
@@ -15,6 +18,7 @@ type table struct {
 	name    string
 	columns map[string]column
 	unique  bool // by LOCK_KEY and REGION
+	plain   bool // it has no transactions
 }
 
 type column struct {
@@ -24,6 +28,11 @@ type column struct {
 
 // springTable looks at Java's table. Without one it has no columns.
 func (st *Store) springTable(ctx context.Context) (table, error) {
+	for _, r := range st.settings.spring.region {
+		if st.dialect.asciiRegions && r >= utf8.RuneSelf {
+			return table{}, fmt.Errorf("%w: on MySQL a region has to be ASCII", asynclock.ErrBadOption)
+		}
+	}
 	t := table{name: st.settings.prefix + "LOCK", columns: make(map[string]column)}
 	rows, err := st.db.QueryContext(ctx, st.dialect.columns, t.name)
 	if err != nil {
@@ -41,8 +50,15 @@ func (st *Store) springTable(ctx context.Context) (table, error) {
 	if err := rows.Err(); err != nil {
 		return t, st.dialect.failure(err)
 	}
-	t.unique, err = query[bool](ctx, st.db, st.dialect, st.dialect.unique, t.name)
-	return t, err
+	if t.unique, err = query[bool](ctx, st.db, st.dialect, st.dialect.unique, t.name); err != nil {
+		return t, err
+	}
+	if st.dialect.engine != "" {
+		transactional, err := query[bool](ctx, st.db, st.dialect, st.dialect.engine, t.name)
+		t.plain = !transactional
+		return t, err
+	}
+	return t, nil
 }
 
 // checkSpring decides which generation the table is of, and refuses one in which
@@ -93,6 +109,8 @@ func (st *Store) adopt(t table) error {
 	case !isClock(stamp.kind):
 		return refuse("its column %s is of type %s; by one that has a zone, or less than milliseconds, live locks would be stolen",
 			found.column(), stamp.kind)
+	case t.plain:
+		return refuse("its engine has no transactions; it has to be InnoDB")
 	case !t.unique:
 		return refuse("nothing makes LOCK_KEY and REGION unique, so a lock could have two holders")
 	}
