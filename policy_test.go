@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
-	"internal/testenv":   {"github.com/redis/rueidis"},
+	"internal/testenv":   {"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 
 	"interop/spring":           {},
 	"internal/nemesis":         {everything},

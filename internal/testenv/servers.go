@@ -21,12 +21,15 @@ type servers struct {
 	primary    *server
 	sentinels  []*server
 	masters    []*server
+
+	sql       []*server // as in databases
+	databases string    // the directory of their data
 }
 
 // start starts every server and returns when all of them can be used. If one
 // can't, none is left.
 func start(ctx context.Context, bin, dir string) (*servers, error) {
-	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters)
+	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(databases))
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +57,9 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := s.launchDatabases(ctx); err != nil {
+		return err
+	}
 	if err := s.formCluster(ctx); err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return nil
+	return s.awaitDatabases(ctx)
 }
 
 func (s *servers) launch(name string, args ...string) (*server, error) {
@@ -85,6 +91,7 @@ func (s *servers) stop() {
 	for _, one := range s.all {
 		one.stop()
 	}
+	s.removeDatabases()
 }
 
 // ended names the servers that are gone although nobody stopped them.
@@ -104,7 +111,7 @@ func (s *servers) env() []string {
 	for _, target := range s.urls() {
 		env = append(env, target.variable+"="+target.url)
 	}
-	return env
+	return append(env, s.databaseEnv()...)
 }
 
 func (s *servers) urls() []target {

@@ -3,6 +3,7 @@
 package sqlstore
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -45,7 +46,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(on.name, func(t *testing.T) {
 			d := on.open(t)
-			options := append(on.options, WithPrefix(newPrefix(t, d)))
+			options := slices.Concat(on.options, []Option{WithPrefix(newPrefix(t, d))})
 			if err := Migrate(t.Context(), d, options...); err != nil {
 				t.Fatal(err)
 			}

@@ -87,7 +87,7 @@ func migrateMySQL(ctx context.Context, db *sql.DB, script string) error {
 		_, _ = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", migrateLock) // otherwise it ends with the connection
 	}()
 	_, script, _ = strings.Cut(script, "DELIMITER //\n") // for the command line client
-	for _, statement := range strings.Split(script, "\n//\n") {
+	for statement := range strings.SplitSeq(script, "\n//\n") {
 		if strings.TrimSpace(statement) == "" {
 			continue
 		}

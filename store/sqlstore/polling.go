@@ -11,9 +11,9 @@ import (
 
 const (
 	// restful: who has waited for long asks again after an eighth of that time, for a lock
-	// that was held for so long will as a rule be held for a while longer,
+	// that was held for so long will as a rule be held for a while longer.
 	restful = 8
-	// but within this many idle times.
+	// slowest: but within this many idle times.
 	slowest = 10
 )
 
