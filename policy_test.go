@@ -50,12 +50,14 @@ var mayImport = map[string][]string{
 	"internal/batch":     {},
 	"internal/clock":     {"golang.org/x/sys/unix"},
 	"internal/childproc": {},
+	"internal/fuzzreply": {"github.com/redis/rueidis"},
 	"internal/cli":       {everything},
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/testenv":   {"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/redistest": {everything}, // and only tests import it
 
 	"interop/spring":           {},
 	"internal/nemesis":         {everything},
@@ -68,12 +70,12 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest"},
+	"testing":                           {"store/storetest", "internal/redistest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},
 	"pgregory.net/rapid":                {},
-	"github.com/alicebob/miniredis/v2":  {"internal/cli", "internal/demo"}, // the demo runs on it
+	"github.com/alicebob/miniredis/v2":  {"internal/cli", "internal/demo", "internal/redistest"}, // the demo runs on it
 }
 
 // A goFile is one source file of the repository.

@@ -14,8 +14,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// What locks cost on the wire. Both tests have a Redis server to themselves and
-// count twice:
+// What locks cost on the wire. Each test has a Redis server to itself and
+// counts twice:
 //
 //   - Every command that a client sends, whatever it is for, as its connections
 //     carry it: keep-alives, probes of the inbox and the rest included.
@@ -78,8 +78,7 @@ func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) 
 	return sent, total
 }
 
-func TestCommandsPerHandoff(t *testing.T) {
-	t.Parallel()
+func handoffsCostTheSameForMany(t *testing.T) {
 	const clients, rounds = 32, 40
 	const atMost = 2.2 // whatever the number of clients: one to queue, one to release
 	// What the clock brings is not counted by the handoff, or it would depend on

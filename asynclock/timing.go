@@ -65,8 +65,14 @@ func holdTTL(ttl, bound time.Duration) time.Duration {
 // laneFor divides a lane of the store by how long a call may take, so that a call
 // that must be quick does not cut short others that it shares a batch with.
 func laneFor(lane int, timeout time.Duration) int {
-	const classes = 12 // 5 ms and less, and so on in powers of two up to 5 s and more
-	return lane*classes + min(bits.Len64(uint64(timeout/(5*time.Millisecond))), classes-1)
+	return lane*timeoutClasses + timeoutClass(timeout)
+}
+
+// timeoutClasses: less than 5 ms, and so on in powers of two up to 5 s and more.
+const timeoutClasses = 12
+
+func timeoutClass(timeout time.Duration) int {
+	return min(bits.Len64(uint64(timeout/(5*time.Millisecond))), timeoutClasses-1)
 }
 
 // retryIn is how long to wait after so many failed calls in a row.

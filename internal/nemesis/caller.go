@@ -28,7 +28,7 @@ type habits struct {
 	Blind     int // write without asking whether the lease is valid
 }
 
-var everyday = habits{Long: 1000, Unrenewed: 20, ToEnd: 50, Bounded: 20, Impatient: 10, Blind: 4}
+var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4}
 
 // chance is true once in so many times.
 func (c *caller) chance(once int) bool { return once > 0 && c.rand.IntN(once) == 0 }

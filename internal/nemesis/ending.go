@@ -16,7 +16,7 @@ import (
 )
 
 // dismiss asks the workers to stop, and tells of those that don't.
-func (r *run) dismiss(file *history.File) {
+func (r *run) dismiss() {
 	for _, s := range r.seats {
 		_ = s.stdin.Close()
 	}
@@ -25,10 +25,10 @@ func (r *run) dismiss(file *history.File) {
 		select {
 		case <-s.process.ended:
 			if err := s.process.err; err != nil {
-				file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
+				r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
 			}
 		case <-limit:
-			file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
+			r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
 			_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // it prints its goroutines
 			time.Sleep(time.Second)
 			_ = s.process.kill()
@@ -39,8 +39,8 @@ func (r *run) dismiss(file *history.File) {
 // sweep takes each key once more and then looks what is left in the server. A
 // waiter that died leaves its entry in the queue until the next one who comes
 // finds it dead; so somebody comes.
-func (r *run) sweep(ctx context.Context, file *history.File) error {
-	left := func(key, what string) { file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
+func (r *run) sweep(ctx context.Context) error {
+	left := func(key, what string) { r.file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	option, err := rueidis.ParseURL(r.store.url)
@@ -115,7 +115,7 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 }
 
 // collect puts the resources' journals into the history.
-func (r *run) collect(ctx context.Context, file *history.File) error {
+func (r *run) collect(ctx context.Context) error {
 	for _, res := range []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}} {
 		for _, key := range r.Keys {
 			writes, err := res.journal(ctx, key)
@@ -123,7 +123,7 @@ func (r *run) collect(ctx context.Context, file *history.File) error {
 				return err
 			}
 			for _, w := range writes {
-				file.Add(w)
+				r.file.Add(w)
 			}
 		}
 	}

@@ -46,8 +46,8 @@ func TestShortRun(t *testing.T) {
 			s.rest = 50 * time.Millisecond
 		}},
 		{"late_messages", []string{"worker paused, its messages later still"}, func(s *settings) {
-			s.habits = habits{Long: 150}
-			s.Keys, s.duration = s.Keys[:3], 14*time.Second
+			s.habits = habits{}
+			s.Workers, s.Keys = 1, s.Keys[:1] // who waits for the key is the one that is paused
 			s.rest = 50 * time.Millisecond
 		}},
 		{"clock_set_back", []string{"clock set back"}, func(s *settings) {
@@ -70,14 +70,14 @@ func TestShortRun(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "run")
 			s := defaultSettings(standalone, 1, 8*time.Second, dir)
-			s.TTLs = []time.Duration{time.Second}
+			s.TTLs, s.Callers, s.Keys = []time.Duration{time.Second}, 8, s.Keys[:8]
 			var err error
 			if s.faults, err = faultsNamed(c.faults); err != nil {
 				t.Fatal(err)
 			}
 			c.tune(&s)
 			err = perform(t.Context(), s)
-			if errors.Is(err, errNoClock) {
+			if errors.Is(err, errNoClock) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
 				t.Skip(err)
 			}
 			if err != nil {

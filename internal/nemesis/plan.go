@@ -15,7 +15,7 @@ import (
 // ends. What comes when, whom it hits and for how long follows from the seed:
 // each fault once in random order, and again. What the workers are doing at that
 // moment does not, so a seed repeats a run as closely as a real machine can.
-func (r *run) attack(ctx context.Context, where lane, deck []fault, file *history.File) error {
+func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 	var mine []fault
 	for _, f := range deck {
 		if f.lane == where {
@@ -41,7 +41,7 @@ func (r *run) attack(ctx context.Context, where lane, deck []fault, file *histor
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
 			b.record.End = history.Now()
-			file.Add(*b.record)
+			r.file.Add(*b.record)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func attacks(t *testing.T, seed uint64, n int) (what []string) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		r := &run{settings: defaultSettings(standalone, seed, 0, "")}
-		if err := r.attack(ctx, network, deck, file); err != nil {
+		r := &run{settings: defaultSettings(standalone, seed, 0, ""), file: file}
+		if err := r.attack(ctx, network, deck); err != nil {
 			t.Error(err)
 		}
 	})

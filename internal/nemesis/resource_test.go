@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -74,4 +76,31 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 			t.Errorf("%q: got %v, want an error", line, got)
 		}
 	}
+}
+
+// FuzzJournal: a line of a journal is a write that makes sense, or an error, and
+// the end of a journal is found in whatever there is.
+func FuzzJournal(f *testing.F) {
+	f.Add("7 w1.1/3 0 1")
+	f.Add("-7 w1.1/3 0 1")
+	f.Add("9223372036854775808 a 1 2")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, line string) {
+		w, err := parseWrite("file", "k", line)
+		if err == nil && (w.Kind != history.Write || w.Op == "" || w.Key != "k") {
+			t.Errorf("%q: got %+v, want a write or an error", line, w)
+		}
+		l := ledger{t.TempDir()}
+		if err := os.WriteFile(l.path("k"), []byte("write "+line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(l.path("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if token, _, err := lastLine(file); err == nil && w.Token != token && !strings.Contains(line, "\n") {
+			t.Errorf("%q: the last line has token %d, the journal's entry %d", line, token, w.Token)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,10 +42,16 @@ type crew struct {
 	TTLs    []time.Duration
 }
 
+// defaultSettings has several callers for each key, and so many keys that most
+// go from hand to hand while some are with a holder that is dead, paused or slow.
 func defaultSettings(site string, seed uint64, duration time.Duration, dir string) settings {
+	keys := make([]string, 32)
+	for i := range keys {
+		keys[i] = "k" + strconv.Itoa(i+1)
+	}
 	return settings{
 		crew: crew{
-			Workers: 4, Callers: 8, Keys: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+			Workers: 4, Callers: 24, Keys: keys,
 			TTLs: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
 		},
 		seed: seed, site: site, duration: duration, faults: faultsAt(site), habits: everyday,
@@ -65,11 +72,13 @@ func (c crew) limits() check.Limits {
 // A run is settings at work.
 type run struct {
 	settings
+	file  *history.File // the nemesis' own part of the history
 	store *site
 	vault *server
 	seats []*seat
 
-	clock *wallClock // the server's; nil: the system's
+	clock  *wallClock // the server's; nil: the system's
+	rivals int        // that there have been
 }
 
 // A seat is a place for a worker: when one is killed, another takes it.
@@ -98,15 +107,15 @@ func perform(ctx context.Context, s settings) error {
 		return err
 	}
 	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), End: history.Span(s.duration)})
-	r := &run{settings: s}
-	return errors.Join(r.perform(ctx, file), file.Close())
+	r := &run{settings: s, file: file}
+	return errors.Join(r.perform(ctx), file.Close())
 }
 
 func (s settings) historyDir() string { return filepath.Join(s.dir, "history") }
 
 func (s settings) ledgerDir() string { return filepath.Join(s.dir, "ledger") }
 
-func (r *run) perform(ctx context.Context, file *history.File) error {
+func (r *run) perform(ctx context.Context) error {
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -117,7 +126,7 @@ func (r *run) perform(ctx context.Context, file *history.File) error {
 	var attackers sync.WaitGroup
 	for where := range lanes {
 		attackers.Go(func() { // ends with the time for it
-			if err := r.attack(attacking, where, r.faults, file); err != nil {
+			if err := r.attack(attacking, where, r.faults); err != nil {
 				problems <- err
 				stop()
 			}
@@ -136,11 +145,11 @@ func (r *run) perform(ctx context.Context, file *history.File) error {
 	// What a proxy has delayed is on its way for so long, and Close waits for the
 	// last messages for a second only.
 	time.Sleep(r.longestTTL())
-	r.dismiss(file)
-	if err := r.sweep(ctx, file); err != nil {
+	r.dismiss()
+	if err := r.sweep(ctx); err != nil {
 		return err
 	}
-	return r.collect(ctx, file)
+	return r.collect(ctx)
 }
 
 // prepare starts the servers and the workers.

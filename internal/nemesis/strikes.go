@@ -178,20 +178,3 @@ func (b *blow) turnBack() error { return b.clock.setBack(b.between(20, 100)) }
 
 // turnForward sets it forward, by less than it was set back as a rule.
 func (b *blow) turnForward() error { return b.clock.setBack(-b.between(10, 60)) }
-
-// outrun pauses a worker for longer than a grant lasts, and lets it hear of what
-// it was granted meanwhile only after it has asked again: a grant that is over
-// looks as if it were new then.
-func (b *blow) outrun() error {
-	s, d := b.pick(), b.between(35, 60)
-	b.hit(s.name)
-	s.proxy.change(func(w *weather) { w.messages = d + d/10 })
-	if err := s.process.pause(); err != nil {
-		return err
-	}
-	b.wait(d)
-	err := s.process.resume()
-	b.wait(d)
-	s.proxy.change(func(w *weather) { w.messages = 0 })
-	return err
-}

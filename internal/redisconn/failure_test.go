@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/fuzzreply"
 )
 
 // What servers answer when they can't do what was asked, as 6.2, 7.0 and 7.2
@@ -86,4 +88,32 @@ func TestConnectionErrorsMeanSomething(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)
 		}
 	}
+}
+
+// FuzzClassify: whatever a server says, it is an error of asynclock's or an
+// unexpected one, and quotes no arguments of ours.
+func FuzzClassify(f *testing.F) {
+	const secret = "AAAAAAAAAAAAAAAAAAAAAA.3f"
+	f.Add("OOM command not allowed when used memory > 'maxmemory'.")
+	f.Add("Error running script (call to f_abc): @user_script:9: -READONLY You can't write")
+	f.Add("unknown command 'EVALSHA', with args beginning with: '" + secret + "' 'x'")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		text = text[:min(len(text), 127)] // what fits into the form of fuzzreply
+		m, err := fuzzreply.Message(append([]byte{'e', byte(len(text))}, text...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := m.Error()
+		got := Classify(reply)
+		if got == nil || got.Error() == "" {
+			t.Fatalf("%q: got %v, want an error that says something", text, got)
+		}
+		if errors.Is(got, asynclock.ErrOutcomeUnknown) {
+			t.Errorf("%q: got %v, but the server has answered", text, got)
+		}
+		if IsUnknownCommand(reply) && strings.Contains(text, ", with args beginning with: '"+secret) && strings.Contains(got.Error(), secret) {
+			t.Errorf("%q: got %v, which quotes an owner", text, got)
+		}
+	})
 }

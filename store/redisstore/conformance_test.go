@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -30,7 +31,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 func TestConformanceOnRealServers(t *testing.T) {
 	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
 		t.Run(variable, func(t *testing.T) {
-			option := serverOption(t, variable)
+			option := redistest.Option(t, variable)
 			storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t) })
 		})
 	}

@@ -64,6 +64,8 @@
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
 // +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
-// Cluster +role. On Redis 6.2 give +pubsub and +cluster whole, and leave out what
-// it does not know: +spublish, +ssubscribe and +sunsubscribe.
+// Cluster +role. Behind Sentinel: +role, without which no client connects.
+//
+// On Redis 6.2 leave out what it does not know: +spublish, +ssubscribe and
+// +sunsubscribe.
 package redisstore

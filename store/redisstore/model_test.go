@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A model is what the scripts do, said once more in Go and without Redis: one
@@ -232,7 +233,7 @@ func TestScriptsDoAsTheModelOnMiniredis(t *testing.T) {
 // On a real server no time passes, compared with the TTLs, and the counter is far
 // ahead of the clock, so that all numbers are known.
 func TestScriptsDoAsTheModelOnRedis(t *testing.T) {
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	sv.pass = nil
 	compare(t, sv, 1000*time.Second, 1000*time.Second, func(key string) model {
 		m := model{now: time.Duration(sv.clock(t)) * time.Microsecond}

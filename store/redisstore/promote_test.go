@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // What promote.lua does when no shortcut can be taken.
@@ -110,7 +111,7 @@ func TestNumbersKeepAllTheirDigits(t *testing.T) {
 
 func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 	t.Parallel()
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL")) // for miniredis this is minutes of work
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")) // for miniredis this is minutes of work
 	c := join(t, sv.store(t))
 	c.hold("key", "a")
 	const dead = 20_000 // more than Lua's stack takes

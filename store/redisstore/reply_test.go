@@ -3,12 +3,12 @@
 package redisstore
 
 import (
-	"encoding/binary"
 	"testing"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/fuzzreply"
 )
 
 // Whatever comes instead of a script's answer is an error, never a grant.
@@ -23,7 +23,10 @@ func FuzzReplies(f *testing.F) {
 	st := &Store{}
 	s := &session{store: st}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := newMessage(t, data)
+		m, err := fuzzreply.Message(data)
+		if err != nil {
+			t.Fatal(err)
+		}
 		result := rueidis.NewResult(m, nil)
 		r := newReply(result)
 		got := s.acquireReply(&r, &asynclock.AcquireRequest{Liveness: long}, noAddress)
@@ -44,47 +47,4 @@ func FuzzReplies(f *testing.F) {
 			t.Errorf("inspect: got %+v with error %v", info, err)
 		}
 	})
-}
-
-// newMessage makes a message of data: i and an integer of one byte, t and a text
-// behind its length, l and a list behind its length, n for null, b for true.
-// What is missing is null.
-func newMessage(t *testing.T, data []byte) (m rueidis.RedisMessage) {
-	t.Helper()
-	wire, _ := appendMessage(make([]byte, 7), data, 3) // 7 bytes of TTL
-	if err := m.CacheUnmarshalView(wire); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// appendMessage appends the form in which rueidis caches messages.
-func appendMessage(wire, data []byte, depth int) (_, rest []byte) {
-	header := func(kind byte, n int64) { wire = binary.BigEndian.AppendUint64(append(wire, kind), uint64(n)) }
-	kind, length := byte('n'), 0
-	if len(data) > 0 {
-		kind, data = data[0], data[1:]
-	}
-	if len(data) > 0 && kind != 'n' && kind != 'b' {
-		length, data = int(int8(data[0])), data[1:]
-	}
-	switch {
-	case kind == 'i':
-		header(':', int64(length))
-	case kind == 't':
-		n := min(max(length, 0), len(data))
-		header('$', int64(n))
-		wire, data = append(wire, data[:n]...), data[n:]
-	case kind == 'l' && depth > 0:
-		n := min(max(length, 0), 20)
-		header('*', int64(n))
-		for range n {
-			wire, data = appendMessage(wire, data, depth-1)
-		}
-	case kind == 'b':
-		header('#', 1)
-	default:
-		header('_', 0)
-	}
-	return wire, data
 }

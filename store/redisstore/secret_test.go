@@ -23,7 +23,7 @@ var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 // owner, who can end or prolong a holding, and no password.
 func TestNothingShownIsSecret(t *testing.T) {
 	sv := ownServer(t)
-	user := sv.locker(t)
+	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
 	var shown log
 	show := func(what string, value any) {
 		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {

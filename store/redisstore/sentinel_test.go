@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,49 +13,47 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary.
-func startSentinel(t *testing.T, primary string) (addr string) {
+func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	t.Helper()
-	path, err := exec.LookPath("redis-sentinel")
-	if err != nil {
-		missing(t, "redis-sentinel is not installed: not tested")
-	}
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := strings.Join([]string{
-		"port " + port, "bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
+		"bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
 		"sentinel down-after-milliseconds locks 500", "sentinel failover-timeout locks 3000", "",
 	}, "\n")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, config)
-	if err := cmd.Start(); err != nil {
+	if _, err := redistest.Start(t, "tcp", addr, "redis-sentinel", append([]string{config}, e.args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	accepts(t, addr)
 	return addr
+}
+
+// knowsAReplica waits until a sentinel knows one that is in step.
+func (sv *server) knowsAReplica(t *testing.T) {
+	t.Helper()
+	eventually(t, "the sentinel knows the replica", func() bool {
+		text, err := sv.try("SENTINEL", "REPLICAS", "locks")
+		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
+	})
 }
 
 func TestASentinelFailsOver(t *testing.T) {
 	t.Parallel()
 	first, second := freeAddr(t), freeAddr(t)
 	process := startServer(t, first)
-	startServer(t, second, "--replicaof", strings.Replace(first, ":", " ", 1))
+	host, port, _ := strings.Cut(first, ":")
+	startServer(t, second, "--replicaof", host, port)
 	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
-	sentinel := startSentinel(t, first)
-	watcher := onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true})
-	eventually(t, "the sentinel knows the replica", func() bool {
-		text, err := watcher.try("SENTINEL", "REPLICAS", "locks")
-		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
-	})
+	var plain *encryption
+	sentinel := plain.startSentinel(t, first)
+	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 
 	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
 	sv := onServer(t, option)
@@ -68,9 +65,7 @@ func TestASentinelFailsOver(t *testing.T) {
 		return replica.number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	process.Kill()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
 	eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err

@@ -3,23 +3,19 @@
 package redisstore
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // rueidis' cluster client puts off some things, asleep, even if it is closed
@@ -52,22 +48,15 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL")))
+		test(t, onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")))
 	})
 }
 
 func onMiniredis(t testing.TB) *server {
 	t.Helper()
-	mini := miniredis.RunT(t)
-	now := time.Now().Truncate(time.Microsecond)
-	mini.SetTime(now)
-	mini.ClockTTL(true)
-	// miniredis knows enough of Cluster to be taken for one.
-	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
-	sv.pass = func(d time.Duration) {
-		now = now.Add(d)
-		mini.SetTime(now)
-	}
+	option, pass := redistest.Miniredis(t)
+	sv := onServer(t, option)
+	sv.pass = pass
 	return sv
 }
 
@@ -79,29 +68,6 @@ func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	}
 	t.Cleanup(raw.Close)
 	return &server{option: option, raw: raw, prefix: "test-" + uuid.NewString(), pass: time.Sleep}
-}
-
-// serverOption reads where a server is from the environment. Without it the test
-// is skipped, or fails where servers are required.
-func serverOption(t testing.TB, variable string) rueidis.ClientOption {
-	t.Helper()
-	url := os.Getenv(variable)
-	if url == "" {
-		missing(t, variable+" is not set: not tested against a real server")
-	}
-	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return option
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
 }
 
 // ownServer starts a real server for one test that would disturb others. args
@@ -148,36 +114,20 @@ func isFree(addr string) bool {
 	return err == nil && l.Close() == nil
 }
 
-func startServer(t *testing.T, addr string, args ...string) *exec.Cmd {
+func startServer(t *testing.T, addr string, args ...string) *redistest.Process {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
+	process, err := tryServer(t, addr, args...)
 	if err != nil {
-		missing(t, "redis-server is not installed: not tested against a server of the test's own")
-	}
-	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
-	cmd := exec.Command(path, args...)
-	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	accepts(t, addr)
-	return cmd
+	return process
 }
 
-// accepts waits until somebody listens.
-func accepts(t *testing.T, addr string) {
+func tryServer(t *testing.T, addr string, args ...string) (*redistest.Process, error) {
 	t.Helper()
-	eventually(t, "a server accepts connections", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-		if err != nil {
-			return false
-		}
-		return conn.Close() == nil
-	})
+	_, port, _ := net.SplitHostPort(addr)
+	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	return redistest.Start(t, "tcp", addr, "redis-server", args...)
 }
 
 // store opens a store on the server under the test's prefix.
@@ -201,16 +151,7 @@ func (sv *server) do(t testing.TB, args ...string) string {
 	return text
 }
 
-func (sv *server) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	result := sv.raw.Do(ctx, sv.raw.B().Arbitrary(args...).Build())
-	value, err := result.ToAny()
-	if rueidis.IsRedisNil(err) {
-		return "", nil
-	}
-	return fmt.Sprint(value), err
-}
+func (sv *server) try(args ...string) (string, error) { return redistest.Ask(sv.raw, args...) }
 
 // number is do for replies that are integers.
 func (sv *server) number(t testing.TB, args ...string) int64 {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestBadOptions(t *testing.T) {
@@ -88,7 +89,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
 	if err != nil {
 		t.Fatal(err)

@@ -3,20 +3,14 @@
 package redisstore
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -24,19 +18,49 @@ import (
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
-// As docs/security.md would have it: encrypted, the server and the client known
+// The rights that a user needs besides those in documentedRights, to list, and in
+// a Sentinel set and a Cluster.
+const (
+	rightsToList     = " +scan"
+	rightsInSentinel = " +role"
+	rightsInCluster  = " +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +role"
+)
+
+// As docs/security.md would have it: encrypted, the servers and the client known
 // by their certificates, and a user with the rights that the package comment
 // lists and no other.
 func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
-	sv := ownTLSServer(t)
-	user := sv.locker(t)
-	storetest.Run(t, func(t *testing.T) asynclock.Store { return user.store(t) })
-	sv.nothingDenied(t)
+	for name, start := range map[string]func(*testing.T, *encryption) (whole *server, nodes []*server, rights string){
+		"standalone": func(t *testing.T, e *encryption) (*server, []*server, string) {
+			sv := e.ownServer(t)
+			return sv, []*server{sv}, documentedRights + rightsToList
+		},
+		"sentinel": func(t *testing.T, e *encryption) (*server, []*server, string) {
+			sv, nodes := e.ownSentinelSet(t)
+			return sv, nodes, documentedRights + rightsToList + rightsInSentinel
+		},
+		"cluster": func(t *testing.T, e *encryption) (*server, []*server, string) {
+			sv, nodes := e.ownCluster(t)
+			return sv, nodes, documentedRights + rightsToList + rightsInCluster
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sv, nodes, rights := start(t, newEncryption(t))
+			user := sv.locker(t, nodes, rights)
+			storetest.Run(t, func(t *testing.T) asynclock.Store { return user.store(t) })
+			t.Cleanup(func() {
+				for _, node := range nodes {
+					node.nothingDenied(t)
+				}
+			})
+		})
+	}
 }
 
 // Nobody talks to a server that can't prove who it is, nor a server to a client.
 func TestStrangersAreRefused(t *testing.T) {
-	sv := ownTLSServer(t)
+	sv := newEncryption(t).ownServer(t)
 	good := sv.option.TLSConfig
 	for name, config := range map[string]*tls.Config{
 		"a server of an unknown authority": {Certificates: good.Certificates, RootCAs: x509.NewCertPool()},
@@ -54,14 +78,16 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// locker makes the user that the package comment describes, who may also list,
-// and returns the server as this user sees it.
-func (sv *server) locker(t *testing.T) *server {
+// locker makes a user with these rights on each node, and returns the server as
+// this user sees it.
+func (sv *server) locker(t *testing.T, nodes []*server, rights string) *server {
 	t.Helper()
 	const name, password = "locker", "pa55word-of-locker"
-	sv.do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
-		sv.known(t, strings.Fields(documentedRights+" +scan"))...)...)
-	sv.do(t, "ACL", "LOG", "RESET")
+	for _, node := range nodes {
+		node.do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
+			node.known(t, strings.Fields(rights))...)...)
+		node.do(t, "ACL", "LOG", "RESET")
+	}
 	option := sv.option
 	option.Username, option.Password = name, password
 	user := *onServer(t, option)
@@ -69,14 +95,18 @@ func (sv *server) locker(t *testing.T) *server {
 	return &user
 }
 
-// ownTLSServer starts a server that speaks nothing but TLS, and to nobody
-// without a certificate. Its redis-server has to be built with TLS, as packaged
-// ones are.
-func ownTLSServer(t *testing.T) *server {
+// An encryption is what servers speak nothing but TLS with, to nobody without a
+// certificate. Those of a nil one speak to anybody.
+type encryption struct {
+	files  []string // arguments of a server
+	config *tls.Config
+}
+
+func newEncryption(t *testing.T) *encryption {
 	t.Helper()
 	ca := newAuthority(t)
 	serverCert, clientCert := ca.issue(t), ca.issue(t)
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir := t.TempDir()
 	write := func(name, kind string, der []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
@@ -88,68 +118,66 @@ func ownTLSServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(addr)
-	startServer(t, addr, "--port", "0", "--tls-port", port, "--tls-auth-clients", "yes",
-		"--tls-ca-cert-file", write("ca.pem", "CERTIFICATE", ca.cert.Raw),
-		"--tls-cert-file", write("cert.pem", "CERTIFICATE", serverCert.Certificate[0]),
-		"--tls-key-file", write("key.pem", "PRIVATE KEY", key))
-
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
-	return onServer(t, rueidis.ClientOption{
-		InitAddress: []string{addr},
-		TLSConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{clientCert}},
-	})
-}
-
-// An authority signs the certificates of one test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key := newKey(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "the test's authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	return &encryption{
+		files: []string{
+			"--tls-ca-cert-file", write("ca.pem", "CERTIFICATE", ca.cert.Raw),
+			"--tls-cert-file", write("cert.pem", "CERTIFICATE", serverCert.Certificate[0]),
+			"--tls-key-file", write("key.pem", "PRIVATE KEY", key),
+			"--tls-auth-clients", "yes", "--tls-replication", "yes",
+		},
+		config: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{clientCert}},
 	}
-	return &authority{sign(t, template, template, key, key), key}
 }
 
-// issue makes a certificate for either side of a connection to this machine.
-func (ca *authority) issue(t *testing.T) tls.Certificate {
-	t.Helper()
-	key := newKey(t)
-	cert := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, ca.cert, key, ca.key)
-	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+// args are those of a server that listens on a port.
+func (e *encryption) args(port string) []string {
+	if e == nil {
+		return []string{"--port", port}
+	}
+	return append([]string{"--port", "0", "--tls-port", port}, e.files...)
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+// option is a client's.
+func (e *encryption) option(addrs ...string) rueidis.ClientOption {
+	option := rueidis.ClientOption{InitAddress: addrs}
+	if e != nil {
+		option.TLSConfig = e.config
+	}
+	return option
+}
+
+// ownServer starts a server. args are added to its command line. Not every
+// redis-server is built with TLS.
+func (e *encryption) ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	addr := freeAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
+	_, err := tryServer(t, addr, append(e.args(port), args...)...)
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "Bad directive"), strings.Contains(err.Error(), "Failed finding TLS support"):
+		t.Skip("this redis-server was built without TLS")
+	default:
 		t.Fatal(err)
 	}
-	return key
+	return onServer(t, e.option(addr))
 }
 
-func sign(t *testing.T, template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) *x509.Certificate {
+// ownSentinelSet starts a primary, a replica and a sentinel.
+func (e *encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
+	primary := e.ownServer(t)
+	addr := primary.option.InitAddress[0]
+	host, port, _ := strings.Cut(addr, ":")
+	replica := e.ownServer(t, "--replicaof", host, port)
+	sentinel := e.startSentinel(t, addr)
+	option := e.option(sentinel)
+	option.ForceSingleClient = true
+	onServer(t, option).knowsAReplica(t)
+
+	option = e.option(sentinel)
+	option.Sentinel = rueidis.SentinelOption{MasterSet: "locks", TLSConfig: option.TLSConfig}
+	return onServer(t, option), []*server{primary, replica}
 }

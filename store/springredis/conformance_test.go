@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestConformanceOnRealServers(t *testing.T) {
 	} {
 		for _, mode := range on.modes {
 			t.Run(on.variable+"/"+mode.String(), func(t *testing.T) {
-				option := serverOption(t, on.variable)
+				option := redistest.Option(t, on.variable)
 				storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t, WithLockType(mode)) })
 			})
 		}

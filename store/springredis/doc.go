@@ -74,6 +74,6 @@
 //
 // where servers before 8.4 know no DELEX. To list keys: +scan, and in a Cluster
 // +role, besides what a Cluster's clients need: +cluster|slots +cluster|shards
-// +asking. In the patterns of the channels, glob characters of the registry key
-// are escaped by a backslash.
+// +asking. Behind Sentinel: +role, without which no client connects. In the patterns
+// of the channels, glob characters of the registry key are escaped by a backslash.
 package springredis

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // Java's names, and side keys that clients of every version have to agree on.
@@ -50,7 +51,7 @@ func TestSlots(t *testing.T) {
 
 // What the server says of slots is what counts.
 func TestSlotsAreTheServers(t *testing.T) {
-	sv := onServer(t, serverOption(t, "ASYNCLOCK_CLUSTER_URL"))
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	for _, redisKey := range []string{"a", "shop:order:42", "{a}b", "a{b}c", "a{}b", "a}b{c", "{{}}", "größe", "x{", "}x"} {
 		if got, want := int64(slotOf(redisKey)), sv.number(t, "CLUSTER", "KEYSLOT", redisKey); got != want {
 			t.Errorf("slot of %q: got %d, want %d", redisKey, got, want)

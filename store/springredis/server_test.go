@@ -3,22 +3,18 @@
 package springredis
 
 import (
-	"context"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // What rueidis' cluster client puts off, as in store/redisstore.
@@ -48,22 +44,15 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, onServer(t, serverOption(t, "ASYNCLOCK_REDIS_URL")))
+		test(t, onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")))
 	})
 }
 
 func onMiniredis(t testing.TB) *server {
 	t.Helper()
-	mini := miniredis.RunT(t)
-	now := time.Now().Truncate(time.Microsecond)
-	mini.SetTime(now)
-	mini.ClockTTL(true)
-	// miniredis knows enough of Cluster to be taken for one.
-	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
-	sv.pass = func(d time.Duration) {
-		now = now.Add(d)
-		mini.SetTime(now)
-	}
+	option, pass := redistest.Miniredis(t)
+	sv := onServer(t, option)
+	sv.pass = pass
 	return sv
 }
 
@@ -77,38 +66,11 @@ func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	return &server{option: option, raw: raw, registry: "test-" + uuid.NewString(), pass: time.Sleep}
 }
 
-// serverOption reads where a server is from the environment. Without it the test
-// is skipped, or fails where servers are required.
-func serverOption(t testing.TB, variable string) rueidis.ClientOption {
-	t.Helper()
-	url := os.Getenv(variable)
-	if url == "" {
-		missing(t, variable+" is not set: not tested against a real server")
-	}
-	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return option
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
-
 // ownServer starts a real server for one test that would disturb others. args
 // are added to its command line. It listens on a socket of the file system, where
 // no port can be taken.
 func ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(t, "redis-server is not installed: not tested against a server of the test's own")
-	}
 	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // its name may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -116,21 +78,9 @@ func ownServer(t *testing.T, args ...string) *server {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "socket")
 	args = append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir}, args...)
-	cmd := exec.Command(path, args...)
-	if err := cmd.Start(); err != nil {
+	if _, err := redistest.Start(t, "unix", socket, "redis-server", args...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	eventually(t, "a server accepts connections", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
-		if err != nil {
-			return false
-		}
-		return conn.Close() == nil
-	})
 	option, err := rueidis.ParseURL("unix://" + socket)
 	if err != nil {
 		t.Fatal(err)
@@ -152,16 +102,11 @@ func (sv *server) store(t testing.TB, opts ...Option) *Store {
 // do sends a command as redis-cli would and returns the reply as text.
 func (sv *server) do(t testing.TB, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	value, err := sv.raw.Do(ctx, sv.raw.B().Arbitrary(args...).Build()).ToAny()
-	if rueidis.IsRedisNil(err) {
-		return ""
-	}
+	text, err := redistest.Ask(sv.raw, args...)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	return fmt.Sprint(value)
+	return text
 }
 
 // number is do for replies that are integers.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redistest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Process is a server of one test, which ends with it.
+type Process struct {
+	cmd   *exec.Cmd
+	said  bytes.Buffer  // to be read when it has ended
+	ended chan struct{} // closed when it has
+}
+
+// startLimit is how long a server may take until it listens.
+const startLimit = 20 * time.Second
+
+// Start starts a program, such as redis-server, and waits until somebody listens
+// at the address. An error says what the program said before it ended: as a rule
+// that it does not know some option. If there is no such program, the test is
+// skipped, or fails where servers are required.
+func Start(t testing.TB, network, address, program string, args ...string) (*Process, error) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		missing(t, program+" is not installed: not tested against a server of the test's own")
+	}
+	p := &Process{cmd: exec.Command(path, args...), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { // ends with the process, and Kill waits for it
+		_ = p.cmd.Wait() // it is killed, or has said why it ended
+		close(p.ended)
+	}()
+	t.Cleanup(p.Kill)
+
+	timeout := time.After(startLimit)
+	for {
+		if conn, err := (&net.Dialer{}).DialContext(t.Context(), network, address); err == nil {
+			return p, conn.Close()
+		}
+		select {
+		case <-p.ended:
+			return nil, fmt.Errorf("%s %s ended: %s", program, strings.Join(args, " "), bytes.TrimSpace(p.said.Bytes()))
+		case <-timeout:
+			return nil, fmt.Errorf("%s does not listen at %s after %v", program, address, startLimit)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Kill ends the process as a power cut would, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended
+	<-p.ended
+}

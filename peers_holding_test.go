@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockgo_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func cutOffHolderKnowsFirst(t *testing.T) {
+	p, _ := openOwnServer(t)
+	tell(t, p.again, cutOffHolderLosesLease)
+}
+
+func deadlineOfTheWaitEndsNoHold(t *testing.T) {
+	const limit = short / 2
+	p, server := openOwnServer(t)
+	locks := p.client(asynclock.WithTTL(short))
+	tell(t, p.again, func(p *place) {
+		wait, cancel := context.WithTimeout(p.ctx, limit)
+		defer cancel()
+		lease, err := locks.Lock(wait, "key")
+		if err != nil {
+			p.mistimed("Lock of a free key: got %v, want a lease", err)
+			return
+		}
+		ttl, err := strconv.Atoi(server.ask(t, "PTTL", p.redisKeys("key")['l']))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Duration(ttl) * time.Millisecond; got <= limit {
+			p.mistimed("the key's TTL: got %v, want that of the lock, %v", got, short)
+		}
+		<-wait.Done()
+		select {
+		case <-lease.Done():
+			p.mistimed("the lease: got %v, want it to go on", lease.Err())
+			return
+		case <-time.After(short):
+		}
+		if !lease.Valid(0) {
+			p.mistimed("the lease a TTL after the deadline of the wait: got %v, want it valid", lease.Err())
+			return
+		}
+		p.unlock(lease)
+	})
+}
+
+// renewalsPassASickShard: one of three masters stops to answer for two TTLs. Its
+// leases can't be saved, the others must not notice.
+func renewalsPassASickShard(t *testing.T) {
+	const keys = 60
+	nodes := startCluster(t)
+	p := openRedis(t, nodes[0].url(), "story")
+	tell(t, p.again, func(p *place) {
+		locks := p.client(asynclock.WithTTL(short))
+		leases := make(map[string]*asynclock.Lease, keys)
+		for i := range keys {
+			leases[jobKey(i)] = p.lock(locks, jobKey(i))
+		}
+		sick := leasesOn(p, nodes[0], leases)
+		if len(sick) == 0 || len(sick) == keys {
+			t.Fatalf("keys of the sick master: got %d of %d, want some", len(sick), keys)
+		}
+		nodes[0].ask(t, "CLIENT", "PAUSE", strconv.FormatInt((2*short).Milliseconds(), 10), "ALL")
+		time.Sleep(2 * short)
+		for key, lease := range leases {
+			err := lease.Err()
+			switch {
+			case sick[key] && !errors.Is(err, asynclock.ErrNotRenewed):
+				p.mistimed("lease on the sick master: got %v, want ErrNotRenewed", err)
+			case !sick[key] && err != nil:
+				p.mistimed("lease on another master: got %v, want it to go on", err)
+			}
+		}
+		for _, lease := range leases {
+			if err := lease.Unlock(p.ctx); err != nil && !errors.Is(err, asynclock.ErrLost) {
+				t.Errorf("unlock: got %v, want no error or ErrLost", err)
+			}
+		}
+	})
+}
+
+// leasesOn returns the keys of leases that a node keeps.
+func leasesOn(p *place, node *server, leases map[string]*asynclock.Lease) map[string]bool {
+	p.Helper()
+	found := make(map[string]bool)
+	for _, name := range p.redis.keysOn(p.ctx, p.T, node.client) {
+		parts := strings.Split(name, ":")
+		if key := parts[len(parts)-2]; leases[key] != nil {
+			found[key] = true
+		}
+	}
+	return found
+}
+
+// watchdogEndsWithTheLock: leases that were unlocked, and acquisitions that were
+// given up at whatever moment, leave nothing that is renewed.
+func watchdogEndsWithTheLock(t *testing.T) {
+	const rounds = 100
+	p, server := openOwnServer(t)
+	y := &tally{server: server, cables: []*cable{new(cable)}}
+	locks := p.clientOn(y.cables[0], asynclock.WithTTL(short))
+	for i := range rounds {
+		p.unlock(p.lock(locks, "unlocked"))
+		for _, key := range []string{"given up", "given up as a future"} {
+			wait, cancel := context.WithTimeout(p.ctx, time.Duration(i)*20*time.Microsecond)
+			if key == "given up" {
+				if lease, err := locks.Lock(wait, key); err == nil {
+					p.unlock(lease)
+				}
+			} else {
+				locks.LockChan(wait, key) // and nobody claims it
+				<-wait.Done()
+			}
+			cancel()
+		}
+	}
+	// What is renewed though nobody holds it is renewed each third of the TTL.
+	await(t, "a TTL in which nothing is sent", func() bool {
+		sent, _ := y.during(t, func() { time.Sleep(short) })
+		return sent["EVALSHA"]+sent["EVAL"] == 0
+	})
+	for info, err := range locks.List(p.ctx, "") {
+		t.Errorf("left: got %+v, %v, want nothing", info, err)
+	}
+}
+
+func cancelledUnlockFreesTheKey(t *testing.T) {
+	const rounds = 20
+	p, _ := openOwnServer(t)
+	ours, theirs := p.client(), p.client()
+	ended, end := context.WithCancel(p.ctx)
+	end()
+	tell(t, p.again, func(p *place) {
+		patient, cancel := context.WithTimeout(p.ctx, 10*soon)
+		defer cancel()
+		for range rounds {
+			lease := p.lock(ours, "key")
+			if err := lease.Unlock(ended); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("Unlock with a cancelled context: got %v, want no error or context.Canceled", err)
+			}
+			start := time.Now()
+			next, err := theirs.Lock(patient, "key")
+			if err != nil {
+				t.Fatalf("the next lease: got %v after %v, want it soon", err, time.Since(start))
+			}
+			p.wantWithin(soon, start, "the next lease")
+			p.unlock(next)
+		}
+	})
+}
+
+// lateReleaseLeavesTheSuccessorAlone: of a holder that let its lease expire, and
+// of one that was stopped and does not know.
+func lateReleaseLeavesTheSuccessorAlone(t *testing.T) {
+	p, server := openOwnServer(t)
+	tell(t, p.again, pausedHolderHasLost)
+	tell(t, p.again, func(p *place) {
+		ours, theirs := p.client(), p.client()
+		late := p.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithoutRenewal())
+		next := p.lock(theirs, "key")
+		name := p.redisKeys("key")['l']
+		before := server.ask(t, "GET", name)
+		if err := late.Unlock(p.ctx); !errors.Is(err, asynclock.ErrLost) {
+			t.Errorf("late Unlock: got %v, want ErrLost", err)
+		}
+		if err := next.Renew(p.ctx, long); err != nil {
+			t.Errorf("renewal of the next lease: got %v, want no error", err)
+		}
+		if after := server.ask(t, "GET", name); after != before {
+			t.Errorf("the next holder's record: got %q, want %q as before", after, before)
+		}
+		p.unlock(next)
+	})
+}
+
+// heldLocksAreQuiet: what goes over the wire while locks are held and nobody
+// waits are their renewals, many to a command.
+func heldLocksAreQuiet(t *testing.T) {
+	for _, held := range []int{1, 1000} {
+		t.Run(strconv.Itoa(held), func(t *testing.T) {
+			t.Parallel()
+			const perCommand = 64 // renewals, at most
+			p, server := openOwnServer(t)
+			y := &tally{server: server, cables: []*cable{new(cable)}}
+			locks := p.clientOn(y.cables[0], asynclock.WithTTL(short))
+			pending := make([]<-chan asynclock.Result, held)
+			for i := range pending {
+				pending[i] = locks.LockChan(p.ctx, jobKey(i))
+			}
+			leases := make([]*asynclock.Lease, held)
+			for i, future := range pending {
+				leases[i] = p.claim(future)
+			}
+			tell(t, p.again, func(p *place) {
+				start := time.Now()
+				sent, _ := y.during(t, func() { time.Sleep(3 * time.Second) })
+				rounds := int(time.Since(start)/(short/3)) + 2
+				// On the grid of renewals those of a round may be in two batches.
+				if got, want := sent["EVALSHA"]+sent["EVAL"], rounds*(held/perCommand+2); got > want {
+					p.mistimed("commands for %d locks in 3 s: got %d, want at most %d", held, got, want)
+				}
+			})
+			for _, l := range leases {
+				p.unlock(l)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springredis
+
+import (
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/fuzzreply"
+)
+
+// FuzzReplies: whatever comes instead of a script's answer is an error, never a
+// grant.
+func FuzzReplies(f *testing.F) {
+	f.Add([]byte("l\x03i\x01i\x05i\x01"))               // granted
+	f.Add([]byte("l\x05i\x03i\x64i\x00i\x00t\x01x"))    // held
+	f.Add([]byte("l\x02i\x01i\x00"))                    // released
+	f.Add([]byte("l\x02i\xfft\x08shop:key"))            // foreign
+	f.Add([]byte("e\x12OOM command not al"))            // refused
+	f.Add([]byte("l\x04i\x03i\xfei\x01i\x7ft\x04self")) // held by one of ours, without a TTL
+	st, err := newStore("shop", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := newSession(st, "me", func(asynclock.Event) {})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := fuzzreply.Message(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := rueidis.NewResult(m, nil)
+		for _, wait := range []bool{false, true} {
+			got := s.readAcquire(&asynclock.AcquireRequest{Key: "key", Owner: "me", Wait: wait}, result)
+			if (got.Err == nil) != (got.Status != 0) || got.Status > asynclock.Gone {
+				t.Errorf("acquire: got %+v, want a status or an error", got)
+			}
+			if got.Status == asynclock.Granted && got.First <= 0 {
+				t.Errorf("acquire: got %+v, want no grant without a token", got)
+			}
+		}
+		released := s.readRelease(&asynclock.ReleaseRequest{Key: "key", Owner: "me"}, result)
+		if released.Err != nil && released.WasHeld {
+			t.Errorf("release: got %+v, want an error or an answer", released)
+		}
+		if renewed := s.readRenew(nil, result); renewed.Err == nil && renewed.Waiters != unknownWaiters {
+			t.Errorf("renew: got %+v, want an error or an answer", renewed)
+		}
+		if info, err := s.readInfo("key", result); err != nil && (info.Held || info.Holder != "") {
+			t.Errorf("inspect: got %+v with error %v", info, err)
+		}
+	})
+}
