@@ -4,7 +4,6 @@ package spring
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -101,27 +100,10 @@ func TestJDBCTableIsJavas(t *testing.T) {
 // columns describes the columns and the primary key of the table.
 func (b table) columns(t *testing.T) string {
 	t.Helper()
-	rows, err := b.db.QueryContext(t.Context(), `
-		SELECT lower(c.column_name), c.data_type, c.is_nullable, coalesce(c.column_default, 'no default'),
-			coalesce(c.character_maximum_length, c.datetime_precision), coalesce(k.ordinal_position, 0)
+	return strings.Join(b.texts(t, `
+		SELECT concat_ws(' ', lower(c.column_name), c.data_type, coalesce(c.character_maximum_length, c.datetime_precision),
+			'nullable:', c.is_nullable, 'default:', coalesce(c.column_default, 'none'), 'place in the key:', k.ordinal_position)
 		FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage k
 			ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
-		WHERE lower(c.table_name) = lower('`+b.prefix+`LOCK') ORDER BY 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var text strings.Builder
-	for rows.Next() {
-		var name, kind, null, standard string
-		var length, place int
-		if err := rows.Scan(&name, &kind, &null, &standard, &length, &place); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(&text, name, kind, length, "nullable:", null, standard, "place in the key:", place)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
+		WHERE lower(c.table_name) = lower('`+b.prefix+`LOCK') ORDER BY 1`), "\n")
 }

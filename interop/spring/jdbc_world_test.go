@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,59 +15,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
-
-// A kind of database that both languages keep locks in.
-type kind struct {
-	name     string // as in the file with Java's tables
-	variable string // says where a server is
-	driver   string // of database/sql
-	database func(*sql.DB) sqlstore.Database
-	// forJava turns what the variable says into a URL for JDBC, a user and a password.
-	forJava func(t *testing.T, text string) (address, user, password string)
-	zoned   func(text, zone string) string // the same, for sessions in a zone of time
-	utc     string                         // the server's clock
-}
-
-var postgres = kind{
-	name:     "postgresql",
-	variable: "ASYNCLOCK_POSTGRES_URL",
-	driver:   "pgx",
-	database: sqlstore.Postgres,
-	forJava: func(t *testing.T, text string) (address, user, password string) {
-		t.Helper()
-		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		password, _ = u.User.Password()
-		return "jdbc:postgresql://" + u.Host + u.Path, u.User.Username(), password
-	},
-	zoned: func(text, zone string) string {
-		join := "?"
-		if strings.Contains(text, "?") {
-			join = "&"
-		}
-		return text + join + "timezone=" + url.QueryEscape(zone)
-	},
-	utc: "clock_timestamp() AT TIME ZONE 'UTC'",
-}
-
-var kinds = map[string]kind{postgres.name: postgres}
-
-func (k kind) open(t *testing.T, address string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open(k.driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
 
 // A table is one of Java's, and how a JdbcLockRegistry for it is made.
 type table struct {
@@ -82,6 +32,7 @@ type table struct {
 	ttl        time.Duration // of Java's registry or repository
 	lease      time.Duration // the TTL of Go's leases
 	options    []string      // of the JVM
+	parameters string        // of the JDBC URL, after a question mark
 }
 
 // jdbcPlaces are the releases that the tests play against, and where. 7.1 and 6.5
@@ -94,6 +45,7 @@ var jdbcPlaces = []struct {
 	{postgres, "7.1", sqlstore.Spring7},
 	{postgres, "7.0", sqlstore.Spring7},
 	{postgres, "6.5", sqlstore.Spring6},
+	{mariaDB, "7.0", sqlstore.Spring7},
 }
 
 // onEachTable runs a test in each place, on a table of its own, several at once.
@@ -127,7 +79,7 @@ func javaTable(t *testing.T, k kind, line string, generation sqlstore.Generation
 		prefix: "J" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] + "_",
 		region: sqlstore.DefaultRegion, ttl: long, lease: long,
 	}
-	t.Cleanup(func() { drop(t, b) })
+	t.Cleanup(func() { b.drop(t) })
 	b.exec(t, strings.ReplaceAll(javaStatement(t, k, line), "INT_LOCK", b.prefix+"LOCK"))
 	return b
 }
@@ -163,11 +115,43 @@ func javaStatement(t *testing.T, k kind, line string) string {
 	return statement
 }
 
-func (b table) exec(t *testing.T, statement string, args ...any) {
+func (b table) exec(t *testing.T, statement string) {
 	t.Helper()
-	if _, err := b.db.ExecContext(t.Context(), statement, args...); err != nil {
+	if _, err := b.db.ExecContext(context.Background(), statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
+}
+
+// drop drops all that begins with the table's prefix.
+func (b table) drop(t *testing.T) {
+	t.Helper()
+	for _, query := range b.kind.drops {
+		for _, statement := range b.texts(t, strings.ReplaceAll(query, "INT_", b.prefix)) {
+			b.exec(t, statement)
+		}
+	}
+}
+
+// texts returns what a query finds, which is one column of text.
+func (b table) texts(t *testing.T, query string) []string {
+	t.Helper()
+	rows, err := b.db.QueryContext(context.Background(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var texts []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
 
 // change changes one row behind both languages' backs.
@@ -182,26 +166,6 @@ func (b table) change(t *testing.T, statement string) {
 	}
 }
 
-func drop(t *testing.T, b table) {
-	t.Helper()
-	ctx := context.Background()
-	for _, query := range []string{
-		`SELECT 'DROP TABLE ' || oid::regclass FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))`,
-		`SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE starts_with(proname, lower($1))`,
-	} {
-		for {
-			var statement string
-			if err := b.db.QueryRowContext(ctx, query, b.prefix).Scan(&statement); err != nil {
-				break
-			}
-			if _, err := b.db.ExecContext(ctx, statement); err != nil {
-				t.Errorf("%s: %v", statement, err)
-				break
-			}
-		}
-	}
-}
-
 // startPeer starts a process with a JdbcLockRegistry, which ends with the test.
 func (b table) startPeer(t *testing.T) *peer {
 	t.Helper()
@@ -211,14 +175,15 @@ func (b table) startPeer(t *testing.T) *peer {
 // startStranger is startPeer for a release that the table may not be made for.
 func (b table) startStranger(t *testing.T) *peer {
 	t.Helper()
-	address, user, password := b.kind.forJava(t, needed(t, b.kind.variable))
+	address, user, password := b.kind.forJava(t, b.url)
+	address += b.parameters
 	return launch(t, b.line, b.options, "jdbc", address, user, password, b.prefix, b.region, fmt.Sprint(b.ttl.Milliseconds()))
 }
 
 // inZone is the same table for sessions of Go in a zone of time.
-func (b table) inZone(t *testing.T, zone string) table {
+func (b table) inZone(t *testing.T, z zone) table {
 	t.Helper()
-	b.url = b.kind.zoned(b.url, zone)
+	b.url = b.kind.zoned(t, b.url, z)
 	b.db = b.kind.open(t, b.url)
 	return b
 }
