@@ -21,6 +21,8 @@ type cable struct {
 	broken atomic.Bool
 	sent   meter
 	atCut  func() // for a store that is not reached through dial
+	// uncounted: what is sent is not Redis' to read.
+	uncounted bool
 }
 
 func (c *cable) cut() {
@@ -72,7 +74,9 @@ func (c *cabledConn) Write(b []byte) (int, error) {
 	if c.cable.isCut() && !c.closed.Load() {
 		return len(b), nil
 	}
-	c.rest = c.cable.sent.count(append(c.rest, b...))
+	if !c.cable.uncounted {
+		c.rest = c.cable.sent.count(append(c.rest, b...))
+	}
 	return c.Conn.Write(b)
 }
 

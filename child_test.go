@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // A test binary that finds these in its environment is a child: it has one
@@ -72,7 +75,7 @@ func (p *place) child() *child {
 		p.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childURL+"="+p.redis.url, childPrefix+"="+p.redis.prefix)
+	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.prefix)
 	cmd.Stderr = os.Stderr
 	in, orders := pipe(p.T)
 	reports, out := pipe(p.T)
@@ -196,12 +199,24 @@ func beChild() {
 	}
 }
 
-func obey(ctx context.Context) error {
-	option, err := rueidis.ParseURL(os.Getenv(childURL))
-	if err != nil {
-		return err
+// childStore opens the store of a child's place.
+func childStore(ctx context.Context, url, prefix string) (asynclock.Store, error) {
+	if strings.HasPrefix(url, "redis") {
+		option, err := rueidis.ParseURL(url)
+		if err != nil {
+			return nil, err
+		}
+		return redisstore.Open(option, redisstore.WithPrefix(prefix))
 	}
-	store, err := redisstore.Open(option, redisstore.WithPrefix(os.Getenv(childPrefix)))
+	d, _, err := openDatabase(url, new(net.Dialer).DialContext)
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.New(ctx, d, sqlstore.WithPrefix(prefix))
+}
+
+func obey(ctx context.Context) error {
+	store, err := childStore(ctx, os.Getenv(childURL), os.Getenv(childPrefix))
 	if err != nil {
 		return err
 	}

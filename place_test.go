@@ -34,6 +34,8 @@ var stores = []struct {
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
+	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL")},
+	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL")},
 }
 
 const (
@@ -57,6 +59,9 @@ type place struct {
 	*testing.T
 	ctx   context.Context // it ends with the story, or when that hangs
 	redis *redisPlace     // nil: the store is not in Redis
+
+	url, prefix string // for other processes, where they can come here
+	silent      bool   // the store has no way to tell a holder anything
 
 	timing *timing
 
@@ -210,6 +215,14 @@ func (p *place) clientOn(c *cable, options ...asynclock.ClientOption) *asynclock
 		}
 	})
 	return client
+}
+
+// withMessages leaves a story out where nobody is told of what happens to its lease.
+func (p *place) withMessages() {
+	p.Helper()
+	if p.silent {
+		p.Skip("this store sends no messages")
+	}
 }
 
 // clients returns n of them.

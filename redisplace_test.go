@@ -35,6 +35,7 @@ func openRedis(t *testing.T, url, prefix string, options ...redisstore.Option) *
 		t.Fatal(err)
 	}
 	t.Cleanup(admin.Close)
+	p.url, p.prefix = url, prefix
 	p.redis = &redisPlace{url: url, prefix: prefix, admin: admin}
 	p.connect = func(c *cable) asynclock.Store {
 		option := redisOption(t, url)
