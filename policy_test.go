@@ -56,7 +56,8 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
-	"internal/testenv":   {"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/dbserver":  {"internal/childproc"},
+	"internal/testenv":   {"internal/dbserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/redistest": {everything}, // and only tests import it
 
 	"interop/spring":           {},

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/dbserver"
 )
 
 // servers is everything that the tests talk to.
@@ -22,14 +24,14 @@ type servers struct {
 	sentinels  []*server
 	masters    []*server
 
-	sql       []*server // as in databases
-	databases string    // the directory of their data
+	sql  []*server // the databases, in the order of dbserver.Kinds
+	data *dbserver.Data
 }
 
 // start starts every server and returns when all of them can be used. If one
 // can't, none is left.
 func start(ctx context.Context, bin, dir string) (*servers, error) {
-	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(databases))
+	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(dbserver.Kinds))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +93,7 @@ func (s *servers) stop() {
 	for _, one := range s.all {
 		one.stop()
 	}
-	s.removeDatabases()
+	s.removeData()
 }
 
 // ended names the servers that are gone although nobody stopped them.

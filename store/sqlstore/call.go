@@ -17,8 +17,8 @@ import (
 // directory schema, and take and give JSON, so that a batch of any length is the same
 // statement in every dialect.
 
-// A request is what routines take.
-type request struct {
+// A routineRequest is what routines take.
+type routineRequest struct {
 	Schema string `json:"schema"` // what the routines have to be made for
 
 	// For Java's table only:
@@ -55,9 +55,9 @@ type item struct {
 	Size   int    `json:"size,omitempty"`
 }
 
-// A response is what they give: the server's clock, in µs since 1970, and an answer
+// A routineReply is what they give: the server's clock, in µs since 1970, and an answer
 // for each item.
-type response struct {
+type routineReply struct {
 	Clock int64    `json:"clock"`
 	Items []answer `json:"items"`
 }
@@ -113,7 +113,7 @@ const springTime = "2006-01-02 15:04:05.000000"
 
 // call runs a routine for the items.
 func (st *Store) call(ctx context.Context, routine string, items []item) ([]answer, error) {
-	name, r := st.settings.prefix+routine, request{Schema: nativeSchema, Items: items}
+	name, r := st.settings.prefix+routine, routineRequest{Schema: nativeSchema, Items: items}
 	var sent time.Time
 	for try := 1; ; try++ {
 		sent = time.Now()
@@ -160,7 +160,7 @@ func jitter(d time.Duration) time.Duration { return d*2/3 + rand.N(d*2/3+1) }
 // read reads what a routine gave. A list is as long as it likes; any other has an
 // answer for each item.
 func (st *Store) read(out string, items int, sent time.Time) ([]answer, error) {
-	var r response
+	var r routineReply
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errReply, err)
 	}

@@ -37,7 +37,11 @@ type dialect struct {
 	// call runs a routine by one statement, in a transaction of its own. If whole, that
 	// is begun and ended by statements of their own, which can say that it be READ
 	// COMMITTED.
-	call         func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
+	call func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
+	// guard raises the fence of a key, the first argument, to a token, and returns how
+	// high it is then; or guardRead does, if there is one.
+	guard, guardRead string
+
 	asciiRegions bool // of other characters, the routines would take one for another
 	// migrate runs a script, one at a time in the database.
 	migrate func(ctx context.Context, db *sql.DB, script string) error

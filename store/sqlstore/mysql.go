@@ -29,6 +29,9 @@ var mySQL = dialect{
 	},
 	call: callMySQL,
 
+	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
+	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",
+
 	asciiRegions: true,
 	migrate:      migrateMySQL,
 

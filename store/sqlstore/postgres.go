@@ -24,6 +24,9 @@ var postgres = dialect{
 	},
 	call: callPostgres,
 
+	guard: `INSERT INTO %s AS f VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,
+
 	// One message of several statements is one transaction.
 	migrate: func(ctx context.Context, db *sql.DB, script string) error {
 		_, err := db.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('asynclock migrate'));\n"+script)

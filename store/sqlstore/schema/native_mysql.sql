@@ -49,6 +49,14 @@ CREATE TABLE IF NOT EXISTS asynclock_floor (
 INSERT INTO asynclock_floor VALUES (1, 0) ON DUPLICATE KEY UPDATE token = token
 //
 
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS asynclock_fence (
+	`key` VARBINARY(2048) NOT NULL PRIMARY KEY,
+	token BIGINT NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+
 -- The routines take {"schema", "items"} and answer {"clock", "items"}, an answer for
 -- each item in its order, as one transaction. Durations are in microseconds; "clock" is
 -- the server's, since 1970. No other clock matters to anything here. In a procedure each

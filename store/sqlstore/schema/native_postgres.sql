@@ -47,6 +47,13 @@ CREATE TABLE IF NOT EXISTS asynclock_floor (
 );
 INSERT INTO asynclock_floor VALUES (TRUE, 0) ON CONFLICT DO NOTHING;
 
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS asynclock_fence (
+	key TEXT COLLATE "C" PRIMARY KEY,
+	token BIGINT NOT NULL
+);
+
 -- The routines take {"schema", "items"} and answer {"clock", "items"}, an answer for
 -- each item in its order. Durations are in microseconds; "clock" is the server's, since
 -- 1970. No other clock matters to anything here.

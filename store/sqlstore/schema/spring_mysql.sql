@@ -45,6 +45,14 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 ) ENGINE = InnoDB
 //
 
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
+	`key` VARBINARY(2048) NOT NULL PRIMARY KEY,
+	token BIGINT NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+
 -- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
 -- "items"}, an answer for each item in its order, as one transaction. "now" is the
 -- client's clock in UTC, which is what Java compares with, and "base" what Java adds to

@@ -41,6 +41,13 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 	PRIMARY KEY (CLIENT_ID, REGION)
 );
 
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
+	key TEXT COLLATE "C" PRIMARY KEY,
+	token BIGINT NOT NULL
+);
+
 -- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
 -- "items"}, an answer for each item in its order. "now" is the client's clock in
 -- UTC, which is what Java compares with, and "base" what Java adds to the column
