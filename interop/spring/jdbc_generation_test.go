@@ -107,3 +107,42 @@ func (b table) columns(t *testing.T) string {
 			ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
 		WHERE lower(c.table_name) = lower('`+b.prefix+`LOCK') ORDER BY 1`), "\n")
 }
+
+// How a table gets from one generation to the next, as docs/spring.md says: while
+// nobody uses it. A store that does all the same is told, and does no harm.
+func TestJDBCUpgrade(t *testing.T) {
+	needed(t, "ASYNCLOCK_SPRING")
+	for _, k := range []kind{postgres, mariaDB} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			b := newTable(t, k, "6.5", sqlstore.Spring6)
+			late := b.client(t)
+			before := lock(t, late, "key")
+			unlock(t, before)
+			java6 := b.startPeer(t)
+			java6.do("lock", "key")
+			java6.kill()
+
+			b.exec(t, "DELETE FROM "+b.prefix+"LOCK")
+			b.exec(t, "ALTER TABLE "+b.prefix+"LOCK ADD EXPIRED_AFTER "+k.stamp+" NOT NULL")
+			if err := sqlstore.MigrateSpring(t.Context(), k.database(b.db), sqlstore.WithPrefix(b.prefix)); err != nil {
+				t.Fatal(err)
+			}
+			b.line, b.generation = "7.0", sqlstore.Spring7
+			java, client := b.startPeer(t), b.client(t)
+			lease := lock(t, client, "key")
+			if lease.Token() <= before.Token() {
+				t.Errorf("token after the change: got %d, want more than %d", lease.Token(), before.Token())
+			}
+			wantRefused(t, java, "key")
+			unlock(t, lease)
+			java.do("lock", "key")
+			wantHeld(t, client, "key")
+
+			var schema *sqlstore.SchemaError
+			if _, err := late.TryLock(t.Context(), "other"); !errors.As(err, &schema) {
+				t.Errorf("TryLock by a store of the old table: got %v, want a SchemaError", err)
+			}
+		})
+	}
+}

@@ -26,6 +26,7 @@ type kind struct {
 	zoned  func(t *testing.T, address string, z zone) string
 	region string   // the oddest there may be
 	utc    string   // the server's clock
+	stamp  string   // the type of Java's columns of time
 	drops  []string // find statements that drop what begins with INT_
 }
 
@@ -53,6 +54,7 @@ var postgres = kind{
 	},
 	region: "Größe 注文 'a\" \\%_;-- " + strings.Repeat("界", 60),
 	utc:    "clock_timestamp() AT TIME ZONE 'UTC'",
+	stamp:  "TIMESTAMP",
 	drops: []string{
 		"SELECT 'DROP TABLE ' || oid::regclass FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower('INT_'))",
 		"SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE starts_with(proname, lower('INT_'))",
@@ -89,6 +91,7 @@ var mariaDB = kind{
 	},
 	region: "Groesse 'a\" \\%_;-- " + strings.Repeat("x", 60), // ASCII, says sqlstore
 	utc:    "UTC_TIMESTAMP(6)",
+	stamp:  "DATETIME(6)",
 	drops: []string{
 		"SELECT CONCAT('DROP TABLE ', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'INT_%'",
 		"SELECT CONCAT('DROP ', ROUTINE_TYPE, ' ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME LIKE 'INT_%'",

@@ -206,7 +206,7 @@ func (b table) client(t *testing.T, options ...sqlstore.SpringOption) *asynclock
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close(context.Background()) })
+	closeWithTest(t, client)
 	return client
 }
 
