@@ -128,7 +128,7 @@ func (st *Store) call(ctx context.Context, routine string, items []item) ([]answ
 		}
 		out, err := st.dialect.call(ctx, st.db, name, string(text), st.wholeTransactions.Load())
 		if err == nil {
-			return st.read(out, len(items), sent)
+			return st.read(out, sent)
 		}
 		if st.dialect.state(err) == stateNotReadCommitted && !st.wholeTransactions.Swap(true) {
 			continue // nothing has happened
@@ -157,9 +157,8 @@ func pause(ctx context.Context, d time.Duration) error {
 // jitter returns a duration from two thirds of d to four thirds.
 func jitter(d time.Duration) time.Duration { return d*2/3 + rand.N(d*2/3+1) }
 
-// read reads what a routine gave. A list is as long as it likes; any other has an
-// answer for each item.
-func (st *Store) read(out string, items int, sent time.Time) ([]answer, error) {
+// read reads what a routine gave.
+func (st *Store) read(out string, sent time.Time) ([]answer, error) {
 	var r routineReply
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errReply, err)

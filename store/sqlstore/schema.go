@@ -72,12 +72,17 @@ func MigrateSpring(ctx context.Context, database Database, opts ...SpringOption)
 	return database.execute(ctx, db, script)
 }
 
-// execute runs a script.
+// execute runs a script, which may have to wait its turn among those who use the locks.
 func (d dialect) execute(ctx context.Context, db *sql.DB, script string) error {
-	if err := d.migrate(ctx, db, script); err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", d.failure(err))
+	for try := 1; ; try++ {
+		err := d.migrate(ctx, db, script)
+		if err == nil {
+			return nil
+		}
+		if !d.again(err) || try == tries || pause(ctx, firstPause<<(try-1)) != nil {
+			return fmt.Errorf("sqlstore: migrate: %w", d.failure(err))
+		}
 	}
-	return nil
 }
 
 // Print returns what [Migrate] would run, for those who keep their schema by another

@@ -16,7 +16,11 @@ CREATE TABLE IF NOT EXISTS asynclock_lock (
 	watch BOOLEAN NOT NULL DEFAULT FALSE, -- tell it when the queue gets its first waiter
 	last_use DATE NOT NULL
 );
-CREATE INDEX IF NOT EXISTS asynclock_lock_last_use ON asynclock_lock (last_use);
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
+	IF to_regclass('asynclock_lock_last_use') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS asynclock_lock_last_use ON asynclock_lock (last_use);
+	END IF;
+END $$;
 
 -- The queues. Whoever changes one has locked the key's row before.
 CREATE TABLE IF NOT EXISTS asynclock_waiter (
@@ -29,9 +33,9 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	holder TEXT NOT NULL,
 	inbox TEXT NOT NULL,
 	watch BOOLEAN NOT NULL,
-	PRIMARY KEY (key, ticket)
+	PRIMARY KEY (key, ticket),
+	UNIQUE (owner, key)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS asynclock_waiter_owner ON asynclock_waiter (owner, key);
 
 -- Owners that were withdrawn while a request of theirs was without an answer.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
