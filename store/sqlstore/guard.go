@@ -13,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// ErrStale: a later lease of the key has guarded a transaction already. What the
-// transaction was to do belongs to a lease that has ended; roll it back. See
+// ErrStale says that a later lease of the key has guarded a transaction already. What
+// the transaction was to do belongs to a lease that has ended; roll it back. See
 // [StaleError] for which it was.
 var ErrStale = errors.New("sqlstore: stale fencing token")
 

@@ -31,7 +31,12 @@ func TestGuardRefusesStaleTokens(t *testing.T) {
 					token int64
 					fresh bool
 				}{
-					{"key", 5, true}, {"key", 5, true}, {"key", 7, true}, {"key", 6, false}, {"key", 5, false}, {"key", 7, true},
+					{"key", 5, true},
+					{"key", 5, true},
+					{"key", 7, true},
+					{"key", 6, false},
+					{"key", 5, false},
+					{"key", 7, true},
 					{"other\x00%key", 1, true},
 				} {
 					tx := begin(t, d)
