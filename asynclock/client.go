@@ -34,7 +34,7 @@ type Client struct {
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
 	notes    *batch.Queue[note]
-	limits   limits
+	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
 	// Close is through.

@@ -27,13 +27,13 @@ const cohortRenewal = 100 * time.Millisecond
 // A cohort is what a tenure knows of waiters elsewhere, and what it has spent
 // of its bounds.
 type cohort struct {
-	remote   int  // waiters elsewhere, when last heard of
-	watch    bool // ask to be told when the first one comes; once asked, always
-	watching bool // the store has agreed to
+	since   clock.Instant // from when the bounds count; 0: they don't
+	renewed clock.Instant // when the store was last asked
 
-	since    clock.Instant // from when the bounds count; 0: they don't
-	handoffs int           // since then
-	renewed  clock.Instant // when the store was last asked
+	handoffs int32 // since the bounds count; before, it means nothing and may wrap around
+	waited   bool  // someone elsewhere waits, when last heard of
+	watch    bool  // ask to be told when the first one comes; once asked, always
+	watching bool  // the store has agreed to
 }
 
 // mayPassLocked reports whether the key may pass to the waiter w without the
@@ -66,7 +66,7 @@ func (t *tenure) tokenLeftLocked(now clock.Instant) bool {
 }
 
 func (c *cohort) mayPassLocked(now clock.Instant) bool {
-	if c.watching && c.remote == 0 {
+	if c.watching && !c.waited {
 		return true
 	}
 	if c.since == 0 { // someone waits, or may: from here on the bounds count
@@ -84,7 +84,7 @@ func (s *keyState) passLocked(now clock.Instant) {
 	if t.grant.First == 0 {
 		token = 0 // the store has none
 	}
-	s.deliverLocked(token)
+	s.deliverLocked(new(Lease), token)
 	if !t.renewing && t.failures == 0 && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
 		s.renewLocked()
 	}
@@ -102,7 +102,7 @@ func (c *cohort) renewedLocked(sent, now clock.Instant, watching bool, remote in
 
 // contendedLocked starts the bounds, if they do not count already.
 func (c *cohort) contendedLocked(now clock.Instant, remote int) {
-	c.remote = remote
+	c.waited = remote > 0
 	if c.since == 0 && remote > 0 {
 		c.since, c.handoffs = now, 0
 	}

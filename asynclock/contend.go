@@ -113,9 +113,9 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 		requests[i] = call.request
 		timeout = min(timeout, call.timeout)
 	}
-	bound := c.limits.within(c.background, timeout)
-	defer c.limits.leave(bound)
-	replies := c.session.Acquire(bound, requests)
+	ctx, cancel := context.WithTimeout(c.background, timeout)
+	defer cancel()
+	replies := c.session.Acquire(ctx, requests)
 	for i, call := range calls {
 		replies[i].Err = ourTimeout(c.background, replies[i].Err)
 		c.onAcquire(call, &replies[i])
@@ -125,16 +125,8 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 // acquire sends an attempt's first request on its caller's own goroutine, which
 // saves the uncontended lock two changes of goroutine.
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
-	var ctx context.Context
-	if caller.Done() == nil {
-		bound := c.limits.within(c.background, call.timeout)
-		defer c.limits.leave(bound)
-		ctx = valued{bound, caller}
-	} else {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(caller, call.timeout)
-		defer cancel()
-	}
+	ctx, cancel := c.limits.bound(caller, call.timeout)
+	defer cancel()
 	call.sent = clock.Now()
 	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
 	reply.Err = ourTimeout(caller, reply.Err)

@@ -21,29 +21,30 @@ type Lease struct {
 	token int64
 	owner string // in the store; Unlock still needs it after a loss
 
-	uncertain bool // likewise; see attempt
-
 	settings *lockSettings
 
 	// All below is guarded by the shard's mutex.
 
-	first   *Lease   // the lease that this one joined by re-entry; nil if none
-	joiners []*Lease // those that joined this one and have not unlocked
-	waiter  *waiter  // whose claim is awaited; nil once claimed
+	first   *Lease  // the lease that this one joined by re-entry; nil if none
+	joiner  *Lease  // the last that joined this one and has not unlocked
+	earlier *Lease  // the one that joined the same lease before this one
+	waiter  *waiter // whose claim is awaited; nil once claimed
 	claimed clock.Instant
 	bound   clock.Instant // WithMaxHold; 0: none
 	until   clock.Instant // the trust deadline when it ended
 
 	err      error           // why it ended
-	unlocked bool            // Unlock was called
 	release  *releaseCall    // what Unlock sent; nil if nothing
 	parent   context.Context //nolint:containedctx // its values go into Context
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
+
+	unlocked  bool // Unlock was called
+	uncertain bool // of owner; see attempt
 }
 
-func newLease(s *keyState, w *waiter, token int64) *Lease {
-	return &Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertainLocked(), settings: w.settings, parent: w.ctx}
+func newLease(s *keyState, w *waiter, token int64) Lease {
+	return Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertainLocked(), settings: w.settings, parent: w.ctx}
 }
 
 // Key returns the key.
@@ -205,7 +206,7 @@ func (l *Lease) endLocked(reason error) {
 // endAllLocked ends this lease and all that joined it.
 func (l *Lease) endAllLocked(reason error) {
 	l.endLocked(reason)
-	for _, j := range l.joiners {
+	for j := l.joiner; j != nil; j = j.earlier {
 		j.endLocked(reason)
 	}
 }

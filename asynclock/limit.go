@@ -4,63 +4,65 @@ package asynclock
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
-// A limit is a context that ends after a while. All calls to the store that
-// begin in the first eighth of that while share it: a context and a timer of its
-// own for each call would be a fifth of what a lock and its unlock cost a client.
+// A limiter bounds calls to the store in time. A timer for each call would be
+// the most expensive part of an uncontended lock on this side of the wire; calls
+// that begin close together share one instead.
+type limiter struct{ current atomic.Pointer[limit] }
+
+// A limit is a moment at which calls are cut short.
 type limit struct {
-	context.Context //nolint:containedctx // it is one
-	cancel          context.CancelFunc
-	until           clock.Instant
-	users           int // calls under way, and one while further ones may join
+	context.Context //nolint:containedctx // it is one: it ends at that moment
+
+	cancel  context.CancelFunc // never called: while one call is done, others go on
+	timeout time.Duration
+	until   clock.Instant // calls may begin under it until then
 }
 
-// Limits are those that calls may join, one for each class of timeouts.
-type limits struct {
-	mu      sync.Mutex
-	current [timeoutClasses]*limit
-}
+// sharing is the part of a timeout within which calls share a limit, and by
+// which it may be shorter for them: an eighth.
+const sharing = 8
 
-// within returns a limit that ends with parent, or after timeout, or up to an
-// eighth of it earlier. The parent is the same for all. Its user has to leave.
-func (ls *limits) within(parent context.Context, timeout time.Duration) *limit {
-	place := &ls.current[timeoutClass(timeout)]
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	now := clock.Now()
-	if l := *place; l != nil {
-		if left := l.until.Sub(now); left <= timeout && left >= timeout-timeout/8 {
-			l.users++
-			return l
+// bound returns a context that ends when parent does, and after timeout at the
+// latest. It may end earlier than that by an eighth.
+func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if parent.Done() == nil {
+		if l := r.share(timeout); l != nil {
+			return limited{l, parent}, func() {}
 		}
-		l.leaveLocked()
 	}
-	ctx, cancel := context.WithTimeout(parent, timeout)
-	*place = &limit{ctx, cancel, now.Add(timeout), 2}
-	return *place
+	return context.WithTimeout(parent, timeout)
 }
 
-func (ls *limits) leave(l *limit) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l.leaveLocked()
-}
-
-func (l *limit) leaveLocked() {
-	if l.users--; l.users == 0 {
-		l.cancel()
+// share returns a limit that has just begun, or nil if that of another timeout
+// is in use: then this one's would not be shared either.
+func (r *limiter) share(timeout time.Duration) *limit {
+	now := clock.Now()
+	l := r.current.Load()
+	switch {
+	case l == nil || now >= l.until:
+	case l.timeout == timeout:
+		return l
+	default:
+		return nil
 	}
+	fresh := &limit{timeout: timeout, until: now.Add(timeout / sharing)}
+	fresh.Context, fresh.cancel = context.WithTimeout(context.Background(), timeout)
+	r.current.Store(fresh)
+	return fresh
 }
 
-// A valued is a context with the values of another.
-type valued struct {
-	context.Context                 //nolint:containedctx // it is one
-	values          context.Context //nolint:containedctx // that is what it is for
+// limited has the values of one context and the end of a limit.
+type limited struct {
+	*limit
+
+	values context.Context //nolint:containedctx // it is one
 }
 
-func (v valued) Value(key any) any { return v.values.Value(key) }
+// Value returns the call's value for key.
+func (l limited) Value(key any) any { return l.values.Value(key) }

@@ -1,100 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package asynclock
+package asynclock_test
 
 import (
 	"context"
-	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// ends reports whether ctx ends after d, and not before.
-func ends(ctx context.Context, d time.Duration) bool {
-	time.Sleep(d - time.Nanosecond)
-	synctest.Wait()
-	if ctx.Err() != nil {
-		return false
+// A silent store answers no release of a key but the second.
+type silent struct {
+	forgetful
+
+	mu    sync.Mutex
+	lasts map[string]time.Duration // of each key, how long its first release was given
+	sees  map[string]any           // of each key, a value of the context of its first request
+}
+
+func (s *silent) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return s, nil }
+
+type valueKey struct{}
+
+func (s *silent) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sees[batch[0].Key] = ctx.Value(valueKey{})
+	return s.forgetful.Acquire(ctx, batch)
+}
+
+func (s *silent) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	key, start := batch[0].Key, time.Now()
+	s.mu.Lock()
+	_, again := s.lasts[key]
+	s.mu.Unlock()
+	if again {
+		return s.forgetful.Release(ctx, batch)
 	}
-	time.Sleep(time.Nanosecond)
-	synctest.Wait()
-	return errors.Is(ctx.Err(), context.DeadlineExceeded)
+	<-ctx.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lasts[key] = time.Since(start)
+	return []asynclock.ReleaseReply{{Err: ctx.Err()}}
 }
 
-func TestLimitIsSharedForAnEighth(t *testing.T) {
+func TestCallsThatShareALimitAreCutShortInTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var ls limits
-		first := ls.within(t.Context(), 800*time.Millisecond)
+		s := &silent{forgetful: forgetful(asynclock.Granted), lasts: make(map[string]time.Duration), sees: make(map[string]any)}
+		c, err := asynclock.New(s) // with the default TTL a call may take a second
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer abandon(c)
+		leases := make(map[string]*asynclock.Lease)
+		for _, key := range []string{"first", "soon after", "much later"} {
+			ctx := context.WithValue(context.Background(), valueKey{}, "of "+key)
+			leases[key], err = c.Lock(ctx, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := s.sees[key], any("of "+key); got != want {
+				t.Errorf("%s: the store sees %v in the context, want %v", key, got, want)
+			}
+		}
+		short := lock(t, c, "short", asynclock.WithTTL(400*time.Millisecond))
+		var unlocking sync.WaitGroup
+		unlock := func(l *asynclock.Lease) { unlocking.Go(func() { _ = l.Unlock(context.Background()) }) }
+		unlock(leases["first"])
 		time.Sleep(100 * time.Millisecond)
-		joined := ls.within(t.Context(), 800*time.Millisecond)
-		if joined != first {
-			t.Error("got another limit after an eighth of its time, want the same")
-		}
-		time.Sleep(time.Nanosecond)
-		next := ls.within(t.Context(), 800*time.Millisecond)
-		if next == first {
-			t.Error("got the same limit after more than an eighth of its time, want another")
-		}
-		if !ends(first, 700*time.Millisecond-time.Nanosecond) {
-			t.Error("the first limit does not end when its time is over")
-		}
-		if !ends(next, 100*time.Millisecond+time.Nanosecond) {
-			t.Error("the next limit does not end when its time is over")
-		}
-	})
-}
-
-// Timeouts of one class differ by up to a factor of two.
-func TestNoCallGetsMuchMoreOrLessThanItsTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ls limits
-		for _, timeout := range []time.Duration{
-			100 * time.Millisecond, 90 * time.Millisecond, 140 * time.Millisecond, 81 * time.Millisecond, 150 * time.Millisecond,
+		unlock(leases["soon after"])
+		unlock(short)
+		time.Sleep(400 * time.Millisecond)
+		unlock(leases["much later"])
+		unlocking.Wait()
+		for key, limit := range map[string]time.Duration{
+			"first": time.Second, "soon after": time.Second, "much later": time.Second, "short": 100 * time.Millisecond,
 		} {
-			l := ls.within(t.Context(), timeout)
-			deadline, _ := l.Deadline()
-			if got := time.Until(deadline); got > timeout || got < timeout*7/8 {
-				t.Errorf("a call with a timeout of %v got %v", timeout, got)
+			if got := s.lasts[key]; got > limit || got < limit*7/8 {
+				t.Errorf("%s: a silent store got %v, want %v to %v", key, got, limit*7/8, limit)
 			}
 		}
 	})
-}
-
-func TestLimitLastsUntilItsLastUserLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ls limits
-		a := ls.within(t.Context(), time.Second)
-		b := ls.within(t.Context(), time.Second)
-		ls.leave(a)
-		time.Sleep(time.Second / 2)
-		other := ls.within(t.Context(), time.Second) // takes the place of the first
-		if err := b.Err(); err != nil {
-			t.Errorf("while a call is under way: got %v, want nil", err)
-		}
-		ls.leave(b)
-		if err := b.Err(); !errors.Is(err, context.Canceled) {
-			t.Errorf("when nobody uses it any more: got %v, want %v, which stops its timer", err, context.Canceled)
-		}
-		ls.leave(other)
-		if err := other.Err(); err != nil {
-			t.Errorf("while calls may join: got %v, want nil", err)
-		}
-	})
-}
-
-func TestValuedHasTheValuesOfOneAndTheEndOfTheOther(t *testing.T) {
-	type key struct{}
-	ctx, cancel := context.WithCancel(t.Context())
-	v := valued{ctx, context.WithValue(context.Background(), key{}, "value")}
-	if got := v.Value(key{}); got != "value" {
-		t.Errorf("got value %v, want the caller's", got)
-	}
-	derived, stop := context.WithCancel(v)
-	defer stop()
-	cancel()
-	<-derived.Done()
-	if v.Err() == nil {
-		t.Error("got no error after the end of the bound")
-	}
 }

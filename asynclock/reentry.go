@@ -2,10 +2,7 @@
 
 package asynclock
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // Re-entry is by context. Goroutines have no identity to tie a lock to, and in
 // code where one goroutine starts what another finishes they would be the wrong
@@ -82,7 +79,7 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 		state: whole.state, token: whole.token, owner: whole.owner, uncertain: whole.uncertain, settings: whole.settings,
 		first: whole, claimed: whole.claimed, parent: ctx,
 	}
-	whole.joiners = append(whole.joiners, j)
+	j.earlier, whole.joiner = whole.joiner, j
 	return j
 }
 
@@ -93,7 +90,11 @@ func (l *Lease) partLocked() bool {
 	whole := l
 	if l.first != nil {
 		whole = l.first
-		whole.joiners = slices.DeleteFunc(whole.joiners, func(j *Lease) bool { return j == l })
+		at := &whole.joiner
+		for *at != l {
+			at = &(*at).earlier
+		}
+		*at = l.earlier
 	}
-	return whole.unlocked && len(whole.joiners) == 0
+	return whole.unlocked && whole.joiner == nil
 }

@@ -83,12 +83,12 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 			call.requeue.sent = now
 		}
 	}
-	bound := c.limits.within(c.background, timeout)
-	defer c.limits.leave(bound)
-	var ctx context.Context = bound
+	parent := c.background
 	if len(calls) == 1 && calls[0].ctx != nil {
-		ctx = valued{bound, calls[0].ctx}
+		parent = calls[0].ctx
 	}
+	ctx, cancel := c.limits.bound(parent, timeout)
+	defer cancel()
 	replies := c.session.Release(ctx, requests)
 	for i, call := range calls {
 		replies[i].Err = ourTimeout(c.background, replies[i].Err)

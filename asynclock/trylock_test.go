@@ -172,8 +172,12 @@ func TestTryLockEndsWithItsContext(t *testing.T) {
 		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Silence)
 		ctx, cancel := context.WithTimeout(w.Context(), callTimeout/2)
 		defer cancel()
+		start := time.Now()
 		_, err := c.TryLock(ctx, "key")
 		wantError(w, err, context.DeadlineExceeded)
+		if got := time.Since(start); got > callTimeout/2 {
+			w.Errorf("took %v, want the context's %v", got, callTimeout/2)
+		}
 		if errors.Is(err, asynclock.ErrUnreachable) {
 			w.Errorf("got error %v, want the context's", err)
 		}

@@ -37,8 +37,11 @@ type Call struct {
 	Release asynclock.ReleaseRequest
 }
 
-// A Match picks requests.
+// A Match picks requests; nil picks all of them. It may call the methods of the
+// [Store], and may be asked about one request more than once.
 type Match func(Call) bool
+
+func (m Match) picks(c Call) bool { return m == nil || m(c) }
 
 // Any matches every request.
 func Any(Call) bool { return true }
@@ -56,10 +59,10 @@ func (o Op) From(client int) Match { return Match(o.Any).From(client) }
 
 // From matches what m does, if the client with this number asks.
 func (m Match) From(client int) Match {
-	return func(c Call) bool { return c.Client == client && m(c) }
+	return func(c Call) bool { return c.Client == client && m.picks(c) }
 }
 
 // Where matches what m and also does.
 func (m Match) Where(also Match) Match {
-	return func(c Call) bool { return m(c) && also(c) }
+	return func(c Call) bool { return m.picks(c) && also.picks(c) }
 }

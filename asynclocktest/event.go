@@ -17,8 +17,10 @@ type Event struct {
 	At     time.Time
 }
 
-// An EventMatch picks events.
+// An EventMatch picks events, as a [Match] does requests.
 type EventMatch func(Event) bool
+
+func (m EventMatch) picks(e Event) bool { return m == nil || m(e) }
 
 // AnyEvent matches every event.
 func AnyEvent(Event) bool { return true }
@@ -30,11 +32,12 @@ func Kind(kind asynclock.EventKind) EventMatch {
 
 // For matches what m does, if it is for the client with this number.
 func (m EventMatch) For(client int) EventMatch {
-	return func(e Event) bool { return e.Client == client && m(e) }
+	return func(e Event) bool { return e.Client == client && m.picks(e) }
 }
 
 // An EventFault is what becomes of one event. It must not block; it may call
-// deliver any number of times, at any time, even after it has returned.
+// deliver any number of times, at any time, even after it has returned. Nil
+// delivers.
 type EventFault func(deliver func())
 
 // Drop loses the event.
@@ -73,10 +76,16 @@ func (m *Mailbox) Len() int {
 }
 
 // Deliver delivers the event with this number, counted from 0 in the order in
-// which they came. Each may be delivered any number of times.
-func (m *Mailbox) Deliver(number int) {
+// which they came. Each may be delivered any number of times. It reports whether
+// there is one.
+func (m *Mailbox) Deliver(number int) bool {
 	m.mu.Lock()
+	if number < 0 || number >= len(m.kept) {
+		m.mu.Unlock()
+		return false
+	}
 	deliver := m.kept[number]
 	m.mu.Unlock()
 	deliver()
+	return true
 }

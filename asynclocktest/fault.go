@@ -12,7 +12,9 @@ import (
 // A Fault is what becomes of one request. It may call carry any number of
 // times, at any time, even after it has returned: each carries the request out
 // at the store, whatever has become of ctx. What it returns is the requester's
-// answer: an error, or nil for what the last carry has brought.
+// answer: an error, or nil for what the last carry has brought, which is
+// [asynclock.ErrOutcomeUnknown] if there was none. A Fault that is nil carries the
+// request out as if nothing was wrong.
 type Fault func(ctx context.Context, carry func()) error
 
 // Fail answers err without asking the store.

@@ -35,13 +35,19 @@ func (c *session) Lane(key string) int { return c.inner.Lane(key) }
 
 func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	for _, r := range batch {
-		c.store.asked(c, r)
+		c.store.asked(r)
 	}
-	replies := serve(ctx, c, batch, c.inner.Acquire,
+	return serve(ctx, c, batch, c.acquire,
 		func(r asynclock.AcquireRequest) Call {
 			return Call{Op: Acquire, Key: r.Key, Owner: r.Owner, Acquire: r}
 		},
 		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} })
+}
+
+// acquire carries requests to the store. What it grants is noted here, where the
+// reply has not been lost yet.
+func (c *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	replies := c.inner.Acquire(ctx, batch)
 	for i, r := range batch {
 		c.granted(r, &replies[i])
 	}
@@ -64,14 +70,19 @@ func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	for _, r := range batch {
 		if r.Requeue != nil {
-			c.store.asked(c, *r.Requeue)
+			c.store.asked(*r.Requeue)
 		}
 	}
-	replies := serve(ctx, c, batch, c.inner.Release,
+	return serve(ctx, c, batch, c.release,
 		func(r asynclock.ReleaseRequest) Call {
 			return Call{Op: Release, Key: r.Key, Owner: r.Owner, Release: r}
 		},
 		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} })
+}
+
+// release is acquire for releases, which may ask for the key again.
+func (c *session) release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	replies := c.inner.Release(ctx, batch)
 	for i, r := range batch {
 		if reply := replies[i].Requeue; reply != nil {
 			c.granted(*r.Requeue, reply)
@@ -163,7 +174,7 @@ func single[R any](ctx context.Context, c *session, call Call, do func(context.C
 // spoil lets one request meet its fault.
 func spoil[R any](ctx context.Context, fault Fault, failed func(error) R, do func(context.Context) R) R {
 	var mu sync.Mutex
-	var reply R
+	reply := failed(asynclock.ErrOutcomeUnknown) // before the first carry
 	err := fault(ctx, func() {
 		r := do(context.WithoutCancel(ctx))
 		mu.Lock()

@@ -26,6 +26,7 @@
 package asynclocktest
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +38,8 @@ import (
 // A Store is a store behind a bad network. Make one with [New] or [Wrap]; it is safe for
 // concurrent use, and rules may be added at any time.
 type Store struct {
-	inner asynclock.Store
+	inner   asynclock.Store
+	joining sync.Mutex // held by Join, so that numbers are in order
 
 	mu         sync.Mutex
 	sessions   []*session
@@ -45,15 +47,9 @@ type Store struct {
 	events     []Event
 	callRules  rules[Match, Fault]
 	eventRules rules[EventMatch, EventFault]
-	regrant    func(*asynclock.Grant)
-	owners     map[string]owner  // by their ids
-	holders    map[string]string // the ids of the owners that were granted last, by key
-}
-
-// An owner is whose an acquisition is.
-type owner struct {
-	client *session
-	key    string
+	regrant    func(*asynclock.Grant) // or nil
+	keys       map[string]string      // of the owners, by their ids
+	holders    map[string]string      // the ids of the owners that were granted last, by key
 }
 
 var _ asynclock.Store = (*Store)(nil)
@@ -65,28 +61,44 @@ func New() *Store { return Wrap(memstore.New()) }
 func Wrap(inner asynclock.Store) *Store {
 	return &Store{
 		inner:   inner,
-		regrant: func(*asynclock.Grant) {},
-		owners:  make(map[string]owner),
+		keys:    make(map[string]string),
 		holders: make(map[string]string),
 	}
 }
 
 // Features are those of the store behind.
-func (s *Store) Features() asynclock.Features { return s.inner.Features() }
+func (s *Store) Features() asynclock.Features {
+	if s.inner == nil {
+		return asynclock.Features{}
+	}
+	return s.inner.Features()
+}
 
 // Join connects one client, on behalf of [asynclock.New]. Clients are numbered
 // from 0 in this order.
 func (s *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := &session{store: s, client: len(s.sessions), events: events}
-	inner, err := s.inner.Join(id, c.onEvent)
+	if s.inner == nil || events == nil {
+		return nil, fmt.Errorf("%w: nil store or nil events", asynclock.ErrBadOption)
+	}
+	s.joining.Lock()
+	defer s.joining.Unlock()
+	c := &session{store: s, client: len(s.joined()), events: events}
+	inner, err := s.inner.Join(id, c.onEvent) // and there may be events at once
 	if err != nil {
 		return nil, err
 	}
 	c.inner = inner
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.sessions = append(s.sessions, c)
 	return c, nil
+}
+
+// joined returns the clients so far, by their numbers.
+func (s *Store) joined() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sessions)
 }
 
 // Next makes the next requests that match meet the faults, one each, in this
@@ -128,78 +140,71 @@ func (s *Store) removal(remove func()) func() {
 }
 
 // Regrant passes every grant from now on, in replies and events, through
-// change. It stands in for a store that counts its tokens in another way.
+// change, unless that is nil. It stands in for a store that counts its tokens in
+// another way.
 func (s *Store) Regrant(change func(*asynclock.Grant)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regrant = change
 }
 
-// Tell sends client an event that the store never made.
+// Tell sends client an event that the store never made, if it has joined.
 func (s *Store) Tell(client int, e asynclock.Event) {
-	s.mu.Lock()
-	c := s.sessions[client]
-	s.mu.Unlock()
-	c.events(e)
+	if all := s.joined(); client >= 0 && client < len(all) {
+		all[client].events(e)
+	}
 }
 
 // Calls returns the requests so far that match, in the order of their arrival.
 func (s *Store) Calls(m Match) []Call {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []Call
-	for _, c := range s.calls {
-		if m(c) {
-			found = append(found, c)
-		}
-	}
-	return found
+	all := slices.Clone(s.calls)
+	s.mu.Unlock()
+	return slices.DeleteFunc(all, func(c Call) bool { return !m.picks(c) })
 }
 
 // Events returns the events so far that match, whatever became of them, in the
 // order in which the store made them.
 func (s *Store) Events(m EventMatch) []Event {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []Event
-	for _, e := range s.events {
-		if m(e) {
-			found = append(found, e)
-		}
-	}
-	return found
+	all := slices.Clone(s.events)
+	s.mu.Unlock()
+	return slices.DeleteFunc(all, func(e Event) bool { return !m.picks(e) })
 }
 
 // arrive records a request and returns what is to happen to it, or nil.
 func (s *Store) arrive(c Call) Fault {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	c.At = time.Now()
 	s.calls = append(s.calls, c)
-	return s.callRules.find(func(m Match) bool { return m(c) })
+	s.mu.Unlock()
+	return s.callRules.find(&s.mu, func(m Match) bool { return m.picks(c) })
 }
 
 func (s *Store) arriveEvent(e Event) EventFault {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	e.At = time.Now()
 	s.events = append(s.events, e)
-	return s.eventRules.find(func(m EventMatch) bool { return m(e) })
+	s.mu.Unlock()
+	return s.eventRules.find(&s.mu, func(m EventMatch) bool { return m.picks(e) })
 }
 
-// asked remembers whose an owner id is.
-func (s *Store) asked(c *session, r asynclock.AcquireRequest) {
+// asked remembers what an owner id is for.
+func (s *Store) asked(r asynclock.AcquireRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners[r.Owner] = owner{c, r.Key}
+	s.keys[r.Owner] = r.Key
 }
 
 // granted remembers who holds, and applies what Regrant was told.
 func (s *Store) granted(id string, g *asynclock.Grant) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.holders[s.owners[id].key] = id
-	s.regrant(g)
+	s.holders[s.keys[id]] = id
+	regrant := s.regrant
+	s.mu.Unlock()
+	if regrant != nil {
+		regrant(g)
+	}
 }
 
 // Rules say which faults (F) strike what matches (M).
@@ -228,18 +233,33 @@ func (r *rules[M, F]) every(match M, fault F) (remove func()) {
 }
 
 // find returns the fault for what matches says of a rule's match, and uses it
-// up if it strikes once.
-func (r *rules[M, F]) find(matches func(M) bool) (fault F) {
-	for i, x := range r.once {
-		if matches(x.match) {
-			r.once = slices.Delete(r.once, i, i+1)
+// up if it strikes once. The mutex guards the rules; it is not held while matches
+// runs, which may change them, and whose say counts for the rules as they were.
+func (r *rules[M, F]) find(mu *sync.Mutex, matches func(M) bool) (fault F) {
+	mu.Lock()
+	once, always := slices.Clone(r.once), slices.Clone(r.always)
+	mu.Unlock()
+	for _, x := range once {
+		if matches(x.match) && r.use(mu, x) {
 			return x.fault
 		}
 	}
-	for _, x := range slices.Backward(r.always) {
+	for _, x := range slices.Backward(always) {
 		if matches(x.match) {
 			return x.fault
 		}
 	}
 	return fault
+}
+
+// use takes a rule away that strikes once. It reports whether it was still there.
+func (r *rules[M, F]) use(mu *sync.Mutex, used *rule[M, F]) bool {
+	mu.Lock()
+	defer mu.Unlock()
+	i := slices.Index(r.once, used)
+	if i < 0 {
+		return false
+	}
+	r.once = slices.Delete(r.once, i, i+1)
+	return true
 }

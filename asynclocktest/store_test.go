@@ -39,6 +39,13 @@ func join(t *testing.T, store asynclock.Store) *client {
 	return c
 }
 
+func (c *client) leave() {
+	c.Helper()
+	if err := c.Leave(context.Background()); err != nil {
+		c.Errorf("Leave: got %v, want no error", err)
+	}
+}
+
 // acquire asks once for each owner, in one batch, and also says how long the
 // answer took.
 func (c *client) acquire(owners ...string) ([]asynclock.AcquireReply, time.Duration) {

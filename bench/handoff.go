@@ -4,20 +4,65 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// A handoff is one way to pass something from this process to another.
-type handoff interface {
-	// pass does it once and returns the time from the call that gives it away to
-	// the moment the other side has it.
-	pass(ctx context.Context) (time.Duration, error)
+// handoff is the time from the unlock in one process to the lock in another that
+// waits for it.
+func handoff(size sizes) workload {
+	return workload{
+		name: "handoff", title: "Handoff: from Unlock in one process to Lock in another",
+		metrics: []metric{{Name: "p50", Unit: "µs"}, {Name: "p90", Unit: "µs"}, {Name: "p99", Unit: "µs"}},
+		rounds:  size.rounds,
+		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
+			give := giveLock
+			if p.is.floor {
+				give = giveMessage
+			}
+			g, err := give(ctx, w, p)
+			if err != nil {
+				return nil, err
+			}
+			passes := size.operations / 10
+			if p.is.settles > 0 {
+				passes /= 10
+			}
+			taker, err := startTaker(ctx, p.name, w)
+			return &handoffs{giver: g, taker: taker, times: make([]float64, passes)}, err
+		},
+	}
+}
+
+// handoffs passes something to a taker over and over.
+type handoffs struct {
+	giver giver
+	taker *taker
+	times []float64
+}
+
+// A giver is the near side of a handoff.
+type giver interface {
+	// take gets what is to be given; the taker waits for it only afterwards.
+	take(ctx context.Context) error
+	// waited returns when the taker waits, so that what is timed is the handoff
+	// alone.
+	waited(ctx context.Context) error
+	give(ctx context.Context) error
 	close(ctx context.Context) error
+}
+
+func (h *handoffs) round(ctx context.Context) ([]float64, error) {
+	for i := range h.times {
+		passed, err := h.pass(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.times[i] = micros(passed)
+	}
+	return quantiles(h.times, 0.5, 0.9, 0.99), nil
 }
 
 // rest is how long a holder does its work. By then the taker and the server are
@@ -25,11 +70,33 @@ type handoff interface {
 // from what each kind of handoff had to prepare.
 const rest = 2 * time.Millisecond
 
-// bareHandoff is the floor: one script that does what every release has to do.
-type bareHandoff struct {
-	giver  rueidis.Client
-	script *rueidis.Lua
-	taker  *taker
+func (h *handoffs) pass(ctx context.Context) (time.Duration, error) {
+	if err := h.giver.take(ctx); err != nil {
+		return 0, err
+	}
+	if err := h.taker.ask(); err != nil {
+		return 0, err
+	}
+	if err := h.giver.waited(ctx); err != nil {
+		return 0, err
+	}
+	time.Sleep(rest)
+	start := time.Now()
+	if err := h.giver.give(ctx); err != nil {
+		return 0, err
+	}
+	at, err := h.taker.took()
+	if err != nil {
+		return 0, err
+	}
+	return at.Sub(start), h.taker.awaitReady()
+}
+
+func (h *handoffs) close(ctx context.Context) error {
+	if err := h.taker.stop(); err != nil {
+		return err
+	}
+	return h.giver.close(ctx)
 }
 
 const (
@@ -42,100 +109,90 @@ const (
 const bareScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return redis.call('PUBLISH', ARGV[2], ARGV[3])`
 
-func newBareHandoff(ctx context.Context, address string) (*bareHandoff, error) {
-	giver, err := rueidis.NewClient(clientOption(address))
+// messageGiver is the floor: one script that does what every release has to do.
+type messageGiver struct {
+	client rueidis.Client
+	script *rueidis.Lua
+}
+
+func giveMessage(_ context.Context, w world, _ peer) (giver, error) {
+	client, err := rueidis.NewClient(clientOption(w))
+	return &messageGiver{client, rueidis.NewLuaScript(bareScript)}, err
+}
+
+func (m *messageGiver) take(ctx context.Context) error {
+	return m.client.Do(ctx, m.client.B().Set().Key(floorKey).Value(floorOwner).PxMilliseconds(15000).Build()).Error()
+}
+
+func (m *messageGiver) waited(context.Context) error { return nil } // the subscriber always does
+
+func (m *messageGiver) give(ctx context.Context) error {
+	return m.script.Exec(ctx, m.client, []string{floorKey}, []string{floorOwner, floorChannel, "message"}).Error()
+}
+
+func (m *messageGiver) close(context.Context) error {
+	m.client.Close()
+	return nil
+}
+
+// lockGiver gives a lock.
+type lockGiver struct {
+	client client
+	worker worker
+	key    string
+	held   held
+	pings  rueidis.Client
+	settle time.Duration
+}
+
+func giveLock(ctx context.Context, w world, p peer) (giver, error) {
+	c, err := p.open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	taker, err := startTaker(ctx, "floor", address)
-	return &bareHandoff{giver, rueidis.NewLuaScript(bareScript), taker}, err
+	work, err := c.worker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pings, err := rueidis.NewClient(clientOption(w))
+	return &lockGiver{client: c, worker: work, key: handoffKey(p.name), pings: pings, settle: max(settle, p.is.settles)}, err
 }
 
-func (b *bareHandoff) pass(ctx context.Context) (time.Duration, error) {
-	set := b.giver.B().Set().Key(floorKey).Value(floorOwner).PxMilliseconds(15000).Build()
-	if err := b.giver.Do(ctx, set).Error(); err != nil {
-		return 0, err
-	}
-	if err := b.taker.ask(); err != nil {
-		return 0, err
-	}
-	time.Sleep(rest)
+func handoffKey(peer string) string { return "bench:handoff:" + peer }
+
+func (l *lockGiver) take(ctx context.Context) (err error) {
+	l.held, err = l.worker.lock(ctx, l.key)
+	return err
+}
+
+// settle is how long a taker gets that can't be seen waiting.
+const settle = 3 * time.Millisecond
+
+// waited asks who waits, where that can be known; elsewhere it does as much for
+// long enough.
+func (l *lockGiver) waited(ctx context.Context) error {
 	start := time.Now()
-	if err := b.script.Exec(ctx, b.giver, []string{floorKey}, []string{floorOwner, floorChannel, "message"}).Error(); err != nil {
-		return 0, err
-	}
-	at, err := b.taker.took()
-	if err != nil {
-		return 0, err
-	}
-	return at.Sub(start), b.taker.awaitReady()
-}
-
-func (b *bareHandoff) close(context.Context) error {
-	b.giver.Close()
-	return b.taker.stop()
-}
-
-// lockHandoff passes a lock.
-type lockHandoff struct {
-	store *redisstore.Store
-	locks *asynclock.Client
-	taker *taker
-}
-
-const handoffKey = "bench:handoff"
-
-func newLockHandoff(ctx context.Context, address string) (*lockHandoff, error) {
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{address}})
-	if err != nil {
-		return nil, err
-	}
-	locks, err := asynclock.New(store)
-	if err != nil {
-		return nil, err
-	}
-	taker, err := startTaker(ctx, "lock", address)
-	return &lockHandoff{store, locks, taker}, err
-}
-
-func (h *lockHandoff) pass(ctx context.Context) (time.Duration, error) {
-	lease, err := h.locks.Lock(ctx, handoffKey)
-	if err != nil {
-		return 0, err
-	}
-	if err := h.taker.ask(); err != nil {
-		return 0, err
-	}
-	if err := h.awaitWaiter(ctx); err != nil {
-		return 0, err
-	}
-	time.Sleep(rest)
-	start := time.Now()
-	if err := lease.Unlock(ctx); err != nil {
-		return 0, err
-	}
-	at, err := h.taker.took()
-	if err != nil {
-		return 0, err
-	}
-	return at.Sub(start), h.taker.awaitReady()
-}
-
-// awaitWaiter returns when the taker is queued, so that what is timed is the
-// handoff alone.
-func (h *lockHandoff) awaitWaiter(ctx context.Context) error {
 	for {
-		info, err := h.locks.Inspect(ctx, handoffKey)
-		if err != nil || info.Waiters > 0 {
+		if a, ok := l.client.(*asynclockClient); ok {
+			info, err := a.locks.Inspect(ctx, l.key)
+			if err != nil || info.Waiters > 0 {
+				return err
+			}
+			if time.Since(start) > 10*time.Second {
+				return fmt.Errorf("nobody came to wait for %s", l.key)
+			}
+			continue
+		}
+		err := l.pings.Do(ctx, l.pings.B().Ping().Build()).Error()
+		if err != nil || time.Since(start) > l.settle {
 			return err
 		}
 	}
 }
 
-func (h *lockHandoff) close(ctx context.Context) error {
-	if err := h.taker.stop(); err != nil {
-		return err
-	}
-	defer h.store.Close()
-	return h.locks.Close(ctx)
+func (l *lockGiver) give(ctx context.Context) error { return l.held.Unlock(ctx) }
+
+func (l *lockGiver) close(ctx context.Context) error {
+	l.pings.Close()
+	return l.client.close(ctx)
 }

@@ -4,26 +4,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"slices"
-	"text/tabwriter"
 	"time"
 )
 
 func main() {
-	rounds := flag.Int("rounds", 5000, "how many handoffs of each kind to time")
-	kind := flag.String("taker", "", "used by the program itself: what to take, in a process of its own")
-	redis := flag.String("redis", "", "used with -taker: the server's address")
+	var f flags
+	flag.BoolVar(&f.short, "short", false, "a minute's run, to see that everything works")
+	flag.StringVar(&f.only, "only", "", "measure only workloads whose name contains this")
+	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
+	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker or keeper")
+	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
+	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
+	flag.StringVar(&f.etcd, "etcd", "", "with -child: the server's address")
+	flag.DurationVar(&f.ttl, "ttl", usualTTL, "with -child: of the locks")
+	flag.IntVar(&f.keys, "keys", 0, "with -child: how many to hold")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if *kind != "" {
-		err = take(ctx, *kind, *redis)
+	if f.child != "" {
+		err = runChild(ctx, f)
 	} else {
-		err = run(ctx, *rounds)
+		err = run(ctx, f)
 	}
 	stop()
 	if err != nil {
@@ -32,73 +39,66 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, rounds int) error {
-	if rounds < 1 {
-		return fmt.Errorf("%d rounds: at least one is needed", rounds)
-	}
-	address, stop, err := startRedis(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	floor, err := newBareHandoff(ctx, address)
-	if err != nil {
-		return err
-	}
-	lock, err := newLockHandoff(ctx, address)
-	if err != nil {
-		return err
-	}
-	floorTimes, lockTimes, err := alternate(ctx, rounds, floor, lock)
-	if err != nil {
-		return err
-	}
-	if err := floor.close(ctx); err != nil {
-		return err
-	}
-	if err := lock.close(ctx); err != nil {
-		return err
-	}
-	return report(floorTimes, lockTimes)
+type flags struct {
+	short       bool
+	only, out   string
+	child, peer string
+	redis, etcd string
+	ttl         time.Duration
+	keys        int
 }
 
-// alternate times both, one after the other, after a tenth of the rounds to warm
-// up.
-func alternate(ctx context.Context, rounds int, a, b handoff) (as, bs []time.Duration, err error) {
-	for i := range rounds + rounds/10 {
-		ta, err := a.pass(ctx)
+// runChild is this program as a process that another one of it started.
+func runChild(ctx context.Context, f flags) error {
+	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl}
+	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })
+	if i < 0 {
+		return fmt.Errorf("no peer %q", f.peer)
+	}
+	p := peers(w)[i]
+	switch f.child {
+	case "taker":
+		return take(ctx, w, p)
+	case "keeper":
+		return keep(ctx, p, w, f.keys)
+	}
+	return fmt.Errorf("no child %q", f.child)
+}
+
+func run(ctx context.Context, f flags) error {
+	size := full
+	if f.short {
+		size = short
+	}
+	loads := plan(size, f.only)
+	if len(loads) == 0 {
+		return fmt.Errorf("no workload's name contains %q", f.only)
+	}
+	w := world{ttl: usualTTL}
+	redis, stopRedis, err := startRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopRedis()
+	etcd, why, stopEtcd, err := startEtcd(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopEtcd()
+	w.redis, w.etcd = redis, etcd
+
+	r, err := newReport(ctx, w, size, why)
+	if err != nil {
+		return err
+	}
+	say := newProgress()
+	for _, load := range loads {
+		res, err := measure(ctx, say, w, load, peers(w))
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		tb, err := b.pass(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i >= rounds/10 {
-			as, bs = append(as, ta), append(bs, tb)
-		}
+		r.Results = append(r.Results, res)
 	}
-	return as, bs, nil
-}
-
-func report(floor, lock []time.Duration) error {
-	slices.Sort(floor)
-	slices.Sort(lock)
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "handoff between two clients\tp50\tp90\tp99\tp50 / floor\t")
-	p50 := quantile(floor, 0.5)
-	for _, row := range []struct {
-		name  string
-		times []time.Duration
-	}{{"floor: one script to a subscriber", floor}, {"asynclock: Unlock to Lock", lock}} {
-		fmt.Fprintf(out, "%s\t%v\t%v\t%v\t%.2f\t\n", row.name,
-			quantile(row.times, 0.5), quantile(row.times, 0.9), quantile(row.times, 0.99),
-			float64(quantile(row.times, 0.5))/float64(p50))
-	}
-	return out.Flush()
-}
-
-// quantile returns the q-quantile of sorted times.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[int(q*float64(len(sorted)-1))].Round(100 * time.Nanosecond)
+	say.done()
+	return errors.Join(r.print(os.Stdout), r.write(f.out), r.failed())
 }

@@ -18,29 +18,20 @@ import (
 // startRedis starts a redis-server that keeps nothing on disk, on a free port,
 // and returns its address and how to stop it.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(1)
 	if err != nil {
-		return "", nil, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
 		return "", nil, err
 	}
 	dir, err := os.MkdirTemp("", "asynclock-bench-")
 	if err != nil {
 		return "", nil, err
 	}
-	server := exec.CommandContext(ctx, "redis-server",
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
-	if err := server.Start(); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("start redis-server (is it installed?): %w", err), os.RemoveAll(dir))
+	stop, err = startServer(exec.CommandContext(ctx, "redis-server",
+		"--port", ports[0], "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir), dir)
+	if err != nil {
+		return "", nil, err
 	}
-	stop = func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it says "killed", which we know
-		_ = os.RemoveAll(dir)
-	}
-	address = "127.0.0.1:" + strconv.Itoa(port)
+	address = "127.0.0.1:" + ports[0]
 	if err := answer(ctx, address); err != nil {
 		stop()
 		return "", nil, err
@@ -48,12 +39,37 @@ func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	return address, stop, nil
 }
 
+// startServer starts a server whose files are in dir.
+func startServer(server *exec.Cmd, dir string) (stop func(), err error) {
+	if err := server.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s (is it installed?): %w", server.Args[0], err), os.RemoveAll(dir))
+	}
+	return func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // it says "killed", which we know
+		_ = os.RemoveAll(dir)
+	}, nil
+}
+
+// freePorts returns n ports of 127.0.0.1 that nobody listens on.
+func freePorts(n int) (ports []string, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = listener.Close() }() // after the last, so that they differ
+		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	}
+	return ports, nil
+}
+
 // answer waits until the server at address answers.
 func answer(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		client, err := rueidis.NewClient(clientOption(address))
+		client, err := rueidis.NewClient(clientOption(world{redis: address}))
 		if err == nil {
 			client.Close()
 			return nil
@@ -63,15 +79,5 @@ func answer(ctx context.Context, address string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("redis-server at %s does not answer: %w", address, err)
 		}
-	}
-}
-
-// clientOption is how the floor connects: as redisstore.Open does.
-func clientOption(address string) rueidis.ClientOption {
-	return rueidis.ClientOption{
-		InitAddress:       []string{address},
-		DisableCache:      true,
-		AlwaysPipelining:  true,
-		PipelineMultiplex: -1,
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,9 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // A taker is the other side of a handoff, in a process of its own, as clients
@@ -28,13 +26,13 @@ type taker struct {
 	out     *bufio.Reader
 }
 
-// startTaker starts this program again as the taker of the given kind.
-func startTaker(ctx context.Context, kind, address string) (*taker, error) {
+// startTaker starts this program again as the taker of the named peer.
+func startTaker(ctx context.Context, name string, w world) (*taker, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, program, "-taker", kind, "-redis", address)
+	process := exec.CommandContext(ctx, program, "-child", "taker", "-peer", name, "-redis", w.redis, "-etcd", w.etcd)
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
@@ -84,19 +82,16 @@ func (t *taker) stop() error {
 }
 
 // take is what a taker process does.
-func take(ctx context.Context, kind, address string) error {
-	switch kind {
-	case "floor":
-		return takeMessages(ctx, address)
-	case "lock":
-		return takeLocks(ctx, address)
+func take(ctx context.Context, w world, p peer) error {
+	if p.is.floor {
+		return takeMessages(ctx, w)
 	}
-	return fmt.Errorf("no taker %q", kind)
+	return takeLocks(ctx, w, p)
 }
 
 // takeMessages is the floor's taker: a subscriber.
-func takeMessages(ctx context.Context, address string) error {
-	client, err := rueidis.NewClient(clientOption(address))
+func takeMessages(ctx context.Context, w world) error {
+	client, err := rueidis.NewClient(clientOption(w))
 	if err != nil {
 		return err
 	}
@@ -129,22 +124,21 @@ func takeMessages(ctx context.Context, address string) error {
 }
 
 // takeLocks is a client that waits for the lock.
-func takeLocks(ctx context.Context, address string) error {
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{address}})
+func takeLocks(ctx context.Context, w world, p peer) error {
+	c, err := p.open(ctx, w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	locks, err := asynclock.New(store)
+	work, err := c.worker(ctx)
 	if err != nil {
 		return err
 	}
-	defer locks.Close(ctx)
-	var lease *asynclock.Lease
-	return serve(func() (at time.Time, err error) {
-		lease, err = locks.Lock(ctx, handoffKey)
+	var h held
+	err = serve(func() (at time.Time, err error) {
+		h, err = work.lock(ctx, handoffKey(p.name))
 		return time.Now(), err
-	}, func() error { return lease.Unlock(ctx) })
+	}, func() error { return h.Unlock(ctx) })
+	return errors.Join(err, c.close(ctx))
 }
 
 // serve answers each line with a take, and gives back what it took.

@@ -7,6 +7,7 @@
 //	go run ./internal/mutants -run 'W4|fence' those whose name or file matches
 //	go run ./internal/mutants -list           what there is
 //	go run ./internal/mutants -every 4        each fourth, for a quick look
+//	go run ./internal/mutants -tries 3        those that survive again, twice
 //
 // The mutants are in the .txt files beside this one, a file per package;
 // docs/mutants.md says how to write one. The tree is never edited: the broken
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	pattern := flags.String("run", "", "only mutants whose name or file matches this regular expression")
 	every := flags.Int("every", 1, "only each so manieth of these")
 	limit := flags.Duration("limit", 30*time.Second, "how long a test may take before it counts as failed")
+	tries := flags.Int("tries", 1, "how often to try a mutant that survives: for tests that notice almost certainly")
 	list := flags.Bool("list", false, "print the mutants and try none")
 	markdown := flags.Bool("markdown", false, "print what docs/mutants.md has to be")
 	if err := flags.Parse(args); err != nil {
@@ -59,8 +61,8 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if *jobs < 1 || *every < 1 || flags.NArg() > 0 {
-		return false, fmt.Errorf("-j and -every take positive numbers, and there are no arguments: %q", args)
+	if *jobs < 1 || *every < 1 || *tries < 1 || flags.NArg() > 0 {
+		return false, fmt.Errorf("-j, -every and -tries take positive numbers, and there are no arguments: %q", args)
 	}
 	all, err := parseAll(lists)
 	if err != nil {
@@ -77,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 		}
 		return true, nil
 	}
-	r, err := newRunner(ctx, *limit)
+	r, err := newRunner(ctx, *limit, *tries)
 	if err != nil {
 		return false, err
 	}

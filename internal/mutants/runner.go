@@ -22,10 +22,11 @@ type runner struct {
 	root    string
 	scratch string
 	limit   time.Duration
+	tries   int // of a mutant, as long as it survives
 }
 
 // newRunner finds the module; the caller removes the scratch directory.
-func newRunner(ctx context.Context, limit time.Duration) (*runner, error) {
+func newRunner(ctx context.Context, limit time.Duration, tries int) (*runner, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env GOMOD: %w", err)
@@ -34,7 +35,7 @@ func newRunner(ctx context.Context, limit time.Duration) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runner{root: filepath.Dir(strings.TrimSpace(string(mod))), scratch: scratch, limit: limit}, nil
+	return &runner{root: filepath.Dir(strings.TrimSpace(string(mod))), scratch: scratch, limit: limit, tries: tries}, nil
 }
 
 // tryAll tries the mutants, prints a line for each, and reports whether all
@@ -143,11 +144,15 @@ func (r *runner) try(ctx context.Context, m mutant) result {
 	if m.test != "" {
 		args = append(args, "-run="+exactly(m.test))
 	}
-	output, passed := r.goTest(ctx, m.pkg, args...)
-	if ctx.Err() != nil {
-		return result{rotten, "interrupted"}
+	for n := 1; ; n++ {
+		output, passed := r.goTest(ctx, m.pkg, args...)
+		if ctx.Err() != nil {
+			return result{rotten, "interrupted"}
+		}
+		if res := judge(m, output, passed); res.verdict != survived || n >= r.tries {
+			return res.afterTries(n)
+		}
 	}
-	return judge(m, output, passed)
 }
 
 // exactly is the pattern for one test or subtest.

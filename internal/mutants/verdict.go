@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,14 @@ func (v verdict) String() string {
 type result struct {
 	verdict verdict
 	remark  string // why; how, if killed otherwise than by a failed assertion
+}
+
+// afterTries adds how many it took, if one did not do.
+func (res result) afterTries(n int) result {
+	if n > 1 {
+		res.remark = strings.TrimPrefix(fmt.Sprintf("%s, %d tries", res.remark, n), ", ")
+	}
+	return res
 }
 
 // judge says what the output of a mutant's test means. With no test named, it

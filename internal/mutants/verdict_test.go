@@ -140,3 +140,16 @@ func TestTryAll(t *testing.T) {
 		t.Errorf("only killed ones: got failure, want success; output:\n%s", out.String())
 	}
 }
+
+func TestAfterTries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		remark string
+		n      int
+		want   string
+	}{{"", 1, ""}, {"panic", 1, "panic"}, {"", 2, "2 tries"}, {"panic", 3, "panic, 3 tries"}} {
+		if got := (result{killed, c.remark}).afterTries(c.n); got.remark != c.want || got.verdict != killed {
+			t.Errorf("%q after %d: got %+v, want %q", c.remark, c.n, got, c.want)
+		}
+	}
+}

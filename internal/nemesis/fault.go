@@ -108,8 +108,9 @@ var faults = []fault{
 	{name: "FLUSHALL", lane: servers, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
 	{name: "out of memory", lane: servers, strike: (*blow).exhaust},
 	{name: "foreign write", lane: servers, strike: (*blow).scribble},
-	// Two faults in one, which coincide like this too seldom to be waited for.
+	// What would coincide like this too seldom to be waited for.
 	{name: "worker paused, its messages later still", lane: processes, rare: true, strike: (*blow).outrun},
+	{name: "slow replies, with a rival for each key", lane: network, rare: true, strike: (*blow).overstay},
 	{name: "failover", lane: servers, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
 	{name: "failover in agreement", lane: servers, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
 	{name: "failover without agreement", lane: servers, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},

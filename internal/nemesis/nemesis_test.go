@@ -40,25 +40,31 @@ func TestShortRun(t *testing.T) {
 		faults []string
 		tune   func(*settings)
 	}{
-		{"slow_replies", []string{"slow replies"}, func(s *settings) {
-			s.habits = habits{Unrenewed: 2, ToEnd: 2}
-			s.TTLs = []time.Duration{400 * time.Millisecond}
-			s.rest = 50 * time.Millisecond
+		{"slow_replies", []string{"slow replies, with a rival for each key"}, func(s *settings) {
+			s.habits = habits{Unrenewed: 1, ToEnd: 1}
+			s.Workers, s.Callers, s.duration = 1, 8, 12*time.Second
+			s.TTLs = []time.Duration{2 * time.Second}
+			s.rest = 0
 		}},
 		{"late_messages", []string{"worker paused, its messages later still"}, func(s *settings) {
 			s.habits = habits{}
 			s.Workers, s.Keys = 1, s.Keys[:1] // who waits for the key is the one that is paused
+			s.TTLs = []time.Duration{3 * time.Second / 2}
+			s.blows = 5
 			s.rest = 50 * time.Millisecond
 		}},
 		{"clock_set_back", []string{"clock set back"}, func(s *settings) {
 			s.habits = habits{}
 			s.Keys = s.Keys[:1]
+			s.rest = 50 * time.Millisecond
+			s.blows = 10
 		}},
 		{"long_pauses", []string{"worker paused beyond the TTL"}, func(s *settings) {
-			s.habits = habits{Long: 50, Impatient: 3, Blind: 2}
+			s.habits = habits{Long: 20, Impatient: 3, Blind: 2}
 			s.Workers, s.Callers = 6, 2 // so that who gives up leaves the store's queue, not only the client's
 			s.Keys = s.Keys[:1]
 			s.rest = 100 * time.Millisecond
+			s.blows = 9
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,7 +75,7 @@ func TestShortRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "run")
-			s := defaultSettings(standalone, 1, 8*time.Second, dir)
+			s := defaultSettings(standalone, 1, time.Minute, dir) // a busy machine needs that for a few blows
 			s.TTLs, s.Callers, s.Keys = []time.Duration{time.Second}, 8, s.Keys[:8]
 			var err error
 			if s.faults, err = faultsNamed(c.faults); err != nil {
@@ -92,8 +98,8 @@ func TestShortRun(t *testing.T) {
 			if n := len(report.Violations); n > 0 {
 				t.Errorf("violations: got %d, want none", n)
 			}
-			if report.Leases < 50 {
-				t.Errorf("leases: got %d, want some", report.Leases)
+			if report.Leases < 10 || report.Strikes() == 0 {
+				t.Errorf("leases and faults: got %d and %d, want some", report.Leases, report.Strikes())
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
 )
 
-// attack strikes with the faults of one lane, one after the other, until ctx
-// ends. What comes when, whom it hits and for how long follows from the seed:
+// attack strikes with the faults of one lane, one after the other, until ctx ends
+// or there have been as many as there are to be. What comes when, whom it hits and for how long follows from the seed:
 // each fault once in random order, and again. What the workers are doing at that
 // moment does not, so a seed repeats a run as closely as a real machine can.
 func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
@@ -26,7 +26,7 @@ func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(r.seed, uint64(where)))
-	for {
+	for struck := 0; ; {
 		random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 		for _, f := range mine {
 			b := &blow{run: r, ctx: ctx, rand: random, record: &history.Record{
@@ -42,6 +42,9 @@ func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 			}
 			b.record.End = history.Now()
 			r.file.Add(*b.record)
+			if struck++; struck == r.blows {
+				return nil
+			}
 		}
 	}
 }

@@ -49,10 +49,16 @@ func (v *rival) lock(ctx context.Context, key string, ttl time.Duration) (*holdi
 	asked := history.Now()
 	lease, err := v.locks.Lock(ctx, key)
 	if err != nil {
-		v.refused(t, asked, err)
 		return nil, err
 	}
 	return v.granted(t, asked, lease), nil
+}
+
+// keep holds a key for a time, and asks all the while whether that is trusted.
+func (b *blow) keep(h *holding, d time.Duration) {
+	for end := time.Now().Add(d); h.ask() && time.Now().Before(end) && !ended(b.ctx); {
+		b.wait(b.longestTTL() / 200)
+	}
 }
 
 // unlock gives a key back.
@@ -97,7 +103,8 @@ func (b *blow) outrun() (err error) {
 		waiters = info.Waiters
 		first.ask()
 	}
-	s.proxy.change(func(w *weather) { w.messages = ttl })
+	const late = 85 // percent of the TTL; an inbox that hears nothing for 2 s is given up
+	s.proxy.change(func(w *weather) { w.messages = ttl * late / 100 })
 	defer s.proxy.change(func(w *weather) { w.messages = 0 })
 	if err := s.process.pause(); err != nil {
 		return err
@@ -107,10 +114,45 @@ func (b *blow) outrun() (err error) {
 	if err = errors.Join(err, s.process.resume()); err != nil {
 		return err
 	}
-	// The message arrives a TTL after it was sent, which was before this lease.
-	for end := time.Now().Add(ttl + ttl/5); time.Now().Before(end) && !ended(b.ctx) && second.ask(); {
-		b.wait(ttl / 100)
-	}
+	// The message was sent before this lease.
+	b.keep(second, ttl)
 	second.unlock()
 	return nil
+}
+
+// overstay lets all replies to workers be late, to the end, while somebody waits
+// for each key. Who counts its trust from a reply, and keeps its lease to the end,
+// still trusts it when the next has the key.
+func (b *blow) overstay() (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), b.limits().Turns)
+	defer cancel()
+	b.hit("all")
+	v, err := b.newRival()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.close()) }()
+	ttl := b.longestTTL()
+	for _, s := range b.seats {
+		s.proxy.change(func(w *weather) { w.down = ttl * 22 / 100 }) // a request is waited for for 25
+		defer s.proxy.change(func(w *weather) { w.down = 0 })
+	}
+	problems := make(chan error, len(b.Keys))
+	for _, key := range b.Keys {
+		go func() { // ends soon after ctx; its problem is waited for
+			var err error
+			for err == nil && !ended(b.ctx) {
+				var h *holding
+				if h, err = v.lock(ctx, key, ttl); err == nil {
+					b.keep(h, ttl/10)
+					h.unlock()
+				}
+			}
+			problems <- err
+		}()
+	}
+	for range b.Keys {
+		err = errors.Join(err, <-problems)
+	}
+	return err
 }

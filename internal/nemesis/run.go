@@ -31,6 +31,7 @@ type settings struct {
 	faults   []fault
 	habits   habits
 	rest     time.Duration // between two faults of a lane, on average
+	blows    int           // of a lane, after which it rests for good; 0: any number
 	dir      string        // for servers and history; made anew
 }
 
@@ -132,8 +133,10 @@ func (r *run) perform(ctx context.Context) error {
 			}
 		})
 	}
-	<-attacking.Done()
 	attackers.Wait()
+	if r.blows == 0 { // there may be no fault at all
+		<-attacking.Done()
+	}
 	select {
 	case err := <-problems:
 		return err

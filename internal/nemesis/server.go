@@ -91,7 +91,8 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// tryAdmin connects, and makes sure that it is our process that answers.
+// tryAdmin connects, and makes sure that it is our process that answers, and that
+// it would answer anything.
 func (s *server) tryAdmin(ctx context.Context) error {
 	if s.admin == nil {
 		client, err := rueidis.NewClient(rueidis.ClientOption{
@@ -102,9 +103,12 @@ func (s *server) tryAdmin(ctx context.Context) error {
 		}
 		s.admin = client
 	}
-	info, err := s.admin.Do(ctx, s.admin.B().Info().Section("server").Build()).ToString()
+	info, err := s.admin.Do(ctx, s.admin.B().Info().Build()).ToString()
 	if err != nil {
 		return err
+	}
+	if strings.Contains(info, "loading:1\r\n") { // it answers this, and nothing else yet
+		return errors.New("the server is reading its data")
 	}
 	if want := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); !strings.Contains(info, want) {
 		return errors.New("another process has the port")

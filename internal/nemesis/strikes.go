@@ -173,8 +173,15 @@ func (b *blow) scribble() error {
 	return nil // it is not there just now
 }
 
-// turnBack sets the server's clock back, a little more each time.
-func (b *blow) turnBack() error { return b.clock.setBack(b.between(20, 100)) }
+// turnBack sets the server's clock back, a little more each time. Until it shows
+// again what it showed, tokens come from the counter alone, and setting it back once
+// more would change nothing.
+func (b *blow) turnBack() error {
+	d := b.between(20, 100)
+	err := b.clock.setBack(d)
+	b.wait(d)
+	return err
+}
 
 // turnForward sets it forward, by less than it was set back as a rule.
 func (b *blow) turnForward() error { return b.clock.setBack(-b.between(10, 60)) }

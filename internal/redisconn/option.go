@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redisconn is what every store in Redis does in the same way: how it
-// connects, and what it takes an error for.
+// connects, how it runs a script, and what it takes an error for.
 package redisconn
 
 import (

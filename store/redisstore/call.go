@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // A call is the Redis keys and arguments of one run of a script. They are
@@ -33,7 +35,7 @@ func borrowCalls(n int) *[]call {
 }
 
 // maxPooled is how many calls are worth keeping: those of a usual pipeline.
-const maxPooled = maxPipeline
+const maxPooled = redisconn.MaxPipeline
 
 func returnCalls(borrowed *[]call) {
 	if cap(*borrowed) > maxPooled {

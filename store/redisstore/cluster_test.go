@@ -5,7 +5,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,12 +46,11 @@ func (e *encryption) ownCluster(t *testing.T, args ...string) (*server, []*serve
 func (e *encryption) clusterNode(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
 	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)
 	if e != nil {
 		args = append(args, "--tls-cluster", "yes")
 	}
-	startServer(t, addr, append(e.args(port), args...)...)
+	e.startServer(t, addr, args...)
 	option := e.option(addr)
 	option.ForceSingleClient = true
 	return onServer(t, option)

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // The tests here do to a server what others on it would mind.
@@ -24,7 +25,7 @@ import (
 func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	const n = 2*maxPipeline + 1
+	const n = 2*redisconn.MaxPipeline + 1
 	acquires := make([]asynclock.AcquireRequest, n)
 	renewals := make([]asynclock.RenewRequest, n)
 	for i := range n {
@@ -281,6 +282,40 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 		c := join(t, onServer(t, option).store(t))
 		if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
 			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
+		}
+	}
+}
+
+// A key that may not be read is not said to hold something foreign, which would
+// send people looking there.
+func TestWhatMayNotBeReadIsDenied(t *testing.T) {
+	sv := ownServer(t)
+	owner := join(t, sv.store(t))
+	owner.hold("key", "a")
+	owner.wait("key", "b")
+	for command, calls := range map[string][]string{
+		"get":   {"Acquire", "Release", "Force", "Inspect", "Renew"},
+		"zcard": {"Acquire", "Release", "Force", "Inspect"},
+		"hlen":  {"Acquire", "Release", "Force"},
+		"hget":  {"Inspect"},
+	} {
+		sv.do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
+		option := sv.option
+		option.Username, option.Password = "partly", "secret"
+		user := onServer(t, option)
+		user.prefix = sv.prefix
+		s := join(t, user.store(t)).session
+		errs := map[string]error{
+			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "x")})[0].Err,
+			"Release": s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+			"Renew":   s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
+		}
+		_, errs["Inspect"] = s.Inspect(t.Context(), "key")
+		_, errs["Force"] = s.Force(t.Context(), "key")
+		for _, call := range calls {
+			if !errors.Is(errs[call], asynclock.ErrDenied) {
+				t.Errorf("%s without %s: got %v, want ErrDenied", call, command, errs[call])
+			}
 		}
 	}
 }

@@ -153,8 +153,8 @@ func TestAKeyIsKeptBack(t *testing.T) {
 		if got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, Keep: 300 * time.Millisecond}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != asynclock.ErrStolen { //nolint:errorlint // exactly this
-			t.Errorf("Renew of what is kept back: got %v, want ErrStolen", err)
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != asynclock.ErrExpired { //nolint:errorlint // exactly this
+			t.Errorf("Renew of what is kept back: got %v, want ErrExpired", err)
 		}
 		q := request("key", "c")
 		q.Wait = false

@@ -8,12 +8,21 @@
 -- how many wait; then description and age in ms of the first few of them. Or
 -- {-1, Redis key} if that key holds something foreign.
 
+-- What to answer if a key is not what it has to be: that it is foreign, or, if the
+-- server does not let us look, its own error.
+local function foreign(found, key)
+  if type(found) == 'table' and not string.find(found.err, 'WRONGTYPE', 1, true) then
+    return found
+  end
+  return {-1, key}
+end
+
 local reply = {0, 0, -2, '', 0}
 
 local value = redis.pcall('GET', KEYS[1])
 if value then
   if type(value) ~= 'string' then
-    return {-1, KEYS[1]}
+    return foreign(value, KEYS[1])
   end
   local token, holder = string.match(value, '^(%d+) %S+ %S+ %S+ (.*)$')
   if not token or #token > 16 or tonumber(token) > 9e15 then
@@ -24,7 +33,7 @@ end
 
 reply[5] = redis.pcall('ZCARD', KEYS[2])
 if type(reply[5]) ~= 'number' then
-  return {-1, KEYS[2]}
+  return foreign(reply[5], KEYS[2])
 end
 local count = tonumber(ARGV[1])
 if count == 0 or reply[5] == 0 then
@@ -39,7 +48,7 @@ for i = 1, #first, 2 do
   if entry then -- otherwise it was lost, and the next handoff drops the waiter
     local holder = type(entry) == 'string' and string.match(entry, '^%d+ %S+ %d+ %S+ (.*)$')
     if not holder then
-      return {-1, KEYS[3]}
+      return foreign(entry, KEYS[3])
     end
     reply[#reply + 1] = holder
     -- A ticket is the time at which it was taken, or a little more.

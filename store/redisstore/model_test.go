@@ -192,7 +192,7 @@ func (m *model) release(q asynclock.ReleaseRequest, address string) (r asynclock
 
 func (m *model) renew(q asynclock.RenewRequest) asynclock.RenewReply {
 	switch {
-	case m.holder == nil:
+	case m.holder == nil || m.holder.owner == "-":
 		return asynclock.RenewReply{Err: asynclock.ErrExpired}
 	case m.holder.owner != q.Owner:
 		return asynclock.RenewReply{Err: asynclock.ErrStolen}

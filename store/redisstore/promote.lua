@@ -53,11 +53,21 @@ local function whole(digits)
   end
 end
 
+-- read asks with pcall what fails for a key of a wrong type. If the server refuses
+-- for another reason, as it does what the user may not do, that is its own answer.
+local function read(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and not string.find(answer.err, 'WRONGTYPE', 1, true) then
+    redis.call(...)
+  end
+  return answer
+end
+
 -- load reads the state. It returns the name of the first Redis key that can't be
--- what this library wrote. Whatever may fail for that reason is asked here with
--- pcall, so that no script stops halfway.
+-- what this library wrote. Whatever may fail for that reason is asked here, so
+-- that no script stops halfway.
 local function load()
-  local value = redis.pcall('GET', lock)
+  local value = read('GET', lock)
   if value then
     if type(value) ~= 'string' then
       return lock
@@ -70,7 +80,7 @@ local function load()
     record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
   end
 
-  value = redis.pcall('GET', counter)
+  value = read('GET', counter)
   stored = not value and 0 or (type(value) == 'string' and whole(value))
   if not stored then
     return counter
@@ -80,14 +90,14 @@ local function load()
     last = record.token
   end
 
-  size = redis.pcall('ZCARD', queue)
+  size = read('ZCARD', queue)
   if type(size) ~= 'number' then
     return queue
   end
-  if type(redis.pcall('HLEN', waiters)) ~= 'number' then
+  if type(read('HLEN', waiters)) ~= 'number' then
     return waiters
   end
-  withdrawn = redis.pcall('ZCARD', gone)
+  withdrawn = read('ZCARD', gone)
   if type(withdrawn) ~= 'number' then
     return gone
   end

@@ -12,6 +12,7 @@
 --   -1 foreign: one of its keys holds something else
 --   -2 nobody holds the key
 --   -3 somebody else does
+--   -4 the user may not read one of its keys
 
 local reply = {}
 for i = 1, #ARGV / 4 do
@@ -19,22 +20,23 @@ for i = 1, #ARGV / 4 do
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
   local answer
+  local bad -- what a key holds, or the server says of it, that it should not
   if not value then
     answer = -2
   elseif type(value) ~= 'string' then
-    answer = -1
+    bad = value
   else
     local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
     if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
-      answer = -3
+      answer = owner == '-' and -2 or -3 -- a key that is kept back is nobody's
     else
       local raise = counter and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
       if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
-        answer = -1
+        bad = last
       else
         -- This write comes first because a server out of memory allows it, and
         -- then the rest of the script too, which is other holdings' as well. The
@@ -64,6 +66,9 @@ for i = 1, #ARGV / 4 do
         end
       end
     end
+  end
+  if bad then
+    answer = type(bad) == 'table' and not string.find(bad.err, 'WRONGTYPE', 1, true) and -4 or -1
   end
   reply[i] = answer
 end

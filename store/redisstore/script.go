@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 //go:embed promote.lua
@@ -52,57 +54,22 @@ func newScript(source string) *script {
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// maxPipeline is how many commands are sent together at most. rueidis moves
-// pipelines of 2000 and more to another connection, where they would overtake
-// what was sent before.
-const maxPipeline = 512
-
-// run runs a script once per call and returns the results in the same order.
-// A server that does not know the script, because it was restarted or is new in
-// the cluster, has not run it; it is told the whole script then. (rueidis' own
-// Lua type would load it into every node before each pipeline, and fail if one
-// of them is down.)
+// run runs a script once per call, all at once, and returns the results in the
+// same order.
 func (st *Store) run(ctx context.Context, sc *script, calls []call) []rueidis.RedisResult {
-	results := st.pipeline(ctx, len(calls), func(i int) rueidis.Completed { return calls[i].evalsha(st.commands.B(), sc) })
-	var unknown []int
-	for i := range results {
-		if isNoScript(results[i]) {
-			unknown = append(unknown, i)
-		}
-	}
-	again := st.pipeline(ctx, len(unknown), func(i int) rueidis.Completed { return calls[unknown[i]].eval(st.commands.B(), sc) })
-	for i, result := range again {
-		results[unknown[i]] = result
-	}
-	return results
-}
-
-// pipeline sends n commands. Each pipeline is a slice of its own: when ctx ends,
-// rueidis may yet send what it was given.
-func (st *Store) pipeline(ctx context.Context, n int, command func(int) rueidis.Completed) []rueidis.RedisResult {
-	results := make([]rueidis.RedisResult, 0, n)
-	for first := 0; first < n; first += maxPipeline {
-		commands := make([]rueidis.Completed, min(n-first, maxPipeline))
-		for i := range commands {
-			commands[i] = command(first + i)
-		}
-		results = append(results, st.commands.DoMulti(ctx, commands...)...)
-	}
-	return results
+	return redisconn.RunScript(ctx, st.commands, len(calls),
+		func(i int) rueidis.Completed { return calls[i].evalsha(st.commands.B(), sc) },
+		func(i int) rueidis.Completed { return calls[i].eval(st.commands.B(), sc) },
+	)
 }
 
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, sc *script, c *call) rueidis.RedisResult {
 	result := st.commands.Do(ctx, c.evalsha(st.commands.B(), sc))
-	if isNoScript(result) {
+	if redisconn.IsNoScript(result) {
 		result = st.commands.Do(ctx, c.eval(st.commands.B(), sc))
 	}
 	return result
-}
-
-func isNoScript(result rueidis.RedisResult) bool {
-	err, ok := rueidis.IsRedisErr(result.Error())
-	return ok && err.IsNoScript()
 }
 
 func isTryAgain(result rueidis.RedisResult) bool {

@@ -148,11 +148,17 @@ func (e *encryption) option(addrs ...string) rueidis.ClientOption {
 	return option
 }
 
-// ownServer starts a server. args are added to its command line. Not every
-// redis-server is built with TLS.
+// ownServer starts a server. args are added to its command line.
 func (e *encryption) ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
+	e.startServer(t, addr, args...)
+	return onServer(t, e.option(addr))
+}
+
+// startServer starts one at the address. Not every redis-server is built with TLS.
+func (e *encryption) startServer(t *testing.T, addr string, args ...string) {
+	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
 	_, err := tryServer(t, addr, append(e.args(port), args...)...)
 	switch {
@@ -162,7 +168,6 @@ func (e *encryption) ownServer(t *testing.T, args ...string) *server {
 	default:
 		t.Fatal(err)
 	}
-	return onServer(t, e.option(addr))
 }
 
 // ownSentinelSet starts a primary, a replica and a sentinel.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 //go:embed shared.lua
@@ -56,42 +58,19 @@ func newScript(source string) *script {
 type call struct{ keys, args []string }
 
 // run runs a script once per call, all at once, and returns the results in the
-// same order. A server that does not know the script has not run it; it is told
-// the whole script then.
+// same order.
 func (st *Store) run(ctx context.Context, sc *script, calls []call) []rueidis.RedisResult {
-	commands := make([]rueidis.Completed, len(calls))
-	for i, c := range calls {
-		commands[i] = st.commands.B().Evalsha().Sha1(sc.sha).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
-	}
-	results := st.send(ctx, commands)
-	var unknown []int
-	var again []rueidis.Completed
-	for i := range results {
-		if err, ok := rueidis.IsRedisErr(results[i].Error()); ok && err.IsNoScript() {
+	b := st.commands.B()
+	return redisconn.RunScript(ctx, st.commands, len(calls),
+		func(i int) rueidis.Completed {
 			c := calls[i]
-			unknown = append(unknown, i)
-			again = append(again, st.commands.B().Eval().Script(sc.source).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build())
-		}
-	}
-	for i, result := range st.send(ctx, again) {
-		results[unknown[i]] = result
-	}
-	return results
-}
-
-// largestPipeline is how many commands are sent together at most. rueidis moves
-// pipelines of 2000 and more to another connection, where they would overtake
-// what was sent before.
-const largestPipeline = 512
-
-func (st *Store) send(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
-	results := make([]rueidis.RedisResult, 0, len(commands))
-	for len(commands) > 0 {
-		n := min(len(commands), largestPipeline)
-		results = append(results, st.commands.DoMulti(ctx, commands[:n:n]...)...)
-		commands = commands[n:]
-	}
-	return results
+			return b.Evalsha().Sha1(sc.sha).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
+		},
+		func(i int) rueidis.Completed {
+			c := calls[i]
+			return b.Eval().Script(sc.source).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
+		},
+	)
 }
 
 // runOne is run for a single call.

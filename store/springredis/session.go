@@ -84,14 +84,16 @@ func perform[Request, Reply any](
 	failed func(error) Reply,
 ) []Reply {
 	replies := make([]Reply, len(batch))
-	unusable := s.usable()
+	if err := s.usable(); err != nil {
+		for i := range replies {
+			replies[i] = failed(err)
+		}
+		return replies
+	}
 	var calls []call
 	var sent []int // whose calls they are
 	for i := range batch {
 		c, err := put(&batch[i])
-		if unusable != nil {
-			err = unusable
-		}
 		if err != nil {
 			replies[i] = failed(err)
 			continue

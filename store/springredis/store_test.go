@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -285,7 +286,7 @@ func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	const n = 2*largestPipeline + 1
+	const n = 2*redisconn.MaxPipeline + 1
 	acquires := make([]asynclock.AcquireRequest, n)
 	releases := make([]asynclock.ReleaseRequest, n)
 	for i := range n {

@@ -4,7 +4,9 @@ package springredis
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +146,36 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 		sv.do(t, "PUBLISH", sv.registry+"-channel:"+sv.lockKey("key"), sv.lockKey("key"))
 		c.heard(asynclock.EventWake, "a")
 		c.heardNothing(sv)
+	})
+}
+
+// Who asks too late is not remembered as one who waits.
+func TestWhoHasLeftDoesNotWait(t *testing.T) {
+	c := join(t, onMiniredis(t).store(t, WithLockType(PubSubLock)))
+	if err := c.session.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrClosed) {
+		t.Errorf("Acquire: got %v, want ErrClosed", got)
+	}
+	if got := len(c.session.waiting.owners); got != 0 {
+		t.Errorf("waiting: got %d keys, want none", got)
+	}
+}
+
+// As docs/spring.md warns.
+func TestRegistryKeysThatBeginAlikeShareKeys(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		outer := join(t, sv.store(t))
+		sv.registry += ":eu"
+		inner := join(t, sv.store(t))
+		outer.hold("eu:42", "a")
+		if got := inner.acquire(try("42", "b")).Status; got != asynclock.Held {
+			t.Errorf("Acquire: got status %v, want Held", got)
+		}
+		if got := inner.list(""); !slices.Equal(got, []string{"42"}) {
+			t.Errorf("List: got %q, want the key", got)
+		}
 	})
 }
 

@@ -126,11 +126,13 @@ func (st *Store) call(ctx context.Context, routine string, items []item) ([]answ
 		if err != nil {
 			return nil, err
 		}
-		out, err := st.dialect.call(ctx, st.db, name, string(text), st.wholeTransactions.Load())
+		whole := st.wholeTransactions.Load()
+		out, err := st.dialect.call(ctx, st.db, name, string(text), whole)
 		if err == nil {
 			return st.read(out, sent)
 		}
-		if st.dialect.state(err) == stateNotReadCommitted && !st.wholeTransactions.Swap(true) {
+		if st.dialect.state(err) == stateNotReadCommitted && !whole {
+			st.wholeTransactions.Store(true)
 			continue // nothing has happened
 		}
 		if !st.dialect.again(err) || try == tries {

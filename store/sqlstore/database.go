@@ -29,6 +29,7 @@ type Database struct {
 // A dialect is what differs between the kinds of database, besides their SQL.
 type dialect struct {
 	name    string             // as in the names of the files in schema
+	batch   int                // how many items one call has at most; their rows are locked until its end
 	failure func(error) error  // what an error means to asynclock
 	state   func(error) string // the SQLSTATE of an error of the server
 	again   func(error) bool   // the server rolled back, or lacked something for a moment: try again

@@ -17,6 +17,7 @@ import (
 
 var mySQL = dialect{
 	name:    "mysql",
+	batch:   32, // it reads all of the argument anew for each item
 	failure: mySQLFailure,
 	state:   mySQLState,
 	again: func(err error) bool {

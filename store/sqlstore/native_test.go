@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,11 +84,20 @@ func TestOtherIsolationLevel(t *testing.T) {
 	serializable := Postgres(openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL")+"&default_transaction_isolation=serializable"))
 	st := newStore(t, serializable, WithPrefix(prefix))
 	c := join(t, st)
-	c.hold(request("key", "a"))
 	if !st.wholeTransactions.Load() {
 		t.Error("the store did not notice that its statements would not be READ COMMITTED")
 	}
-	c.release("key", "a")
+	st.wholeTransactions.Store(false)
+	var all sync.WaitGroup
+	for i := range 8 { // which notice it together
+		all.Go(func() {
+			key := strconv.Itoa(i)
+			if got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request(key, key)})[0]; got.Status != asynclock.Granted {
+				t.Errorf("Acquire of a free key: got %+v, want Granted", got)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestPoolOfOne: neither a client that waits for itself nor its listener needs a second
@@ -171,6 +182,27 @@ func TestMissingTablesAreSaid(t *testing.T) {
 		got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0]
 		if !errors.As(got.Err, &schema) {
 			t.Errorf("Acquire without tables: got %+v, want a SchemaError", got)
+		}
+	})
+}
+
+// TestForcePassesOverTokens: the old holder may hand its key on until its TTL ends, with a
+// token for each microsecond, and the next holder's is larger than all of these.
+func TestForcePassesOverTokens(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+			t.Run(name, func(t *testing.T) {
+				c := join(t, st)
+				first := c.hold(request("key", "a"))
+				if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
+					t.Fatalf("Force: got %v, %v, want true", held, err)
+				}
+				// long after it was granted, but for what the clients' clocks may be fast by
+				last := first.First + (long - long/100).Microseconds()
+				if next := c.hold(request("key", "b")); next.First <= last {
+					t.Errorf("token after Force: got %d, want more than %d", next.First, last)
+				}
+			})
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 var postgres = dialect{
 	name:    "postgres",
+	batch:   128,
 	failure: postgresFailure,
 	state:   postgresState,
 	again:   func(err error) bool { return postgresRetries[postgresState(err)] },

@@ -64,10 +64,6 @@ func (s *session) usable() error {
 	return nil
 }
 
-// maxItems is how many items one call has at most. Their rows stay locked until its
-// end.
-const maxItems = 128
-
 // perform calls a routine for the requests of a batch and returns their replies. put
 // makes an item of a request, or says why it makes no sense; read makes a reply of
 // the answer, and failed of an error.
@@ -94,7 +90,7 @@ func perform[Request, Reply any](
 	}
 	// In one order everywhere, two calls never wait for each other.
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.Key, b.Key) })
-	for chunk := range slices.Chunk(places, maxItems) {
+	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
 		items := make([]item, len(chunk))
 		for i, p := range chunk {
 			items[i] = p.item

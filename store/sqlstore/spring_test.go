@@ -44,8 +44,11 @@ type java struct {
 
 func asJava(t *testing.T, d Database, st *Store) java {
 	t.Helper()
-	s := st.settings.spring
-	return java{t, d, st.settings.prefix + "LOCK", s.generation.column(), s.base()}
+	j := java{t: t, d: d, table: st.settings.prefix + "LOCK", column: "EXPIRED_AFTER"}
+	if st.settings.spring.generation == Spring6 {
+		j.column, j.base = "CREATED_DATE", 10*time.Second
+	}
+	return j
 }
 
 // stamp is how Java writes that a lock ends in so long.

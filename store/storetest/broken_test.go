@@ -39,6 +39,7 @@ type fault struct {
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
+	short   string                // the call whose batches lack their last reply
 }
 
 func newBrokenStore(f fault) *brokenStore {
@@ -93,6 +94,13 @@ func each[Q, R any](c *brokenSession, batch []Q, one func(*brokenSession, Q) R) 
 	return replies
 }
 
+func short[R any](c *brokenSession, call string, replies []R) []R {
+	if c.store.fault.short == call && len(replies) > 2 {
+		return replies[:len(replies)-1]
+	}
+	return replies
+}
+
 func (c *brokenSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	ctx = c.context(ctx)
 	one := c.store.fault.acquire
@@ -101,7 +109,7 @@ func (c *brokenSession) Acquire(ctx context.Context, batch []asynclock.AcquireRe
 			return c.Session.Acquire(ctx, []asynclock.AcquireRequest{r})[0]
 		}
 	}
-	return each(c, batch, one)
+	return short(c, "Acquire", each(c, batch, one))
 }
 
 func (c *brokenSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
@@ -112,7 +120,7 @@ func (c *brokenSession) Renew(ctx context.Context, batch []asynclock.RenewReques
 			return c.Session.Renew(ctx, []asynclock.RenewRequest{r})[0]
 		}
 	}
-	return each(c, batch, one)
+	return short(c, "Renew", each(c, batch, one))
 }
 
 func (c *brokenSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
@@ -123,7 +131,7 @@ func (c *brokenSession) Release(ctx context.Context, batch []asynclock.ReleaseRe
 			return c.Session.Release(ctx, []asynclock.ReleaseRequest{r})[0]
 		}
 	}
-	return each(c, batch, one)
+	return short(c, "Release", each(c, batch, one))
 }
 
 func (c *brokenSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {

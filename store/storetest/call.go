@@ -53,9 +53,7 @@ func mixedBatch(w *world) {
 		}
 	}
 	replies := a.session.Acquire(ctx, acquires)
-	if len(replies) != n {
-		w.Fatalf("Acquire of %d: got %d replies", n, len(replies))
-	}
+	w.wantReplies("Acquire", len(replies), n)
 	renews := make([]asynclock.RenewRequest, n)
 	for i, reply := range replies {
 		want := asynclock.Granted
@@ -74,7 +72,9 @@ func mixedBatch(w *world) {
 			h.release()
 		}
 	}
-	for i, reply := range a.session.Renew(ctx, renews) {
+	renewals := a.session.Renew(ctx, renews)
+	w.wantReplies("Renew", len(renewals), n)
+	for i, reply := range renewals {
 		var want error
 		switch {
 		case i%15 == 0:
@@ -90,7 +90,9 @@ func mixedBatch(w *world) {
 	for i, r := range renews {
 		releases[i] = asynclock.ReleaseRequest{Key: r.Key, Owner: r.Owner, Token: r.Token}
 	}
-	for i, reply := range a.session.Release(ctx, releases) {
+	ends := a.session.Release(ctx, releases)
+	w.wantReplies("Release", len(ends), n)
+	for i, reply := range ends {
 		if want := i%3 != 0; reply.Err != nil || reply.WasHeld != want {
 			w.Errorf("Release at %d: got WasHeld %v, error %v; want %v", i, reply.WasHeld, reply.Err, want)
 		}
@@ -99,6 +101,14 @@ func mixedBatch(w *world) {
 		if i%5 != 0 {
 			w.wantHeldBy(a, h.req)
 		}
+	}
+}
+
+// wantReplies ends the case unless a batch has as many replies as requests.
+func (w *world) wantReplies(what string, got, want int) {
+	w.Helper()
+	if got != want {
+		w.Fatalf("%s of %d: got %d replies, want one for each", what, want, got)
 	}
 }
 

@@ -109,6 +109,13 @@ var faults = []fault{
 		}
 		return c.release(r)
 	}},
+	{breaks: "a renewal takes kept back for stolen", caught: "a key kept back goes to nobody", renew: func(c *session, r renewRequest) renewReply {
+		reply := c.renew(r)
+		if info, err := c.Inspect(context.Background(), r.Key); err == nil && info.Held && errors.Is(reply.Err, asynclock.ErrExpired) {
+			reply.Err = asynclock.ErrStolen
+		}
+		return reply
+	}},
 	{breaks: "a key kept back is given to the requeued", caught: "a key kept back makes the requeued wait, too", release: released(func(r *releaseRequest) {
 		if r.Requeue != nil {
 			r.Keep = 0
@@ -329,6 +336,8 @@ var faults = []fault{
 	})},
 
 	// Calls.
+	{breaks: "a batch of renewals has a reply too few", caught: "each element of a batch has its own answer", short: "Renew"},
+	{breaks: "a batch of releases has a reply too few", caught: "each element of a batch has its own answer", short: "Release"},
 	{breaks: "a batch is not answered to its end", caught: "each element of a batch has its own answer", batch: func(n int) int { return min(n, 128) }},
 	{breaks: "a batch is answered as its last element", caught: "one batch grants a key once", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)

@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -165,9 +166,9 @@ func keptBack(w *world) {
 		w.Errorf("Remaining while kept back: got %v, want at most %v", q.reply.Remaining, long)
 	}
 	w.wantStatus("Acquire without Wait while kept back", b.acquire(w.try()), asynclock.Held)
-	// The owner is done with the key: its requests are those of a stranger.
-	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; err == nil {
-		w.Error("Renew by the owner who released: got no error, want one")
+	// The owner is done with the key, and nobody has it yet.
+	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; !errors.Is(err, asynclock.ErrExpired) {
+		w.Errorf("Renew by the owner who released: got %v, want ErrExpired", err)
 	}
 	if a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner}).WasHeld {
 		w.Error("second Release while kept back: got WasHeld true, want false")

@@ -50,8 +50,14 @@ func WithoutMessages() Option {
 // slow server does not fail.
 func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Option) {
 	t.Helper()
+	if open == nil {
+		t.Fatal("storetest: open is nil")
+	}
 	s := suite{open: open}
 	for _, o := range options {
+		if o == nil {
+			t.Fatal("storetest: an option is nil")
+		}
 		o(&s)
 	}
 	t.Run("store", func(t *testing.T) { // ends when its parallel subtests have
@@ -89,6 +95,9 @@ func (s suite) run(t *testing.T, c testCase) {
 func (s suite) check(t *testing.T, c testCase) {
 	t.Helper()
 	store := s.open(t)
+	if store == nil {
+		t.Fatal("storetest: open returned no store")
+	}
 	has := store.Features()
 	switch {
 	case c.needs.FIFO && !has.FIFO:

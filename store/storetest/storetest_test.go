@@ -39,6 +39,37 @@ func TestSuiteCatchesFaults(t *testing.T) {
 	}
 }
 
+// misuses are ways to call Run that have to be told, and what it says.
+var misuses = map[string]struct {
+	run  func(*testing.T)
+	says string
+}{
+	"open is nil":          {func(t *testing.T) { storetest.Run(t, nil) }, "storetest: open is nil"},
+	"open returns nothing": {func(t *testing.T) { storetest.Run(t, func(*testing.T) asynclock.Store { return nil }) }, "storetest: open returned no store"},
+	"an option is nil":     {func(t *testing.T) { storetest.Run(t, func(*testing.T) asynclock.Store { return nil }, nil) }, "storetest: an option is nil"},
+}
+
+func TestMisuseIsTold(t *testing.T) {
+	if m, is := misuses[*faultName]; is {
+		m.run(t)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range misuses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			output, err := exec.CommandContext(t.Context(), self,
+				"-test.run=^TestMisuseIsTold$", "-test.timeout=60s", "-storetest.fault="+name).CombinedOutput()
+			if err == nil || !strings.Contains(string(output), m.says) || strings.Contains(string(output), "panic") {
+				t.Errorf("got %v and %s, want it to fail with %q", err, output, m.says)
+			}
+		})
+	}
+}
+
 // TestStoreWithFault is the suite over a store with the fault of the flag.
 func TestStoreWithFault(t *testing.T) {
 	for _, f := range faults {

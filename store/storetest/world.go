@@ -148,9 +148,7 @@ func (c *client) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
 	ctx, cancel := c.call()
 	defer cancel()
 	replies := c.session.Acquire(ctx, []asynclock.AcquireRequest{r})
-	if len(replies) != 1 {
-		c.w.Fatalf("Acquire of one: got %d replies, want 1", len(replies))
-	}
+	c.w.wantReplies("Acquire", len(replies), 1)
 	if replies[0].Err != nil {
 		c.w.Fatalf("Acquire: got error %v, want none", replies[0].Err)
 	}
@@ -162,9 +160,7 @@ func (c *client) renew(r asynclock.RenewRequest) asynclock.RenewReply {
 	ctx, cancel := c.call()
 	defer cancel()
 	replies := c.session.Renew(ctx, []asynclock.RenewRequest{r})
-	if len(replies) != 1 {
-		c.w.Fatalf("Renew of one: got %d replies, want 1", len(replies))
-	}
+	c.w.wantReplies("Renew", len(replies), 1)
 	return replies[0]
 }
 
@@ -173,9 +169,7 @@ func (c *client) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	ctx, cancel := c.call()
 	defer cancel()
 	replies := c.session.Release(ctx, []asynclock.ReleaseRequest{r})
-	if len(replies) != 1 {
-		c.w.Fatalf("Release of one: got %d replies, want 1", len(replies))
-	}
+	c.w.wantReplies("Release", len(replies), 1)
 	if replies[0].Err != nil {
 		c.w.Fatalf("Release: got error %v, want none", replies[0].Err)
 	}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What the client itself costs: the store answers at once. In bench/ there are
+// servers, and peers.
+
+// BenchmarkLockUnlock is one goroutine and one key that nobody else wants.
+func BenchmarkLockUnlock(b *testing.B) {
+	c := newQuick(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		unlock(b, lock(b, c, "key"))
+	}
+}
+
+// BenchmarkLockUnlockCancelable is the same under a context that can end, as a
+// request's does.
+func BenchmarkLockUnlockCancelable(b *testing.B) {
+	c := newQuick(b)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := c.Lock(ctx, "key")
+		if err != nil {
+			b.Fatal(err)
+		}
+		unlock(b, l)
+	}
+}
+
+// BenchmarkDistinctKeys is many goroutines, each with a key of its own.
+func BenchmarkDistinctKeys(b *testing.B) {
+	c := newQuick(b)
+	var goroutines atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(128)
+	b.RunParallel(func(pb *testing.PB) {
+		key := fmt.Sprint("key ", goroutines.Add(1))
+		for pb.Next() {
+			unlock(b, lock(b, c, key))
+		}
+	})
+}
+
+// BenchmarkCohort is many goroutines that pass one key among themselves.
+func BenchmarkCohort(b *testing.B) {
+	c := newQuick(b)
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			unlock(b, lock(b, c, "key"))
+		}
+	})
+}
+
+// BenchmarkFuture is one goroutine that asks for keys by LockChan, a window of
+// them at a time, and gives them back by UnlockChan.
+func BenchmarkFuture(b *testing.B) {
+	c := newQuick(b)
+	ctx := b.Context()
+	keys := distinctKeys()[:64]
+	pending := make([]<-chan asynclock.Result, len(keys))
+	unlocked := make([]<-chan error, len(keys))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i = (i + 1) % len(keys) {
+		if pending[i] != nil {
+			l, err := (<-pending[i]).Lease()
+			if err != nil {
+				b.Fatal(err)
+			}
+			unlocked[i] = l.UnlockChan(ctx)
+			if err := <-unlocked[i]; err != nil {
+				b.Fatal(err)
+			}
+		}
+		pending[i] = c.LockChan(ctx, keys[i])
+	}
+}
+
+// BenchmarkTryLockHeld is a key that somebody else in this client holds.
+func BenchmarkTryLockHeld(b *testing.B) {
+	c := newQuick(b)
+	lock(b, c, "key")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.TryLock(b.Context(), "key"); err == nil {
+			b.Fatal("got a key that is held")
+		}
+	}
+}
+
+// newQuick returns a client of a store that grants everything at once.
+func newQuick(b *testing.B) *asynclock.Client {
+	b.Helper()
+	c, err := asynclock.New(forgetful(asynclock.Granted))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { abandon(c) })
+	return c
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// keeping is what many held keys cost the one process that holds them. Each
+// round is a process of its own, so that nothing else counts.
+func keeping(size sizes, keys int) workload {
+	return workload{
+		name:  fmt.Sprintf("held %d", keys),
+		title: fmt.Sprintf("%d keys held by one client, TTL %v", keys, size.heldTTL),
+		metrics: []metric{
+			{Name: "heap", Unit: "B/key"},
+			{Name: "goroutines", Unit: "per key"},
+			{Name: "renewals", Unit: "commands/s"},
+			{Name: "client's CPU", Unit: "ms/s"},
+			{Name: "Redis's CPU", Unit: "ms/s"},
+			{Name: "renewing", Unit: "ms per round"},
+			{Name: "lock p99 without", Unit: "µs"},
+			{Name: "lock p99 meanwhile", Unit: "µs"},
+		},
+		rounds: size.heldRounds,
+		leaveOut: func(p peer) string {
+			switch {
+			case !p.is.renews:
+				return "it renews nothing by itself"
+			case keys > p.is.holds && p.is.holds > 0:
+				return fmt.Sprintf("measured with up to %d keys", p.is.holds)
+			}
+			return ""
+		},
+		prepare: func(_ context.Context, w world, p peer) (runner, error) {
+			w.ttl = size.heldTTL
+			return keeper{w, p, keys}, nil
+		},
+		cold: true,
+	}
+}
+
+// A keeper runs this program again as the process that holds the keys.
+type keeper struct {
+	world world
+	peer  peer
+	keys  int
+}
+
+func (k keeper) round(ctx context.Context) ([]float64, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.CommandContext(ctx, program, "-child", "keeper", "-peer", k.peer.name, "-keys", strconv.Itoa(k.keys),
+		"-ttl", k.world.ttl.String(), "-redis", k.world.redis, "-etcd", k.world.etcd)
+	process.Stderr = os.Stderr
+	said, err := process.Output()
+	if err != nil {
+		return nil, err
+	}
+	var cost heldCost
+	if err := json.Unmarshal(said, &cost); err != nil {
+		return nil, err
+	}
+	keys := float64(k.keys)
+	row := []float64{
+		cost.Bytes / keys, cost.Goroutines / keys, cost.Commands / cost.Seconds,
+		1000 * cost.ClientCPU / cost.Seconds, 1000 * cost.RedisCPU / cost.Seconds,
+		1000 * cost.Renewing, cost.Before, cost.Meanwhile,
+	}
+	if k.peer.is.etcd { // what it sends is not counted, and Redis has no part in it
+		row[2], row[4] = math.NaN(), math.NaN()
+	}
+	for i, v := range row {
+		if v < 0 {
+			row[i] = math.NaN()
+		}
+	}
+	return row, nil
+}
+
+func (keeper) close(context.Context) error { return nil }
+
+// heldCost is what a keeper says. Times are in seconds; negative is unknown.
+type heldCost struct {
+	Bytes, Goroutines float64 // more than without keys
+	Seconds           float64 // that were watched, for what follows
+	Commands          float64
+	ClientCPU         float64
+	RedisCPU          float64
+	Renewing          float64 // in each third of the TTL, the time in which a renewal was under way
+	Before, Meanwhile float64 // µs: p99 of Lock and Unlock of another key
+}
+
+// watched is how many renewals of each key are watched.
+const watched = 2
+
+// keep is what a keeper process does.
+func keep(ctx context.Context, p peer, w world, keys int) error {
+	m := new(meter)
+	w.dial = m.dial
+	k, err := newKeeping(ctx, p, w)
+	if err != nil {
+		return err
+	}
+	cost := heldCost{Before: k.probe(ctx, probing, nil)}
+	bytes, goroutines := k.size()
+	leases, err := k.take(ctx, keys)
+	if err != nil {
+		return err
+	}
+	after, more := k.size()
+	cost.Bytes, cost.Goroutines = after-bytes, more-goroutines
+
+	span := watched * w.ttl / 3
+	if err := k.watch(ctx, span, m, &cost); err != nil {
+		return err
+	}
+	cost.Meanwhile = k.probe(ctx, span, k.renewals)
+	cost.Seconds = span.Seconds()
+	if err := json.NewEncoder(os.Stdout).Encode(cost); err != nil {
+		return err
+	}
+	_ = leases // held until here; the keys expire, or die with the server
+	return nil
+}
+
+// probing is for how long the price of a lock is watched before there are keys.
+const probing = 2 * time.Second

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"time"
+)
+
+// sizes is how much is measured.
+type sizes struct {
+	rounds     int           // of each workload and peer
+	operations int           // timed one by one in a round
+	window     time.Duration // of a round in which a rate is measured
+	drained    int           // waiters
+	held       []int         // keys
+	heldTTL    time.Duration
+	heldRounds int
+}
+
+// full takes a quarter of an hour; short is for seeing that everything runs, and
+// its figures mean little.
+var (
+	full = sizes{
+		rounds: 20, operations: 1000, window: 300 * time.Millisecond, drained: 1000,
+		held: []int{10_000, 100_000}, heldTTL: usualTTL, heldRounds: 3,
+	}
+	short = sizes{
+		rounds: 2, operations: 100, window: 40 * time.Millisecond, drained: 100,
+		held: []int{1000}, heldTTL: 3 * time.Second, heldRounds: 1,
+	}
+)
+
+// plan returns the workloads whose name contains only; empty: all.
+func plan(size sizes, only string) (loads []workload) {
+	all := []workload{
+		uncontended(size), distinct(size),
+		hot(size, 1, 64), hot(size, 8, 8), hot(size, 32, 1),
+		handoff(size), commands(size, 8), commands(size, 32), drain(size), pipeline(size, 0), pipeline(size, 500*time.Microsecond),
+	}
+	for _, keys := range size.held {
+		all = append(all, keeping(size, keys))
+	}
+	for _, load := range all {
+		if strings.Contains(load.name, only) {
+			loads = append(loads, load)
+		}
+	}
+	return loads
+}

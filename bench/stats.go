@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// quantiles returns quantiles of values, which it sorts.
+func quantiles(values []float64, qs ...float64) []float64 {
+	slices.Sort(values)
+	out := make([]float64, len(qs))
+	for i, q := range qs {
+		out[i] = math.NaN()
+		if len(values) > 0 {
+			out[i] = stat.Quantile(q, stat.LinInterp, values, nil)
+		}
+	}
+	return out
+}
+
+// A summary is a metric over all rounds: the median, and the quarters of the
+// rounds below and above.
+type summary struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"lowerQuartile"`
+	High   float64 `json:"upperQuartile"`
+}
+
+// known reports whether there is anything to show.
+func (s summary) known() bool { return !math.IsNaN(s.Median) }
+
+// column returns one metric of all rounds, without those that have none.
+func (o outcome) column(metric int) (values []float64) {
+	for _, row := range o.Rounds {
+		if v := row[metric]; !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func (o outcome) summary(metric int) summary {
+	q := quantiles(o.column(metric), 0.5, 0.25, 0.75)
+	return summary{q[0], q[1], q[2]}
+}
+
+// ratio returns the median over rounds of what o has by what other has in the
+// same round, which does not drift with the machine. NaN if one of them has none.
+func (o outcome) ratio(other outcome, metric int) float64 {
+	var ratios []float64
+	for i := range min(len(o.Rounds), len(other.Rounds)) {
+		if r := o.Rounds[i][metric] / other.Rounds[i][metric]; !math.IsNaN(r) {
+			ratios = append(ratios, r)
+		}
+	}
+	return quantiles(ratios, 0.5)[0]
+}
+
+// compareTo returns the row that others are compared to beside the floor, and
+// what to call it.
+func (r result) compareTo() (o outcome, name string, ok bool) {
+	if r.Base != "" {
+		o, ok = r.of(r.Base)
+		return o, r.Base, ok
+	}
+	o, ok = r.bestPeer()
+	return o, "best peer", ok
+}
+
+// bestPeer returns the best of those that are neither asynclock nor the floor,
+// by the first metric.
+func (r result) bestPeer() (best outcome, ok bool) {
+	for _, o := range r.Peers {
+		s := o.summary(0)
+		if o.Peer == asynclockPeer.name || o.Peer == floorPeer.name || !s.known() {
+			continue
+		}
+		if !ok || s.Median != best.summary(0).Median && (s.Median > best.summary(0).Median) == r.Metrics[0].HigherIsBetter {
+			best, ok = o, true
+		}
+	}
+	return best, ok
+}
+
+// of returns a peer's outcome.
+func (r result) of(name string) (outcome, bool) {
+	i := slices.IndexFunc(r.Peers, func(o outcome) bool { return o.Peer == name })
+	if i < 0 || len(r.Peers[i].Rounds) == 0 {
+		return outcome{}, false
+	}
+	return r.Peers[i], true
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
+)
+
+// BenchmarkLockUnlock takes and gives back a key that nobody else wants, on a
+// real server.
+func BenchmarkLockUnlock(b *testing.B) {
+	c := newLocks(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		lockAndUnlock(b, c, "key")
+	}
+}
+
+// BenchmarkDistinctKeys is 256 goroutines, each with a key of its own.
+func BenchmarkDistinctKeys(b *testing.B) {
+	c := newLocks(b)
+	b.ReportAllocs()
+	b.SetParallelism(128)
+	var goroutines atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		key := fmt.Sprint("key ", goroutines.Add(1))
+		for pb.Next() {
+			lockAndUnlock(b, c, key)
+		}
+	})
+}
+
+// BenchmarkRenew extends 256 holdings, as the watchdog does.
+func BenchmarkRenew(b *testing.B) {
+	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
+	c := join(b, sv.store(b))
+	batch := make([]asynclock.RenewRequest, 256)
+	for i := range batch {
+		key, owner := fmt.Sprint("key ", i), fmt.Sprint("owner", i)
+		batch[i] = asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: c.hold(key, owner).First}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, reply := range c.session.Renew(b.Context(), batch) {
+			if reply.Err != nil {
+				b.Fatal(reply.Err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(batch)), "ns/key")
+}
+
+func newLocks(b *testing.B) *asynclock.Client {
+	b.Helper()
+	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
+	c, err := asynclock.New(sv.store(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+func lockAndUnlock(b *testing.B, c *asynclock.Client, key string) {
+	b.Helper()
+	l, err := c.Lock(b.Context(), key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := l.Unlock(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
