@@ -23,6 +23,7 @@ final class JdbcRegistry implements Registry {
 		source.setJdbcUrl(args[0]);
 		source.setUsername(args[1]);
 		source.setPassword(args[2]);
+		source.setMaximumPoolSize(4); // of many at once, and none has more threads
 		DefaultLockRepository repository = new DefaultLockRepository(source);
 		repository.setPrefix(args[3]);
 		repository.setRegion(args[4]);
