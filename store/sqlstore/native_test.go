@@ -29,9 +29,15 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		c.hold(q)
 		q.Owner = "d"
 		c.acquire(q)
+		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.name]
+		run(t, d, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder"+
+			map[string]string{"postgres": ", inbox, watch) VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', '', FALSE)",
+				"mysql": ") VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '')"}[d.name])
 		run(t, d, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
 		run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+"sweep()")
-		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.name]
+		if got := texts(t, d, "SELECT owner FROM "+prefix+"waiter"); !slices.Equal(got, []string{"d"}) {
+			t.Errorf("waiters after the sweep: got %q, want the one that is alive", got)
+		}
 		if got := texts(t, d, "SELECT "+column+" FROM "+prefix+"lock ORDER BY 1"); !slices.Equal(got, []string{"held", "waited"}) {
 			t.Errorf("keys after the sweep: got %q, want those in use", got)
 		}

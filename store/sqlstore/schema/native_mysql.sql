@@ -232,6 +232,7 @@ BEGIN
 	DECLARE v_token BIGINT;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- the request before it has been committed; others will sweep
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
 	WHILE i < 100 AND v_key IS NOT NULL DO
@@ -241,6 +242,7 @@ BEGIN
 			ORDER BY last_use LIMIT 1 FOR UPDATE SKIP LOCKED;
 		IF v_key IS NOT NULL THEN
 			UPDATE asynclock_floor SET token = GREATEST(token, v_token);
+			DELETE FROM asynclock_waiter WHERE `key` = v_key; -- dead ones
 			DELETE FROM asynclock_lock WHERE `key` = v_key;
 		END IF;
 		SET i = i + 1;

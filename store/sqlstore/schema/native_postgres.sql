@@ -229,7 +229,9 @@ BEGIN
 			WHERE last_use < CURRENT_DATE - 1 AND held_until < clock_timestamp()
 				AND NOT EXISTS (SELECT 1 FROM asynclock_waiter w WHERE w.key = l.key AND w.alive_until > clock_timestamp())
 			ORDER BY last_use LIMIT 100 FOR UPDATE SKIP LOCKED)
-		RETURNING token
+		RETURNING key, token
+	), dead AS (
+		DELETE FROM asynclock_waiter w USING unused WHERE w.key = unused.key
 	)
 	UPDATE asynclock_floor SET token = GREATEST(asynclock_floor.token, unused.last)
 		FROM (SELECT max(token) AS last FROM unused) unused WHERE unused.last IS NOT NULL;
