@@ -21,8 +21,6 @@ type cable struct {
 	broken atomic.Bool
 	sent   meter
 	atCut  func() // for a store that is not reached through dial
-	// uncounted: what is sent is not Redis' to read.
-	uncounted bool
 }
 
 func (c *cable) cut() {
@@ -38,6 +36,11 @@ var errNoRoute = errors.New("no route to host")
 
 // dial connects through the cable; it is rueidis' DialCtxFn.
 func (c *cable) dial(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	return c.connect(ctx, addr, dialer, true)
+}
+
+// connect is dial for any protocol. Only the commands of Redis can be counted.
+func (c *cable) connect(ctx context.Context, addr string, dialer *net.Dialer, counts bool) (net.Conn, error) {
 	if c.isCut() {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errNoRoute}
 	}
@@ -45,12 +48,13 @@ func (c *cable) dial(ctx context.Context, addr string, dialer *net.Dialer, _ *tl
 	if err != nil {
 		return nil, err
 	}
-	return &cabledConn{Conn: conn, cable: c}, nil
+	return &cabledConn{Conn: conn, cable: c, counts: counts}, nil
 }
 
 type cabledConn struct {
 	net.Conn
 	cable  *cable
+	counts bool
 	rest   []byte // of a command that has not been sent to its end
 	closed atomic.Bool
 }
@@ -74,7 +78,7 @@ func (c *cabledConn) Write(b []byte) (int, error) {
 	if c.cable.isCut() && !c.closed.Load() {
 		return len(b), nil
 	}
-	if !c.cable.uncounted {
+	if c.counts {
 		c.rest = c.cable.sent.count(append(c.rest, b...))
 	}
 	return c.Conn.Write(b)

@@ -75,7 +75,7 @@ func (p *place) child() *child {
 		p.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.prefix)
+	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.corner)
 	cmd.Stderr = os.Stderr
 	in, orders := pipe(p.T)
 	reports, out := pipe(p.T)
@@ -199,24 +199,8 @@ func beChild() {
 	}
 }
 
-// childStore opens the store of a child's place.
-func childStore(ctx context.Context, url, prefix string) (asynclock.Store, error) {
-	if strings.HasPrefix(url, "redis") {
-		option, err := rueidis.ParseURL(url)
-		if err != nil {
-			return nil, err
-		}
-		return redisstore.Open(option, redisstore.WithPrefix(prefix))
-	}
-	d, _, err := openDatabase(url, new(net.Dialer).DialContext)
-	if err != nil {
-		return nil, err
-	}
-	return sqlstore.New(ctx, d, sqlstore.WithPrefix(prefix))
-}
-
 func obey(ctx context.Context) error {
-	store, err := childStore(ctx, os.Getenv(childURL), os.Getenv(childPrefix))
+	store, err := openAt(os.Getenv(childURL), os.Getenv(childPrefix))
 	if err != nil {
 		return err
 	}
@@ -250,6 +234,25 @@ func obey(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// openAt opens a place's store.
+func openAt(url, corner string) (asynclock.Store, error) {
+	if servers, found := strings.CutPrefix(url, zooKeeperScheme); found {
+		return openZooKeeper(servers, corner, new(cable))
+	}
+	if !strings.HasPrefix(url, "redis") {
+		d, _, err := openDatabase(url, new(net.Dialer).DialContext)
+		if err != nil {
+			return nil, err
+		}
+		return sqlstore.New(context.Background(), d, sqlstore.WithPrefix(corner))
+	}
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return redisstore.Open(option, redisstore.WithPrefix(corner), atOnce)
 }
 
 // A servant is what a child has.

@@ -14,6 +14,8 @@
 //     Integration's RedisLockRegistry, shared with Java.
 //   - [github.com/asynclock/asynclock-go/store/sqlstore]: PostgreSQL, MySQL and
 //     MariaDB; also the table of Spring Integration's JdbcLockRegistry.
+//   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, in the nodes of
+//     Curator's InterProcessMutex and Spring Integration's ZookeeperLockRegistry.
 //   - [github.com/asynclock/asynclock-go/store/memstore]: this process only; for
 //     tests and for programs that run once.
 //   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that every

@@ -36,6 +36,7 @@ var stores = []struct {
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
 	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL")},
 	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL")},
+	{"zkstore", processes, onZooKeeper},
 }
 
 const (
@@ -59,9 +60,12 @@ type place struct {
 	*testing.T
 	ctx   context.Context // it ends with the story, or when that hangs
 	redis *redisPlace     // nil: the store is not in Redis
+	// sessions: the store's server knows those, and no TTLs.
+	sessions bool
+	// url and corner are where a child finds the place.
+	url, corner string
 
-	url, prefix string // for other processes, where they can come here
-	silent      bool   // the store has no way to tell a holder anything
+	silent bool // the store has no way to tell a holder anything
 
 	timing *timing
 
@@ -286,6 +290,15 @@ func (p *place) awaitEnd(l *asynclock.Lease) {
 	case <-p.ctx.Done():
 		p.Fatal("the lease never ended")
 	}
+}
+
+// remains reports whether what is said to remain of the TTL long can be true, soon
+// after it was set.
+func (p *place) remains(got time.Duration) bool {
+	if p.sessions {
+		return got < 0 // unknown
+	}
+	return got > long/2 && got <= long
 }
 
 // await looks again and again until something is so.

@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 	},
+	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":  {"asynclock"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
@@ -57,10 +58,12 @@ var mayImport = map[string][]string{
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
-	"internal/testenv":   {"internal/dbserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/redistest": {everything}, // and only tests import it
+	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
+	"interop/zookeeper":        {},
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},

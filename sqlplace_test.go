@@ -62,7 +62,7 @@ func onDatabase(variable string) func(*testing.T) func(*testing.T) *place {
 func openSQL(t *testing.T, url, prefix string) *place {
 	t.Helper()
 	p := newPlace(t)
-	p.url, p.prefix, p.silent = url, prefix, !strings.HasPrefix(url, postgresScheme)
+	p.url, p.corner, p.silent = url, prefix, !strings.HasPrefix(url, postgresScheme)
 	d, admin, err := openDatabase(url, new(net.Dialer).DialContext)
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +81,8 @@ func openSQL(t *testing.T, url, prefix string) *place {
 		return store
 	}
 	p.connect = func(c *cable) asynclock.Store {
-		c.uncounted = true
 		d, db, err := openDatabase(url, func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return c.dial(ctx, addr, new(net.Dialer), nil)
+			return c.connect(ctx, addr, new(net.Dialer), false)
 		})
 		if err != nil {
 			t.Fatal(err)

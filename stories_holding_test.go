@@ -198,7 +198,7 @@ func inspectAndListTell(p *place) {
 	}
 	switch {
 	case info.Key != "order:7" || !info.Held || info.Holder != "the holder" || info.Token != leases[7].Token(),
-		info.Remaining <= long/2 || info.Remaining > long,
+		!p.remains(info.Remaining),
 		info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Holder != "the waiter":
 		p.Errorf("Inspect: got %+v, want the holder, its token %d, and the waiter", info, leases[7].Token())
 	case info.Queue[0].Age < 0 || info.Queue[0].Age > patience:

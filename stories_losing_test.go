@@ -189,6 +189,9 @@ func pausedWaiterComesBack(p *place) {
 		p.Errorf("the next lease: got %v, want it valid", next.Err())
 	}
 	p.unlock(next)
+	if p.sessions { // its place was its session's; it is back at the tail
+		p.unlock(p.claim(last))
+	}
 	back := sleeper.hears()
 	if back.Token <= next.Token() {
 		p.Errorf("the paused waiter's token: got %d, want more than %d", back.Token, next.Token())
@@ -197,7 +200,9 @@ func pausedWaiterComesBack(p *place) {
 		p.mistimed("the paused waiter's lease: got %+v, want it valid, and the last waiter without an answer (it has %d)", back, len(last))
 	}
 	sleeper.does(order{Do: "unlock"})
-	p.unlock(p.claim(last))
+	if !p.sessions {
+		p.unlock(p.claim(last))
+	}
 }
 
 func forceTakesTheKey(p *place) {

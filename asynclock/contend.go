@@ -170,12 +170,13 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 	a.watched = a.watched || call.request.WatchContention
 	switch reply.Status {
 	case Granted: // W3
-		deadline := trustUntil(call.sent, call.request.TTL)
-		if tooLate(deadline.Sub(now), call.request.TTL) {
+		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
+		deadline := trustUntil(call.sent, ttl)
+		if tooLate(deadline.Sub(now), ttl) {
 			s.askAgainLocked()
 			return
 		}
-		s.holdLocked(reply.Grant, call.request.TTL, call.sent, deadline, reply.Waiters)
+		s.holdLocked(reply.Grant, ttl, call.sent, deadline, reply.Waiters)
 	case Waiting: // W2: both only move forward, for answers may overtake each other
 		a.base = max(a.base, call.sent)
 		a.mark = max(a.mark, reply.Mark)

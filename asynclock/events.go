@@ -3,6 +3,7 @@
 package asynclock
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -38,7 +39,17 @@ func (c *Client) onEvent(e Event) {
 		s.tenure.cohort.contendedLocked(now, max(e.Waiters, 1))
 	case e.Kind == EventForced && s.tenure != nil:
 		s.loseLocked(ErrForced)
+	case e.Kind == EventLost && s.tenure != nil:
+		s.loseLocked(lossCause(e.Err))
 	}
+}
+
+// lossCause is why a holding was lost, as a store says it.
+func lossCause(err error) error {
+	if errors.Is(err, ErrLost) {
+		return err
+	}
+	return ErrExpired
 }
 
 // onGrantLocked decides whether a message makes this client the holder.

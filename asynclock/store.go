@@ -32,6 +32,12 @@ type Features struct {
 	// FIFO: waiting clients are queued in the store and granted in their order.
 	// Without it they contend, and whoever asks first after a release wins.
 	FIFO bool
+	// Sessions: the server knows who is connected, and no TTL; it is the client's
+	// side of the store that ends what is not renewed. Then what remains of a TTL
+	// is not known to others, an expired holding passes on at once, a waiter that
+	// was dropped comes back at the tail of the queue, and the only tokens of a
+	// grant are First and Spare, below all later ones without being written back.
+	Sessions bool
 }
 
 // A Session is one client's connection to a [Store].
@@ -135,6 +141,10 @@ type AcquireReply struct {
 
 	Waiters int // if Granted or Held: how many are queued
 
+	// TTL, if Granted and not zero, is what the TTL counts for, from the sending
+	// of the request on, where that is less than what was asked for.
+	TTL time.Duration
+
 	Err error
 }
 
@@ -155,15 +165,17 @@ type RenewRequest struct {
 	Key             string
 	Owner           string
 	TTL             time.Duration
-	Token           int64 // the last token used; the store's next one is larger
-	WatchContention bool  // as in AcquireRequest, from now on; false changes nothing
+	Token           int64  // the last token used; the store's next one is larger
+	WatchContention bool   // as in AcquireRequest, from now on; false changes nothing
+	Holder          string // description for people, should the store have lost it
 }
 
 // A RenewReply answers a [RenewRequest]. Err is nil if the TTL was set by this
 // very call, [ErrExpired] if nobody holds the key, [ErrStolen] if another owner
 // does.
 type RenewReply struct {
-	Waiters int // how many are queued
+	Waiters int           // how many are queued
+	TTL     time.Duration // as in [AcquireReply]
 	Err     error
 }
 
@@ -209,6 +221,8 @@ const (
 	EventForced
 	// EventGap: events may have been lost; every waiter had better ask again.
 	EventGap
+	// EventLost: the holding of Owner is over, because of Err.
+	EventLost
 )
 
 // An Event is what a store tells a client unasked.
@@ -219,6 +233,8 @@ type Event struct {
 	Grant    Grant
 	GrantTTL time.Duration // as asked for when the waiter queued
 	Waiters  int           // how many are queued behind it
+	// For EventLost: [ErrExpired], with the circumstances.
+	Err error
 }
 
 // Info describes a key.
@@ -227,7 +243,7 @@ type Info struct {
 	Held      bool
 	Holder    string        // the holder's description of itself
 	Token     int64         // the holder's fencing token, as last written to the store
-	Remaining time.Duration // of the holder's TTL
+	Remaining time.Duration // of the holder's TTL; negative if unknown
 	Waiters   int           // how many clients are queued
 	Queue     []WaiterInfo  // the first few of them, in order; nil from List
 }

@@ -187,7 +187,7 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
 		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertainLocked()}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
-		t.trustLocked(trustUntil(call.sent, call.request.TTL))
+		t.trustLocked(trustUntil(call.sent, ttlThatCounts(call.request.TTL, reply.TTL)))
 	}
 }
 
@@ -220,6 +220,7 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 		request: RenewRequest{
 			Key: s.key, Owner: s.owner, TTL: ttl, Token: t.last,
 			WatchContention: t.cohort.watch,
+			Holder:          s.settings.holder,
 		},
 		sent:    now,
 		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now), t.failures),
@@ -277,8 +278,9 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	t.renewing = t.renewing && call.manual
 	switch {
 	case reply.Err == nil:
-		t.trustLocked(trustUntil(call.sent, call.request.TTL))
-		t.renewAt = watchdog.Schedule{TTL: call.request.TTL}.RenewAt(call.sent)
+		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
+		t.trustLocked(trustUntil(call.sent, ttl))
+		t.renewAt = watchdog.Schedule{TTL: ttl}.RenewAt(call.sent)
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
 		s.scheduleLocked()

@@ -22,6 +22,15 @@ func trustUntil(sent clock.Instant, ttl time.Duration) clock.Instant {
 	return sent.Add(ttl - ttl/100 - 5*time.Millisecond - ttl/10)
 }
 
+// ttlThatCounts is the TTL of a holding that the store may have promised for less
+// than was asked.
+func ttlThatCounts(asked, promised time.Duration) time.Duration {
+	if promised > 0 {
+		return min(asked, promised)
+	}
+	return asked
+}
+
 // heartbeat is how often a waiter asks again, whatever it has or has not been
 // told. It bounds what a lost message costs, so it does not grow with a long
 // TTL.

@@ -18,6 +18,9 @@
      FORCE   an operator takes the key by force, once
      LOSS    how many messages may be lost, or waiters be out of reach; 255: any
              number
+     FORGET  the server may forget its last writes, once: another one goes on with
+             what it had at some earlier moment, its clock SKEW ticks behind at most.
+             Tokens have the clock as their floor, which is ahead of every token given
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
      FAULT   breaks one rule; a name from the list below */
@@ -56,6 +59,12 @@
 #endif
 #ifndef FORCE
 #define FORCE 0
+#endif
+#ifndef FORGET
+#define FORGET 0
+#endif
+#ifndef SKEW
+#define SKEW 0
 #endif
 #ifndef LIVE
 #define LIVE 0
@@ -97,8 +106,22 @@
 #define NO_RAISE 14      /* force does not raise the counter */
 #define NO_HEARTBEAT 15  /* waiters trust that a message comes */
 #define NO_PASS 16       /* acquire leaves a free key's queue alone */
+#define GRACE_OWN 17     /* who finds its own record in the grace is granted the key */
+#define OLD_MARK 18           /* who waits after a loss is told the last token that the server knows */
+#define NO_GRACE_GONE 19 /* a release in the grace is remembered only if uncertain */
+#define NO_REASSERT 20   /* holders don't write anew what is missing */
+#define NO_GRACE_AT_ALL 21 /* a server that has forgotten grants at once */
+#define SHORT_GRACE 22   /* it waits for less than the longest TTL */
 #ifndef FAULT
 #define FAULT SOUND
+#endif
+
+#if FAULT==NO_GRACE_AT_ALL
+#define GRACE 0
+#elif FAULT==SHORT_GRACE
+#define GRACE (TTL-1)
+#else
+#define GRACE TTL              /* ticks */
 #endif
 
 #define NT (N*K)
@@ -114,6 +137,20 @@ bool clocked;                 /* the token was the clock's time (flag t) */
 byte last = AHEAD, time;
 bool inq[NT], gone[NT];
 byte ticket[NT], alive[NT], tickets;
+
+#if FORGET
+/* What another server has, and whether it hears no more (1) or serves instead (2). */
+byte forgot, b_lock, b_left, b_token, b_last; bool b_inq[NT], b_gone[NT]; byte b_alive[NT];
+bool noticed; byte grace, past; /* epoch.lua */
+byte clock;                   /* the greatest token that any server gave */
+bool before[N];               /* that release was answered before the loss */
+#if SKEW
+byte lagged;
+#endif
+#define NO_GRACE (grace == 0)
+#else
+#define NO_GRACE true
+#endif
 
 /* Clients. */
 mtype st[N] = IDLE;
@@ -169,6 +206,10 @@ mtype r = NONE; byte rn; bool rx;
 
 inline count() {
   last++;
+#if FORGET
+  if :: clock >= last -> last = clock+1 :: else fi;
+  clock = last;
+#endif
 #if CLOCK
   if :: time > last -> last = time :: else fi;
   clocked = (last == time);
@@ -214,17 +255,33 @@ inline settle(self) {
   next = 0; head = 0; i = 0
 }
 
+/* notice is look and note of epoch.lua, unless look is to be quick. */
+inline notice() {
+#if FORGET
+  if :: forgot == 2 && !noticed -> noticed = true; grace = GRACE; past = clock :: else fi
+#else
+  skip
+#endif
+}
+
 inline acquire(o) {
+  if :: lock != NOBODY && lock != o && ticket[o] == 0 -> skip :: else -> notice() fi;
   if
+#if FAULT==GRACE_OWN
   :: lock == o ->
+#else
+  :: lock == o && NO_GRACE ->
+#endif
 #if FAULT!=OLD_TTL
     if :: left < TTL -> left = TTL :: else fi;
 #endif
     r = GRANTED; rn = token; rx = clocked
-  :: lock != o && gone[o] -> r = GONE
   :: else ->
+   if
+   :: gone[o] -> r = GONE
+   :: else ->
 #if FAULT!=NO_PASS
-    if :: lock == NOBODY -> settle(o);
+    if :: lock == NOBODY && NO_GRACE -> settle(o);
       if :: lock == NOBODY -> grant(o, TTL) :: else fi
     :: else fi;
 #else
@@ -233,12 +290,16 @@ inline acquire(o) {
     :: else fi;
 #endif
     if
-    :: lock == o -> r = GRANTED; rn = token; rx = clocked
+    :: lock == o && NO_GRACE -> r = GRANTED; rn = token; rx = clocked
     :: else ->
       if :: ticket[o] == 0 -> tickets++; ticket[o] = tickets :: else fi;
-      inq[o] = true; alive[o] = DL;
-      r = WAITING; rn = last
+      if :: lock != o -> inq[o] = true; alive[o] = DL :: else fi;
+      r = WAITING; rn = last;
+#if FORGET && FAULT!=OLD_MARK
+      if :: past > rn -> rn = past :: else fi
+#endif
     fi
+   fi
   fi
 }
 
@@ -255,7 +316,19 @@ inline execute(k, o, tok, unc, more) {
 #if FAULT==REVIVE
     :: lock == NOBODY -> lock = o; left = TTL; token = tok; r = OK
 #endif
-    :: else -> r = LOST
+    :: else ->
+      notice();                                 /* reassert.lua */
+#if FORGET && FAULT!=NO_REASSERT
+      if
+      :: grace > 0 && !gone[o] && (lock == NOBODY || token < tok) ->
+        lock = o; left = TTL; token = tok; inq[o] = false;
+        if :: tok > last -> last = tok :: else fi;
+        r = OK
+      :: else -> r = LOST
+      fi
+#else
+      r = LOST
+#endif
     fi
   :: k == RELEASE ->
     if
@@ -268,11 +341,19 @@ inline execute(k, o, tok, unc, more) {
 #if FAULT!=NO_WRITEBACK
       if :: tok > last -> last = tok :: else fi;
 #endif
+      notice();
+#if FORGET
+      if :: grace > 0 -> lock = NOBODY; left = 0 :: else -> settle(NOBODY) fi
+#else
       settle(NOBODY)
-    :: else -> inq[o] = false; alive[o] = 0
+#endif
+    :: else -> notice(); inq[o] = false; alive[o] = 0
     fi;
 #if FAULT!=NO_GONE
     if :: unc -> gone[o] = true :: else fi;
+#endif
+#if FORGET && FAULT!=NO_GRACE_GONE
+    if :: grace > 0 -> gone[o] = true :: else fi;
 #endif
     r = OK;
     if :: more -> acquire(o+1) :: else fi
@@ -416,6 +497,11 @@ end:
   do
   :: d_step { TIME_MAY_PASS ->                                      /* a tick */
       if :: left > 0 -> left-- :: else fi;
+#if FORGET
+      if :: grace > 0 -> grace-- :: else fi;
+      if :: forgot == 1 && b_left > 0 -> b_left-- :: else fi;
+      i = 0; do :: i < NT -> if :: forgot == 1 && b_alive[i] > 0 -> b_alive[i]-- :: else fi; i++ :: else -> break od;
+#endif
       i = 0; do :: i < NT -> if :: alive[i] > 0 && inq[i] -> alive[i]-- :: else fi; i++ :: else -> break od;
       i = 0; do :: i < N ->
         if :: trust[i] > 0 -> trust[i]-- :: else fi;
@@ -435,6 +521,20 @@ end:
       time++; if :: time >= TMAX -> stop = true :: else fi;
 #endif
       i = 0 }
+#if FORGET
+  :: d_step { forgot == 0 -> forgot = 1;                            /* the other one hears no more */
+      b_lock = lock; b_left = left; b_token = token; b_last = last;
+      i = 0; do :: i < NT -> b_inq[i] = inq[i]; b_gone[i] = gone[i]; b_alive[i] = alive[i]; i++ :: else -> break od; i = 0 }
+#if SKEW
+  :: d_step { forgot == 1 && lagged < SKEW && b_left > 0 -> lagged++; b_left++ } /* it lags */
+#endif
+  :: d_step { forgot == 1 -> forgot = 2;                            /* it takes over */
+      lock = b_lock; left = b_left; token = b_token; last = b_last;
+      i = 0; do :: i < NT -> inq[i] = b_inq[i]; gone[i] = b_gone[i]; alive[i] = b_alive[i]; over[i] = false;
+        b_inq[i] = false; b_gone[i] = false; b_alive[i] = 0; i++ :: else -> break od;
+      i = 0; do :: i < N -> before[i] = left_ok[i]; i++ :: else -> break od;
+      b_lock = 0; b_left = 0; b_token = 0; b_last = 0; i = 0 }
+#endif
 #if STRAY
   :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
       execute(stray, strayowner, strayused, strayunsure, strayagain);
@@ -489,11 +589,19 @@ end:
       :: kind[c] == ACQUIRE -> nothing_asked(c); i = next; next = head; take_in(c, r, i, rx, next)
       :: kind[c] == RENEW && r == OK -> nothing_asked(c);
         if :: st[c] == HOLD && trust[c] > 0 && TTL-head > trust[c] -> trust[c] = TTL-head :: else fi
-      :: else -> nothing_asked(c); if :: st[c] == HOLD -> next_owner(c) :: else fi
+      :: else -> nothing_asked(c);
+#if !FORCE
+        assert(!TRUSTS(c));                       /* a holder goes on holding */
+#endif
+        if :: st[c] == HOLD -> next_owner(c) :: else fi
       fi;
       head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) }
   :: d_step { left_ok[c] && st[c] != DEAD ->
+#if FORGET
+      if :: !before[c] -> over[whose[c]] = true; assert(lock != whose[c] || left == 0); assert(!inq[whose[c]]) :: else -> before[c] = false fi;
+#else
       over[whose[c]] = true; assert(lock != whose[c] || left == 0); assert(!inq[whose[c]]);
+#endif
       head = wsent[c]; i = wnumber[c]; rx = wexact[c]; r = wanswer[c];
       nothing_leaves(c);
       if :: riding[c] -> riding[c] = false; next = head; take_in(c, r, i, rx, next) :: else fi;

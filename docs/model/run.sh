@@ -89,12 +89,13 @@ broken() {
 }
 
 # What each promise looks like in the message of a violation.
-readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' below='i<=ceiling' served='waited\[i\]'
+readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' below='i<=ceiling' served='waited\[i\]' goes_on='trust\[c\]'
 
 one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
 two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
 late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
 cohort=(-DCLOCK=1 -DLOCAL=2 -DTTL=2 -DG=1 -DMAXTOK=12 -DRENEWAL=1)
+forgetful=(-DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=1)
 lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
 
 echo "What is sound:"
@@ -104,6 +105,8 @@ sound 'one client asks again, something given up arrives' "${late[@]}"
 sound 'cohort handoff, clients die' "${cohort[@]}" -DCRASH=1
 sound 'cohort handoff, the counter is ahead' "${cohort[@]}" -DCRASH=1 -DAHEAD=4
 sound 'cohort handoff, a key taken by force' "${cohort[@]}" -DFORCE=1 -DTMAX=3
+sound 'the server forgets, and its clock lags' "${forgetful[@]}" -DLOSS=0 -DMAXTOK=4 -DSKEW=1
+sound 'the server forgets, something given up arrives' "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 
@@ -112,7 +115,7 @@ broken "$exclusive" 'grant messages are believed however old they are: W4' NO_W4
 broken "$exclusive" 'trust counts from the receipt of a reply: W3' RECEIPT_REPLY "${two[@]}"
 broken "$exclusive" 'trust counts from the receipt of a message: W5' RECEIPT_MSG "${two[@]}"
 broken "$exclusive" 'a holder ignores its trust deadline' NO_DEADLINE "${two[@]}"
-broken "$exclusive" 'a repeated acquire says granted and leaves the TTL' OLD_TTL "${one[@]}"
+broken "$exclusive" 'a repeated acquire says granted and leaves the TTL' OLD_TTL "${one[@]}" -DRENEWAL=0
 broken "$nothing_left" 'uncertain withdrawals are not remembered' NO_GONE "${one[@]}"
 broken "$nothing_left" 'a release after a grant is never uncertain' SURE "${one[@]}"
 broken "$nothing_left|$exclusive" 'release does not look who holds the key' NO_OWNER "${two[@]}"
@@ -122,6 +125,12 @@ broken "$rising" 'a release does not say which token was used last' NO_WRITEBACK
 broken "$rising" 'local passing ignores how much time has passed' SPEND "${cohort[@]}" -DCRASH=1
 broken "$rising" 'local passing ignores that the counter is ahead' UNCLOCKED "${cohort[@]}" -DCRASH=1 -DAHEAD=4
 broken "$below" 'force does not raise the counter' NO_RAISE "${cohort[@]}" -DFORCE=1 -DTMAX=3
+broken "$exclusive" 'a server that has forgotten grants at once' NO_GRACE_AT_ALL "${forgetful[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=4
+broken "$exclusive" 'the grace is shorter than the longest TTL' SHORT_GRACE "${forgetful[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=4
+broken "$exclusive|$rising" 'who finds its own record in the grace is granted the key' GRACE_OWN "${forgetful[@]}" -DLOSS=1 -DMAXTOK=4 -DSKEW=1
+broken "$exclusive|$rising|$goes_on" 'who waits after a loss believes an older grant' OLD_MARK -DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=2 -DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4
+broken "$goes_on" 'holders do not write anew what is missing' NO_REASSERT "${forgetful[@]}" -DLOSS=0 -DMAXTOK=4
+broken "$nothing_left" 'a release in the grace is remembered only if uncertain' NO_GRACE_GONE "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 exit "$failed"

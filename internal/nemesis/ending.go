@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // dismiss asks the workers to stop, and tells of those that don't.
@@ -47,7 +47,7 @@ func (r *run) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := redisstore.Open(option, redisstore.WithPrefix(prefix))
+	store, err := openStore(option, r.TTLs)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (r *run) sweep(ctx context.Context) error {
 }
 
 // inspect looks for what must not be left in the server: holders and waiters,
-// anything without a TTL, subscriptions. Counters and the names of withdrawn
-// owners expire by themselves.
+// anything without a TTL, subscriptions. Counters, epochs and the names of
+// withdrawn owners expire by themselves.
 func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 	var found []string
 	for range 100 { // what has just been given back is on its way
@@ -106,7 +106,7 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' || ttl == "-1" {
+			if kind := name[len(name)-1]; !strings.ContainsRune("fxe", rune(kind)) || ttl == "-1" {
 				found = append(found, name+", TTL "+ttl+" ms")
 			}
 		}

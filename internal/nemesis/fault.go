@@ -16,7 +16,8 @@ import (
 type fault struct {
 	name string
 	lane lane
-	// Lossy: the server may lose what it acknowledged.
+	// lossy: the server may lose what it acknowledged, and its grace does not make
+	// up for that.
 	lossy bool
 	// rare: only if it is asked for by name.
 	rare bool
@@ -97,7 +98,7 @@ var faults = []fault{
 	{name: "server paused", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
 	{name: "server paused beyond the TTL", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
 	{name: "server killed, back with its data", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
-	{name: "server killed, back empty", lane: servers, only: []string{standalone}, lossy: true, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "server killed, back empty", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
 	{name: "SCRIPT FLUSH", lane: servers, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
 	{name: "CLIENT KILL TYPE normal", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
 	{name: "CLIENT KILL TYPE pubsub", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},

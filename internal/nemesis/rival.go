@@ -29,7 +29,7 @@ func (b *blow) newRival() (*rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := redisstore.Open(option, redisstore.WithPrefix(prefix))
+	store, err := openStore(option, b.TTLs)
 	if err != nil {
 		return nil, err
 	}

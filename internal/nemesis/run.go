@@ -65,7 +65,7 @@ func (c crew) longestTTL() time.Duration { return slices.Max(c.TTLs) }
 // limits are derived in docs/chaos.md.
 func (c crew) limits() check.Limits {
 	ttl := c.longestTTL()
-	repair := ttl + 3*ttl/10 + ttl/10 + 3*time.Second + 2*time.Second
+	repair := ttl + ttl + 3*ttl/10 + ttl/10 + 3*time.Second + 2*time.Second
 	turn := longestHold(c.TTLs) + ttl/10
 	return check.Limits{Repair: repair, Turns: time.Duration(c.Workers*c.Callers)*turn + repair}
 }

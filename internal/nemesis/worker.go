@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,13 +136,19 @@ func (w *worker) open() (*redisstore.Store, error) {
 	}
 	option.DialCtxFn = w.dial
 	for !w.stopping.Load() {
-		store, err := redisstore.Open(option, redisstore.WithPrefix(prefix))
+		store, err := openStore(option, w.TTLs)
 		if err == nil {
 			return store, nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	return nil, nil
+}
+
+// openStore connects to the store. A server that may have lost data grants nothing
+// for as long as the longest lease can last.
+func openStore(option rueidis.ClientOption, ttls []time.Duration) (*redisstore.Store, error) {
+	return redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(ttls)))
 }
 
 // dial connects through the proxy, which is told whither.

@@ -11,13 +11,14 @@
 //	go run ./internal/testenv -serve             the servers only, until interrupted
 //
 // The servers are a standalone one, a Sentinel set (a primary, two replicas,
-// three sentinels), a Cluster of three masters, a PostgreSQL and a MariaDB. They
-// listen on free ports of 127.0.0.1, write to no other place than a directory of
+// three sentinels), a Cluster of three masters, a ZooKeeper, a PostgreSQL and a MariaDB.
+// They listen on free ports of 127.0.0.1, write to no other place than a directory of
 // their own for the time being, and never outlive the program. The tests find them by
 // ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL, ASYNCLOCK_CLUSTER_URL,
-// ASYNCLOCK_POSTGRES_URL and ASYNCLOCK_MYSQL_URL, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
-// programs are built with Maven, in interop/spring, if the packages to be tested
-// may need them; ASYNCLOCK_SPRING says where they are.
+// ASYNCLOCK_ZOOKEEPER, ASYNCLOCK_POSTGRES_URL and ASYNCLOCK_MYSQL_URL, and
+// ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java programs are built with Maven, in
+// interop, if the packages to be tested may need them; ASYNCLOCK_SPRING and
+// ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.
 package main
@@ -32,6 +33,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
 // grace is how long a command may take to end when it is told to.
@@ -68,7 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	ctx, release := untilStopped()
 	defer release()
-	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest)}
+	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest), zooKeeper: playsZooKeeper(job, rest)}
 	bin, err := prepare(ctx, plan, stderr)
 	if err != nil {
 		say("%v", err)
@@ -81,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			say("%v", err)
 			return exitCode(ctx)
 		}
-		env = append(env, "ASYNCLOCK_SPRING="+peers)
+		env = append(env, peers...)
 	}
 	dir, err := os.MkdirTemp("", "asynclock-testenv-")
 	if err != nil {
@@ -95,10 +98,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitCode(ctx)
 	}
 	defer servers.stop()
-	say("ready: %s", strings.Join(servers.env(), " "))
+	exports := servers.env()
+	var zooKeeper *zkserver.Server
+	if plan.zooKeeper {
+		if zooKeeper, err = startZooKeeper(ctx, dir); err != nil {
+			say("%v", err)
+			return exitCode(ctx)
+		}
+		defer zooKeeper.Kill()
+		exports = append(exports, zooKeeperEnv(zooKeeper))
+	}
+	say("ready: %s", strings.Join(exports, " "))
 
-	code, err := perform(ctx, job, rest, servers, command{
-		env:    append(env, servers.env()...),
+	code, err := perform(ctx, job, rest, exports, command{
+		env:    append(env, exports...),
 		stdout: stdout,
 		stderr: stderr,
 		grace:  grace,
@@ -111,16 +124,30 @@ func run(args []string, stdout, stderr io.Writer) int {
 		say("ended by themselves: %s", strings.Join(ended, ", "))
 		code = max(code, 1)
 	}
+	if zooKeeper != nil && zooKeeper.Ended() {
+		say("ended by itself: ZooKeeper")
+		code = max(code, 1)
+	}
 	return code
 }
 
-// preparePeers builds the Java peers of this module.
-func preparePeers(ctx context.Context, log io.Writer) (string, error) {
+// preparePeers builds the Java peers of this module, and returns what the tests
+// learn about them.
+func preparePeers(ctx context.Context, log io.Writer) (env []string, err error) {
 	dirs, err := modules(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return buildSpring(ctx, command{stderr: log, grace: grace}, dirs[0])
+	cmd := command{stderr: log, grace: grace}
+	spring, err := buildSpring(ctx, cmd, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	curator, err := buildZooKeeperPeer(ctx, cmd, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	return []string{"ASYNCLOCK_SPRING=" + spring, "ASYNCLOCK_ZOOKEEPER_PEER=" + curator}, nil
 }
 
 // exitCode tells a failure from an order to stop.
@@ -132,10 +159,10 @@ func exitCode(ctx context.Context) int {
 }
 
 // perform does what the servers were started for and returns the exit code.
-func perform(ctx context.Context, job job, args []string, servers *servers, cmd command) (int, error) {
+func perform(ctx context.Context, job job, args, exports []string, cmd command) (int, error) {
 	switch job {
 	case jobServe:
-		for _, v := range servers.env() {
+		for _, v := range exports {
 			name, value, _ := strings.Cut(v, "=")
 			fmt.Fprintf(cmd.stdout, "export %s='%s'\n", name, value)
 		}

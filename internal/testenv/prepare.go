@@ -46,6 +46,8 @@ func prepare(ctx context.Context, plan plan, log io.Writer) (string, error) {
 type plan struct {
 	compiles bool // with the race detector, which takes a C compiler
 	java     bool // against the Java peers
+
+	zooKeeper bool // against a ZooKeeper
 }
 
 // A need is something to be found on this machine.
@@ -72,7 +74,7 @@ func findMissing(ctx context.Context, plan plan) []need {
 	if _, err := exec.LookPath("mvn"); plan.java && err != nil {
 		missing = append(missing, need{"Maven", []string{"maven"}})
 	}
-	return missing
+	return append(missing, missingZooKeeper(plan)...)
 }
 
 // compilesC tries the compiler that go would use.

@@ -133,6 +133,21 @@ func (s *server) answers(ctx context.Context) error {
 	return expect(facts, map[string]string{"process_id": strconv.Itoa(s.pid)})
 }
 
+// oldEnough is when a server can't have lost, by a restart, what is still in use:
+// before, locks are not granted (see WithFailoverGrace in package redisstore).
+const oldEnough = 17 // seconds: a TTL, and two for rounding
+
+func (s *server) isOldEnough(ctx context.Context) error {
+	facts, err := s.facts(ctx, "INFO", "server")
+	if err != nil {
+		return err
+	}
+	if age, err := strconv.Atoi(facts["uptime_in_seconds"]); err != nil || age < oldEnough {
+		return fmt.Errorf("it has run for %q s, not for %d", facts["uptime_in_seconds"], oldEnough)
+	}
+	return nil
+}
+
 // expect checks that the facts are as wanted, and says which one is not.
 func expect(facts, want map[string]string) error {
 	for name, value := range want {

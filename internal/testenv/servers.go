@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -73,6 +74,14 @@ func (s *servers) build(ctx context.Context) (err error) {
 	}
 	for _, target := range s.urls() {
 		if err := await(ctx, target.variable, target.takesWrites); err != nil {
+			return err
+		}
+	}
+	for _, one := range s.all {
+		if slices.Contains(s.sql, one) {
+			continue
+		}
+		if err := await(ctx, one.name, one.isOldEnough); err != nil {
 			return err
 		}
 	}

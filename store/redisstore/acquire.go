@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // lockKinds are the Redis keys of a lock that the scripts need to grant it, in
-// their order.
+// their order, before that of the epoch.
 const lockKinds = "lqwfx"
 
 // Acquire sends one command per request, all at once.
@@ -22,14 +23,21 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	if len(batch) == 0 {
 		return nil
 	}
+	replies := s.acquire(ctx, batch)
+	for i := range replies {
+		if errors.Is(replies[i].Err, errHidden) {
+			// Nothing has happened. From now on the guard is off; see Store.hides.
+			return s.acquire(ctx, batch)
+		}
+	}
+	return replies
+}
+
+func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
 	return perform(ctx, s, acquireScript, batch,
 		func(c *call, q *asynclock.AcquireRequest) error {
-			if err := checkKey(q.Key); err != nil {
-				return err
-			}
-			c.lockKeys(s.store.settings.prefix, q.Key, lockKinds)
-			return c.request(q, address)
+			return c.acquire(s.store.settings.prefix, q, address, s.store.grace())
 		},
 		func(q *asynclock.AcquireRequest, result rueidis.RedisResult) asynclock.AcquireReply {
 			r := newReply(result)
@@ -39,7 +47,21 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	)
 }
 
-// request adds the arguments that acquire.lua describes.
+// acquire adds the keys and arguments that acquire.lua describes.
+func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address string, grace time.Duration) error {
+	if err := checkKey(q.Key); err != nil {
+		return err
+	}
+	c.lockKeys(prefix, q.Key, lockKinds)
+	c.epochKey(prefix, q.Key)
+	if err := c.request(q, address); err != nil {
+		return err
+	}
+	c.millis(grace)
+	return nil
+}
+
+// request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 	switch {
 	case !isField(q.Owner):
@@ -68,9 +90,15 @@ func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 
 // acquireReply reads the answer to a request that named address.
 func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address string) asynclock.AcquireReply {
-	answer := r.acquireReply()
+	answer, grace := r.acquireReply()
 	if err := r.failed(s.store); err != nil {
+		if errors.Is(err, errHidden) {
+			s.store.hides()
+		}
 		return asynclock.AcquireReply{Err: err}
+	}
+	if grace > 0 {
+		s.store.graceSeen(grace)
 	}
 	if answer.Status == asynclock.Waiting && address == noAddress {
 		answer.Recheck = recheck(answer.Rank, q.Liveness)

@@ -68,6 +68,13 @@ func (c *call) lockKeys(prefix, key, kinds string) {
 	c.keys += len(kinds)
 }
 
+// epochKey adds the Redis key of the epoch of a lock's bucket.
+func (c *call) epochKey(prefix, key string) {
+	c.buffer = appendEpoch(c.buffer, prefix, bucketOf(key))
+	c.end()
+	c.keys++
+}
+
 func (c *call) text(s string) {
 	c.buffer = append(c.buffer, s...)
 	c.end()

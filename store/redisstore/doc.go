@@ -20,16 +20,25 @@
 //
 // A key has at most one holder at a time, tokens rise with each holder, and
 // nothing is kept for ever: every Redis key has a TTL. This holds as long as the
-// server keeps what it acknowledged and its clock is not set forward. Tokens of
+// server's clock is not set forward, and it keeps what it acknowledged or is
+// restarted or failed over when it does not.
+//
+// A server that was started or promoted may have forgotten holdings. So it makes
+// nobody a holder until these have ended by their TTL: for 15 s at least, see
+// [WithFailoverGrace]. Meanwhile holders go on and write back what is missing, waiters
+// wait, and a TryLock fails with asynclock.ErrUnreachable. A fresh server can't be
+// told from one that has lost its data: its first lock waits until it is 15 s old.
+// Tests that start servers want [WithoutFailoverGrace].
+// Tokens of
 // new grants also rise after the data was lost, as long as its clock is not set
 // back.
 //
 // # What is not guaranteed
 //
-//   - A failover to a replica that missed a write, and a restart of a server
-//     that had not yet saved it, lose holdings that were acknowledged; there may
-//     then be two holders until the first notices at its next renewal. A resource
-//     that checks tokens is safe.
+//   - After FLUSHALL, and while an old primary goes on serving beside the new one,
+//     there may be two holders until the first notices at its next renewal. A
+//     resource that checks tokens is safe. docs/design.md says what else the guard
+//     does not see.
 //   - A maxmemory policy other than noeviction may evict locks. These keys have
 //     TTLs, so the volatile policies evict them too.
 //
@@ -60,7 +69,7 @@
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
 //	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
 //	+zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe
-//	+pubsub|numsub
+//	+pubsub|numsub +info|replication +info|server
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
 // +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a

@@ -140,6 +140,7 @@ func (l *log) String() string {
 
 func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	sv := ownServer(t)
+	sv.acquaint(t, long)
 	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -unsubscribe -pubsub")
 	sv.do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
 	sv.do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
@@ -194,6 +195,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 // Who may not ask for receivers still sends, and the grant stays.
 func TestUnknownReceiversAreNotNone(t *testing.T) {
 	sv := ownServer(t)
+	sv.acquaint(t, long)
 	sv.do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "resetchannels", "&" + sv.prefix + ":*", "-@all"},
 		strings.Fields(strings.ReplaceAll(documentedRights, "+pubsub|numsub", ""))...)...)
 	option := sv.option
@@ -212,7 +214,7 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 
 // documentedRights are those that the package comment lists.
 const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem" +
-	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe +pubsub|numsub"
+	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe +pubsub|numsub +info|replication +info|server"
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	sv := ownServer(t)
@@ -279,7 +281,7 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 	for _, user := range []string{"elsewhere", "scriptless", "readonly"} {
 		option := sv.option
 		option.Username, option.Password = user, "secret"
-		c := join(t, onServer(t, option).store(t))
+		c := join(t, onServer(t, option).newStore(t))
 		if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
 			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
 		}
@@ -345,7 +347,7 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	addr := freeAddr(t)
 	process := startServer(t, addr)
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
-	c := join(t, sv.store(t))
+	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
 	c.hold("key", "a")
 	process.Kill()
 	eventually(t, "ErrUnreachable", func() bool {

@@ -1,14 +1,16 @@
 -- force: take the key from whoever holds it, also from nobody who keeps it back,
 -- give it to the next waiter and tell the old holder.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- ARGV  least grace (ms; 0: no guard)
 --
 -- Reply: 1 if there was a holder, else 0; {-1, Redis key} if that key holds
 -- something foreign, and then nothing was changed.
 
+--include epoch.lua
 --include promote.lua
 
-local damaged = load()
+local damaged = load() or look(0)
 if damaged then
   return {-1, damaged}
 end

@@ -62,6 +62,8 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 		return false, err
 	}
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
+	c.epochKey(s.store.settings.prefix, key)
+	c.millis(s.store.grace())
 	result := s.store.runOne(ctx, forceScript, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()

@@ -16,6 +16,7 @@ import (
 //	asynclock:{b5c}:order:42:q    the queue, w its details
 //	asynclock:{b5c}:order:42:f    the counter
 //	asynclock:{b5c}:order:42:x    withdrawn owners
+//	asynclock:{b5c}:e             the epoch, of all keys of the bucket
 //
 // The braces make a Cluster put them into one slot. They hold a bucket, not the
 // key, because a message that a script sends in a Cluster must go to a channel
@@ -52,6 +53,15 @@ func appendKey(b []byte, prefix string, bucket int, key string, kind byte) []byt
 	b = append(b, ':')
 	b = appendEncoded(b, key)
 	return append(b, ':', kind)
+}
+
+// appendEpoch appends the Redis key of a bucket's epoch. No lock has it: theirs have
+// one colon more.
+func appendEpoch(b []byte, prefix string, bucket int) []byte {
+	b = append(b, prefix...)
+	b = append(b, ':')
+	b = appendTag(b, bucket)
+	return append(b, ":e"...)
 }
 
 // appendEncoded appends key with everything percent-encoded that would end the

@@ -249,7 +249,9 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 	t.Helper()
 	st := sv.store(t)
 	heard := sv.subscribe(t, func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(listening[1:]).Build() })
-	s := &session{store: st}
+	c := join(t, st)
+	c.hold("another key", "a") // so that miniredis has said that it has no history
+	s := c.session
 	runs := 0
 
 	rapid.Check(t, func(t *rapid.T) {
@@ -298,12 +300,11 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			"acquire": func(t *rapid.T) {
 				q, address := newRequest(t), addresses.Draw(t, "address")
 				var c call
-				c.lockKeys(sv.prefix, key, lockKinds)
-				if err := c.request(&q, address); err != nil {
+				if err := c.acquire(sv.prefix, &q, address, st.grace()); err != nil {
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, acquireScript, &c))
-				got := r.acquireReply()
+				got, _ := r.acquireReply()
 				m.step()
 				check(t, fmt.Sprintf("acquire %+v from %s", q, address), round(got), round(m.acquire(q, address)))
 				if got.Status == asynclock.Waiting {
@@ -322,7 +323,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					q.Requeue = &again
 				}
 				var c call
-				if err := c.release(sv.prefix, &q, address); err != nil {
+				if err := c.release(sv.prefix, &q, address, st.grace()); err != nil {
 					t.Fatal(err)
 				}
 				got := s.releaseReply(&q, st.runOne(ctx, releaseScript, &c), listening)

@@ -5,12 +5,16 @@ package redisstore
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // DefaultPrefix begins all Redis keys and channels without [WithPrefix].
 const DefaultPrefix = "asynclock"
+
+// DefaultFailoverGrace is the least grace without [WithFailoverGrace].
+const DefaultFailoverGrace = asynclock.DefaultTTL
 
 // maxPrefixLen is the longest prefix, in bytes.
 const maxPrefixLen = 64
@@ -21,10 +25,11 @@ type Option func(*settings) error
 type settings struct {
 	prefix string
 	logger *slog.Logger
+	grace  time.Duration // 0: no guard
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{prefix: DefaultPrefix, logger: slog.New(slog.DiscardHandler)}
+	s := settings{prefix: DefaultPrefix, logger: slog.New(slog.DiscardHandler), grace: DefaultFailoverGrace}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
@@ -58,8 +63,44 @@ func isPrefixByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
+// WithFailoverGrace sets for how long, at least, a server grants no key to anyone
+// after it may have lost what it acknowledged: since its start, if it was started
+// without data; since that was noticed, if it is a promoted replica or was started
+// with old data. Holders go on meanwhile, waiters wait, and a TryLock fails with
+// asynclock.ErrUnreachable. The grace is as long as the longest TTL of the last day
+// or two if that is longer and the server knows it.
+//
+// Choose the longest TTL in use: a holding with a longer one may be forgotten by a
+// server that was started without data. All clients of a prefix have to agree. From
+// 100 ms to 24 h, default [DefaultFailoverGrace].
+func WithFailoverGrace(least time.Duration) Option {
+	return func(s *settings) error {
+		if least < asynclock.MinTTL || least > asynclock.MaxTTL {
+			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", asynclock.ErrBadOption, least, asynclock.MinTTL, asynclock.MaxTTL)
+		}
+		s.grace = least
+		return nil
+	}
+}
+
+// WithoutFailoverGrace turns that off, for those who would rather have two holders
+// than none for a while. After a restart or a failover a key may then be granted
+// again while its holder, which the server has forgotten, still trusts its lease:
+// until its next renewal, within a third of its TTL, only tokens keep the two apart.
+// All clients of a prefix have to agree.
+//
+// Tests that start a server of their own want this too, as a server without data is
+// not to be told from one that lost them.
+func WithoutFailoverGrace() Option {
+	return func(s *settings) error {
+		s.grace = 0
+		return nil
+	}
+}
+
 // WithLogger sets where the store writes what an operator may want to know: that
-// messages don't come through, and that they do again. Owner ids never appear in
+// messages don't come through, and that they do again; that a server was restarted
+// or failed over and grants nothing for a while, or can't be guarded so. Owner ids never appear in
 // it. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {

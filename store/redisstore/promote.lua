@@ -1,8 +1,9 @@
 -- What the scripts that change a lock share: reading its state, choosing who is
 -- next, granting, queueing. Not a script by itself; it is put where a script
--- says so, after the paths that do without it.
+-- says so, after epoch.lua and the paths that do without both.
 --
--- A lock has five keys of one cluster slot. All of them expire.
+-- A lock has five keys of one cluster slot. All of them expire, when idle for a day
+-- at the latest.
 --   lock     string  token owner channel flags holder; its TTL is the holding's
 --   queue    zset    owner -> ticket; the smallest ticket is next
 --   waiters  hash    owner -> deadline(ms) channel ttl(ms) flags holder
@@ -24,14 +25,7 @@
 --   t  its token was the clock's time, not merely the last one plus one
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local day = 86400000 -- ms; queue, waiters and counter expire when idle for so long
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
-
--- Only this clock is ever asked, never a client's. Tokens and tickets are its
--- microseconds, which a double holds exactly.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local now_ms = math.floor(now / 1000)
 
 local record -- of the holder; nil if there is none
 local stored -- what the counter says; 0 if it is not there
@@ -207,9 +201,10 @@ local function settle(choice)
 end
 
 -- pass takes the key from its holder and gives it to the first waiter, if there
--- is one. It returns false, and has done nothing, if the queue is damaged.
+-- is one and the server may grant. It returns false, and has done nothing, if the
+-- queue is damaged.
 local function pass()
-  local choice = choose()
+  local choice = grace > 0 and {leaving = {}} or choose()
   if not choice then
     return false
   end
@@ -246,7 +241,8 @@ local function acquire(before)
   local owner, channel, ttl, grant_ttl, liveness, wait, limit, ticket, flags, holder =
     unpack(ARGV, before + 1, before + 10)
 
-  if record and record.owner == owner then
+  local mine = record and record.owner == owner
+  if mine and grace == 0 then
     -- A repetition, or a missed grant. This may be a late copy of a request that
     -- was answered long ago, so the TTL only grows. It is set in any case: a
     -- replica, whose records may be out of date, must refuse.
@@ -266,7 +262,7 @@ local function acquire(before)
     place = nil
   end
 
-  if not record then
+  if not record and grace == 0 then
     local choice = choose(owner, place)
     if not choice then
       return {-1, waiters}
@@ -279,7 +275,17 @@ local function acquire(before)
   end
 
   if wait == '0' then
+    if mine or not record then
+      return {6, grace}
+    end
     return {3, record.token, redis.call('PTTL', lock), size, record.holder}
+  end
+  if mine then
+    -- Whether it still is can't be told: what it did after this was written may be
+    -- forgotten, and somebody else have had the key since. It comes back with its
+    -- place. The write is for the replica that must refuse.
+    redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
+    return {2, 0, grace, place or record.token, math.max(last, past), grace}
   end
   if not queued then
     limit = tonumber(limit)
@@ -292,7 +298,7 @@ local function acquire(before)
     place = place or count()
     redis.call('ZADD', queue, text(place), owner)
     size = size + 1
-    if size == 1 and string.find(record.flags, 'h', 1, true) then
+    if size == 1 and record and string.find(record.flags, 'h', 1, true) then
       tell(record.channel, 'c ' .. record.owner)
     end
   end
@@ -300,5 +306,5 @@ local function acquire(before)
     text(now_ms + liveness) .. ' ' .. channel .. ' ' .. grant_ttl .. ' ' .. flags .. ' ' .. holder)
   redis.call('PEXPIRE', queue, day)
   redis.call('PEXPIRE', waiters, day)
-  return {2, redis.call('ZRANK', queue, owner), redis.call('PTTL', lock), place, last}
+  return {2, redis.call('ZRANK', queue, owner), math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace}
 end

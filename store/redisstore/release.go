@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -25,7 +26,7 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	}
 	return perform(ctx, s, releaseScript, batch,
 		func(c *call, q *asynclock.ReleaseRequest) error {
-			return c.release(s.store.settings.prefix, q, address)
+			return c.release(s.store.settings.prefix, q, address, s.store.grace())
 		},
 		func(q *asynclock.ReleaseRequest, result rueidis.RedisResult) asynclock.ReleaseReply {
 			return s.releaseReply(q, result, address)
@@ -35,7 +36,7 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 }
 
 // release adds the keys and arguments that release.lua describes.
-func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string) error {
+func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string, grace time.Duration) error {
 	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
 	}
@@ -43,13 +44,17 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
 	}
 	c.lockKeys(prefix, q.Key, lockKinds)
+	c.epochKey(prefix, q.Key)
 	c.text(q.Owner)
 	c.number(q.Token)
 	c.millis(q.Keep)
 	c.flag(q.Uncertain)
 	if q.Requeue != nil {
-		return c.request(q.Requeue, address)
+		if err := c.request(q.Requeue, address); err != nil {
+			return err
+		}
 	}
+	c.millis(grace)
 	return nil
 }
 

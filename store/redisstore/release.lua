@@ -2,9 +2,10 @@
 -- give a holding straight to the next waiter; on request, queue again in the
 -- same step under another owner.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
 -- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
---       or 1), then, to queue again, a request as in acquire.lua
+--       or 1), then, to queue again, a request as in acquire.lua; least grace (ms;
+--       0: no guard)
 --
 -- Reply: 1 if the owner held the key until now, else 0; to a request to queue
 -- again, a list of that and the reply of acquire.lua; {-1, Redis key} if that
@@ -14,7 +15,7 @@
 -- acquire.lua: nobody waits, or the first waiter is alive and there to be told.
 -- promote.lua does the latter too, and whatever is less common; it says why each
 -- step is as it is. Here nothing is written before everything was checked.
-if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
+if #ARGV == 5 and ARGV[3] == '0' and ARGV[4] == '0' then
   local value = redis.pcall('GET', KEYS[1])
   local token, owner
   if type(value) == 'string' then
@@ -29,7 +30,15 @@ if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
       local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([ps])(%S+) ([1-9]%d*) (%S+) (.*)$')
       local time = redis.call('TIME')
       local now = time[1] * 1000000 + time[2]
-      if deadline and #ttl < 16 and string.find(first, '^%S+$') and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
+      local sure = ARGV[5] == '0'
+      if not sure then -- see epoch.lua
+        local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+        if type(epoch) == 'string' and type(info) == 'string' then
+          local incarnation, ready = string.match(epoch, '^(%x+) (%d+) ')
+          sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true) and now >= ready * 1000
+        end
+      end
+      if sure and deadline and #ttl < 16 and string.find(first, '^%S+$') and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
         and redis.pcall('PUBSUB', mode == 'p' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2] == 1 then
         local text = string.format('%.0f', now)
         local size = 0
@@ -57,9 +66,10 @@ if #ARGV == 4 and ARGV[3] == '0' and ARGV[4] == '0' then
   end
 end
 
+--include epoch.lua
 --include promote.lua
 
-local damaged = load()
+local damaged = load() or look(tonumber(ARGV[7] or 0))
 if damaged then
   return {-1, damaged}
 end
@@ -82,20 +92,30 @@ if record and record.owner == owner then
   end
 else
   remove({owner})
+  if grace > 0 and used > 0 and not (record and record.token >= used) then
+    -- Its record was lost with others, and nobody was granted the key since.
+    held = 1
+    if used > last then
+      last = used
+      redis.call('SET', counter, text(last), 'PX', day)
+    end
+  end
 end
 
-if uncertain == '1' then
+if uncertain == '1' or grace > 0 then
   -- A request of this owner may still be on its way. It is remembered for longer
   -- than data lives in a connection that was given up: the kernel resends what
-  -- it had buffered for about 100 s. Whatever comes later ends by its TTL.
+  -- it had buffered for about 100 s. Whatever comes later ends by its TTL. As long as
+  -- holders write theirs anew, a late renewal is such a request.
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
   redis.call('ZADD', gone, text(now_ms + remember), owner)
   redis.call('PEXPIRE', gone, remember)
 end
 
-if #ARGV == 4 then
+if #ARGV == 5 then
   return held
 end
+note()
 local reply = acquire(4)
 table.insert(reply, 1, held)
 return reply

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -18,14 +19,16 @@ import (
 // gain nothing and block it for longer than half a millisecond.
 const renewalsPerCall = 64
 
-// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, and
+// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, before
+// that of the epoch, and
 // movingKinds those that it has to do with while a cluster moves their slot.
 const (
 	renewKinds  = "lqf"
 	movingKinds = "l"
 )
 
-// Renew sends one command per 64 requests, all at once.
+// Renew sends one command per 64 requests, all at once, and one more for each
+// holding that the server does not have, in case it has forgotten it.
 func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
 	replies := make([]asynclock.RenewReply, len(batch))
 	if err := s.usable(); err != nil {
@@ -39,6 +42,9 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 	if len(moving) > 0 {
 		s.renewChunks(ctx, batch, replies, slices.Collect(slices.Chunk(moving, 1)), movingKinds)
 	}
+	if s.store.grace() > 0 {
+		s.reassert(ctx, batch, replies)
+	}
 	return replies
 }
 
@@ -48,7 +54,7 @@ func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewReques
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds)
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.grace())
 	}
 	for i, result := range s.store.run(ctx, renewScript, *calls) {
 		s.renewReplies(replies, chunks[i], result)
@@ -84,9 +90,12 @@ func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.Ren
 }
 
 // renew adds the keys and arguments that renew.lua describes.
-func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int, kinds string) {
+func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int, kinds string, grace time.Duration) {
 	for _, i := range chunk {
 		c.lockKeys(prefix, batch[i].Key, kinds)
+		if kinds == renewKinds {
+			c.epochKey(prefix, batch[i].Key)
+		}
 	}
 	for _, i := range chunk {
 		q := &batch[i]
@@ -95,6 +104,7 @@ func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int,
 		c.number(q.Token)
 		c.flag(q.WatchContention)
 	}
+	c.millis(grace)
 }
 
 // renewReplies reads what renew.lua answers.

@@ -1,12 +1,15 @@
 -- renew: extend holdings, many per call. It never shortens one, and never brings
--- back one that is gone: that would hide that somebody else had the key.
+-- back one that is gone: that would hide that somebody else had the key. (But
+-- see reassert.lua.)
 --
--- KEYS  lock, queue, counter of each holding (see promote.lua); or the lock of a
---       single one only, while the cluster moves its slot: then a server refuses
---       any script that names a key that is there and one that is not. The token
---       is written back later then, and somebody is said to wait.
+-- KEYS  lock, queue, counter (see promote.lua) and epoch (epoch.lua) of each
+--       holding; or the lock of a single one only, while the cluster moves its
+--       slot: then a server refuses any script that names a key that is there and
+--       one that is not. The token is written back later then, and somebody is
+--       said to wait.
 -- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
---       somebody queues behind it; 0: as before) of each holding
+--       somebody queues behind it; 0: as before) of each holding; least grace (ms;
+--       0: no guard)
 --
 -- Reply: for each holding how many wait for the key, or
 --   -1 foreign: one of its keys holds something else
@@ -15,8 +18,13 @@
 --   -4 the user may not read one of its keys
 
 local reply = {}
-for i = 1, #ARGV / 4 do
-  local lock, queue, counter = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
+local least = tonumber(ARGV[#ARGV])
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local day = 86400000 -- ms
+local seen = {} -- epochs that know the TTL
+for i = 1, (#ARGV - 1) / 4 do
+  local lock, queue, counter, epoch = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
   local answer
@@ -55,6 +63,19 @@ for i = 1, #ARGV / 4 do
         end
         if raise or set then
           redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+        end
+        if least > 0 and epoch and seen[epoch] ~= ttl then
+          seen[epoch] = ttl
+          -- As look in epoch.lua does, for leases that nobody acquires for days. One
+          -- that can't be read is left to the next acquire, which says so.
+          local known = redis.pcall('GET', epoch)
+          local head, longest, older, turn = string.match(type(known) == 'string' and known or '', '^(%x+ %d+) (%d+) (%d+) (%d+)$')
+          local reach = math.max(ttl, least)
+          if head and (ms >= turn + 0 or turn + 0 > ms + day) then
+            redis.call('SET', epoch, string.format('%s %.0f %s %.0f', head, reach, longest, ms + day), 'PX', 3 * day)
+          elseif head and reach > longest + 0 then
+            redis.call('SET', epoch, string.format('%s %.0f %s %s', head, reach, older, turn), 'PX', 3 * day)
+          end
         end
         if queue then
           answer = redis.pcall('ZCARD', queue)

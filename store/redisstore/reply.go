@@ -14,7 +14,11 @@ import (
 
 // What a script answers in the first place of a list, besides the values of
 // asynclock.AcquireStatus, which the scripts use as they are.
-const replyForeign = -1
+const (
+	replyForeign = -1
+	replyGrace   = 6
+	replyHidden  = 7
+)
 
 // A reply reads a list that a script answered. After the last read, err says
 // whether all of it was there and of the right type.
@@ -85,17 +89,18 @@ func (r *reply) millis() time.Duration {
 
 // failed turns r's error, if there is one, into one of asynclock's.
 func (r *reply) failed(st *Store) error {
-	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, asynclock.ErrForeignData) {
+	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, asynclock.ErrForeignData) {
 		return r.err
 	}
 	return st.failure(r.err)
 }
 
-// acquireReply reads what acquire.lua answers.
-func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
+// acquireReply reads what acquire.lua answers, and for how long the server grants
+// nothing to anyone.
+func (r *reply) acquireReply() (answer asynclock.AcquireReply, grace time.Duration) {
 	status := r.number()
 	if r.err != nil {
-		return answer
+		return answer, 0
 	}
 	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
 	case asynclock.Granted:
@@ -107,6 +112,7 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
 		answer.Remaining = r.millis()
 		answer.Ticket = r.between(1, maxGiven)
 		answer.Mark = r.token()
+		grace = max(r.millis(), 0)
 	case asynclock.Held:
 		answer.Token = r.token()
 		answer.Remaining = r.millis()
@@ -115,6 +121,14 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
 	case asynclock.Full:
 		answer.Waiters = r.count()
 	case asynclock.Gone:
+	case replyGrace:
+		answer.Status = 0
+		if grace = r.millis(); r.err == nil {
+			answer.Err = graceError(grace)
+		}
+	case replyHidden:
+		answer.Status = 0
+		r.err = errHidden
 	case replyForeign:
 		answer.Status = 0
 		answer.Err = foreign(r.text())
@@ -122,7 +136,7 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply) {
 		answer.Status = 0
 		r.err = errReply
 	}
-	return answer
+	return answer, grace
 }
 
 // info reads what inspect.lua answers.

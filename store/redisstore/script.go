@@ -14,6 +14,9 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
+//go:embed epoch.lua
+var epochLua string
+
 //go:embed promote.lua
 var promoteLua string
 
@@ -26,6 +29,9 @@ var releaseLua string
 //go:embed renew.lua
 var renewLua string
 
+//go:embed reassert.lua
+var reassertLua string
+
 //go:embed force.lua
 var forceLua string
 
@@ -34,11 +40,12 @@ var inspectLua string
 
 // The scripts, as the server knows them.
 var (
-	acquireScript = newScript(acquireLua)
-	releaseScript = newScript(releaseLua)
-	renewScript   = newScript(renewLua)
-	forceScript   = newScript(forceLua)
-	inspectScript = newScript(inspectLua)
+	acquireScript  = newScript(acquireLua)
+	releaseScript  = newScript(releaseLua)
+	renewScript    = newScript(renewLua)
+	reassertScript = newScript(reassertLua)
+	forceScript    = newScript(forceLua)
+	inspectScript  = newScript(inspectLua)
 )
 
 // A script is a Lua script and its name on the server.
@@ -47,8 +54,9 @@ type script struct {
 	sha    string
 }
 
-// newScript replaces the line that asks for promote.lua by it.
+// newScript replaces the lines that ask for epoch.lua and promote.lua by them.
 func newScript(source string) *script {
+	source = strings.Replace(source, "--include epoch.lua\n", epochLua, 1)
 	source = strings.Replace(source, "--include promote.lua\n", promoteLua, 1)
 	sum := sha1.Sum([]byte(source)) // #nosec G401
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}

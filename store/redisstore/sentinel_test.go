@@ -57,7 +57,7 @@ func TestASentinelFailsOver(t *testing.T) {
 
 	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
 	sv := onServer(t, option)
-	st := sv.store(t)
+	st := sv.newStore(t, WithoutFailoverGrace())
 	a, b := join(t, st), join(t, st)
 	held := a.hold("key", "a")
 	b.wait("key", "b")

@@ -3,9 +3,11 @@
 package redisstore
 
 import (
+	"context"
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,8 +132,51 @@ func tryServer(t *testing.T, addr string, args ...string) (*redistest.Process, e
 	return redistest.Start(t, "tcp", addr, "redis-server", args...)
 }
 
-// store opens a store on the server under the test's prefix.
+// store opens a store on the server under the test's prefix, to which the server
+// is no stranger: one that was just started would grant nothing for a while.
 func (sv *server) store(t testing.TB, opts ...Option) *Store {
+	t.Helper()
+	sv.acquaint(t, long)
+	return sv.newStore(t, opts...)
+}
+
+// acquaint writes the epochs of all buckets that have none, as if the server had
+// granted keys for long, with TTLs of up to longest.
+func (sv *server) acquaint(t testing.TB, longest time.Duration) {
+	t.Helper()
+	if text, err := sv.try("INFO", "replication"); err != nil || !strings.Contains(text, "master_replid:") {
+		return // miniredis
+	}
+	const script = `
+		local info = redis.call('INFO', 'replication')
+		local time = redis.call('TIME')
+		local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+		local id = string.match(info, 'master_replid:(%x+)')
+		redis.call('SET', KEYS[1], string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')`
+	commands := make([]rueidis.Completed, buckets)
+	for i := range commands {
+		commands[i] = sv.raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Arg(strconv.FormatInt(millis(longest), 10)).Build()
+	}
+	for i, result := range sv.raw.DoMulti(t.Context(), commands...) {
+		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
+			t.Fatalf("writing epoch %d: %v", i, err)
+		}
+	}
+	t.Cleanup(func() { // whoever lists keys has to read these, too
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for i := range commands {
+			commands[i] = sv.raw.B().Del().Key(sv.epoch(i)).Build()
+		}
+		sv.raw.DoMulti(ctx, commands...) // the server may have ended
+	})
+}
+
+// epoch is the name of the Redis key of a bucket's epoch.
+func (sv *server) epoch(bucket int) string { return string(appendEpoch(nil, sv.prefix, bucket)) }
+
+// newStore is store without that.
+func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	st, err := Open(sv.option, append([]Option{WithPrefix(sv.prefix)}, opts...)...)
 	if err != nil {
@@ -168,10 +213,11 @@ func (sv *server) redisKey(key string, kind byte) string {
 	return string(appendKey(nil, sv.prefix, bucketOf(key), key, kind))
 }
 
-// eventually waits until what is true, which takes long only if it never is.
+// eventually waits until what is true. The limit, which matters only if it never is,
+// is twice the longest pause of an inbox.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); {
+	for end := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -27,6 +28,9 @@ type Store struct {
 	closed    atomic.Bool
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	warned    sync.Once   // no usable pub-sub
+
+	hidden atomic.Bool               // a server has shown that it hides its replication id
+	quiet  atomic.Pointer[time.Time] // until when the log need not say that nothing is granted
 }
 
 var _ asynclock.Store = (*Store)(nil)

@@ -125,7 +125,7 @@ func (sv *server) lockKey(key string) string { return newNames(sv.registry).lock
 // eventually waits until what is true, which takes long only if it never is.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); {
+	for end := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}

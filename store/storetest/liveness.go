@@ -36,11 +36,12 @@ func deadWaiterSkipped(w *world) {
 func deadQueueDoesNotBlock(w *world) {
 	a, b := w.join(), w.join()
 	r := w.request()
-	r.TTL = short
+	r.TTL = 2 * short // so that the waiter dies first: an expired holding may pass on at once
 	a.hold(r)
 	r = w.request()
 	r.Liveness = short
 	b.wait(r)
+	expired()
 	expired()
 	a.hold(w.try()) // nobody who lives is ahead
 }
@@ -73,6 +74,12 @@ func droppedComesBack(w *world) {
 	dropped.req.Liveness = long
 	ticket := dropped.req.Ticket
 	dropped.heartbeat()
+	if w.sessions() {
+		if dropped.reply.Rank != 1 {
+			w.Errorf("Rank of a dropped waiter that came back: got %d, want 1, at the tail", dropped.reply.Rank)
+		}
+		return
+	}
 	if dropped.reply.Rank != 0 || dropped.reply.Ticket != ticket {
 		w.Errorf("dropped waiter that came back: got rank %d and ticket %d, want 0 and %d as before",
 			dropped.reply.Rank, dropped.reply.Ticket, ticket)

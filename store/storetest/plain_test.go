@@ -62,3 +62,52 @@ func (c plainSession) List(ctx context.Context, prefix string) iter.Seq2[asynclo
 		}
 	}
 }
+
+// TestSuiteKnowsStoresOfSessions runs the suite over a store that says of itself
+// what one on a server of sessions is like.
+func TestSuiteKnowsStoresOfSessions(t *testing.T) {
+	storetest.Run(t, func(*testing.T) asynclock.Store { return sessionsStore{memstore.New()} }, storetest.InBubble())
+}
+
+type sessionsStore struct{ asynclock.Store }
+
+func (sessionsStore) Features() asynclock.Features {
+	return asynclock.Features{Tokens: true, FIFO: true, Sessions: true}
+}
+
+func (s sessionsStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	inner, err := s.Store.Join(id, events)
+	return sessionsSession{inner}, err
+}
+
+type sessionsSession struct{ asynclock.Session }
+
+func (c sessionsSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	for i := range batch {
+		if batch[i].Ticket != 0 { // nobody comes back to a place
+			batch[i].Ticket, batch[i].QueueLimit = 0, 0
+		}
+	}
+	replies := c.Session.Acquire(ctx, batch)
+	for i := range replies {
+		replies[i].Remaining = -1
+	}
+	return replies
+}
+
+func (c sessionsSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	info, err := c.Session.Inspect(ctx, key)
+	info.Remaining = -1
+	return info, err
+}
+
+func (c sessionsSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		for info, err := range c.Session.List(ctx, prefix) {
+			info.Remaining = -1
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}

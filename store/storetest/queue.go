@@ -32,9 +32,7 @@ func waitingReply(w *world) {
 		if q.reply.Ticket == 0 {
 			w.Error("Ticket: got 0, want one")
 		}
-		if q.reply.Remaining > long || q.reply.Remaining < medium {
-			w.Errorf("Remaining: got %v, want nearly %v", q.reply.Remaining, long)
-		}
+		w.wantRemains("Remaining", q.reply.Remaining, medium, long)
 		if q.reply.Mark < h.First {
 			w.Errorf("Mark: got %d, want at least the token of the holder, %d", q.reply.Mark, h.First)
 		}
@@ -117,9 +115,7 @@ func requeueAlone(w *world) {
 		w.Errorf("token of the requeued: got %d, want more than %d", got, used)
 	}
 	w.wantHeldBy(a, back)
-	if got := a.inspect(w.key).Remaining; got <= medium {
-		w.Errorf("Remaining of a grant by reply: got %v, want nearly the TTL of %v", got, long)
-	}
+	w.wantRemains("Remaining of a grant by reply", a.inspect(w.key).Remaining, medium, long)
 	holding{a, back, reply.Requeue.Grant, time.Now()}.release()
 }
 

@@ -26,10 +26,13 @@ func renewExtends(w *world) {
 	if reply.Err != nil {
 		w.Errorf("Renew by the holder: got %v, want no error", reply.Err)
 	}
-	if got := a.inspect(w.key).Remaining; got <= medium {
-		w.Errorf("Remaining after a renewal to %v: got %v, want more than %v", long, got, medium)
-	}
+	w.wantRemains("Remaining after a renewal", a.inspect(w.key).Remaining, medium, long)
 	h.release()
+	w.wantSetTTL(a, func(r asynclock.AcquireRequest) {
+		if err := a.renew(asynclock.RenewRequest{Key: r.Key, Owner: r.Owner, TTL: long}).Err; err != nil {
+			w.Errorf("Renew by the holder: got %v, want no error", err)
+		}
+	})
 }
 
 func renewNeverShortens(w *world) {
@@ -39,9 +42,9 @@ func renewNeverShortens(w *world) {
 	if reply.Err != nil {
 		w.Errorf("Renew for less than what remains: got %v, want no error", reply.Err)
 	}
-	if got := a.inspect(w.key).Remaining; got <= short {
-		w.Errorf("Remaining after a renewal to %v: got %v, want nearly %v as before", short, got, long)
-	}
+	w.wantRemains("Remaining after a renewal to less", a.inspect(w.key).Remaining, short, long)
+	expired()
+	w.wantHeldBy(a, h.req)
 }
 
 func renewByStranger(w *world) {

@@ -118,6 +118,23 @@ func (w *world) wantHeldBy(c *client, r asynclock.AcquireRequest) {
 	}
 }
 
+// wantRemains checks what is said to remain of a holder's TTL: more than over, up
+// to upTo. Of one that only the client's side of the store knows, nothing is said.
+func (w *world) wantRemains(what string, got, over, upTo time.Duration) {
+	w.Helper()
+	switch {
+	case w.sessions():
+		if got >= 0 {
+			w.Errorf("%s: got %v, want it unknown, by the store's Features", what, got)
+		}
+	case got <= over || got > upTo:
+		w.Errorf("%s: got %v, want more than %v and at most %v", what, got, over, upTo)
+	}
+}
+
+// sessions reports whether the store's server knows sessions and no TTLs.
+func (w *world) sessions() bool { return w.store.Features().Sessions }
+
 // wantFree checks that nobody holds the key.
 func (w *world) wantFree(c *client, key string) {
 	w.Helper()

@@ -47,7 +47,17 @@ func tokensRise(w *world) {
 	next("force", b, w.request())
 }
 
+// withTokensWrittenBack skips what a store need not be told: that of those it has
+// set aside some were used.
+func (w *world) withTokensWrittenBack() {
+	w.Helper()
+	if w.sessions() {
+		w.Skip("by its Features the store's tokens need not be written back")
+	}
+}
+
 func tokensRiseOverUsed(w *world) {
+	w.withTokensWrittenBack()
 	a := w.join()
 	h := a.hold(w.request())
 	used := h.First + h.Spare + aheadOfTime
@@ -84,6 +94,7 @@ func tokensRiseOverUsed(w *world) {
 }
 
 func inspectShowsUsedToken(w *world) {
+	w.withTokensWrittenBack()
 	a := w.join()
 	h := a.hold(w.request())
 	if got := a.inspect(w.key).Token; got != h.First {

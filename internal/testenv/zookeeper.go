@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/asynclock/asynclock-go/internal/zkserver"
+)
+
+// playsZooKeeper reports whether the tests that are chosen by these arguments of go
+// test may need a ZooKeeper. Without packages they are all.
+func playsZooKeeper(job job, args []string) bool {
+	isPackage := func(a string) bool { return strings.HasPrefix(a, ".") }
+	needs := func(a string) bool {
+		return a == "." || a == "./..." || strings.HasPrefix(a, "./store/...") ||
+			strings.HasPrefix(a, "./store/zk") || strings.HasPrefix(a, "./interop") || strings.HasPrefix(a, "./internal/zk")
+	}
+	return job != jobTest || !slices.ContainsFunc(args, isPackage) || slices.ContainsFunc(args, needs)
+}
+
+// missingZooKeeper says what is not here of what a ZooKeeper takes.
+func missingZooKeeper(plan plan) []need {
+	if !plan.zooKeeper || zkserver.Find() == nil {
+		return nil
+	}
+	return []need{{"ZooKeeper, as Debian has it, with Java", []string{zkserver.Package}}}
+}
+
+// startZooKeeper starts one that stands alone. The tests start ensembles
+// themselves, since they kill them.
+func startZooKeeper(ctx context.Context, dir string) (*zkserver.Server, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	return zkserver.Start(ctx, filepath.Join(dir, "zookeeper"), ports[0])
+}
+
+// zooKeeperEnv is what the tests learn about it.
+func zooKeeperEnv(s *zkserver.Server) string { return "ASYNCLOCK_ZOOKEEPER=" + s.Addr }
+
+// buildZooKeeperPeer builds the peer of interop/zookeeper and returns the directory
+// that it is in.
+func buildZooKeeperPeer(ctx context.Context, cmd command, root string) (string, error) {
+	cmd.dir = filepath.Join(root, "interop", "zookeeper")
+	cmd.stdout = cmd.stderr
+	fmt.Fprintln(cmd.stderr, "testenv: building interop/zookeeper")
+	code, err := cmd.run(ctx, "mvn", "-B", "-q", "-ntp", "package")
+	if err != nil {
+		return "", err
+	}
+	if code != 0 {
+		return "", fmt.Errorf("mvn in interop/zookeeper: exit code %d", code)
+	}
+	return filepath.Join(cmd.dir, "target"), nil
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package zkserver starts ZooKeeper servers for tests, alone or as an ensemble,
+// and kills them. They listen on 127.0.0.1, write below one directory, and never
+// outlive the process.
+package zkserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/childproc"
+)
+
+// Tick is the tickTime of all servers: a tenth of what is usual, so that tests of
+// sessions that end need not wait long.
+const Tick = 200 * time.Millisecond
+
+// Jar is where Debian's package zookeeper has the server. What it needs besides,
+// its manifest names.
+const Jar = "/usr/share/java/zookeeper.jar"
+
+// Package is the name of that package, which brings Java along.
+const Package = "zookeeper"
+
+// Find reports whether a server can be started here, and if not, why.
+func Find() error {
+	if _, err := exec.LookPath("java"); err != nil {
+		return err
+	}
+	_, err := os.Stat(Jar)
+	return err
+}
+
+// A Server is one process.
+type Server struct {
+	Addr string // for clients
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process is gone
+}
+
+// ErrEnded is in errors about a server that has ended by itself.
+var ErrEnded = errors.New("the server has ended")
+
+// config is what every server's configuration has in common. Nothing is forced to
+// a disk: what tests lose with the machine is no loss. Sessions may be as long as
+// tests like. An election does not wait longer than it must.
+const config = `tickTime=%d
+initLimit=50
+syncLimit=10
+maxClientCnxns=0
+minSessionTimeout=%d
+maxSessionTimeout=3600000
+admin.enableServer=false
+4lw.commands.whitelist=srvr,ruok
+clientPortAddress=127.0.0.1
+clientPort=%d
+dataDir=%s
+`
+
+// Start starts a server that stands alone, in a directory of its own, and waits
+// until it serves.
+func Start(ctx context.Context, dir string, port int) (*Server, error) {
+	s, err := launch(dir, port, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Await(ctx, "standalone"); err != nil {
+		s.Kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// launch starts a process and does not wait for it.
+func launch(dir string, port int, more string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dir: dir}
+	tick := Tick.Milliseconds()
+	text := fmt.Sprintf(config, tick, tick, port, dir) + more
+	if err := os.WriteFile(s.file("zoo.cfg"), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return s, s.Restart()
+}
+
+func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
+
+// Restart starts the process again, after Kill, with what it had on its disk.
+func (s *Server) Restart() error {
+	log, err := os.OpenFile(s.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.skipACL=no", "-Dznode.container.checkIntervalMs=1000",
+		"-Dzookeeper.extendedTypesEnabled=false", "-Dzookeeper.fastleader.minNotificationInterval=50",
+		"-cp", Jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.file("zoo.cfg"))
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	childproc.Prepare(s.cmd)
+	done := make(chan struct{})
+	s.done = done
+	started := make(chan error)
+	go func() { // ends with the process, which Kill waits for
+		defer close(done)
+		defer func() { _ = log.Close() }() // the process has written it
+		runtime.LockOSThread()             // the kernel ends the process when the thread that started it ends
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait() // as a rule it was killed
+		}
+	}()
+	return <-started
+}
+
+// Kill ends the process as kill -9 does, and waits until it is gone.
+func (s *Server) Kill() {
+	_ = childproc.Kill(s.cmd.Process) // it may have ended
+	<-s.done
+}
+
+// Pause stops the process, until Resume.
+func (s *Server) Pause() error { return childproc.Pause(s.cmd.Process) }
+
+// Resume lets a paused process run on.
+func (s *Server) Resume() error { return childproc.Resume(s.cmd.Process) }
+
+// Ended reports whether the process is gone.
+func (s *Server) Ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// readyIn is how long a server may take to come up on a busy machine.
+const readyIn = time.Minute
+
+// Await waits until the server serves in that mode: standalone, leader or
+// follower. The empty mode is any.
+func (s *Server) Await(ctx context.Context, mode string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyIn)
+	defer cancel()
+	for {
+		got, err := s.Mode(ctx)
+		switch {
+		case err == nil && (mode == "" || got == mode):
+			return nil
+		case s.Ended():
+			log, _ := os.ReadFile(s.file("log"))
+			return fmt.Errorf("ZooKeeper on %s: %w: %s", s.Addr, ErrEnded, log)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("ZooKeeper on %s is %q, not %q (%w): %w", s.Addr, got, mode, err, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// errNotServing: the server is there, and has no leader or is one yet to be.
+var errNotServing = errors.New("not serving")
+
+// Mode asks the server what it is.
+func (s *Server) Mode(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // it has said all
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return "", err
+		}
+	}
+	if _, err := conn.Write([]byte("srvr")); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if mode, found := strings.CutPrefix(line, "Mode: "); found {
+			return strings.TrimSpace(mode), nil
+		}
+	}
+	return "", errNotServing
+}

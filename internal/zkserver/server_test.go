@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkserver
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ports(t *testing.T, n int) (all []int) {
+	t.Helper()
+	if err := Find(); err != nil {
+		if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("left out, for want of ZooKeeper: ", err)
+	}
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		all = append(all, l.Addr().(*net.TCPAddr).Port)
+	}
+	return all
+}
+
+func TestAServerComesAndGoes(t *testing.T) {
+	s, err := Start(t.Context(), t.TempDir(), ports(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Kill()
+	if s.Ended() {
+		t.Error("it has ended, want it running")
+	}
+	s.Kill()
+	if !s.Ended() {
+		t.Error("it runs, want it ended")
+	}
+	if err := s.Await(t.Context(), ""); !errors.Is(err, ErrEnded) {
+		t.Errorf("Await of one that has ended: got %v, want ErrEnded", err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Await(t.Context(), "standalone"); err != nil {
+		t.Errorf("after the restart: got %v, want it to serve", err)
+	}
+}
+
+func TestAnEnsembleElects(t *testing.T) {
+	e, err := StartEnsemble(t.Context(), t.TempDir(), ports(t, 3*PortsPerServer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Kill()
+	leader, followers, err := e.Roles(t.Context())
+	if err != nil || leader == nil || len(followers) != 2 || len(e.Addrs()) != 3 {
+		t.Errorf("got leader %v, %d followers, %v, want one and two", leader, len(followers), err)
+	}
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A pair is a primary and its replica, with whatever promotes the latter.
+type pair struct {
+	sv               *server // as clients see them
+	primary, replica *server
+	promote          func()
+}
+
+// eachPair runs a test where a Sentinel fails over, and in a Cluster whose replica
+// takes over without asking anybody.
+func eachPair(t *testing.T, test func(*testing.T, *pair)) {
+	t.Helper()
+	for name, start := range map[string]func(*testing.T) *pair{"Sentinel": sentinelPair, "Cluster": clusterPair} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
+}
+
+func sentinelPair(t *testing.T) *pair {
+	t.Helper()
+	first, second := freeAddr(t), freeAddr(t)
+	process := startServer(t, first)
+	host, port, _ := strings.Cut(first, ":")
+	startServer(t, second, "--replicaof", host, port)
+	var plain *encryption
+	sentinel := plain.startSentinel(t, first)
+	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
+	single := func(addr string) *server {
+		return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
+	}
+	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
+	p := &pair{sv: onServer(t, option), primary: single(first), replica: single(second)}
+	p.promote = process.Kill
+	return p
+}
+
+func clusterPair(t *testing.T) *pair {
+	t.Helper()
+	var plain *encryption
+	sv, nodes := plain.ownCluster(t)
+	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: plain.clusterNode(t)}
+	p.replica.meet(t, nodes[0])
+	p.replica.agrees(t, 3)
+	id := p.primary.do(t, "CLUSTER", "MYID")
+	eventually(t, "a replica", func() bool {
+		_, err := p.replica.try("CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	p.promote = func() { p.replica.do(t, "CLUSTER", "FAILOVER", "TAKEOVER") }
+	return p
+}
+
+// inStep waits until the replica has all that the primary has.
+func (p *pair) inStep(t *testing.T) {
+	t.Helper()
+	eventually(t, "the replica is in step", func() bool {
+		ours, theirs := p.primary.fact("master_repl_offset"), p.replica.fact("slave_repl_offset")
+		return p.replica.fact("master_link_status") == "up" && ours == theirs
+	})
+}
+
+// cut ends the replication. The replica may not come back, having no password.
+func (p *pair) cut(t *testing.T) {
+	t.Helper()
+	p.inStep(t)
+	p.primary.do(t, "CONFIG", "SET", "requirepass", "not for replicas")
+	p.primary.do(t, "CLIENT", "KILL", "TYPE", "replica")
+	eventually(t, "the replica is cut off", func() bool { return p.replica.fact("master_link_status") == "down" })
+}
+
+// fact is what INFO replication says by that name; nothing if the server is away,
+// as it may be while it changes its role.
+func (sv *server) fact(name string) string {
+	text, err := sv.try("INFO", "replication")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// failOver promotes the replica, which must have missed the holding of key.
+func (p *pair) failOver(t *testing.T) {
+	t.Helper()
+	_, _ = p.replica.try("READONLY") // in a Cluster it would redirect
+	if n := p.replica.number(t, "EXISTS", p.sv.redisKey("key", 'l')); n != 0 {
+		t.Fatal("the replica knows the holding, and was to miss it")
+	}
+	p.promote()
+	eventually(t, "the replica is promoted", func() bool { return p.replica.fact("role") == "master" })
+}
+
+// locks opens a client of its own store, that has locked already: its connections
+// are there, and so is the epoch.
+func (p *pair) locks(t *testing.T, opts ...Option) *asynclock.Client {
+	t.Helper()
+	c, err := asynclock.New(p.sv.newStore(t, opts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx) // leases are left on purpose
+	})
+	if err := c.WithLock(t.Context(), "key", func(context.Context, *asynclock.Lease) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A resource keeps the largest token it has seen and refuses smaller ones.
+type resource struct{ largest int64 }
+
+func (r *resource) write(token int64) bool {
+	if token < r.largest {
+		return false
+	}
+	r.largest = token
+	return true
+}
+
+// A replica that missed the grant grants the key to nobody while the first holder
+// trusts its lease, even if that one can't say so.
+func TestAFailoverMakesNoTwoHolders(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(t *testing.T, p *pair) {
+		const ttl = 5 * time.Second
+		p.sv.acquaint(t, ttl)
+		a, b := p.locks(t, WithFailoverGrace(ttl)), p.locks(t, WithFailoverGrace(ttl))
+		p.cut(t)
+		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(ttl), asynclock.WithoutRenewal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.failOver(t)
+		second := lockPatiently(t, b)
+		if first.Valid(0) {
+			t.Errorf("the key was granted under token %d while the lease of token %d was trusted", second.Token(), first.Token())
+		}
+		if second.Token() <= first.Token() {
+			t.Errorf("token: got %d, want more than %d", second.Token(), first.Token())
+		}
+	})
+}
+
+// What the test above prevents, and what is left then.
+func TestWithoutTheGraceAFailoverMakesTwoHolders(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(t *testing.T, p *pair) {
+		a, b := p.locks(t, WithoutFailoverGrace()), p.locks(t, WithoutFailoverGrace())
+		p.cut(t)
+		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithoutRenewal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.failOver(t)
+		second := lockPatiently(t, b)
+		if !first.Valid(0) {
+			t.Fatalf("the first lease ended: %v; want two that are trusted", first.Err())
+		}
+		var fenced resource
+		if !fenced.write(first.Token()) || !fenced.write(second.Token()) {
+			t.Error("the resource refuses the writes of one after the other")
+		}
+		if fenced.write(first.Token()) {
+			t.Error("the resource accepts the write of the first holder after that of the second")
+		}
+	})
+}
+
+// Who holds the key goes on holding it: its renewal writes back what is missing.
+func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(t *testing.T, p *pair) {
+		p.sv.acquaint(t, long)
+		a, b := p.locks(t), p.locks(t)
+		p.cut(t)
+		lease, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithHolder("the first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.failOver(t)
+		eventually(t, "the holding is written anew", func() bool {
+			_ = lease.Renew(t.Context(), 10*time.Minute)
+			info, err := b.Inspect(t.Context(), "key")
+			return err == nil && info.Held
+		})
+		info, err := b.Inspect(t.Context(), "key")
+		if err != nil || info.Token != lease.Token() || info.Holder != "the first" || info.Remaining < 9*time.Minute {
+			t.Errorf("got %+v, %v; want it held by the first under token %d for 10 minutes", info, err, lease.Token())
+		}
+		if _, err := b.TryLock(t.Context(), "key"); !errors.Is(err, asynclock.ErrHeld) {
+			t.Errorf("TryLock: got %v, want ErrHeld", err)
+		}
+		if err := lease.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock: got %v, want no error", err)
+		}
+		if _, err := b.TryLock(t.Context(), "key"); !errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
+			t.Errorf("TryLock of a free key: got %v, want ErrUnreachable: others may be held by who knows", err)
+		}
+		p.sv.endGrace(t, "key")
+		next := lockPatiently(t, b)
+		if next.Token() <= lease.Token() {
+			t.Errorf("token: got %d, want more than %d", next.Token(), lease.Token())
+		}
+	})
+}
+
+// lockPatiently waits through a failover, in which the server may be away for longer
+// than a waiter has patience.
+func lockPatiently(t *testing.T, c *asynclock.Client, opts ...asynclock.LockOption) (lease *asynclock.Lease) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); lease == nil; {
+		got, err := c.Lock(t.Context(), "key", opts...)
+		if err != nil && (!errors.Is(err, asynclock.ErrUnreachable) || time.Now().After(end)) {
+			t.Fatalf("Lock: got %v", err)
+		}
+		lease = got
+	}
+	return lease
+}
+
+// endGrace makes the server believe that the grace is over.
+func (sv *server) endGrace(t *testing.T, key string) {
+	t.Helper()
+	name := sv.epoch(bucketOf(key))
+	fields := strings.Fields(sv.do(t, "GET", name))
+	if len(fields) != 5 {
+		t.Fatalf("the epoch of %q is %q, want five fields", key, fields)
+	}
+	fields[1] = "1"
+	sv.do(t, "SET", name, strings.Join(fields, " "))
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// reassert asks once more for the holdings that were not found or have another
+// owner: a server that has forgotten something writes them anew.
+func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply) {
+	var missed []int
+	for i := range replies {
+		if errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen) {
+			missed = append(missed, i)
+		}
+	}
+	if len(missed) == 0 {
+		return
+	}
+	calls := borrowCalls(len(missed))
+	defer returnCalls(calls)
+	address := s.address(ctx, batch[missed[0]].Key) // for all, since they are of one lane
+	for n, i := range missed {
+		(*calls)[n].reassert(s.store, &batch[i], address)
+	}
+	for n, result := range s.store.run(ctx, reassertScript, *calls) {
+		i := missed[n]
+		if isTryAgain(result) { // its slot is being moved; what renew.lua said holds
+			continue
+		}
+		before := replies[i].Err
+		s.reassertReply(&replies[i], result)
+		if replies[i].Err == nil {
+			s.store.logger().Warn("redisstore: a holding that the server had forgotten was written anew", "key", batch[i].Key, "token", batch[i].Token, "was", before)
+		}
+	}
+}
+
+// reassert adds the keys and arguments that reassert.lua describes.
+func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
+	c.lockKeys(st.settings.prefix, q.Key, lockKinds)
+	c.epochKey(st.settings.prefix, q.Key)
+	c.text(q.Owner)
+	c.text(address)
+	c.millis(q.TTL)
+	c.number(q.Token)
+	c.text(q.Holder)
+	c.millis(st.grace())
+}
+
+// reassertReply reads what reassert.lua answers.
+func (s *session) reassertReply(reply *asynclock.RenewReply, result rueidis.RedisResult) {
+	n, err := result.ToInt64()
+	switch {
+	case err != nil:
+		r := newReply(result)
+		if r.number() == replyForeign {
+			r.err = foreign(r.text())
+		} else if r.err == nil {
+			r.err = errReply
+		}
+		reply.Err = r.failed(s.store)
+	case n >= 0 && n <= math.MaxInt32:
+		*reply = asynclock.RenewReply{Waiters: int(n)}
+	case n == replyExpired:
+		reply.Err = asynclock.ErrExpired
+	case n == replyStolen:
+		reply.Err = asynclock.ErrStolen
+	default:
+		reply.Err = errReply
+	}
+}

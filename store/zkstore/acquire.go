@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// rounds is how often a request looks at a lock again whose nodes change while it
+// looks.
+const rounds = 16
+
+// Acquire makes a node for each owner that has none, looks which rank it has, and
+// watches the one before it.
+func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	return each(ctx, s, batch, s.acquire, func(err error) asynclock.AcquireReply {
+		return asynclock.AcquireReply{Err: err}
+	})
+}
+
+func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) asynclock.AcquireReply {
+	start := clock.Refresh()
+	lock, err := s.store.checkAcquire(&r)
+	if err != nil {
+		return asynclock.AcquireReply{Err: err}
+	}
+	for {
+		k := s.stakeOf(r.Owner, lock)
+		if k == nil {
+			return asynclock.AcquireReply{Status: asynclock.Gone}
+		}
+		if err := k.take(ctx); err != nil {
+			return asynclock.AcquireReply{Err: err}
+		}
+		reply, err := k.acquire(&r, start)
+		if errors.Is(err, errOver) {
+			k.put()
+			continue
+		}
+		if err != nil {
+			reply = asynclock.AcquireReply{Err: s.store.failure(err, true)}
+		}
+		k.settle(&reply, &r)
+		k.put()
+		return reply
+	}
+}
+
+func (st *Store) checkAcquire(r *asynclock.AcquireRequest) (lock string, err error) {
+	_, timeout := st.pulse.now()
+	switch {
+	case r.Owner == "":
+		return "", fmt.Errorf("%w: empty owner", asynclock.ErrBadOption)
+	case r.TTL <= 0:
+		return "", fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+	case r.TTL < timeout && !st.settings.shortTTLs:
+		return "", fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
+			asynclock.ErrBadOption, r.TTL, timeout)
+	}
+	return st.settings.names.lock(r.Key)
+}
+
+// acquire does what is to be done until the stake's rank is known.
+func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (asynclock.AcquireReply, error) {
+	fresh := false
+	for range rounds {
+		has, err := k.hasNode(start)
+		if err != nil {
+			return asynclock.AcquireReply{}, err
+		}
+		if !has {
+			if !r.Wait {
+				if v, err := k.store.peek(k.lock); err != nil || len(v.nodes) > 0 {
+					return v.held(k.store, 0), err
+				}
+			}
+			if err := k.create(r.Holder); err != nil {
+				return asynclock.AcquireReply{}, err
+			}
+			fresh = true
+		}
+		v, ok, err := k.look()
+		switch {
+		case err != nil:
+			return asynclock.AcquireReply{}, err
+		case !ok:
+			continue
+		case v.rank == 0:
+			if reply, ok, err := k.granted(r, v, start); ok || err != nil {
+				return reply, err
+			}
+			continue
+		case !r.Wait:
+			_, err := k.delete()
+			return v.held(k.store, 1), err
+		case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.rank > r.QueueLimit:
+			_, err := k.delete()
+			return asynclock.AcquireReply{Status: asynclock.Full}, err
+		}
+		if ok, err := k.watchBefore(v); !ok {
+			if err != nil {
+				return asynclock.AcquireReply{}, err
+			}
+			continue
+		}
+		return k.waits(r, v, start), nil
+	}
+	return asynclock.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", asynclock.ErrUnreachable)
+}
+
+// errOver: the stake has ended, and its owner asks anew.
+var errOver = errors.New("zkstore: over")
+
+// hasNode reports whether the stake has a node. One that holds beyond its time is
+// deleted: its TTL has ended, if late. One whose creation was not answered is
+// found by its name.
+func (k *stake) hasNode(start clock.Instant) (bool, error) {
+	st := k.store
+	st.mu.Lock()
+	if st.stakes[k.owner] != k {
+		st.mu.Unlock()
+		return false, errOver
+	}
+	own, uncertain := k.ownLocked(), k.uncertain
+	expired := own != "" && k.phase == holding && start >= k.until
+	if own == "" {
+		k.setNodeLocked("")
+	}
+	st.mu.Unlock()
+	switch {
+	case expired:
+		if _, err := k.delete(); err != nil {
+			return false, err
+		}
+		return false, errOver
+	case own != "":
+		return true, nil
+	case !uncertain:
+		return false, nil
+	}
+	nodes, err := k.find()
+	if err != nil || len(nodes) == 0 {
+		return false, err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k.setNodeLocked(nodes[0])
+	return true, nil
+}
+
+// find returns the paths of the nodes with the stake's name: more than one if a
+// creation took effect after it had been given up.
+func (k *stake) find() (paths []string, err error) {
+	v, err := k.store.read(k.lock)
+	for _, name := range v.nodes {
+		if len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix {
+			paths = append(paths, k.lock+"/"+name)
+		}
+	}
+	return paths, err
+}
+
+// create makes the node, and the lock where that is missing. Whether it was made
+// is uncertain if the answer does not come.
+func (k *stake) create(holder string) error {
+	st := k.store
+	for range rounds {
+		var path string
+		err := st.pulse.ask(true, func() (err error) {
+			path, err = st.conn.Create(k.lock+"/"+k.prefix, []byte(holder), zk.FlagEphemeralSequential, st.settings.acl)
+			return err
+		})
+		switch {
+		case err == nil:
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			k.setNodeLocked(path)
+			return nil
+		case err != zk.ErrNoNode: //nolint:errorlint // the driver's own value
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			k.uncertain = k.uncertain || err != zk.ErrSessionExpired && err != zk.ErrNoAuth && err != zk.ErrInvalidACL //nolint:errorlint // likewise
+			return err
+		}
+		if err := st.makeLock(k.lock); err != nil && err != zk.ErrNoNode { //nolint:errorlint // likewise; empty locks vanish
+			return st.failure(err, false)
+		}
+	}
+	return fmt.Errorf("%w: the lock vanishes as soon as it is made", asynclock.ErrUnreachable)
+}
+
+// granted: the node is the first. It is not ok if it is gone meanwhile.
+func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant) (reply asynclock.AcquireReply, ok bool, err error) {
+	st := k.store
+	grant, err := k.grant()
+	if err != nil {
+		return reply, false, err
+	}
+	st.mu.Lock()
+	if k.ownLocked() == "" {
+		st.mu.Unlock()
+		return reply, false, nil
+	}
+	until := start.Add(r.TTL)
+	if k.phase == holding {
+		until = max(until, k.until)
+	}
+	k.phase = holding
+	k.endAtLocked(until)
+	k.watch = k.watch || r.WatchContention
+	k.waiters = len(v.nodes) - 1
+	watch, born := k.watch && !k.counting, k.born
+	st.mu.Unlock()
+	promise, err := st.promise(born, start)
+	if err != nil {
+		return reply, false, err
+	}
+	if watch {
+		if err := k.count(); err != nil {
+			return reply, false, err
+		}
+	}
+	return asynclock.AcquireReply{
+		Status: asynclock.Granted, Grant: grant, TTL: promise, Waiters: len(v.nodes) - 1,
+	}, true, nil
+}
+
+// waits: the node is not the first.
+func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) asynclock.AcquireReply {
+	st := k.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k.phase = waiting
+	k.heard = start
+	k.grantTTL = r.GrantTTL
+	k.watch = k.watch || r.WatchContention
+	k.endAtLocked(start.Add(r.Liveness))
+	number, _ := sequenceNumber(v.nodes[v.rank])
+	return asynclock.AcquireReply{
+		Status:    asynclock.Waiting,
+		Remaining: -1,
+		Rank:      v.rank - 1,
+		Ticket:    number + 1,
+		Mark:      firstToken(k.czxid) - 1, // the node's own token is its only one
+	}
+}
+
+// settle is called when a request is through: an owner that has nothing is
+// forgotten, and one that was withdrawn meanwhile leaves.
+func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) {
+	st := k.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.gone.has(k.owner, clock.Now()):
+		*reply = asynclock.AcquireReply{Status: asynclock.Gone}
+		k.phase, k.until = leaving, clock.Now()
+		st.taskLocked(k.leave)
+	case k.phase == leaving:
+	case k.node == "" && !k.uncertain:
+		k.forgetLocked()
+	case k.phase == asking: // it failed on the way
+		k.endAtLocked(clock.Now().Add(max(r.Liveness, retryIn)))
+	}
+}
+
+// A view is what is below a lock.
+type view struct {
+	lock  string
+	nodes []string // in their order; the first holds
+	rank  int      // of the stake that looks
+}
+
+// read lists the nodes of a lock, which need not exist.
+func (st *Store) read(lock string) (view, error) {
+	var children []string
+	err := st.pulse.ask(false, func() (err error) {
+		children, _, err = st.conn.Children(lock)
+		return err
+	})
+	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
+		return view{lock: lock}, nil
+	}
+	if err != nil {
+		return view{lock: lock}, st.failure(err, false)
+	}
+	nodes, err := inOrder(children)
+	return view{lock: lock, nodes: nodes}, err
+}
+
+// peek is read for who would rather not make a node. A server that is behind its
+// leader may show a holder that is gone, so one that shows any is asked again.
+func (st *Store) peek(lock string) (view, error) {
+	v, err := st.read(lock)
+	if err != nil || len(v.nodes) == 0 {
+		return v, err
+	}
+	if _, err := st.conn.Sync(lock); err != nil {
+		return v, st.failure(err, false)
+	}
+	return st.read(lock)
+}
+
+// held is the answer to who does not wait. Of the nodes, so many are its own.
+func (v view) held(st *Store, own int) asynclock.AcquireReply {
+	if len(v.nodes) <= own {
+		return asynclock.AcquireReply{}
+	}
+	reply := asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1, Waiters: len(v.nodes) - 1 - own}
+	if data, stat, err := st.conn.Get(v.lock + "/" + v.nodes[0]); err == nil {
+		reply.Holder, reply.Token = describe(data), firstToken(stat.Czxid)
+	}
+	return reply
+}
+
+// look finds the stake's rank, and what the server knows of its node. It is not ok
+// if the node is gone, or another one turned up.
+func (k *stake) look() (v view, ok bool, err error) {
+	st := k.store
+	st.mu.Lock()
+	own, known := k.ownLocked(), k.czxid != 0
+	st.mu.Unlock()
+	if own == "" {
+		return v, false, nil
+	}
+	read := make(chan error, 1)
+	if known {
+		read <- nil
+	} else {
+		st.tasks.Go(func() { read <- k.learn(own) }) // ends before look does
+	}
+	v, err = st.read(k.lock)
+	if learned := <-read; err == nil {
+		err = learned
+	}
+	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
+		err = nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	v.rank = slices.IndexFunc(v.nodes, func(name string) bool {
+		return len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix
+	})
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case v.rank < 0:
+		k.setNodeLocked("")
+		return v, false, nil
+	case k.lock+"/"+v.nodes[v.rank] != own: // an earlier creation took effect after all
+		k.uncertain = true // there are two, to be deleted in the end
+		k.setNodeLocked(k.lock + "/" + v.nodes[v.rank])
+		return v, false, nil
+	}
+	return v, k.ownLocked() != "" && k.czxid != 0, nil // or it was deleted between the two answers
+}
+
+// learn reads the node's creation and watches the node.
+func (k *stake) learn(path string) error {
+	st := k.store
+	data, stat, _, err := st.conn.GetW(path)
+	if err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if k.node == path {
+		k.czxid, k.born = stat.Czxid, stat.EphemeralOwner
+		k.revokedLocked(data)
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zkserver"
+)
+
+// freePorts returns ports that nobody listens on. Somebody may come before the
+// server does; then it says so.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// startEnsemble starts three servers for one test, which may kill them.
+func startEnsemble(t *testing.T) *zkserver.Ensemble {
+	t.Helper()
+	if err := zkserver.Find(); err != nil {
+		missing(t, "ZooKeeper is not installed: not tested on an ensemble: "+err.Error())
+	}
+	e, err := zkserver.StartEnsemble(t.Context(), t.TempDir(), freePorts(t, 3*zkserver.PortsPerServer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Kill)
+	return e
+}
+
+// roles waits until all servers have found theirs.
+func roles(t *testing.T, e *zkserver.Ensemble) (leader *zkserver.Server, followers []*zkserver.Server) {
+	t.Helper()
+	eventually(t, "a leader and two followers", func() (all bool) {
+		var err error
+		leader, followers, err = e.Roles(t.Context())
+		return err == nil && len(followers) == 2
+	})
+	return leader, followers
+}
+
+// ensembleTimeout is the session timeout of clients that are to outlive the loss of
+// a server, on a busy machine.
+const ensembleTimeout = 20 * time.Second
+
+// survives kills one server and checks that the lease goes on, renewed by the
+// others, and that its key is handed over.
+func survives(t *testing.T, e *zkserver.Ensemble, victim func(connected string) *zkserver.Server) {
+	t.Helper()
+	w, root := newWire(t), newRoot()
+	ours := locks(t, openOn(t, e.Addrs(), root, WithDialer(w.dial), WithSessionTimeout(ensembleTimeout)))
+	theirs := locks(t, openOn(t, e.Addrs(), root, WithSessionTimeout(ensembleTimeout)))
+	lease := lock(t, ours, "key")
+	pending := theirs.LockChan(t.Context(), "key")
+	wantWaiters(t, ours, "key", 1)
+	dead := victim(w.address())
+	dead.Kill()
+	killed := time.Now()
+	eventually(t, "renewals without the server", func() bool {
+		if lease.Err() != nil {
+			t.Fatalf("the lease: got %v %v after the kill, want it to go on", lease.Err(), time.Since(killed))
+		}
+		// Trust that was gained before the kill is not longer than this.
+		return lease.Deadline().After(killed.Add(ensembleTimeout * 89 / 100))
+	})
+	first := lease.Token()
+	unlock(t, lease)
+	next := claim(t, pending)
+	if next.Token() <= first {
+		t.Errorf("token: got %d after %d, want more", next.Token(), first)
+	}
+	unlock(t, next)
+	if err := dead.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	roles(t, e)
+}
+
+func (w *wire) address() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.server
+}
+
+func TestEnsemble(t *testing.T) {
+	e := startEnsemble(t)
+	t.Run("the client's server is killed", func(t *testing.T) {
+		survives(t, e, func(connected string) *zkserver.Server {
+			for _, s := range e.Servers {
+				if s.Addr == connected {
+					return s
+				}
+			}
+			t.Fatalf("no server has the address %q", connected)
+			return nil
+		})
+	})
+	t.Run("the leader is killed", func(t *testing.T) {
+		survives(t, e, func(string) *zkserver.Server {
+			leader, _ := roles(t, e)
+			return leader
+		})
+	})
+	t.Run("a session is closed by force", func(t *testing.T) { closedByForce(t, e) })
+	t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
+	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
+}
+
+func closedByForce(t *testing.T, e *zkserver.Ensemble) {
+	w, root := newWire(t), newRoot()
+	ours := locks(t, openOn(t, e.Addrs(), root, WithDialer(w.dial)))
+	theirs := locks(t, openOn(t, e.Addrs(), root))
+	lease := lock(t, ours, "key")
+	pending := theirs.LockChan(t.Context(), "key")
+	wantWaiters(t, ours, "key", 1)
+	w.expire()
+	next := claim(t, pending)
+	awaitEnd(t, lease)
+	wantClosedByForce(t, lease)
+	unlock(t, next)
+	unlock(t, lock(t, ours, "key"))
+}
+
+// The client's server is cut off from the others, and goes on answering pings for
+// a while. The others may give the key away meanwhile, so a lease must not live on
+// those answers.
+func loneFollower(t *testing.T, e *zkserver.Ensemble) {
+	const timeout = 3 * time.Second
+	leader, followers := roles(t, e)
+	root := newRoot()
+	ours := locks(t, openOn(t, []string{followers[0].Addr}, root, WithSessionTimeout(timeout)))
+	lease := lock(t, ours, "key")
+	awaitRenewal(t, lease)
+	// It takes both of the others away, which is what it sees of being cut off.
+	cut := time.Now()
+	for _, s := range []*zkserver.Server{leader, followers[1]} {
+		if err := s.Pause(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitEnd(t, lease)
+	if took := time.Since(cut); took > timeout {
+		t.Errorf("the lease ended %v after its server was alone, want it within the session's timeout, %v", took, timeout)
+	}
+	for _, s := range []*zkserver.Server{leader, followers[1]} {
+		if err := s.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roles(t, e)
+	unlock(t, lock(t, locks(t, openOn(t, e.Addrs(), root)), "key"))
+}
+
+// nothingIsLost raises a number, in two steps, in several clients, while one server
+// after the other is killed.
+func nothingIsLost(t *testing.T, e *zkserver.Ensemble) {
+	const clients = 3
+	root := newRoot()
+	var counter, last atomic.Int64 // atomic only for the race detector
+	var raised atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	for range clients {
+		c := locks(t, openOn(t, e.Addrs(), root, WithSessionTimeout(ensembleTimeout)))
+		working.Go(func() {
+			for ctx.Err() == nil {
+				err := c.WithLock(context.WithoutCancel(ctx), "counter", func(ctx context.Context, lease *asynclock.Lease) error {
+					n := counter.Load()
+					if before := last.Swap(lease.Token()); before >= lease.Token() {
+						t.Errorf("token: got %d after %d, want more", lease.Token(), before)
+					}
+					time.Sleep(time.Millisecond)
+					if ctx.Err() != nil {
+						return context.Cause(ctx) // it has been told in time
+					}
+					counter.Store(n + 1)
+					raised.Add(1)
+					return nil
+				})
+				if err != nil && !errors.Is(err, asynclock.ErrLost) && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+					t.Errorf("WithLock: got %v", err)
+					return
+				}
+			}
+		})
+	}
+	for _, s := range e.Servers {
+		before := raised.Load()
+		s.Kill()
+		eventually(t, "work without the server", func() bool { return raised.Load() > before+20 })
+		if err := s.Restart(); err != nil {
+			t.Error(err)
+		}
+		roles(t, e)
+	}
+	stop()
+	working.Wait()
+	if counter.Load() != raised.Load() {
+		t.Errorf("counter: got %d, want %d", counter.Load(), raised.Load())
+	}
+}

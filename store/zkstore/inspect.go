@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// queueShown is how many waiters Inspect describes.
+const queueShown = 10
+
+// Inspect asks the connected server, once that has caught up with its leader. The
+// age of waiters is by that server's clock and this machine's.
+func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+	return alone(ctx, s, func(context.Context) (asynclock.Info, error) {
+		lock, err := s.store.settings.names.lock(key)
+		if err != nil {
+			return asynclock.Info{}, err
+		}
+		if _, err := s.store.conn.Sync(lock); err != nil {
+			return asynclock.Info{}, s.store.failure(err, false)
+		}
+		return s.store.inspect(key, lock)
+	})
+}
+
+func (st *Store) inspect(key, lock string) (asynclock.Info, error) {
+	for range rounds {
+		v, err := st.read(lock)
+		if err != nil {
+			return asynclock.Info{}, err
+		}
+		info := asynclock.Info{Key: key, Held: len(v.nodes) > 0, Waiters: max(len(v.nodes)-1, 0)}
+		changed := false
+		for i, name := range v.nodes[:min(len(v.nodes), queueShown+1)] {
+			data, stat, err := st.conn.Get(lock + "/" + name)
+			if errors.Is(err, zk.ErrNoNode) {
+				changed = true
+				break
+			}
+			if err != nil {
+				return asynclock.Info{}, st.failure(err, false)
+			}
+			if i == 0 {
+				info.Holder, info.Token, info.Remaining = describe(data), firstToken(stat.Czxid), -1
+				continue
+			}
+			age := max(time.Since(time.UnixMilli(stat.Ctime)), 0)
+			info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: describe(data), Age: age})
+		}
+		if !changed {
+			return info, nil
+		}
+	}
+	return asynclock.Info{}, asynclock.ErrUnreachable
+}
+
+// Force deletes the holder's node. A holder of this package hears of it by its
+// watch; Java's does not, and unlocks without an error.
+func (s *session) Force(ctx context.Context, key string) (bool, error) {
+	return alone(ctx, s, func(context.Context) (bool, error) {
+		st := s.store
+		lock, err := st.settings.names.lock(key)
+		if err != nil {
+			return false, err
+		}
+		if _, err := st.conn.Sync(lock); err != nil {
+			return false, st.failure(err, false)
+		}
+		for range rounds {
+			v, err := st.read(lock)
+			if err != nil || len(v.nodes) == 0 {
+				return false, err
+			}
+			err = st.conn.Delete(lock+"/"+v.nodes[0], -1)
+			if err == nil || !errors.Is(err, zk.ErrNoNode) {
+				return err == nil, st.failure(err, true)
+			}
+		}
+		return false, asynclock.ErrUnreachable
+	})
+}
+
+// List walks the tree below the root.
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+	return func(yield func(asynclock.Info, error) bool) {
+		root := s.store.settings.names.root
+		_, err := alone(ctx, s, func(context.Context) (string, error) {
+			path, err := s.store.conn.Sync(root)
+			return path, s.store.failure(err, false)
+		})
+		paths := []string{root}
+		for len(paths) > 0 && err == nil {
+			path := paths[len(paths)-1]
+			paths = paths[:len(paths)-1]
+			var found place
+			if found, err = alone(ctx, s, func(context.Context) (place, error) { return s.store.visit(path, prefix) }); err != nil {
+				break
+			}
+			if found.matches && !yield(found.info, nil) {
+				return
+			}
+			paths = append(paths, found.below...)
+		}
+		if err != nil {
+			yield(asynclock.Info{}, err)
+		}
+	}
+}
+
+// A place is one node in the tree, and what List looks for there.
+type place struct {
+	info    asynclock.Info
+	matches bool
+	below   []string
+}
+
+func (st *Store) visit(path, prefix string) (p place, err error) {
+	children, _, err := st.conn.Children(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return p, nil
+	}
+	if err != nil {
+		return p, st.failure(err, false)
+	}
+	used := false
+	for _, name := range children {
+		switch {
+		case isNode(name):
+			used = true
+		case st.settings.names.mayLead(path+"/"+name, prefix):
+			p.below = append(p.below, path+"/"+name)
+		}
+	}
+	key, ok := st.settings.names.key(path)
+	if !used || !ok || !strings.HasPrefix(key, prefix) {
+		return p, nil
+	}
+	p.info, err = st.inspect(key, path)
+	p.info.Queue = nil
+	p.matches = p.info.Held
+	if errors.Is(err, asynclock.ErrForeignData) { // no lock of ours, whatever it is
+		return place{below: p.below}, nil
+	}
+	return p, err
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A line is one connection. It reads along until the server has said which session
+// it has accepted and for how long, because the client library does not tell.
+type line struct {
+	net.Conn
+	store *Store
+	begun clock.Instant // before the first byte was sent
+	// answerBy is when the server is to have accepted the session.
+	answerBy time.Time
+	head     []byte // of what was received
+}
+
+// The server's first packet: its length, the protocol's version, the timeout in
+// milliseconds, and the session's id, zero if it has expired.
+const (
+	timeoutAt = 8
+	sessionAt = 12
+	headLen   = 20
+)
+
+// A server that takes a connection and does not answer, because it is stopped or
+// has no leader, must not keep the client from the others: the library would wait
+// for several session timeouts.
+const (
+	handshakeShare    = 3 // of the session timeout
+	shortestHandshake = time.Second
+	longestHandshake  = 5 * time.Second
+)
+
+// SetReadDeadline is the library's, but for the server's first packet.
+func (l *line) SetReadDeadline(t time.Time) error {
+	if len(l.head) < headLen {
+		t = l.answerBy
+	}
+	return l.Conn.SetReadDeadline(t)
+}
+
+// Read passes on what is received.
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if len(l.head) < headLen {
+		l.head = append(l.head, b[:min(n, headLen-len(l.head))]...)
+		if len(l.head) == headLen {
+			l.accepted()
+		}
+	}
+	return n, err
+}
+
+func (l *line) accepted() {
+	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
+	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
+	if session != 0 {
+		l.store.pulse.connected(l, session, timeout)
+	}
+}
+
+// Lines is how the client library connects, and how it is kept from doing so.
+type lines struct {
+	mu      sync.Mutex
+	present *line
+	cut     bool
+}
+
+var errCut = errors.New("zkstore: closed")
+
+// dial is the client library's dialer.
+func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
+	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience)}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	conn, err := st.settings.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
+		_ = conn.Close() // it was never used
+		return nil, err
+	}
+	if err := st.lines.use(l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// secure adds TLS, if that is wanted.
+func (st *Store) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	config := st.settings.tls
+	if config == nil {
+		return conn, nil
+	}
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config = config.Clone()
+		config.ServerName = host
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return secured, nil
+}
+
+func (ls *lines) use(l *line) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cut {
+		_ = l.Close() // likewise
+		return errCut
+	}
+	ls.present = l
+	return nil
+}
+
+// abandon cuts the present connection and allows no other.
+func (ls *lines) abandon() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.cut = true
+	if ls.present != nil {
+		_ = ls.present.Close() // what is under way is lost, as it should be
+	}
+}

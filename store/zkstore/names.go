@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// With the default root, the nodes of the key "order/42" are
+//
+//	/SpringIntegration-LockRegistry/order/42                           the lock
+//	/SpringIntegration-LockRegistry/order/42/_c_UUID-lock-0000000007   one owner's node
+//
+// The lock is there for as long as somebody needs it. Its children are who has the
+// key and who waits for it: the smallest number at the end of the name holds.
+
+// escaped begins the names of keys that can't be paths as they are.
+const escaped = "asynclock.escaped:"
+
+// names is where the locks of one root are.
+type names struct {
+	root   string
+	pathTo func(key string) string // nil: below root, as Java does by default
+	keyAt  func(path string) (key string, ok bool)
+}
+
+// lock is the path of a key.
+func (n names) lock(key string) (string, error) {
+	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
+		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
+	}
+	if n.pathTo == nil {
+		return n.root + "/" + escape(key), nil
+	}
+	path := n.pathTo(key)
+	if !validPath(path) {
+		return "", fmt.Errorf("%w: it is mapped to %q, which is no path of ZooKeeper's", asynclock.ErrBadKey, path)
+	}
+	return path, nil
+}
+
+// key is the key whose lock is at path. It is not ok where no key has its lock.
+func (n names) key(path string) (key string, ok bool) {
+	if n.pathTo != nil {
+		return n.keyAt(path)
+	}
+	name, below := strings.CutPrefix(path, n.root+"/")
+	if !below {
+		return "", false
+	}
+	key, ok = unescape(name)
+	if !ok || key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
+		return "", false
+	}
+	return key, escape(key) == name // or two names would be one key
+}
+
+// mayLead reports whether the tree at a path may hold keys with the prefix.
+func (n names) mayLead(path, prefix string) bool {
+	name, below := strings.CutPrefix(path, n.root+"/")
+	if n.pathTo != nil || !below {
+		return true
+	}
+	key, ok := unescape(name)
+	return ok && (strings.HasPrefix(key, prefix) || strings.HasPrefix(prefix, key+"/"))
+}
+
+// escape makes the part of a path that stands for key: the key itself wherever
+// Java can have it, too. A key that ZooKeeper would refuse, or that could be taken
+// for an owner's node or for an escaped key, is spelled in one piece, with all
+// bytes but a few in hexadecimal digits.
+func escape(key string) string {
+	if validPath("/"+key) && !strings.HasPrefix(key, escaped) && !slices.ContainsFunc(strings.Split(key, "/"), isNode) {
+		return key
+	}
+	var b strings.Builder
+	b.WriteString(escaped)
+	for i := range len(key) {
+		if c := key[i]; isPlain(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func isPlain(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == ':'
+}
+
+// unescape undoes escape. That the result is what escape makes of the key is for
+// the caller to check.
+func unescape(name string) (key string, ok bool) {
+	rest, found := strings.CutPrefix(name, escaped)
+	if !found {
+		return name, true
+	}
+	var b strings.Builder
+	for rest != "" {
+		if rest[0] != '%' {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		var c byte
+		if len(rest) < 3 {
+			return "", false
+		}
+		if _, err := fmt.Sscanf(rest[1:3], "%02X", &c); err != nil {
+			return "", false
+		}
+		b.WriteByte(c)
+		rest = rest[3:]
+	}
+	return b.String(), true
+}
+
+// validPath is the rule of ZooKeeper's own PathUtils, which the server and Java's
+// client keep to. Java counts UTF-16 code units, so what is beyond the first plane
+// is made of surrogates and refused.
+func validPath(path string) bool {
+	if !strings.HasPrefix(path, "/") || !utf8.ValidString(path) {
+		return false
+	}
+	for segment := range strings.SplitSeq(path[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(path, func(r rune) bool {
+		return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
+	})
+}
+
+// lockName is what Curator's InterProcessMutex puts before the sequence number.
+const lockName = "lock-"
+
+// nodePrefix is the name of an owner's node without its number. Curator marks
+// nodes with a random UUID, to find one whose creation was not answered; ours is
+// made of the owner's id, so that the id can't be read off.
+func nodePrefix(owner string) string {
+	digest := sha256.Sum256([]byte("asynclock " + owner))
+	return "_c_" + uuid.UUID(digest[:16]).String() + "-" + lockName
+}
+
+// sequence is what Curator orders nodes by: the text after the last "lock-".
+func sequence(name string) string {
+	return name[strings.LastIndex(name, lockName)+len(lockName):]
+}
+
+// isNode reports whether a child of a lock is an owner's node, of any program.
+// Others are the locks of keys below.
+func isNode(name string) bool {
+	if !strings.Contains(name, lockName) {
+		return false
+	}
+	digits := strings.TrimPrefix(sequence(name), "-") // as they are when numbers overflow
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// sequenceDigits is how long sequence numbers are until they overflow, which is
+// after 2147483648 nodes below one lock. The order of text is that of numbers only
+// up to there.
+const sequenceDigits = 10
+
+// inOrder returns the owners' nodes among the children of a lock, the holder first.
+func inOrder(children []string) ([]string, error) {
+	nodes := make([]string, 0, len(children))
+	for _, name := range children {
+		if !isNode(name) {
+			continue
+		}
+		if s := sequence(name); len(s) != sequenceDigits || s[0] == '-' {
+			return nil, fmt.Errorf("%w: %q has no proper sequence number", asynclock.ErrForeignData, name)
+		}
+		nodes = append(nodes, name)
+	}
+	slices.SortFunc(nodes, func(a, b string) int { return strings.Compare(sequence(a), sequence(b)) })
+	return nodes, nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// promise is what a TTL set at that moment counts for. If that is little, the
+// server is asked, for a whole quorum to hear; if it is little still, the session
+// is not to be trusted for now.
+func (st *Store) promise(born int64, at clock.Instant) (time.Duration, error) {
+	promise := st.pulse.promise(born, at)
+	_, timeout := st.pulse.now()
+	if promise < timeout/2 {
+		if err := st.confirm(); err != nil {
+			return 0, err
+		}
+		promise = st.pulse.promise(born, at)
+	}
+	if promise < timeout/5 {
+		return 0, fmt.Errorf("%w: ZooKeeper's leader has not heard of the session for long", asynclock.ErrUnreachable)
+	}
+	return promise, nil
+}
+
+// Renew asks the server nothing as a rule, however many keys there are: the
+// session's heartbeat has renewed them all. What it says about each node, a watch
+// tells.
+func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+	start := clock.Refresh()
+	failed := func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} }
+	session, _ := s.store.pulse.now()
+	var promise time.Duration
+	if len(batch) > 0 && s.usable(ctx) == nil {
+		var err error
+		promise, err = alone(ctx, s, func(context.Context) (time.Duration, error) { return s.store.promise(session, start) })
+		if err != nil {
+			return each(ctx, s, batch, func(context.Context, asynclock.RenewRequest) asynclock.RenewReply { return failed(err) }, failed)
+		}
+	}
+	return each(ctx, s, batch, func(_ context.Context, r asynclock.RenewRequest) asynclock.RenewReply {
+		return s.renew(&r, session, start, promise)
+	}, failed)
+}
+
+func (s *session) renew(r *asynclock.RenewRequest, session int64, start clock.Instant, promise time.Duration) asynclock.RenewReply {
+	st := s.store
+	lock, err := st.settings.names.lock(r.Key)
+	if err != nil {
+		return asynclock.RenewReply{Err: err}
+	}
+	k, count := s.extend(r, lock, session, start)
+	if k == nil {
+		return asynclock.RenewReply{Err: st.lostTo(lock)}
+	}
+	if count {
+		if err := k.count(); err != nil {
+			return asynclock.RenewReply{Err: st.failure(err, false)}
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return asynclock.RenewReply{Waiters: k.waiters, TTL: promise}
+}
+
+// extend moves the end of the owner's holding, if it has one. It says whether its
+// waiters are to be counted.
+func (s *session) extend(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, count bool) {
+	st := s.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k = st.stakes[r.Owner]
+	if k == nil || k.lock != lock || k.phase != holding || k.ownLocked() == "" || k.born != session || clock.Refresh() >= k.until {
+		return nil, false
+	}
+	k.endAtLocked(max(k.until, start.Add(r.TTL)))
+	k.watch = k.watch || r.WatchContention
+	return k, !k.counting
+}
+
+// lostTo says what became of a key that is not the owner's.
+func (st *Store) lostTo(lock string) error {
+	if _, err := st.conn.Sync(lock); err != nil {
+		return st.failure(err, false)
+	}
+	v, err := st.read(lock)
+	switch {
+	case err != nil:
+		return err
+	case len(v.nodes) == 0 || st.isKept(lock+"/"+v.nodes[0]):
+		return asynclock.ErrExpired
+	}
+	return asynclock.ErrStolen
+}
+
+// isKept reports whether a node keeps a key back, and is nobody's. Of other
+// processes' nodes that is not known.
+func (st *Store) isKept(path string) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k := st.nodes[path]
+	return k != nil && k.phase == kept
+}

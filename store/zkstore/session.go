@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A session is one client. Those of one store share its session with ZooKeeper.
+type session struct {
+	store  *Store
+	events func(asynclock.Event)
+	left   atomic.Bool
+}
+
+var _ asynclock.Session = (*session)(nil)
+
+// Lane: there is one connection.
+func (s *session) Lane(string) int { return 0 }
+
+// usable says why nothing can be asked, if so.
+func (s *session) usable(ctx context.Context) error {
+	if s.left.Load() || s.store.closed.Load() {
+		return asynclock.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Leave ends what the client waits for. What it holds stays until its TTL ends:
+// somebody may be at work.
+func (s *session) Leave(context.Context) error {
+	if s.left.Swap(true) {
+		return nil
+	}
+	st := s.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, k := range st.stakes {
+		if k.session == s && k.phase != holding {
+			k.until = clock.Now()
+			st.taskLocked(k.leave)
+		}
+	}
+	return nil
+}
+
+// each answers a batch, every element on a goroutine of its own: the driver's calls
+// block, and know no context. When ctx ends, those that are under way go on, and
+// nobody hears of them.
+func each[Request, Reply any](
+	ctx context.Context, s *session, batch []Request,
+	one func(context.Context, Request) Reply, failed func(error) Reply,
+) []Reply {
+	replies := make([]Reply, len(batch))
+	answers := make([]chan Reply, len(batch))
+	for i, request := range batch {
+		answers[i] = make(chan Reply, 1)
+		if err := s.usable(ctx); err != nil {
+			answers[i] <- failed(err)
+			continue
+		}
+		s.store.mu.Lock()
+		begun := s.store.taskLocked(func() { answers[i] <- one(ctx, request) })
+		s.store.mu.Unlock()
+		if !begun {
+			answers[i] <- failed(asynclock.ErrClosed)
+		}
+	}
+	for i := range answers {
+		select {
+		case replies[i] = <-answers[i]:
+		case <-ctx.Done():
+			select {
+			case replies[i] = <-answers[i]:
+			default:
+				replies[i] = failed(ctx.Err())
+			}
+		}
+	}
+	return replies
+}
+
+// alone is each for a call without a batch.
+func alone[Reply any](ctx context.Context, s *session, one func(context.Context) (Reply, error)) (Reply, error) {
+	type answer struct {
+		reply Reply
+		err   error
+	}
+	a := each(ctx, s, []struct{}{{}}, func(ctx context.Context, _ struct{}) answer {
+		reply, err := one(ctx)
+		return answer{reply, err}
+	}, func(err error) answer { return answer{err: err} })[0]
+	return a.reply, a.err
+}

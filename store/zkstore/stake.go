@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A stake is what one owner has in a lock: a node, which holds the key or waits
+// for it, or the attempt to make one.
+type stake struct {
+	store   *Store
+	session *session // whom to tell
+
+	owner  string
+	lock   string // path
+	prefix string // of the node's name
+
+	// busy has room for one: who asks the server about this stake. What the server
+	// answers is true only if nobody else has changed it meanwhile.
+	busy chan struct{}
+
+	// All below is guarded by store.mu.
+
+	phase phase
+	node  string // path; empty: none is known
+	born  int64  // in this session of ZooKeeper's
+	czxid int64  // zero: not known yet
+	// uncertain: a request to create a node was not answered.
+	uncertain bool
+	// lost: somebody else has deleted the node.
+	lost bool
+
+	until    clock.Instant // when it ends, if nobody extends it
+	entry    watchdog.Entry
+	heard    clock.Instant // when its owner's last request came
+	grantTTL time.Duration
+
+	before string // the node before ours, which is watched
+
+	watch    bool // the owner wants to be told of waiters
+	told     bool // and has been
+	counting bool // the lock's children are watched
+	waiters  int  // as counted last
+}
+
+// A phase is what a stake is.
+type phase int
+
+const (
+	asking  phase = iota // it has no node, or one whose rank is not known
+	waiting              // behind another node
+	holding
+	kept    // back, after a release: it is nobody's
+	leaving // its node is to be deleted
+)
+
+// retryIn is how soon the deletion of a node is tried again.
+const retryIn = time.Second
+
+// take waits for its turn to ask the server about the stake.
+func (k *stake) take(ctx context.Context) error {
+	select {
+	case k.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-k.store.stopping:
+		return asynclock.ErrClosed
+	}
+}
+
+func (k *stake) put() { <-k.busy }
+
+// stakeOf returns the owner's stake, and makes one if it has none. It returns nil
+// for an owner that was withdrawn.
+func (s *session) stakeOf(owner, lock string) *stake {
+	st := s.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.gone.has(owner, clock.Now()) {
+		return nil
+	}
+	k := st.stakes[owner]
+	if k == nil {
+		k = &stake{
+			store: st, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
+			busy: make(chan struct{}, 1),
+		}
+		k.entry.Task = k
+		st.stakes[owner] = k
+	}
+	return k
+}
+
+// isCurrent reports whether the stake is its owner's still: it may have ended
+// while its turn was waited for.
+func (k *stake) isCurrent() bool {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	return k.store.stakes[k.owner] == k
+}
+
+// ownLocked is the stake's node, unless that is gone, or was of another session.
+func (k *stake) ownLocked() string {
+	if session, _ := k.store.pulse.now(); k.node == "" || k.lost || k.born != 0 && k.born != session {
+		return ""
+	}
+	return k.node
+}
+
+// setNodeLocked notes which node is the stake's, or none.
+func (k *stake) setNodeLocked(path string) {
+	if k.node != "" {
+		delete(k.store.nodes, k.node)
+	}
+	k.node, k.born, k.czxid, k.lost = path, 0, 0, false
+	if path != "" {
+		k.store.nodes[path] = k
+		return
+	}
+	k.unwatchLocked()
+	if k.phase != leaving {
+		k.phase = asking
+	}
+}
+
+// unwatchLocked forgets what is watched for the stake. The server may tell all the
+// same.
+func (k *stake) unwatchLocked() {
+	st := k.store
+	if k.before != "" {
+		rest := st.behind[k.before][:0]
+		for _, other := range st.behind[k.before] {
+			if other != k {
+				rest = append(rest, other)
+			}
+		}
+		if len(rest) == 0 {
+			delete(st.behind, k.before)
+		} else {
+			st.behind[k.before] = rest
+		}
+		k.before = ""
+	}
+	if st.counted[k.lock] == k {
+		delete(st.counted, k.lock)
+	}
+	k.counting = false
+}
+
+// endAtLocked sets when the stake ends.
+func (k *stake) endAtLocked(at clock.Instant) {
+	k.until = at
+	k.store.watchdog.Set(&k.entry, at)
+}
+
+// forgetLocked: nothing is left of the stake.
+func (k *stake) forgetLocked() {
+	st := k.store
+	st.watchdog.Remove(&k.entry)
+	if st.stakes[k.owner] == k {
+		delete(st.stakes, k.owner)
+	}
+	k.phase = leaving
+	k.setNodeLocked("")
+}
+
+// Fire is called when nobody has extended the stake in time.
+func (k *stake) Fire(clock.Instant) { k.store.task(k.leave) }
+
+// leave deletes the node of a stake that is over, and tries again if it can't.
+// The time may have been extended meanwhile.
+func (k *stake) leave() {
+	if k.take(context.Background()) != nil {
+		return // closed
+	}
+	defer k.put()
+	if !k.leavesNow() {
+		return
+	}
+	if _, err := k.delete(); err != nil {
+		k.store.settings.logger.Warn("zkstore: a node could not be removed yet", "lock", k.lock, "error", err)
+		k.leaveAgainIn(retryIn)
+	}
+}
+
+// leavesNow ends the stake, if its time has come: from here on it is nobody's.
+func (k *stake) leavesNow() bool {
+	st := k.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if now := clock.Refresh(); now < k.until {
+		st.watchdog.Set(&k.entry, k.until)
+		return false
+	}
+	k.phase = leaving
+	if st.stakes[k.owner] == k {
+		delete(st.stakes, k.owner)
+	}
+	return true
+}
+
+func (k *stake) leaveAgainIn(d time.Duration) {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	k.phase = leaving
+	k.endAtLocked(clock.Now().Add(d))
+}
+
+// tell sends an event, unless the client has left.
+func (k *stake) tell(e asynclock.Event) {
+	e.Owner = k.owner
+	if !k.session.left.Load() {
+		k.session.events(e)
+	}
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Store is the locks below one root of one ZooKeeper ensemble, seen through one
+// session, which the clients that join it share. It is safe for concurrent use.
+// Make one with [Open].
+type Store struct {
+	settings settings
+	conn     *zk.Conn
+	lines    lines
+	pulse    pulse
+	watchdog *watchdog.Watchdog // ends what nobody has extended in time
+
+	closed   atomic.Bool
+	stopping chan struct{}  // closed by Close
+	tasks    sync.WaitGroup // goroutines; Close waits for them
+
+	mu      sync.Mutex
+	ending  bool                    // no more tasks are begun
+	stakes  map[string]*stake       // by owner
+	nodes   map[string]*stake       // by path
+	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
+	counted map[string]*stake       // holders, by the path of a lock whose children are watched
+	gone    withdrawals             // owners that will never be granted anything
+	parents atomic.Pointer[flavour] // how locks are made
+}
+
+var _ asynclock.Store = (*Store)(nil)
+
+// patience is how long Open waits for a session.
+const patience = 10 * time.Second
+
+// Open connects to an ensemble, whose servers are given as host:port, and waits
+// for a session for at most ten seconds.
+//
+// The errors are those of asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
+func Open(servers []string, opts ...Option) (*Store, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("%w: no servers", asynclock.ErrBadOption)
+	}
+	st := &Store{
+		settings: s,
+		pulse:    pulse{lag: s.tickTime / 2},
+		stopping: make(chan struct{}),
+		stakes:   make(map[string]*stake),
+		nodes:    make(map[string]*stake),
+		behind:   make(map[string][]*stake),
+		counted:  make(map[string]*stake),
+		gone:     newWithdrawals(),
+	}
+	st.parents.Store(&container)
+	up := make(chan struct{}, 1)
+	conn, events, err := zk.Connect(servers, s.sessionTimeout,
+		zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
+		zk.WithEventCallback(func(e zk.Event) {
+			if e.Type == zk.EventSession && e.State == zk.StateHasSession {
+				select {
+				case up <- struct{}{}:
+				default:
+				}
+			}
+			st.onEvent(e)
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("zkstore: open: %w: %w", asynclock.ErrUnreachable, err)
+	}
+	st.conn = conn
+	st.watchdog = watchdog.New()
+	st.tasks.Go(func() { // ends when the connection is closed for good
+		for range events { // which the callback has seen
+		}
+	})
+	if err := st.begin(up); err != nil {
+		st.Close()
+		return nil, fmt.Errorf("zkstore: open: %w", err)
+	}
+	st.tasks.Go(st.beat)
+	return st, nil
+}
+
+// begin waits for the session.
+func (st *Store) begin(up <-chan struct{}) error {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-up:
+	case <-limit.C:
+		return fmt.Errorf("%w: no server has given a session in %v", asynclock.ErrUnreachable, patience)
+	}
+	if !st.settings.digest {
+		return nil
+	}
+	credentials := []byte(st.settings.user + ":" + st.settings.password)
+	return st.failure(st.conn.AddAuth("digest", credentials), false)
+}
+
+// beat asks the server something now and then, so that the pulse knows: for
+// nothing while the store is idle, and for a quorum while it is not.
+func (st *Store) beat() {
+	for {
+		_, timeout := st.pulse.now()
+		pause := time.NewTimer(timeout / beatsPerSession)
+		select {
+		case <-st.stopping:
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+		// A failure shows in that the pulse gets old.
+		if st.idle() {
+			_ = st.pulse.ask(false, st.glance)
+		} else {
+			_ = st.confirm()
+		}
+	}
+}
+
+const beatsPerSession = 10
+
+// glance is a request that any server answers by itself.
+func (st *Store) glance() error {
+	_, _, err := st.conn.Exists(st.settings.names.root)
+	return err
+}
+
+// confirm is a write that changes nothing. That the root is not there is as good
+// an answer.
+func (st *Store) confirm() error {
+	err := st.pulse.ask(true, func() error {
+		_, err := st.conn.Multi(&zk.CheckVersionRequest{Path: st.settings.names.root, Version: -1})
+		return err
+	})
+	if answered(err) {
+		return nil
+	}
+	return st.failure(err, false)
+}
+
+func (st *Store) idle() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.stakes) == 0
+}
+
+// Close ends the session, and so what the clients of the store hold: close them
+// first. Should they have left holdings that their TTL has not ended yet, because
+// whoever had them might be at work, the session is left to expire instead. From
+// now on the store and its sessions answer with asynclock.ErrClosed.
+func (st *Store) Close() {
+	st.mu.Lock()
+	again := st.ending
+	st.ending = true
+	held := false
+	for _, k := range st.nodes {
+		held = held || (k.phase == holding || k.phase == kept) && clock.Now() < k.until
+	}
+	st.mu.Unlock()
+	if again {
+		return
+	}
+	st.closed.Store(true)
+	close(st.stopping)
+	st.watchdog.Close()
+	if held {
+		st.lines.abandon()
+	}
+	st.conn.Close()
+	st.tasks.Wait()
+}
+
+// task runs f on a goroutine, unless the store is closed. It ends when f does,
+// which waits for nothing but the server, and Close waits for it.
+func (st *Store) task(f func()) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.taskLocked(f)
+}
+
+func (st *Store) taskLocked(f func()) bool {
+	if st.ending {
+		return false
+	}
+	st.tasks.Go(f)
+	return true
+}
+
+// Features are tokens and queues, kept by sessions.
+func (st *Store) Features() asynclock.Features {
+	return asynclock.Features{Tokens: true, FIFO: true, Sessions: true}
+}
+
+// SessionTimeout is what the server has said last: how long it keeps what a client
+// has that it does not hear of.
+func (st *Store) SessionTimeout() time.Duration {
+	_, timeout := st.pulse.now()
+	return timeout
+}
+
+// Join connects one client. It asks nothing of the server.
+func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	switch {
+	case id == "" || events == nil:
+		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", asynclock.ErrBadOption)
+	case st.closed.Load():
+		return nil, asynclock.ErrClosed
+	}
+	return &session{store: st, events: events}, nil
+}
+
+// A flavour is how the nodes above owners' nodes are made.
+type flavour struct{ create func(*Store, string) error }
+
+var (
+	// container: the server removes the node some time after its last child.
+	container = flavour{func(st *Store, path string) error {
+		_, err := st.conn.CreateContainer(path, nil, zk.FlagContainer, st.settings.acl)
+		return err
+	}}
+	// persistent: it stays for ever. Servers before 3.5 have nothing else.
+	persistent = flavour{func(st *Store, path string) error {
+		_, err := st.conn.Create(path, nil, zk.FlagPersistent, st.settings.acl)
+		return err
+	}}
+)
+
+// makeLock makes the node of a lock and those above it.
+func (st *Store) makeLock(path string) error {
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			continue
+		}
+		if err := st.makeParent(path[:i]); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *Store) makeParent(path string) error {
+	err := st.parents.Load().create(st, path)
+	switch {
+	case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth),
+		errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrNoServer),
+		errors.Is(err, zk.ErrClosing), errors.Is(err, zk.ErrInvalidACL), st.parents.Load() == &persistent:
+		return err
+	}
+	// The driver has no name for "unimplemented".
+	if err := persistent.create(st, path); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	st.parents.Store(&persistent)
+	return nil
+}
+
+// chatter is where the client library writes.
+type chatter struct{ logger *slog.Logger }
+
+// Printf logs one line.
+func (c chatter) Printf(format string, args ...any) {
+	c.logger.Debug("zkstore: client library: " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func waits(owner string) asynclock.AcquireRequest {
+	return asynclock.AcquireRequest{
+		Key: "key", Owner: owner, Wait: true,
+		TTL: time.Minute, GrantTTL: time.Minute, Liveness: time.Minute,
+	}
+}
+
+// children lists what is below the test's lock.
+func children(t testing.TB, conn *zk.Conn, root string) []string {
+	t.Helper()
+	names, _, err := conn.Children(root + "/key")
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A creation whose answer is lost is found by its name, and not repeated.
+func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	st := open(t, root, WithDialer(w.dial))
+	s := join(t, st, nil)
+	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute}) // makes the lock
+	w.lose(nodePrefix("owner"))
+	got := s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})[0]
+	if !errors.Is(got.Err, asynclock.ErrOutcomeUnknown) {
+		t.Fatalf("Acquire whose answer is lost: got %+v, want ErrOutcomeUnknown", got)
+	}
+	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
+	eventually(t, "an answer", func() bool {
+		got = s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})[0]
+		return got.Err == nil
+	})
+	if names := children(t, conn, root); got.Status != asynclock.Waiting || got.Rank != 0 || len(names) != 2 {
+		t.Errorf("Acquire again: got %+v among %q, want the one node found, first in the queue", got, names)
+	}
+}
+
+// One that is given up is removed.
+func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	s := join(t, open(t, root, WithDialer(w.dial)), nil)
+	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	w.lose(nodePrefix("owner"))
+	s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})
+	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
+	eventually(t, "the withdrawal", func() bool {
+		return s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
+	})
+	if names := children(t, conn, root); len(names) != 1 {
+		t.Errorf("nodes after the withdrawal: got %q, want the holder's only", names)
+	}
+	if got := acquire(t, s, waits("owner")); got.Status != asynclock.Gone {
+		t.Errorf("a late Acquire: got %+v, want Gone", got)
+	}
+}
+
+// And so is one whose creation takes effect only after its owner was withdrawn.
+func TestANodeThatComesLateIsRemoved(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	s := join(t, open(t, root, WithDialer(w.dial), WithSessionTimeout(2*time.Second)), nil)
+	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	w.lose(nodePrefix("owner"))
+	s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})
+	eventually(t, "the withdrawal", func() bool {
+		return s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
+	})
+	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the late node", func() bool {
+		exists, _, err := conn.Exists(late)
+		return err == nil && !exists
+	})
+}
+
+// An owner that has two nodes, since one came late, has the place of the first, and
+// leaves none.
+func TestTwoNodesOfOneOwnerAreOne(t *testing.T) {
+	t.Parallel()
+	root, conn := newRoot(), raw(t, servers(t))
+	s := join(t, open(t, root), nil)
+	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	if _, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	got := acquire(t, s, waits("owner"))
+	if got.Status != asynclock.Waiting || got.Rank != 0 {
+		t.Errorf("Acquire: got %+v, want the first place", got)
+	}
+	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]; got.WasHeld || got.Err != nil {
+		t.Errorf("Release: got %+v, want that it has waited", got)
+	}
+	if names := children(t, conn, root); len(names) != 1 {
+		t.Errorf("nodes after the release: got %q, want the holder's only", names)
+	}
+}
+
+// A release whose answer is lost is repeated, and does nobody else any harm.
+func TestAnUnansweredReleaseIsRepeated(t *testing.T) {
+	t.Parallel()
+	w, root := newWire(t), newRoot()
+	ours, theirs := locks(t, open(t, root, WithDialer(w.dial))), locks(t, open(t, root))
+	lease := lock(t, ours, "key")
+	pending := theirs.LockChan(t.Context(), "key")
+	wantWaiters(t, theirs, "key", 1)
+	w.lose("-lock-")
+	unlock(t, lease)
+	next := claim(t, pending)
+	unlock(t, lock(t, ours, "other"))
+	if next.Err() != nil {
+		t.Errorf("the next lease: got %v, want it valid", next.Err())
+	}
+	unlock(t, next)
+}
+
+// What is no proper node of a lock is not guessed about.
+func TestNodesThatOverflowAreForeign(t *testing.T) {
+	t.Parallel()
+	root, conn := newRoot(), raw(t, servers(t))
+	st := open(t, root)
+	c := locks(t, st)
+	unlock(t, lock(t, c, "key"))
+	foreign := root + "/key/_c_0-lock--2147483648"
+	if err := st.makeLock(root + "/key"); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		t.Fatal(err)
+	}
+	if _, err := conn.Create(foreign, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Lock(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {
+		t.Errorf("Lock: got %v, want ErrForeignData", err)
+	}
+	eventually(t, "our own node to be gone", func() bool { return len(children(t, conn, root)) == 1 })
+	if err := conn.Delete(foreign, -1); err != nil {
+		t.Fatal(err)
+	}
+	unlock(t, lock(t, c, "key"))
+}
+
+// Below a lock may be others.
+func TestKeysBelowKeys(t *testing.T) {
+	t.Parallel()
+	root := newRoot()
+	c := locks(t, open(t, root))
+	outer, inner := lock(t, c, "a"), lock(t, c, "a/b")
+	if outer.Err() != nil || inner.Err() != nil {
+		t.Errorf("got %v and %v, want both held", outer.Err(), inner.Err())
+	}
+	var keys []string
+	for info, err := range c.List(t.Context(), "a/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	if strings.Join(keys, " ") != "a/b" {
+		t.Errorf("List: got %q, want a/b", keys)
+	}
+	unlock(t, outer)
+	unlock(t, inner)
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// onEvent takes in what the server tells. The client library calls it between two
+// packets: it must not wait for anything.
+func (st *Store) onEvent(e zk.Event) {
+	switch e.Type {
+	case zk.EventSession:
+		if e.State == zk.StateHasSession || e.State == zk.StateExpired {
+			st.onSession(e.State == zk.StateExpired)
+		}
+	case zk.EventNodeDeleted:
+		st.onDeleted(e.Path)
+		st.onPassed(e.Path)
+	case zk.EventNodeDataChanged:
+		st.onChanged(e.Path)
+		st.onPassed(e.Path)
+	case zk.EventNodeChildrenChanged:
+		st.onChildren(e.Path)
+	case zk.EventNodeCreated, zk.EventNotWatching: // nothing waits for the one, and the session has told the other
+	}
+}
+
+// onSession: a session that is over has taken its nodes with it, and messages may
+// have been lost.
+func (st *Store) onSession(expired bool) {
+	present, _ := st.pulse.now()
+	if expired {
+		present = 0
+	}
+	st.mu.Lock()
+	clients := make(map[*session]bool)
+	var lost, waits []*stake
+	for _, k := range st.stakes {
+		clients[k.session] = true
+		if k.born == 0 || k.born == present {
+			continue
+		}
+		if k.phase == holding {
+			lost = append(lost, k)
+		} else {
+			waits = append(waits, k)
+		}
+	}
+	for _, k := range lost {
+		k.forgetLocked()
+	}
+	for _, k := range waits {
+		k.setNodeLocked("")
+	}
+	for _, k := range st.nodes { // what is kept back, or to be deleted
+		if k.born != 0 && k.born != present {
+			k.forgetLocked()
+		}
+	}
+	st.mu.Unlock()
+	if len(lost)+len(waits) > 0 {
+		st.settings.logger.Warn("zkstore: a session has ended", "holdings", len(lost), "waiting", len(waits))
+	}
+	cause := fmt.Errorf("%w: ZooKeeper has ended the session", asynclock.ErrExpired)
+	for _, k := range lost {
+		k.tell(asynclock.Event{Kind: asynclock.EventLost, Err: cause})
+	}
+	for s := range clients {
+		if !s.left.Load() {
+			s.events(asynclock.Event{Kind: asynclock.EventGap})
+		}
+	}
+}
+
+// onDeleted: a node of ours is gone, and it was not us.
+func (st *Store) onDeleted(path string) {
+	st.mu.Lock()
+	k := st.nodes[path]
+	if k == nil {
+		st.mu.Unlock()
+		return
+	}
+	k.lost = true
+	phase := k.phase
+	if phase == holding || phase == kept {
+		k.forgetLocked()
+	}
+	st.mu.Unlock()
+	switch phase {
+	case holding:
+		k.tell(asynclock.Event{Kind: asynclock.EventForced})
+	case waiting:
+		k.tell(asynclock.Event{Kind: asynclock.EventWake}) // to queue again
+	case asking, kept, leaving:
+	}
+}
+
+// onChanged: somebody has written to a node of ours, which is watched no more.
+func (st *Store) onChanged(path string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if k := st.nodes[path]; k != nil {
+		st.taskLocked(func() {
+			if err := k.learn(path); err != nil {
+				st.settings.logger.Debug("zkstore: a node is watched no more", "lock", k.lock, "error", err)
+			}
+		})
+	}
+}
+
+// revokeData is what Curator's Revoker writes.
+const revokeData = "__REVOKE__"
+
+// revokedLocked ends the lease of a holder that was asked to give up. Its node
+// stays, until it is released or expires.
+func (k *stake) revokedLocked(data []byte) {
+	if k.store.settings.revocation && k.phase == holding && string(data) == revokeData {
+		k.store.taskLocked(func() { k.tell(asynclock.Event{Kind: asynclock.EventForced}) })
+	}
+}
+
+// onPassed: the node before one of ours is gone, or is watched no more.
+func (st *Store) onPassed(path string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, k := range st.behind[path] {
+		k.before = ""
+		st.taskLocked(k.promote)
+	}
+	delete(st.behind, path)
+}
+
+// watchBefore watches the node before the stake's, if that is not watched yet. It
+// is not ok if that is gone.
+func (k *stake) watchBefore(v view) (ok bool, err error) {
+	st := k.store
+	path := v.lock + "/" + v.nodes[v.rank-1]
+	st.mu.Lock()
+	if k.before == path {
+		st.mu.Unlock()
+		return true, nil
+	}
+	k.unwatchLocked()
+	k.before = path // before it is asked for: the event may be faster than the answer
+	st.behind[path] = append(st.behind[path], k)
+	st.mu.Unlock()
+	_, _, _, err = st.conn.GetW(path)
+	if err == nil {
+		return true, nil
+	}
+	st.mu.Lock()
+	k.unwatchLocked()
+	st.mu.Unlock()
+	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
+		err = nil
+	}
+	return false, err
+}
+
+// promote finds out whether a waiter is the first now. If the server can't be
+// asked, the waiter's next heartbeat does.
+func (k *stake) promote() {
+	select {
+	case k.busy <- struct{}{}:
+		defer k.put()
+	case <-k.store.stopping:
+		return
+	}
+	for range rounds {
+		if !k.isWaiting() {
+			return
+		}
+		v, ok, err := k.look()
+		if err != nil {
+			return
+		}
+		if !ok {
+			k.tell(asynclock.Event{Kind: asynclock.EventWake})
+			return
+		}
+		if v.rank > 0 {
+			if ok, err := k.watchBefore(v); ok || err != nil {
+				return
+			}
+			continue
+		}
+		k.handOver(v)
+		return
+	}
+}
+
+// isWaiting reports whether the stake waits, and its time is not over.
+func (k *stake) isWaiting() bool {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	return k.phase == waiting && clock.Refresh() < k.until
+}
+
+// handOver makes a waiter the holder, for its grant TTL, and tells it.
+func (k *stake) handOver(v view) {
+	st := k.store
+	grant, err := k.grant()
+	if err != nil {
+		k.tell(asynclock.Event{Kind: asynclock.EventWake}) // the answer says why
+		return
+	}
+	st.mu.Lock()
+	k.phase = holding
+	k.endAtLocked(clock.Now().Add(k.grantTTL))
+	k.waiters = len(v.nodes) - 1
+	watch, grantTTL := k.watch, k.grantTTL
+	// The client counts from its last request, which was no later than heard.
+	promise := st.pulse.promise(k.born, k.heard)
+	st.mu.Unlock()
+	if promise <= 0 {
+		k.tell(asynclock.Event{Kind: asynclock.EventWake})
+		return
+	}
+	k.tell(asynclock.Event{
+		Kind: asynclock.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
+	})
+	if watch {
+		_ = k.count() // should it fail, the next renewal counts
+	}
+}
+
+// count counts the waiters behind a holder, and watches them come.
+func (k *stake) count() error {
+	st := k.store
+	st.mu.Lock()
+	st.counted[k.lock] = k
+	k.counting = true
+	st.mu.Unlock()
+	children, _, _, err := st.conn.ChildrenW(k.lock)
+	var nodes []string
+	if err == nil {
+		nodes, err = inOrder(children)
+	}
+	st.mu.Lock()
+	if err != nil {
+		k.counting = false
+		st.mu.Unlock()
+		return err
+	}
+	k.waiters = max(len(nodes)-1, 0)
+	tells := k.watch && !k.told && k.waiters > 0
+	k.told = k.waiters > 0
+	waiters := k.waiters
+	st.mu.Unlock()
+	if tells {
+		k.tell(asynclock.Event{Kind: asynclock.EventContended, Waiters: waiters})
+	}
+	return nil
+}
+
+// onChildren: nodes have come to a lock that we hold, or have gone. Whoever was
+// told already is not told again, and counts when it renews.
+func (st *Store) onChildren(path string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k := st.counted[path]
+	if k == nil {
+		return
+	}
+	delete(st.counted, path)
+	k.counting = false
+	if k.phase == holding && k.watch && !k.told {
+		st.taskLocked(func() {
+			_ = k.count() // should it fail, the next renewal counts
+		})
+	}
+}
