@@ -30,9 +30,11 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		q.Owner = "d"
 		c.acquire(q)
 		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.name]
-		run(t, d, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder"+
-			map[string]string{"postgres": ", inbox, watch) VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', '', FALSE)",
-				"mysql": ") VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '')"}[d.name])
+		more := map[string]string{
+			"postgres": ", inbox, watch) VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '', '', FALSE)",
+			"mysql":    ") VALUES ('key', 'dead', '2020-01-01', '2020-01-01', 1, '')",
+		}
+		run(t, d, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder"+more[d.name])
 		run(t, d, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
 		run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+"sweep()")
 		if got := texts(t, d, "SELECT owner FROM "+prefix+"waiter"); !slices.Equal(got, []string{"d"}) {
