@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // A test binary that finds these in its environment is a child: it has one
@@ -238,6 +240,13 @@ func obey(ctx context.Context) error {
 func openAt(url, corner string) (asynclock.Store, error) {
 	if servers, found := strings.CutPrefix(url, zooKeeperScheme); found {
 		return openZooKeeper(servers, corner, new(cable))
+	}
+	if !strings.HasPrefix(url, "redis") {
+		d, _, err := openDatabase(url, new(net.Dialer).DialContext)
+		if err != nil {
+			return nil, err
+		}
+		return sqlstore.New(context.Background(), d, sqlstore.WithPrefix(corner))
 	}
 	option, err := rueidis.ParseURL(url)
 	if err != nil {

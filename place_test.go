@@ -34,6 +34,8 @@ var stores = []struct {
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
+	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL")},
+	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL")},
 	{"zkstore", processes, onZooKeeper},
 }
 
@@ -62,6 +64,8 @@ type place struct {
 	sessions bool
 	// url and corner are where a child finds the place.
 	url, corner string
+
+	silent bool // the store has no way to tell a holder anything
 
 	timing *timing
 
@@ -215,6 +219,14 @@ func (p *place) clientOn(c *cable, options ...asynclock.ClientOption) *asynclock
 		}
 	})
 	return client
+}
+
+// withMessages leaves a story out where nobody is told of what happens to its lease.
+func (p *place) withMessages() {
+	p.Helper()
+	if p.silent {
+		p.Skip("this store sends no messages")
+	}
 }
 
 // clients returns n of them.

@@ -40,9 +40,13 @@ var mayImport = map[string][]string{
 	"pubsub":            {},
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
-	"store/zkstore":     {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
-	"store/memstore":    {"asynclock"},
-	"store/storetest":   {"asynclock"}, // others depend on it: nothing that they would have to download
+	"store/sqlstore": {
+		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
+		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+	},
+	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
+	"store/memstore":  {"asynclock"},
+	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
 	"internal/batch":     {},
 	"internal/clock":     {"golang.org/x/sys/unix"},
@@ -53,8 +57,9 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
+	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it
-	"internal/testenv":   {"internal/zkserver", "github.com/redis/rueidis"},
+	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},

@@ -108,7 +108,8 @@ func (r *runner) excuses(ctx context.Context, all []mutant, jobs int) map[string
 	var mu sync.Mutex
 	of := make(map[string]map[string]string)
 	each(slices.Collect(maps.Values(guards)), jobs, func(g mutant) {
-		output, _ := r.goTest(ctx, g.pkg, "-v", "-run=^("+g.test+")$")
+		// All of them together, some of which wait for one server: no mutant is tried yet.
+		output, _ := r.goTest(ctx, g.pkg, "-v", "-run=^("+g.test+")$", "-timeout="+(10*r.limit).String())
 		mu.Lock()
 		of[g.pkg] = outcomes(output)
 		mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command testenv runs all the tests: it installs what a bare Debian machine
-// lacks, starts every kind of Redis that the stores support, builds the Java
+// lacks, starts every kind of server that the stores support, builds the Java
 // programs that they share locks with, and runs go test with the race detector
 // against them.
 //
@@ -11,12 +11,14 @@
 //	go run ./internal/testenv -serve             the servers only, until interrupted
 //
 // The servers are a standalone one, a Sentinel set (a primary, two replicas,
-// three sentinels), a Cluster of three masters, and a ZooKeeper. They listen on free ports of
-// 127.0.0.1, write nothing but their logs, and never outlive the program. The
-// tests find them by ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL,
-// ASYNCLOCK_CLUSTER_URL and ASYNCLOCK_ZOOKEEPER, and ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java
-// programs are built with Maven, in interop, if the packages to be tested
-// may need them; ASYNCLOCK_SPRING and ASYNCLOCK_ZOOKEEPER_PEER say where they are.
+// three sentinels), a Cluster of three masters, a ZooKeeper, a PostgreSQL and a MariaDB.
+// They listen on free ports of 127.0.0.1, write to no other place than a directory of
+// their own for the time being, and never outlive the program. The tests find them by
+// ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL, ASYNCLOCK_CLUSTER_URL,
+// ASYNCLOCK_ZOOKEEPER, ASYNCLOCK_POSTGRES_URL and ASYNCLOCK_MYSQL_URL, and
+// ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java programs are built with Maven, in
+// interop, if the packages to be tested may need them; ASYNCLOCK_SPRING and
+// ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.
 package main

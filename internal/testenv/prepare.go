@@ -64,6 +64,7 @@ func findMissing(ctx context.Context, plan plan) []need {
 		what := fmt.Sprintf("redis-server, version %d.%d or newer", redisMajor, redisMinor)
 		missing = append(missing, need{what, []string{"redis-server"}})
 	}
+	missing = append(missing, missingDatabases()...)
 	if plan.compiles && !compilesC(ctx) {
 		missing = append(missing, need{"a C compiler with its library's headers", []string{"gcc", "libc6-dev"}})
 	}
@@ -125,7 +126,7 @@ func install(ctx context.Context, missing []need, log io.Writer) error {
 	names := packages(missing)
 	fmt.Fprintf(log, "testenv: installing %s\n", strings.Join(names, " "))
 	if _, err := exec.LookPath("systemctl"); err == nil {
-		fmt.Fprintln(log, "testenv: Debian may start a Redis of its own on port 6379; the tests leave it alone")
+		fmt.Fprintln(log, "testenv: Debian may start servers of its own, of what is installed; the tests leave them alone")
 	}
 	for _, step := range [][]string{{"update"}, append([]string{"install", "--no-install-recommends"}, names...)} {
 		cmd := exec.CommandContext(ctx, words[0], append(words[1:], step...)...)

@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/dbserver"
 )
 
 // servers is everything that the tests talk to.
@@ -21,12 +24,15 @@ type servers struct {
 	primary    *server
 	sentinels  []*server
 	masters    []*server
+
+	sql  []*server // the databases, in the order of dbserver.Kinds
+	data *dbserver.Data
 }
 
 // start starts every server and returns when all of them can be used. If one
 // can't, none is left.
 func start(ctx context.Context, bin, dir string) (*servers, error) {
-	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters)
+	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(dbserver.Kinds))
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +60,9 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := s.launchDatabases(ctx); err != nil {
+		return err
+	}
 	if err := s.formCluster(ctx); err != nil {
 		return err
 	}
@@ -69,11 +78,14 @@ func (s *servers) build(ctx context.Context) (err error) {
 		}
 	}
 	for _, one := range s.all {
+		if slices.Contains(s.sql, one) {
+			continue
+		}
 		if err := await(ctx, one.name, one.isOldEnough); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.awaitDatabases(ctx)
 }
 
 func (s *servers) launch(name string, args ...string) (*server, error) {
@@ -90,6 +102,7 @@ func (s *servers) stop() {
 	for _, one := range s.all {
 		one.stop()
 	}
+	s.removeData()
 }
 
 // ended names the servers that are gone although nobody stopped them.
@@ -109,7 +122,7 @@ func (s *servers) env() []string {
 	for _, target := range s.urls() {
 		env = append(env, target.variable+"="+target.url)
 	}
-	return env
+	return append(env, s.databaseEnv()...)
 }
 
 func (s *servers) urls() []target {

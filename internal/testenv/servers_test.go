@@ -49,7 +49,7 @@ func TestServersComeAndGo(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"ASYNCLOCK_CLUSTER_URL", "ASYNCLOCK_REDIS_URL", "ASYNCLOCK_REQUIRE", "ASYNCLOCK_SENTINEL_URL"}
+	want := []string{"ASYNCLOCK_CLUSTER_URL", "ASYNCLOCK_MYSQL_URL", "ASYNCLOCK_POSTGRES_URL", "ASYNCLOCK_REDIS_URL", "ASYNCLOCK_REQUIRE", "ASYNCLOCK_SENTINEL_URL"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got variables %q, want %q", names, want)
 	}

@@ -21,11 +21,18 @@ import (
 // childEnv tells this program to be a holder to be killed.
 const childEnv = "ASYNCLOCK_INTEROP_CHILD"
 
-// A part is what a child is to do: hold a key until it is killed.
+// A part is what a child is to do: hold a key until it is killed, in one of two
+// stores.
 type part struct {
-	URL, Registry, Key string
-	Mode               springredis.LockType
-	TTL                time.Duration
+	Redis *redisPart
+	SQL   *sqlPart
+	Key   string
+	TTL   time.Duration
+}
+
+type redisPart struct {
+	URL, Registry string
+	Mode          springredis.LockType
 }
 
 // playChild does a child's part, if this is one.
@@ -38,15 +45,7 @@ func playChild() {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		panic(err)
 	}
-	option, err := rueidis.ParseURL(p.URL)
-	if err != nil {
-		panic(err)
-	}
-	store, err := springredis.Open(option, p.Registry, springredis.WithLockType(p.Mode))
-	if err != nil {
-		panic(err)
-	}
-	client, err := asynclock.New(store, asynclock.WithTTL(p.TTL))
+	client, err := asynclock.New(p.store(), asynclock.WithTTL(p.TTL))
 	if err != nil {
 		panic(err)
 	}
@@ -58,11 +57,26 @@ func playChild() {
 	os.Exit(0)
 }
 
+func (p part) store() asynclock.Store {
+	if p.SQL != nil {
+		return p.SQL.store()
+	}
+	option, err := rueidis.ParseURL(p.Redis.URL)
+	if err != nil {
+		panic(err)
+	}
+	store, err := springredis.Open(option, p.Redis.Registry, springredis.WithLockType(p.Redis.Mode))
+	if err != nil {
+		panic(err)
+	}
+	return store
+}
+
 // startChild starts a Go process that holds a key, and renews it, until the
 // function that it returns is called, which kills it.
-func startChild(t *testing.T, s setup, key string) (kill func()) {
+func startChild(t *testing.T, p part) (kill func()) {
 	t.Helper()
-	text, err := json.Marshal(part{URL: needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Key: key, Mode: s.mode, TTL: s.ttl})
+	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,4 +98,10 @@ func startChild(t *testing.T, s setup, key string) (kill func()) {
 		t.Fatalf("the child says %q, %v; want that it holds the key", line, err)
 	}
 	return kill
+}
+
+// part is what a child is to do that holds a key of this registry.
+func (s setup) part(t *testing.T, key string) part {
+	t.Helper()
+	return part{Redis: &redisPart{URL: needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Mode: s.mode}, Key: key, TTL: s.ttl}
 }

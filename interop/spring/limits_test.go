@@ -37,7 +37,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 		t.Parallel()
 		java, s := start(t, "interop "+uuid.NewString())
 		s.ttl = short
-		kill := startChild(t, s, "key")
+		kill := startChild(t, s.part(t, "key"))
 		began := time.Now()
 		answer := java.begin("main", "trylockfor", "key", sleep.Milliseconds())
 		kill()

@@ -16,18 +16,22 @@ import (
 func TestJavaHolderIsKilled(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		s.ttl = short
-		java, client := startPeer(t, s), goClient(t, s)
-		began := time.Now()
-		java.do("lock", "key")
-		future := client.LockChan(t.Context(), "key")
-		java.kill()
-		lease, err := (<-future).Lease()
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantAfterTTL(t, began)
-		unlock(t, lease)
+		killJava(t, startPeer(t, s), goClient(t, s))
 	})
+}
+
+func killJava(t *testing.T, java *peer, client *asynclock.Client) {
+	t.Helper()
+	began := time.Now()
+	java.do("lock", "key")
+	future := client.LockChan(t.Context(), "key")
+	java.kill()
+	lease, err := (<-future).Lease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAfterTTL(t, began)
+	unlock(t, lease)
 }
 
 // A holder in Go that is killed likewise.
@@ -35,16 +39,21 @@ func TestGoHolderIsKilled(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		java := startPeer(t, s)
 		s.ttl = short
-		kill := startChild(t, s, "key")
-		wantRefused(t, java, "key")
-		kill()
-		began := time.Now()
-		awaitJava(t, java, "key")
-		if got := time.Since(began); got > short+5*time.Second {
-			t.Errorf("Java had the key after %v, want it soon after the TTL of %v", got, short)
-		}
-		java.do("unlock", "key")
+		killGo(t, java, s.part(t, "key"))
 	})
+}
+
+func killGo(t *testing.T, java *peer, p part) {
+	t.Helper()
+	kill := startChild(t, p)
+	wantRefused(t, java, p.Key)
+	kill()
+	began := time.Now()
+	awaitJava(t, java, p.Key)
+	if got := time.Since(began); got > short+5*time.Second {
+		t.Errorf("Java had the key after %v, want it soon after the TTL of %v", got, short)
+	}
+	java.do("unlock", p.Key)
 }
 
 // wantAfterTTL checks that a key passed on soon after the TTL of who had it.
@@ -62,26 +71,30 @@ func TestExpiryUnderJava(t *testing.T) {
 		s.ttl = short
 		java := startPeer(t, s)
 		s.ttl = long
-		client := goClient(t, s)
-		before := lock(t, client, "key")
-		unlock(t, before)
-
-		began := time.Now()
-		java.do("lock", "key")
-		lease := lock(t, client, "key") // the TTL ends the wait
-		wantAfterTTL(t, began)
-		if lease.Token() <= before.Token() {
-			t.Errorf("token after a tenure of Java: got %d, want more than %d", lease.Token(), before.Token())
-		}
-		if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
-			t.Errorf("unlock in Java after the key was lost: got %q, want ConcurrentModificationException", got)
-		}
-		wantRefused(t, java, "key")
-		if err := lease.Renew(t.Context(), long); err != nil {
-			t.Errorf("Renew in Go after Java's late unlock: got %v, want no error", err)
-		}
-		unlock(t, lease)
+		expireUnderJava(t, java, goClient(t, s))
 	})
+}
+
+func expireUnderJava(t *testing.T, java *peer, client *asynclock.Client) {
+	t.Helper()
+	before := lock(t, client, "key")
+	unlock(t, before)
+
+	began := time.Now()
+	java.do("lock", "key")
+	lease := lock(t, client, "key") // the TTL ends the wait
+	wantAfterTTL(t, began)
+	if lease.Token() <= before.Token() {
+		t.Errorf("token after a tenure of Java: got %d, want more than %d", lease.Token(), before.Token())
+	}
+	if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
+		t.Errorf("unlock in Java after the key was lost: got %q, want ConcurrentModificationException", got)
+	}
+	wantRefused(t, java, "key")
+	if err := lease.Renew(t.Context(), long); err != nil {
+		t.Errorf("Renew in Go after Java's late unlock: got %v, want no error", err)
+	}
+	unlock(t, lease)
 }
 
 // A holder in Go that does not renew is told before its TTL ends, and its late
@@ -90,54 +103,64 @@ func TestExpiryUnderGo(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		java := startPeer(t, s)
 		s.ttl = short
-		client := goClient(t, s)
-		lease := lock(t, client, "key", asynclock.WithoutRenewal())
-		awaitJava(t, java, "key")
-		select {
-		case <-lease.Done():
-		default:
-			t.Error("Java has the key, and the lease in Go has not ended")
-		}
-		if err := context.Cause(lease.Context()); !errors.Is(err, asynclock.ErrExpired) {
-			t.Errorf("why the lease ended: got %v, want ErrExpired", err)
-		}
-		if err := lease.Unlock(t.Context()); !errors.Is(err, asynclock.ErrExpired) {
-			t.Errorf("Unlock after the key was lost: got %v, want ErrExpired", err)
-		}
-		wantHeld(t, client, "key")
-		java.do("unlock", "key")
+		expireUnderGo(t, java, goClient(t, s))
 	})
+}
+
+func expireUnderGo(t *testing.T, java *peer, client *asynclock.Client) {
+	t.Helper()
+	lease := lock(t, client, "key", asynclock.WithoutRenewal())
+	awaitJava(t, java, "key")
+	select {
+	case <-lease.Done():
+	default:
+		t.Error("Java has the key, and the lease in Go has not ended")
+	}
+	if err := context.Cause(lease.Context()); !errors.Is(err, asynclock.ErrExpired) {
+		t.Errorf("why the lease ended: got %v, want ErrExpired", err)
+	}
+	if err := lease.Unlock(t.Context()); !errors.Is(err, asynclock.ErrExpired) {
+		t.Errorf("Unlock after the key was lost: got %v, want ErrExpired", err)
+	}
+	wantHeld(t, client, "key")
+	java.do("unlock", "key")
 }
 
 // What Go loses to Java without a TTL's end, as old Java releases and people at a
 // prompt bring about, its next renewal tells.
 func TestJavaHoldsWhatGoHeld(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		java, client := startPeer(t, s), goClient(t, s)
-		lease := lock(t, client, "key")
-		remove(t, s, "key")
-		java.do("lock", "key")
-		if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrStolen) {
-			t.Errorf("Renew: got %v, want ErrStolen", err)
-		}
-		if err := lease.Err(); !errors.Is(err, asynclock.ErrStolen) {
-			t.Errorf("Err: got %v, want ErrStolen", err)
-		}
-		java.do("unlock", "key")
+		replaceGo(t, startPeer(t, s), goClient(t, s), func() { remove(t, s, "key") })
 	})
+}
+
+func replaceGo(t *testing.T, java *peer, client *asynclock.Client, remove func()) {
+	t.Helper()
+	lease := lock(t, client, "key")
+	remove()
+	java.do("lock", "key")
+	if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrStolen) {
+		t.Errorf("Renew: got %v, want ErrStolen", err)
+	}
+	if err := lease.Err(); !errors.Is(err, asynclock.ErrStolen) {
+		t.Errorf("Err: got %v, want ErrStolen", err)
+	}
+	java.do("unlock", "key")
 }
 
 // Force takes a key from Java, which learns of it at unlock.
 func TestForceTakesFromJava(t *testing.T) {
-	onEach(t, func(t *testing.T, s setup) {
-		java, client := startPeer(t, s), goClient(t, s)
-		java.do("lock", "key")
-		if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
-			t.Errorf("ForceUnlock: got %v, %v; want true", held, err)
-		}
-		wantFree(t, client, "key")
-		if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
-			t.Errorf("unlock in Java after that: got %q, want ConcurrentModificationException", got)
-		}
-	})
+	onEach(t, func(t *testing.T, s setup) { forceJava(t, startPeer(t, s), goClient(t, s)) })
+}
+
+func forceJava(t *testing.T, java *peer, client *asynclock.Client) {
+	t.Helper()
+	java.do("lock", "key")
+	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
+		t.Errorf("ForceUnlock: got %v, %v; want true", held, err)
+	}
+	wantFree(t, client, "key")
+	if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
+		t.Errorf("unlock in Java after that: got %q, want ConcurrentModificationException", got)
+	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
-// A peer is a process with a RedisLockRegistry in it; Peer.java says how it is
+// A peer is a process with a lock registry of Java in it; Peer.java says how it is
 // spoken to.
 type peer struct {
 	t      *testing.T
@@ -39,7 +39,7 @@ type peer struct {
 // startup is how long a JVM may take to come up on a busy machine.
 const startup = time.Minute
 
-// A setup is how a registry is made.
+// A setup is how a RedisLockRegistry is made.
 type setup struct {
 	line     string // of releases: a directory below ASYNCLOCK_SPRING
 	registry string
@@ -49,25 +49,44 @@ type setup struct {
 	options  []string // of the JVM
 }
 
-// startPeer starts a process, which ends with the test.
+// startPeer starts a process with a RedisLockRegistry, which ends with the test.
 func startPeer(t *testing.T, s setup) *peer {
 	t.Helper()
-	jar := filepath.Join(needed(t, "ASYNCLOCK_SPRING"), "spring-"+s.line, "peer.jar")
 	host, port, err := net.SplitHostPort(serverOption(t).InitAddress[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+	args := []string{"redis", host, port, s.registry, s.mode.String(), fmt.Sprint(s.ttl.Milliseconds())}
+	if s.renew {
+		args = append(args, "renew")
+	}
+	return launch(t, s.line, s.options, args...).warm()
+}
+
+// warm has the peer lock a key for the first time, which takes a JVM long.
+func (p *peer) warm() *peer {
+	p.t.Helper()
+	p.do("lock", "the first one")
+	p.do("unlock", "the first one")
+	return p
+}
+
+// launch starts a process, of a line of releases, with options of the JVM and
+// arguments of Peer.java. It ends with the test.
+func launch(t *testing.T, line string, options []string, arguments ...string) *peer {
+	t.Helper()
 	args := []string{
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", // several run at once, and briefly
 		"-Dfile.encoding=UTF-8",
 	}
-	args = append(args, s.options...)
-	args = append(args, "-jar", jar, host, port, url.QueryEscape(s.registry), s.mode.String(), fmt.Sprint(s.ttl.Milliseconds()))
-	if s.renew {
-		args = append(args, "renew")
+	args = append(args, options...)
+	args = append(args, "-jar", filepath.Join(needed(t, "ASYNCLOCK_SPRING"), "spring-"+line, "peer.jar"))
+	for _, a := range arguments {
+		args = append(args, url.QueryEscape(a))
 	}
 	p := &peer{t: t, cmd: exec.Command("java", args...), ended: make(chan struct{}), pending: make(map[string]chan string)}
 	p.cmd.Stderr = &p.errors
+	var err error
 	if p.input, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +107,6 @@ func startPeer(t *testing.T, s setup) *peer {
 	case <-time.After(startup):
 		t.Fatalf("the Java peer was not ready in %v", startup)
 	}
-	p.do("lock", "the first one, which takes a JVM long")
-	p.do("unlock", "the first one, which takes a JVM long")
 	return p
 }
 

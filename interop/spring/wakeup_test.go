@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -16,47 +17,53 @@ import (
 // without the message a waiter in mode PUB_SUB_LOCK would sleep a minute in Java,
 // and some two thirds of a second at the least in Go.
 func TestWakeUpLatency(t *testing.T) {
-	const rounds = 9
 	onEachAlone(t, func(t *testing.T, s setup) {
-		java, client := startPeer(t, s), goClient(t, s)
-		settle := func() { time.Sleep(80*time.Millisecond + rand.N(100*time.Millisecond)) } // so that the waiter is asleep; if not, it is only faster
-		limit := 2 * springredis.DefaultIdle                                                // of the median
+		limit := 2 * springredis.DefaultIdle
 		if s.mode == springredis.PubSubLock {
 			limit = 100 * time.Millisecond
 		}
-
-		var toJava []time.Duration
-		for range rounds {
-			lease := lock(t, client, "key")
-			waiter := java.begin("waiter", "lock", "key")
-			settle()
-			began := time.Now()
-			unlock(t, lease)
-			if value, exception := java.await(waiter); exception != "" {
-				t.Fatalf("lock in Java: got %s, want it", value)
-			}
-			toJava = append(toJava, time.Since(began))
-			java.await(java.begin("waiter", "unlock", "key"))
-		}
-		report(t, "Go to Java", toJava, limit)
-
-		var toGo []time.Duration
-		for range rounds {
-			java.do("lock", "key")
-			future := client.LockChan(t.Context(), "key")
-			settle()
-			began := time.Now()
-			unlocked := java.begin("main", "unlock", "key")
-			lease, err := (<-future).Lease()
-			toGo = append(toGo, time.Since(began))
-			if err != nil {
-				t.Fatal(err)
-			}
-			java.await(unlocked)
-			unlock(t, lease)
-		}
-		report(t, "Java to Go", toGo, limit)
+		passOn(t, startPeer(t, s), goClient(t, s), limit)
 	})
+}
+
+// passOn passes a key to and fro between the languages, and checks that the median
+// of the times from an unlock to the other's lock is within the limit.
+func passOn(t *testing.T, java *peer, client *asynclock.Client, limit time.Duration) {
+	t.Helper()
+	const rounds = 9
+	settle := func() { time.Sleep(80*time.Millisecond + rand.N(100*time.Millisecond)) } // so that the waiter is asleep; if not, it is only faster
+
+	var toJava []time.Duration
+	for range rounds {
+		lease := lock(t, client, "key")
+		waiter := java.begin("waiter", "lock", "key")
+		settle()
+		began := time.Now()
+		unlock(t, lease)
+		if value, exception := java.await(waiter); exception != "" {
+			t.Fatalf("lock in Java: got %s, want it", value)
+		}
+		toJava = append(toJava, time.Since(began))
+		java.await(java.begin("waiter", "unlock", "key"))
+	}
+	report(t, "Go to Java", toJava, limit)
+
+	var toGo []time.Duration
+	for range rounds {
+		java.do("lock", "key")
+		future := client.LockChan(t.Context(), "key")
+		settle()
+		began := time.Now()
+		unlocked := java.begin("main", "unlock", "key")
+		lease, err := (<-future).Lease()
+		toGo = append(toGo, time.Since(began))
+		if err != nil {
+			t.Fatal(err)
+		}
+		java.await(unlocked)
+		unlock(t, lease)
+	}
+	report(t, "Java to Go", toGo, limit)
 }
 
 func report(t *testing.T, what string, latencies []time.Duration, limit time.Duration) {

@@ -75,8 +75,21 @@ func goClient(t *testing.T, s setup, options ...springredis.Option) *asynclock.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close(context.Background()) })
+	closeWithTest(t, client)
 	return client
+}
+
+// closeWithTest closes a client when the test is over, also one that holds a key
+// because the test has failed.
+func closeWithTest(t *testing.T, c *asynclock.Client) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := c.Close(ctx); err != nil && !t.Failed() {
+			t.Errorf("Close: %v", err)
+		}
+	})
 }
 
 func lock(t *testing.T, c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {

@@ -16,18 +16,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
-
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
-import org.springframework.integration.redis.util.RedisLockRegistry;
-import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
-import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
+import java.util.stream.Stream;
 
 /**
- * A RedisLockRegistry to be played with through standard input and output.
+ * A lock registry to be played with through standard input and output.
  *
- * <p>Arguments: host, port, registry key, mode (SPIN_LOCK or PUB_SUB_LOCK), TTL in
- * ms, and optionally "renew" for automatic renewal. The first line of output is
- * "ready". Each line of input is
+ * <p>Arguments, URL-encoded: "redis" or "jdbc", and then those of {@link RedisRegistry}
+ * or {@link JdbcRegistry}. The first line of output is "ready". Each line of input is
  *
  * <pre>ID THREAD VERB KEY [ARGUMENT...]</pre>
  *
@@ -42,24 +37,20 @@ import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
  */
 public final class Peer {
 
-	private final RedisLockRegistry registry;
+	private final Registry registry;
 	private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
 
-	private Peer(RedisLockRegistry registry) {
+	private Peer(Registry registry) {
 		this.registry = registry;
 	}
 
 	public static void main(String[] args) throws Exception {
-		LettuceConnectionFactory connections = new LettuceConnectionFactory(args[0], Integer.parseInt(args[1]));
-		connections.afterPropertiesSet();
-		connections.start();
-		RedisLockRegistry registry = new RedisLockRegistry(connections, decode(args[2]), Long.parseLong(args[4]));
-		registry.setRedisLockType(RedisLockType.valueOf(args[3]));
-		if (args.length > 5) {
-			ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
-			scheduler.initialize();
-			registry.setRenewalTaskScheduler(scheduler);
-		}
+		String[] rest = Stream.of(args).skip(1).map(Peer::decode).toArray(String[]::new);
+		Registry registry = switch (args[0]) {
+			case "redis" -> new RedisRegistry(rest);
+			case "jdbc" -> new JdbcRegistry(rest);
+			default -> throw new IllegalArgumentException(args[0]);
+		};
 		new Peer(registry).serve();
 		System.exit(0); // whatever still waits for a lock
 	}

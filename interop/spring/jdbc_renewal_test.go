@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spring
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A key that is renewed outlasts its TTL. Java does not renew by itself here.
+func TestJDBCRenewal(t *testing.T) {
+	onEachTable(t, func(t *testing.T, b table) {
+		b.ttl, b.lease = 2*short, short
+		java, client := b.startPeer(t), b.client(t)
+
+		java.do("lock", "java")
+		lease := lock(t, client, "go")
+		for began := time.Now(); time.Since(began) < 2*b.ttl; time.Sleep(short / 10) {
+			java.do("renew", "java")
+			wantHeld(t, client, "java")
+			wantRefused(t, java, "go")
+		}
+		java.do("unlock", "java")
+		unlock(t, lease)
+		wantFree(t, client, "java")
+		awaitJava(t, java, "go")
+		java.do("unlock", "go")
+	})
+}
+
+// renewByHand: renewLock and Lease.Renew set the TTL that the other side sees, also
+// one that is not the TTL of Java's repositories.
+func renewByHand(t *testing.T, b table, java *peer, client *asynclock.Client) {
+	t.Helper()
+	java.do("lock", "java")
+	b.end(t, 10*time.Second)
+	if got := heldBy(t, client, "java").Remaining; got > 10*time.Second {
+		t.Fatalf("what remains of 10 s: got %v", got)
+	}
+	java.do("renew", "java")
+	if got := heldBy(t, client, "java").Remaining; got <= 10*time.Second || got > long {
+		t.Errorf("what remains after renewLock: got %v, want nearly %v", got, long)
+	}
+	java.do("unlock", "java")
+
+	lease := lock(t, client, "go")
+	if err := lease.Renew(t.Context(), 2*long); err != nil {
+		t.Fatal(err)
+	}
+	if got := heldBy(t, client, "go").Remaining; got <= long || got > 2*long {
+		t.Errorf("what remains after Renew: got %v, want nearly %v", got, 2*long)
+	}
+	if got := java.fails("renew", "go"); got != "IllegalMonitorStateException" {
+		t.Errorf("renewLock of what Go holds: got %q, want IllegalMonitorStateException", got)
+	}
+	unlock(t, lease)
+}
+
+// renewTooLate: after its TTL, while nobody has taken the key, Java renews, and Go
+// sees a holder again. Go never does so.
+func renewTooLate(t *testing.T, b table, java *peer, client *asynclock.Client) {
+	t.Helper()
+	java.do("lock", "java")
+	b.end(t, -time.Second)
+	if info, err := client.Inspect(t.Context(), "java"); info.Held || err != nil {
+		t.Fatalf("after the TTL: got %+v, %v; want nobody", info, err)
+	}
+	java.do("renew", "java")
+	wantHeld(t, client, "java")
+	java.do("unlock", "java")
+
+	lease := lock(t, client, "go", asynclock.WithoutRenewal())
+	b.end(t, -time.Second)
+	if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrExpired) {
+		t.Errorf("Renew after the TTL: got %v, want ErrExpired", err)
+	}
+	awaitJava(t, java, "go")
+	java.do("unlock", "go")
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spring
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
+)
+
+// Neither the zone of the JVM nor that of Go's session with the server shifts what
+// is in the table. (docs/spring.md speaks of the one hour a year in which the JVM's
+// zone does, with releases that hand a Timestamp to the driver.)
+func TestJDBCZones(t *testing.T) {
+	for _, z := range []zone{{"UTC", "+00:00"}, {"Asia/Kolkata", "+05:30"}} {
+		t.Run(z.name, func(t *testing.T) {
+			onEachTable(t, func(t *testing.T, b table) {
+				b.options = []string{"-Duser.timezone=" + z.name}
+				java := b.startPeer(t)
+				client := b.inZone(t, z).client(t)
+
+				lease := lock(t, client, "key")
+				wantRefused(t, java, "key")
+				unlock(t, lease)
+				java.do("lock", "key")
+				if got := heldBy(t, client, "key").Remaining; got <= long-30*time.Second || got > long {
+					t.Errorf("what remains of Java's TTL of %v: got %v", long, got)
+				}
+				b.end(t, time.Second)
+				lease = lock(t, client, "key", asynclock.WithoutRenewal())
+				b.end(t, time.Second)
+				awaitJava(t, java, "key")
+				if err := lease.Unlock(t.Context()); !errors.Is(err, asynclock.ErrLost) {
+					t.Errorf("Unlock of what Java has taken: got %v, want ErrLost", err)
+				}
+				wantHeld(t, client, "key")
+				java.do("unlock", "key")
+			})
+		})
+	}
+}
+
+// What docs/spring.md warns of: releases that hand a Timestamp to the driver, a
+// driver that is told to keep instants, and a connection in another zone than the
+// JVM's. Java's clock is off by what lies between the two zones, and Java takes live
+// locks, or has its own taken. Should a release mend this, the test fails and the
+// documentation is to be changed.
+func TestJDBCInstantsKept(t *testing.T) {
+	needed(t, "ASYNCLOCK_SPRING")
+	start := func(t *testing.T, zone string) (*peer, *asynclock.Client) {
+		t.Helper()
+		b := newTable(t, mariaDB, "6.5", sqlstore.Spring6)
+		b.options = []string{"-Duser.timezone=" + zone}
+		b.parameters = "?connectionTimeZone=UTC&preserveInstants=true"
+		return b.startPeer(t), b.client(t)
+	}
+	t.Run("west of UTC", func(t *testing.T) {
+		t.Parallel()
+		java, client := start(t, "Pacific/Honolulu")
+		lease := lock(t, client, "key")
+		if got := java.do("trylock", "key"); got != "true" {
+			t.Errorf("tryLock of a live lock: got %s, want true, as the documentation warns", got)
+		}
+		if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrStolen) {
+			t.Errorf("Renew after that: got %v, want ErrStolen", err)
+		}
+	})
+	t.Run("east of UTC", func(t *testing.T) {
+		t.Parallel()
+		java, client := start(t, "Pacific/Kiritimati")
+		java.do("lock", "key")
+		wantFree(t, client, "key") // takes it from Java, as the documentation warns
+	})
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclockgo_test
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/sqlstore"
+)
+
+// postgresScheme is what tells the URL of a PostgreSQL from others.
+const postgresScheme = "postgres://"
+
+// openDatabase opens a pool at a URL, by a dialer of the test's.
+func openDatabase(url string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (sqlstore.Database, *sql.DB, error) {
+	if strings.HasPrefix(url, postgresScheme) {
+		config, err := pgx.ParseConfig(url)
+		if err != nil {
+			return sqlstore.Database{}, nil, err
+		}
+		config.DialFunc = dial
+		db := stdlib.OpenDB(*config)
+		return sqlstore.Postgres(db), db, nil
+	}
+	config, err := mysql.ParseDSN(url)
+	if err != nil {
+		return sqlstore.Database{}, nil, err
+	}
+	config.DialFunc = dial
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return sqlstore.Database{}, nil, err
+	}
+	db := sql.OpenDB(connector)
+	return sqlstore.MySQL(db), db, nil
+}
+
+// onDatabase opens places on a server that is running, if there is one.
+func onDatabase(variable string) func(*testing.T) func(*testing.T) *place {
+	return func(t *testing.T) func(*testing.T) *place {
+		t.Helper()
+		url := serverURL(t, variable)
+		return func(t *testing.T) *place {
+			t.Helper()
+			return openSQL(t, url, "S"+strings.ReplaceAll(uuid.NewString(), "-", "")[:12]+"_")
+		}
+	}
+}
+
+// openSQL makes a place with tables of its own, and checks in the end that nobody holds
+// or waits in them.
+func openSQL(t *testing.T, url, prefix string) *place {
+	t.Helper()
+	p := newPlace(t)
+	p.url, p.corner, p.silent = url, prefix, !strings.HasPrefix(url, postgresScheme)
+	d, admin, err := openDatabase(url, new(net.Dialer).DialContext)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	if err := sqlstore.Migrate(p.ctx, d, sqlstore.WithPrefix(prefix)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dropTables(t, admin, url, prefix) })
+	connect := func(d sqlstore.Database) asynclock.Store {
+		store, err := sqlstore.New(context.Background(), d, sqlstore.WithPrefix(prefix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		return store
+	}
+	p.connect = func(c *cable) asynclock.Store {
+		d, db, err := openDatabase(url, func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return c.connect(ctx, addr, new(net.Dialer), false)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return connect(d)
+	}
+	t.Cleanup(func() { wantNothingListed(t, connect(d)) })
+	return p
+}
+
+// dropTables drops what Migrate made.
+func dropTables(t *testing.T, db *sql.DB, url, prefix string) {
+	t.Helper()
+	find := `SELECT CONCAT('DROP TABLE ', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND LOCATE(?, TABLE_NAME) = 1
+		UNION ALL SELECT CONCAT('DROP PROCEDURE ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND LOCATE(?, ROUTINE_NAME) = 1`
+	if strings.HasPrefix(url, postgresScheme) {
+		find = `SELECT 'DROP TABLE ' || oid::regclass || ' CASCADE' FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower($1))
+			UNION ALL SELECT 'DROP FUNCTION IF EXISTS ' || oid::regprocedure || ' CASCADE' FROM pg_proc WHERE starts_with(proname, lower($2))`
+	}
+	rows, err := db.QueryContext(context.Background(), find, prefix, prefix)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer rows.Close()
+	var drops []string
+	for rows.Next() {
+		var drop string
+		if err := rows.Scan(&drop); err != nil {
+			t.Error(err)
+		}
+		drops = append(drops, drop)
+	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
+	for _, drop := range drops {
+		if _, err := db.ExecContext(context.Background(), drop); err != nil {
+			t.Errorf("%s: %v", drop, err)
+		}
+	}
+}

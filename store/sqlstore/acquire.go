@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// unknownWaiters is how many wait for a key of Java's table, as far as the store can
+// tell: Java's waiters are nowhere to be counted. One makes a client that passes a
+// key on inside give it away after a few times, which zero would not.
+const unknownWaiters = 1
+
+// Acquire is one call for the whole batch.
+func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	address := s.address(ctx)
+	return perform(ctx, s, "ACQUIRE", batch,
+		func(q *asynclock.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
+		func(q *asynclock.AcquireRequest, a answer) (asynclock.AcquireReply, error) {
+			return s.readAcquire(q, a, address)
+		},
+		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
+	)
+}
+
+func (s *session) putAcquire(q *asynclock.AcquireRequest, address string) (item, error) {
+	it, err := s.store.newOwnerItem(q.Key, q.Owner)
+	switch {
+	case err != nil:
+		return it, err
+	case q.TTL <= 0:
+		return it, errTTL
+	case q.GrantTTL < 0, q.Liveness < 0, q.Ticket < 0:
+		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", asynclock.ErrBadOption)
+	}
+	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.Liveness)
+	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
+	it.Watch, it.Holder, it.Inbox = q.WatchContention, keyName(q.Holder), address
+	return it, nil
+}
+
+func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address string) (reply asynclock.AcquireReply, err error) {
+	left := time.Duration(a.Left) * time.Microsecond
+	switch {
+	case a.Status == statusGranted && a.Token > 0:
+		reply.Status = asynclock.Granted
+		reply.Grant = asynclock.Grant{First: a.Token, SparePerMicrosecond: a.Clocked}
+		reply.Waiters = s.store.waiters(a)
+	case a.Status == statusWaiting, a.Status == statusHeld && q.Wait:
+		reply.Status = asynclock.Waiting
+		reply.Remaining = remaining(left)
+		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
+		reply.Recheck = s.recheck(q, a.Rank, address)
+	case a.Status == statusHeld:
+		reply.Status = asynclock.Held
+		reply.Remaining = remaining(left)
+		reply.Token, reply.Holder = a.Token, a.holder()
+		reply.Waiters = a.Waiters
+	case a.Status == statusFull:
+		reply.Status = asynclock.Full
+	case a.Status == statusGone:
+		reply.Status = asynclock.Gone
+	default:
+		err = errReply
+	}
+	if reply.Status != asynclock.Waiting {
+		s.waiting.remove(q.Owner)
+	}
+	return reply, err
+}
+
+// waiters is how many wait for a key, as far as the store can tell.
+func (st *Store) waiters(a answer) int {
+	if st.settings.spring != nil {
+		return unknownWaiters
+	}
+	return a.Waiters
+}
+
+// remaining is never zero: a lock that ends right now is held still, and one that
+// has ended while we looked may be, by another.
+func remaining(left time.Duration) time.Duration {
+	if left <= 0 {
+		return -1
+	}
+	return left
+}
+
+// holder describes whoever holds a key. The id of a Java repository is its secret,
+// for whoever knows it can release in its name; its first digits are enough to tell
+// two of them apart.
+func (a answer) holder() string {
+	if a.Client != "" {
+		return "Spring JdbcLockRegistry " + a.Client + "…"
+	}
+	text, _ := decodeName(a.Holder)
+	return text
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Database is the application's own pool of connections, with the dialect that
+// it speaks: [Postgres], [PostgresPool] or [MySQL]. The store never closes it.
+//
+// Every statement takes one connection from the pool for as long as it runs and no
+// two at once, so that a pool of one connection is enough. No statement runs inside
+// a transaction of the application: those are bound to a connection that the store
+// never sees.
+type Database struct {
+	db   *sql.DB
+	pool *pgxpool.Pool // instead of db
+	dialect
+}
+
+// A dialect is what differs between the kinds of database, besides their SQL.
+type dialect struct {
+	name    string             // as in the names of the files in schema
+	batch   int                // how many items one call has at most; their rows are locked until its end
+	failure func(error) error  // what an error means to asynclock
+	state   func(error) string // the SQLSTATE of an error of the server
+	again   func(error) bool   // the server rolled back, or lacked something for a moment: try again
+	missing func(error) bool   // there is no such table or routine
+
+	// call runs a routine by one statement, in a transaction of its own. If whole, that
+	// is begun and ended by statements of their own, which can say that it be READ
+	// COMMITTED.
+	call func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
+	// guard raises the fence of a key, the first argument, to a token, and returns how
+	// high it is then; or guardRead does, if there is one.
+	guard, guardRead string
+
+	asciiRegions bool // of other characters, the routines would take one for another
+	// migrate runs a script, one at a time in the database.
+	migrate func(ctx context.Context, db *sql.DB, script string) error
+	// columns asks for the name, type and strictness of a table's columns, and unique
+	// whether LOCK_KEY and REGION are its key; the argument is the table's name.
+	columns, unique string
+	// engine, if not empty, asks whether the table has transactions.
+	engine string
+}
+
+// Postgres takes a pool of database/sql for PostgreSQL 11 or newer. The driver is
+// pgx, by its package stdlib; with another, waiters poll.
+func Postgres(db *sql.DB) Database { return Database{db: db, dialect: postgres} }
+
+// PostgresPool takes a pool of pgx.
+func PostgresPool(pool *pgxpool.Pool) Database { return Database{pool: pool, dialect: postgres} }
+
+// MySQL takes a pool for MySQL 8.0 or MariaDB 10.6, or newer, of the driver
+// go-sql-driver/mysql. There are no messages: waiters poll.
+func MySQL(db *sql.DB) Database { return Database{db: db, dialect: mySQL} }
+
+// open returns what statements are run on, and what gives that back.
+func (d Database) open() (db *sql.DB, release func(), err error) {
+	switch {
+	case d.pool != nil:
+		// It keeps no connection of its own between statements.
+		db = stdlib.OpenDBFromPool(d.pool)
+		return db, func() { _ = db.Close() }, nil // closes nothing of the pool
+	case d.db != nil:
+		return d.db, func() {}, nil
+	}
+	return nil, nil, errNoDatabase
+}
+
+var errNoDatabase = fmt.Errorf("%w: no database", asynclock.ErrBadOption)
+
+// query runs a statement that answers with one value.
+func query[T any](ctx context.Context, db *sql.DB, d dialect, statement string, args ...any) (value T, err error) {
+	if err = db.QueryRowContext(ctx, statement, args...).Scan(&value); err != nil {
+		err = d.failure(err)
+	}
+	return value, err
+}

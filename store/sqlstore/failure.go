@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// What our routines raise.
+const (
+	stateNotReadCommitted = "AL001"
+	stateOtherSchema      = "AL002"
+)
+
+// neverSent is the error of a request that the server has not seen. A dial that took
+// too long passes for a context's end, so that is not asked first.
+func neverSent(err error, state string, states map[string]error) error {
+	if errors.Is(meaning(state, states), asynclock.ErrDenied) {
+		return fmt.Errorf("%w: %w", asynclock.ErrDenied, err)
+	}
+	return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+}
+
+var errServer = errors.New("sqlstore: unexpected error of the server")
+
+func meaning(state string, states map[string]error) error {
+	if means := states[state]; means != nil {
+		return means
+	}
+	if means := states[state[:min(len(state), 2)]]; means != nil {
+		return means
+	}
+	return errServer
+}
+
+// failure says what an error means that no server sent.
+func failure(err error) error {
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn):
+		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+	}
+	// Sent or not, there is no telling.
+	return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func begin(t testing.TB, d Database) *sql.Tx {
+	t.Helper()
+	tx, err := d.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // most have ended by then
+	return tx
+}
+
+func TestGuardRefusesStaleTokens(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+			t.Run(name, func(t *testing.T) {
+				for _, step := range []struct {
+					key   string
+					token int64
+					fresh bool
+				}{
+					{"key", 5, true},
+					{"key", 5, true},
+					{"key", 7, true},
+					{"key", 6, false},
+					{"key", 5, false},
+					{"key", 7, true},
+					{"other\x00%key", 1, true},
+				} {
+					tx := begin(t, d)
+					err := st.Guard(t.Context(), tx, step.key, step.token)
+					var stale *StaleError
+					switch {
+					case step.fresh && err != nil:
+						t.Errorf("Guard with %d: got %v, want no error", step.token, err)
+					case !step.fresh && (!errors.Is(err, ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
+						t.Errorf("Guard with %d: got %v, want ErrStale after 7", step.token, err)
+					}
+					if err := tx.Commit(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, bad := range []struct {
+					key   string
+					token int64
+					want  error
+				}{{"", 1, asynclock.ErrBadKey}, {"key", 0, asynclock.ErrBadOption}} {
+					if err := st.Guard(t.Context(), begin(t, d), bad.key, bad.token); !errors.Is(err, bad.want) {
+						t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
+					}
+				}
+			})
+		}
+	})
+}
+
+// TestGuardIsPartOfTheTransaction: what was rolled back has guarded nothing, and a later
+// lease's transaction comes after the one that is under way.
+func TestGuardIsPartOfTheTransaction(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		st := newTables(t, d)
+		old, late := begin(t, d), begin(t, d)
+		if err := st.Guard(t.Context(), late, "key", 9); err != nil {
+			t.Fatal(err)
+		}
+		if err := late.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Guard(t.Context(), old, "key", 5); err != nil {
+			t.Fatalf("Guard after 9 was rolled back: got %v, want no error", err)
+		}
+		next, done := begin(t, d), make(chan error, 1)
+		go func() { done <- st.Guard(context.Background(), next, "key", 9) }()
+		select {
+		case err := <-done:
+			t.Errorf("Guard of a later lease did not wait: got %v", err)
+		case <-time.After(300 * time.Millisecond): // it can't be told from one that would wait for less
+		}
+		if err := old.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Guard of the later lease: got %v, want no error", err)
+		}
+	})
+}
+
+func TestGuardOfPgx(t *testing.T) {
+	pool := onPool(t)
+	st := newTables(t, onPostgres(t))
+	for token, want := range map[int64]error{7: nil, 6: ErrStale} {
+		tx, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token == 6 {
+			if err := st.GuardPgx(t.Context(), tx, "key", 7); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := st.GuardPgx(t.Context(), tx, "key", token); !errors.Is(err, want) {
+			t.Errorf("GuardPgx with %d: got %v, want %v", token, err, want)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, asynclock.ErrBadOption) {
+		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
+	}
+}
+
+func TestLockOfATransaction(t *testing.T) {
+	d := onPostgres(t)
+	first, second := begin(t, d), begin(t, d)
+	key := t.Name() + newPrefix(t, d) // the server may be in use by others
+	if err := LockTx(t.Context(), first, key); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := TryLockTx(t.Context(), second, key); err != nil || got {
+		t.Errorf("TryLockTx of a locked key: got %v, %v, want false", got, err)
+	}
+	if got, err := TryLockTx(t.Context(), second, key+"2"); err != nil || !got {
+		t.Errorf("TryLockTx of another key: got %v, %v, want true", got, err)
+	}
+	if err := first.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := LockTx(t.Context(), second, key); err != nil {
+		t.Errorf("LockTx after the transaction that had the key: got %v, want no error", err)
+	}
+	if err := LockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
+		t.Errorf("LockTx of no key: got %v, want ErrBadKey", err)
+	}
+	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
+		t.Errorf("TryLockTx of no key: got %v, want ErrBadKey", err)
+	}
+}

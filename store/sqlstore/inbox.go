@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// An inbox is a channel that nobody else knows: its name is random, because whoever
+// may connect to the database may listen and send where they like. What it is told:
+//
+//	grant OWNER TOKEN CLOCKED MICROSECONDS WAITERS
+//	contended OWNER
+//	forced OWNER
+
+// channelPrefix begins the names of inboxes.
+const channelPrefix = "asynclock_"
+
+// openInbox begins to listen.
+func (s *session) openInbox() {
+	var name [16]byte
+	_, _ = rand.Read(name[:]) // never fails
+	s.channel = channelPrefix + hex.EncodeToString(name[:])
+	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{
+		Message: s.message,
+		Up: func() {
+			s.store.settings.logger.Info("sqlstore: messages come through", "client", s.id)
+			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look, as they may have missed something
+		},
+		Down: func(err error) {
+			s.store.settings.logger.Warn("sqlstore: messages don't come through; waiters ask again and again instead", "client", s.id, "error", err)
+			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look once more, and learn with the answer to poll
+		},
+	})
+}
+
+// settleWithin is how long the first requests of a session wait for its inbox. Without
+// that they would name none, and have to ask again and again for what it would tell a
+// moment later.
+const settleWithin = 250 * time.Millisecond
+
+// address is where to send messages for this client, as far as it is known to work;
+// empty: nowhere.
+func (s *session) address(ctx context.Context) string {
+	if s.inbox == nil || !s.inbox.Live() && !s.settle(ctx) {
+		return ""
+	}
+	return s.channel
+}
+
+// settle waits until it is known whether the inbox works, unless that takes too long,
+// and reports whether it does.
+func (s *session) settle(ctx context.Context) bool {
+	patience := time.Until(s.joined.Add(settleWithin))
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/4) // the request itself needs time, too
+	}
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-s.inbox.Settled():
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return s.inbox.Live()
+}
+
+func (s *session) message(payload string) {
+	if e, ok := parseEvent(payload); ok {
+		s.events(e)
+	}
+}
+
+// parseEvent reads what an inbox is told.
+func parseEvent(payload string) (e asynclock.Event, ok bool) {
+	words := strings.Split(payload, " ")
+	if len(words) < 2 || !isField(words[1]) {
+		return e, false
+	}
+	e.Owner = words[1]
+	switch words[0] {
+	case "grant":
+		e.Kind = asynclock.EventGrant
+		if len(words) != 6 {
+			return e, false
+		}
+		var numbers [4]int64
+		for i := range numbers {
+			n, err := strconv.ParseInt(words[i+2], 10, 64)
+			if err != nil || n < 0 {
+				return e, false
+			}
+			numbers[i] = n
+		}
+		if numbers[0] == 0 || numbers[2] > int64(asynclock.MaxTTL/time.Microsecond) || numbers[3] > 1<<31-1 {
+			return e, false
+		}
+		e.Grant = asynclock.Grant{First: numbers[0], SparePerMicrosecond: numbers[1] == 1}
+		e.GrantTTL, e.Waiters = time.Duration(numbers[2])*time.Microsecond, int(numbers[3])
+		return e, true
+	case "contended":
+		e.Kind = asynclock.EventContended
+	case "forced":
+		e.Kind = asynclock.EventForced
+	}
+	return e, e.Kind != 0 && len(words) == 2
+}

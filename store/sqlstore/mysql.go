@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+var mySQL = dialect{
+	name:    "mysql",
+	batch:   32, // it reads all of the argument anew for each item
+	failure: mySQLFailure,
+	state:   mySQLState,
+	again: func(err error) bool {
+		n := mySQLNumber(err)
+		return n == 1213 || n == 1205 || n == 1020 || n == 1305 // the last: Migrate is replacing it
+	},
+	missing: func(err error) bool {
+		n := mySQLNumber(err)
+		return n == 1146 || n == 1305
+	},
+	call: callMySQL,
+
+	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
+	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",
+
+	asciiRegions: true,
+	migrate:      migrateMySQL,
+
+	columns: `SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL
+		FROM information_schema.COLUMNS WHERE ` + mySQLTable,
+	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS
+		WHERE NON_UNIQUE = 0 AND ` + mySQLTable + ` GROUP BY INDEX_NAME
+		HAVING COUNT(*) = 2 AND SUM(LOWER(COLUMN_NAME) IN ('lock_key', 'region') AND SUB_PART IS NULL) = 2)`,
+	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES WHERE ` + mySQLTable,
+}
+
+// mySQLTable finds a table by its name, with or without its schema.
+const mySQLTable = `? IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
+
+// callMySQL sends the argument as digits, which is one round trip where a prepared
+// statement would take two, has nothing to escape, and is read the same under any
+// character set of the connection. The routine begins and ends its transaction itself.
+func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool) (out string, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", routine, argument)).Scan(&out)
+	if mySQLNumber(err) != 0 {
+		// One that was killed in the middle has not come to its ROLLBACK, and the connection
+		// is to go back without its locks.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "ROLLBACK") // should it fail, so does the connection
+	}
+	return out, err
+}
+
+// migrateLock keeps two from migrating at a time.
+const migrateLock = "asynclock migrate"
+
+// migrateMySQL runs statement after statement: nothing else can be done with those that
+// make routines.
+func migrateMySQL(ctx context.Context, db *sql.DB, script string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	var got sql.NullBool
+	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", migrateLock).Scan(&got); err != nil {
+		return err
+	}
+	if !got.Bool {
+		return fmt.Errorf("%w: another migration does not come to an end", asynclock.ErrUnreachable)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", migrateLock) // otherwise it ends with the connection
+	}()
+	_, script, _ = strings.Cut(script, "DELIMITER //\n") // for the command line client
+	for statement := range strings.SplitSeq(script, "\n//\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mySQLNumbers says what an error's number means. None of these errors leaves anything
+// done.
+var mySQLNumbers = map[uint16]error{
+	1040: asynclock.ErrUnreachable, // too many connections
+	1203: asynclock.ErrUnreachable,
+	1226: asynclock.ErrUnreachable, // too much of something for this user
+	1205: asynclock.ErrUnreachable, // waited too long for a row
+	1213: asynclock.ErrUnreachable, // deadlock, again each time
+	1020: asynclock.ErrUnreachable, // likewise
+	1290: asynclock.ErrUnreachable, // read only: a failover is under way
+	1836: asynclock.ErrUnreachable,
+	1792: asynclock.ErrUnreachable,
+	1969: asynclock.ErrUnreachable, // max_statement_time
+	1044: asynclock.ErrDenied,
+	1045: asynclock.ErrDenied,
+	1049: asynclock.ErrDenied, // no such database
+	1142: asynclock.ErrDenied,
+	1143: asynclock.ErrDenied,
+	1227: asynclock.ErrDenied,
+	1370: asynclock.ErrDenied,
+	1698: asynclock.ErrDenied,
+}
+
+// mySQLUnknown are those of which there is no telling: shut down, interrupted, killed.
+var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true}
+
+func mySQLFailure(err error) error {
+	n := mySQLNumber(err)
+	switch {
+	case n == 0:
+		return failure(err)
+	case mySQLUnknown[n]:
+		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+	case mySQLNumbers[n] != nil:
+		return fmt.Errorf("%w: %w", mySQLNumbers[n], err)
+	}
+	return fmt.Errorf("%w: %w", errServer, err)
+}
+
+// mySQLNumber is the number of an error that the server sent; 0 for others.
+func mySQLNumber(err error) uint16 {
+	var sent *mysql.MySQLError
+	if errors.As(err, &sent) {
+		return sent.Number
+	}
+	return 0
+}
+
+func mySQLState(err error) string {
+	var sent *mysql.MySQLError
+	if errors.As(err, &sent) {
+		return string(sent.SQLState[:])
+	}
+	return ""
+}

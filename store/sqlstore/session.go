@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// A session is one client.
+type session struct {
+	store  *Store
+	id     string
+	events func(asynclock.Event)
+
+	waiting waitingList
+	joined  time.Time
+	channel string        // what its inbox listens to
+	inbox   *pubsub.Inbox // nil: waiters poll
+
+	left atomic.Bool
+}
+
+var _ asynclock.Session = (*session)(nil)
+
+// errReply is an answer that our routines don't give: they are others than this
+// release knows.
+var errReply = errors.New("sqlstore: unexpected answer of a routine: is the schema of another release?")
+
+// Lane: all requests go through one pool to one server.
+func (s *session) Lane(string) int { return 0 }
+
+// Leave ends the inbox. It waits for that until ctx ends; it ends anyway.
+func (s *session) Leave(ctx context.Context) error {
+	if s.left.Swap(true) || s.inbox == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { // ends when the inbox has been closed, which takes seconds at most
+		defer close(done)
+		s.inbox.Close()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// usable says why nothing can be asked any more, if so.
+func (s *session) usable() error {
+	if s.left.Load() || s.store.closed.Load() {
+		return asynclock.ErrClosed
+	}
+	return nil
+}
+
+// perform calls a routine for the requests of a batch and returns their replies. put
+// makes an item of a request, or says why it makes no sense; read makes a reply of
+// the answer, and failed of an error.
+func perform[Request, Reply any](
+	ctx context.Context, s *session, routine string, batch []Request,
+	put func(*Request) (item, error),
+	read func(*Request, answer) (Reply, error),
+	failed func(error) Reply,
+) []Reply {
+	replies := make([]Reply, len(batch))
+	unusable := s.usable()
+	type place struct {
+		item
+		of int // whose item it is
+	}
+	var places []place
+	for i := range batch {
+		it, err := put(&batch[i])
+		if err = cmp.Or(unusable, ctx.Err(), err); err != nil {
+			replies[i] = failed(err)
+			continue
+		}
+		places = append(places, place{it, i})
+	}
+	// In one order everywhere, two calls never wait for each other.
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.Key, b.Key) })
+	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+		items := make([]item, len(chunk))
+		for i, p := range chunk {
+			items[i] = p.item
+		}
+		answers, err := s.store.call(ctx, routine, items)
+		if err == nil && len(answers) != len(items) {
+			err = errReply
+		}
+		for i, p := range chunk {
+			itsErr := err
+			if err == nil {
+				replies[p.of], itsErr = read(&batch[p.of], answers[i])
+			}
+			if itsErr != nil {
+				replies[p.of] = failed(itsErr)
+			}
+		}
+	}
+	return replies
+}
+
+// newItem begins an item about a key.
+func (st *Store) newItem(key string) (item, error) {
+	if err := checkKey(key); err != nil {
+		return item{}, err
+	}
+	if st.settings.spring != nil {
+		return item{Key: lockKey(key), Name: keyName(key)}, nil
+	}
+	return item{Key: keyName(key)}, nil
+}
+
+// newOwnerItem begins an item about an owner's request for a key.
+func (st *Store) newOwnerItem(key, owner string) (item, error) {
+	it, err := st.newItem(key)
+	if err == nil && !isField(owner) {
+		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+	}
+	it.Owner = owner
+	if st.settings.spring != nil {
+		it.Owner = clientID(owner)
+	}
+	return it, err
+}
+
+// maxToken is the largest token that a client can raise the counter to, so that no
+// request makes it overflow.
+const maxToken = 1 << 62
+
+func checkToken(token int64) error {
+	if token < 0 || token > maxToken {
+		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+	}
+	return nil
+}
+
+var errTTL = fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Store is the locks of one set of tables in one database. It shares them with
+// every other Store of these tables.
+type Store struct {
+	db       *sql.DB
+	release  func()
+	dialect  dialect
+	settings settings
+	skew     skewWatch
+	connect  connector // for messages; nil: waiters poll
+
+	wholeTransactions atomic.Bool // statements don't run at READ COMMITTED by themselves
+	closed            atomic.Bool
+}
+
+var _ asynclock.Store = (*Store)(nil)
+
+// New uses tables of the store's own, which [Migrate] makes. The errors are
+// asynclock's ErrBadOption, ErrUnreachable, ErrDenied and ctx's own, and
+// [*SchemaError] where tables or routines are missing or of another release.
+func New(ctx context.Context, database Database, opts ...Option) (*Store, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, database, s, (*Store).checkRoutines)
+}
+
+// NewSpring shares locks with Java: with every JdbcLockRegistry whose
+// DefaultLockRepository has the same table, by [WithPrefix], and region, by
+// [WithRegion]. [MigrateSpring] makes the table and what this store needs beside it.
+//
+// It looks at the table first. The errors are those of [New], with a [*SchemaError]
+// also where peers could steal each other's live locks.
+func NewSpring(ctx context.Context, database Database, opts ...SpringOption) (*Store, error) {
+	s, err := newSpringSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, database, s, (*Store).checkSpring)
+}
+
+func open(ctx context.Context, database Database, s settings, check func(*Store, context.Context) error) (*Store, error) {
+	db, release, err := database.open()
+	if err != nil {
+		return nil, err
+	}
+	st := &Store{db: db, release: release, dialect: database.dialect, settings: s}
+	if s.spring != nil {
+		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
+	}
+	err = check(st, ctx)
+	if err == nil && s.spring == nil && s.listen {
+		st.connect, err = database.connector(ctx, db)
+	}
+	if err != nil {
+		release()
+		return nil, opened(err)
+	}
+	return st, nil
+}
+
+// opened is why a store can't be opened.
+func opened(err error) error {
+	var schema *SchemaError
+	if errors.As(err, &schema) {
+		return err
+	}
+	return fmt.Errorf("sqlstore: open: %w", err)
+}
+
+// checkRoutines sees whether the routines are there and are ours.
+func (st *Store) checkRoutines(ctx context.Context) error {
+	_, err := st.call(ctx, "INSPECT", []item{})
+	return err
+}
+
+// Close ends the store, which answers with asynclock.ErrClosed from now on, to its
+// sessions too. The application's pool stays open. Close the asynclock.Clients
+// first: those of a closed store can't give back what they hold.
+func (st *Store) Close() {
+	if !st.closed.Swap(true) {
+		st.release()
+	}
+}
+
+// Features are tokens always. A queue is what only a store's own tables have, for
+// Java's waiters are in none.
+func (st *Store) Features() asynclock.Features {
+	return asynclock.Features{Tokens: true, FIFO: st.settings.spring == nil}
+}
+
+// Join connects a client. It does not wait; where there are messages, it begins to
+// connect for them. The id must be printable ASCII without spaces, of at most 128
+// bytes.
+func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	switch {
+	case !isField(id):
+		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
+	case events == nil:
+		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
+	case st.closed.Load():
+		return nil, asynclock.ErrClosed
+	}
+	s := &session{store: st, id: id, events: events, joined: time.Now()}
+	if st.connect != nil {
+		s.openInbox()
+	}
+	return s, nil
+}
+
+// maxFieldLen bounds owners and client ids.
+const maxFieldLen = 128
+
+// isField reports whether s can be an owner: printable ASCII without spaces.
+func isField(s string) bool {
+	if s == "" || len(s) > maxFieldLen {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
