@@ -48,7 +48,8 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 			t.Parallel()
 			sv, nodes, rights := start(t, newEncryption(t))
 			user := sv.locker(t, nodes, rights)
-			storetest.Run(t, func(t *testing.T) asynclock.Store { return user.store(t) })
+			sv.acquaint(t, long) // once, for all the tests share a prefix
+			storetest.Run(t, func(t *testing.T) asynclock.Store { return user.newStore(t) })
 			t.Cleanup(func() {
 				for _, node := range nodes {
 					node.nothingDenied(t)
