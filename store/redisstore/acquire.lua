@@ -54,10 +54,7 @@ end
 --include epoch.lua
 --include promote.lua
 
--- Who first queues behind a holder need not ask which server this is: a message that
--- this answer lets seem fresh is over before those who hold the key after a grace
--- that begins later.
-local damaged = load() or look(tonumber(ARGV[3]), record and record.owner ~= ARGV[1] and ARGV[8] == '0')
+local damaged = load() or look(tonumber(ARGV[3]))
 if damaged then
   return {-1, damaged}
 end

@@ -26,10 +26,10 @@ local hidden = false -- the server does not say what history it has
 local stale -- what the epoch is to say, if it does not yet
 
 -- look reads the epoch, for a holding of this TTL. It only reads, and returns the
--- epoch's name if that can't be what this library wrote. Unless it is to be quick,
--- it finds out whether the server is still the one that wrote it; if not, grace
--- begins now. lost says that the server has certainly forgotten something.
-local function look(ttl, quick, lost)
+-- epoch's name if that can't be what this library wrote. If the server is not the
+-- one any more that wrote it, grace begins now. lost says that the server has
+-- certainly forgotten something.
+local function look(ttl, lost)
   if least == 0 then
     return
   end
@@ -45,14 +45,11 @@ local function look(ttl, quick, lost)
     ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
   end
   local reach = math.max(least, ttl)
-  local incarnation = was
-  if not value or not quick then
-    local info = redis.pcall('INFO', 'replication')
-    incarnation = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
-    if not incarnation then
-      hidden = true -- and there can't be a guard
-      return
-    end
+  local info = redis.pcall('INFO', 'replication')
+  local incarnation = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+  if not incarnation then
+    hidden = true -- and there can't be a guard
+    return
   end
   if not value then
     -- The first use of the bucket, or the server was restarted empty. What it forgot
@@ -63,16 +60,19 @@ local function look(ttl, quick, lost)
     ready, longest, older, turn = now_ms + math.max(0, reach - math.max(0, uptime - 1) * 1000), reach, 0, now_ms + day
     stale = true
   end
-  local wait = math.max(longest, older, reach)
-  if was and was ~= incarnation or ready > now_ms + wait then -- the latter if the clock was set back
-    ready, stale = now_ms + wait, true
-  end
   -- A TTL is remembered for one to two periods of a day, which no lease outlives
-  -- without a renewal that says it again.
-  if now_ms >= turn or turn > now_ms + day then
+  -- without a renewal that says it again. If the clock was set back, a period begins,
+  -- but none has passed.
+  if turn > now_ms + day then
+    longest, older, turn, stale = reach, math.max(longest, older), now_ms + day, true
+  elseif now_ms >= turn then
     longest, older, turn, stale = reach, longest, now_ms + day, true
   elseif reach > longest then
     longest, stale = reach, true
+  end
+  local wait = math.max(longest, older)
+  if was and was ~= incarnation or ready > now_ms + wait then -- the latter if the clock was set back
+    ready, stale = now_ms + wait, true
   end
   if stale then
     stale = string.format('%s %.0f %.0f %.0f %.0f', incarnation, ready, longest, older, turn)

@@ -379,8 +379,8 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	sv.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
-		strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", ""))...)...)
+	sv.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
+		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
 	option := sv.option
 	option.Username, option.Password = "blind", "secret"
 	var written log

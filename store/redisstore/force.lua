@@ -27,5 +27,11 @@ end
 if not pass() then
   return {-1, waiters}
 end
+if grace > 0 and old.owner ~= '-' then
+  -- Until the old holder hears of this, it may write its holding anew.
+  local so_long = math.max(remember, grace)
+  redis.call('ZADD', gone, text(now_ms + so_long), old.owner)
+  redis.call('PEXPIRE', gone, math.max(so_long, redis.call('PTTL', gone)))
+end
 tell(old.channel, 'r ' .. old.owner)
 return 1

@@ -76,7 +76,9 @@ func TestList(t *testing.T) {
 
 func onOtherPrefix(t *testing.T, sv *server) *client {
 	t.Helper()
-	return join(t, sv.store(t, WithPrefix(sv.prefix+"x")))
+	other := *sv
+	other.prefix += "x"
+	return join(t, other.store(t))
 }
 
 func TestListPages(t *testing.T) {

@@ -20,7 +20,7 @@
 
 local owner, channel, ttl, used, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 
-local damaged = load() or look(ttl, false, true)
+local damaged = load() or look(ttl, true)
 if damaged then
   return {-1, damaged}
 end
@@ -37,13 +37,15 @@ if withdrawn > 0 then
   end
 end
 if record and record.owner == owner then -- this is a repetition
-  used = math.max(used, record.token)
+  used, ttl = math.max(used, record.token), math.max(ttl, redis.call('PTTL', lock))
 end
+-- The grant may have been forgotten, and not the waiting before it. This comes first,
+-- because a server out of memory allows it, and then the rest of the script too.
+remove({owner})
 note()
-remove({owner}) -- the grant may have been forgotten, and not the waiting before it
 -- What was asked of the lost record is not known: that its holder hears who queues,
 -- and that its token was the clock's, are the answers that do no harm. The counter is
 -- ahead of the token, so that the release finds no shortcut past the epoch.
 redis.call('SET', counter, text(math.max(last, used + 1)), 'PX', day)
-redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' ht ' .. holder, 'PX', math.max(ttl, redis.call('PTTL', lock)))
+redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' ht ' .. holder, 'PX', ttl)
 return size

@@ -109,7 +109,7 @@ if uncertain == '1' or grace > 0 then
   -- holders write theirs anew, a late renewal is such a request.
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
   redis.call('ZADD', gone, text(now_ms + remember), owner)
-  redis.call('PEXPIRE', gone, remember)
+  redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))
 end
 
 if #ARGV == 5 then

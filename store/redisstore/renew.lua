@@ -71,7 +71,9 @@ for i = 1, (#ARGV - 1) / 4 do
           local known = redis.pcall('GET', epoch)
           local head, longest, older, turn = string.match(type(known) == 'string' and known or '', '^(%x+ %d+) (%d+) (%d+) (%d+)$')
           local reach = math.max(ttl, least)
-          if head and (ms >= turn + 0 or turn + 0 > ms + day) then
+          if head and turn + 0 > ms + day then
+            redis.call('SET', epoch, string.format('%s %.0f %.0f %.0f', head, reach, math.max(longest, older), ms + day), 'PX', 3 * day)
+          elseif head and ms >= turn + 0 then
             redis.call('SET', epoch, string.format('%s %.0f %s %.0f', head, reach, longest, ms + day), 'PX', 3 * day)
           elseif head and reach > longest + 0 then
             redis.call('SET', epoch, string.format('%s %.0f %s %s', head, reach, older, turn), 'PX', 3 * day)

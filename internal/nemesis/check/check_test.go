@@ -81,6 +81,7 @@ func TestGoodHistories(t *testing.T) {
 		"one whose first answer came after it": tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
 		"one who hears late of what was lost":  tale{}.held("1", 5, 1, 30, 32).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 14),
 		"one handed on by who has lost it":     tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 13, 14).held("3", 6, 15, 31, 40),
+		"the same, asked for a little earlier": tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 14, 15).held("3", 6, 13, 31, 40),
 		"a wait as long as the fault":          tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
 		"a request that failed":                tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
 	} {

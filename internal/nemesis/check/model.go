@@ -78,16 +78,16 @@ func (c *checker) checkModel(k *key) {
 // forgiveInversions looks for leases that were trusted when one with a larger
 // token had been given, whether or not that was over. With a store that lost the
 // first one meanwhile, nothing is wrong: its caller heard late of what it had been
-// given before the loss.
+// given before the loss, or of what a client handed on that had lost it.
 func (c *checker) forgiveInversions(byToken []*lease) {
 	var next *lease // that one with a larger token which was given first
 	for _, l := range slices.Backward(byToken) {
 		if next != nil && l.valid > l.told && l.valid > next.told {
-			first, second := next, l
+			first, second, handedOn := next, l, c.wasLost(next, l)
 			if l.told < next.told {
-				first, second = l, next
+				first, second, handedOn = l, next, false
 			}
-			l.excused = l.excused || c.excuse(first, second) != nil
+			l.excused = l.excused || handedOn || c.excuse(first, second) != nil
 		}
 		if next == nil || l.told < next.told {
 			next = l
