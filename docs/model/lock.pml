@@ -255,7 +255,7 @@ inline settle(self) {
   next = 0; head = 0; i = 0
 }
 
-/* notice is look and note of epoch.lua, unless look is to be quick. */
+/* notice is look and note of epoch.lua. */
 inline notice() {
 #if FORGET
   if :: forgot == 2 && !noticed -> noticed = true; grace = GRACE; past = clock :: else fi
@@ -265,7 +265,7 @@ inline notice() {
 }
 
 inline acquire(o) {
-  if :: lock != NOBODY && lock != o && ticket[o] == 0 -> skip :: else -> notice() fi;
+  notice();
   if
 #if FAULT==GRACE_OWN
   :: lock == o ->

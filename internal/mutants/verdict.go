@@ -93,6 +93,11 @@ func (m mutant) excuse(of map[string]string) (excuse result, has bool) {
 	case "FAIL":
 		return result{rotten, m.test + " fails without it, too"}, true
 	}
+	for i, c := range m.test {
+		if c == '/' && of[m.test[:i]] == "SKIP" { // and with it all that it would have begun
+			return result{skipped, m.test[:i] + " is"}, true
+		}
+	}
 	return result{rotten, m.test + " is not in " + m.pkg + ", or did not finish"}, true
 }
 

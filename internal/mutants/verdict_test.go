@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 func TestExcuse(t *testing.T) {
 	t.Parallel()
 	of := outcomes("=== RUN   TestA\n    --- PASS: TestA/x (0.00s)\n--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\n--- FAIL: TestC (0.00s)\n")
-	for test, want := range map[string]verdict{"TestB": skipped, "TestC": rotten, "TestD": rotten, "TestA/y": rotten} {
+	for test, want := range map[string]verdict{"TestB": skipped, "TestB/x/y": skipped, "TestC": rotten, "TestD": rotten, "TestA/y": rotten} {
 		if got, has := (mutant{pkg: "p", test: test}).excuse(of); !has || got.verdict != want || got.remark == "" {
 			t.Errorf("%s: got %v %q, want %v and why", test, got.verdict, got.remark, want)
 		}
