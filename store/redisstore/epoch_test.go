@@ -68,8 +68,13 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		a.hold("forced", "a")
 		b.wait("forced", "b")
 		a.hold("answer was lost", "a")
+		first := a.hold("released first", "a").First
+		b.wait("released first", "b")
 		promote()
 
+		if !a.release(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
+			t.Error("Release by who notices: got WasHeld false, want true")
+		}
 		if got := b.acquire(try("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("a free key: got %+v, want ErrUnreachable", got)
 		}
@@ -98,7 +103,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 			t.Errorf("Force: got %v, %v, want true", held, err)
 		}
 		a.heard(asynclock.EventForced, "a")
-		for _, key := range []string{"held", "left", "forced", "answer was lost", "free"} {
+		for _, key := range []string{"held", "left", "forced", "answer was lost", "free", "released first"} {
 			if info := b.inspect(key); info.Held || info.Waiters != 1 {
 				t.Errorf("%q: got %+v, want nobody to hold it and one to wait", key, info)
 			}
