@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -20,7 +21,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add([]byte("l\x07i\x01i\x05i\x64t\x01xi\x01t\x01yi\x07")) // inspected
 	f.Add([]byte("i\x01"))
 	f.Add([]byte("n"))
-	st := &Store{}
+	st := &Store{settings: settings{logger: slog.New(slog.DiscardHandler)}}
 	s := &session{store: st}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := fuzzreply.Message(data)
