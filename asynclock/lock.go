@@ -116,8 +116,9 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 		return nil, ErrClosed
 	}
 	s, isNew := sh.stateLocked(c, key)
+	retained := !isNew && s.retainedLocked()
 	switch {
-	case isNew:
+	case isNew, retained:
 	case w.try:
 		return nil, s.heldHereLocked()
 	case s.waiters.n >= w.settings.queueLimit:
@@ -128,8 +129,11 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 	if w.future {
 		sh.watchLocked(w)
 	}
-	if isNew {
+	switch {
+	case isNew:
 		return s.contendLocked(), nil
+	case retained:
+		s.retakeLocked()
 	}
 	return nil, nil
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // What the client itself costs: the store answers at once. In bench/ there are
@@ -63,6 +66,44 @@ func BenchmarkCohort(b *testing.B) {
 			unlock(b, lock(b, c, "key"))
 		}
 	})
+}
+
+// BenchmarkRetaken is one goroutine that takes a retained key again and again.
+func BenchmarkRetaken(b *testing.B) {
+	c, store := newRetainer(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		unlock(b, lock(b, c, "key"))
+	}
+	b.ReportMetric(float64(len(store.Calls(asynclocktest.Acquire.Any)))/float64(b.N), "requests/op")
+}
+
+// BenchmarkRetakenDistinct is many goroutines, each with a retained key of its own.
+func BenchmarkRetakenDistinct(b *testing.B) {
+	c, _ := newRetainer(b)
+	var goroutines atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(128)
+	b.RunParallel(func(pb *testing.PB) {
+		key := fmt.Sprint("key ", goroutines.Add(1))
+		for pb.Next() {
+			unlock(b, lock(b, c, key))
+		}
+	})
+}
+
+// newRetainer returns a client that retains keys, of a store whose tokens are like
+// those of Redis.
+func newRetainer(b *testing.B) (*asynclock.Client, *asynclocktest.Store) {
+	b.Helper()
+	store := asynclocktest.Wrap(memstore.New())
+	store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true })
+	c, err := asynclock.New(store, asynclock.WithRetention(time.Minute))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { abandon(c) })
+	return c, store
 }
 
 // BenchmarkFuture is one goroutine that asks for keys by LockChan, a window of
