@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // The stories of this file are about retained keys that the client loses.
@@ -126,17 +127,54 @@ func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
 	}
 }
 
+// Trust that ends while nobody holds the key ends the retention, too: the store is
+// told before it may give the key to others.
+func TestRetainedKeyIsGivenBackWithItsTrust(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
+		deadline := w.retained(w.retainer()).Deadline()
+		w.pass(time.Until(deadline))
+		w.wantUnused()
+	})
+}
+
 // A key whose next token is not free yet is taken by way of the store.
 func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
-	story(t, func(w *world) {
-		w.store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, false })
-		c := w.retainer()
-		first, second := w.retained(c), w.retained(c)
-		w.wantAsked(1)
-		third := w.retained(c)
-		if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
-			w.Errorf("released the key and asked again %d times, want once", got)
-		}
-		wantRising(w, first, second, third)
-	})
+	for name, regrant := range map[string]func(*asynclock.Grant){
+		"all used":   func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, false },
+		"in no time": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.store.Regrant(regrant)
+				c := w.retainer()
+				first, second := w.retained(c), w.retained(c)
+				w.wantAsked(1)
+				third := w.retained(c)
+				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
+					w.Errorf("released the key and asked again %d times, want once", got)
+				}
+				wantRising(w, first, second, third)
+			})
+		})
+	}
+}
+
+// Where a token comes free each microsecond, whoever is faster waits for it. (In
+// no bubble, for there no time passes meanwhile.)
+func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
+	t.Parallel()
+	store := asynclocktest.Wrap(memstore.New())
+	store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true })
+	c, err := asynclock.New(store, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(c)
+	for range 20_000 {
+		unlock(t, lock(t, c, "key"))
+	}
+	if got := len(store.Calls(asynclocktest.Acquire.Any)) + len(store.Calls(asynclocktest.Release.Any)); got != 1 {
+		t.Errorf("asked the store %d times, want once", got)
+	}
 }

@@ -122,6 +122,17 @@ func TestNothingIsRetainedUnasked(t *testing.T) {
 		unlock(w, lock(w, w.retainer(), "key", asynclock.WithRetention(0)))
 		w.wantUnused()
 	})
+	scene(t, "by a store that promises too much", func(w *world) {
+		c, err := asynclock.New(&promising{w.store, true, true})
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer abandon(c)
+		unlock(w, lock(w, c, "key"))
+		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
+			w.Errorf("released the key %d times by the end of Unlock, want once", got)
+		}
+	})
 }
 
 // A retained key is renewed like a held one, until its time is over, which each
@@ -183,10 +194,12 @@ func TestCloseGivesRetainedKeysBack(t *testing.T) {
 			w.Errorf("Close returned %v, want it to wait for the lease", err)
 		default:
 		}
+		start := time.Now()
 		unlock(w, held)
 		if err := <-closed; err != nil {
 			w.Errorf("Close: got %v, want no error", err)
 		}
+		wantTime(w, "Close returned", time.Now(), start)
 		w.wantUnused()
 	})
 	scene(t, "with no patience", func(w *world) {

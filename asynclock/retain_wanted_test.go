@@ -83,6 +83,21 @@ func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
 	}
 }
 
+// Nor is a key that was granted with others behind it in the queue.
+func TestKeyThatOthersWaitForIsNotRetained(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.EveryEvent(wanted, asynclocktest.Drop)
+		w.store.EveryEvent(contended, asynclocktest.Drop)
+		first, second, third := w.client(), w.retainer(), w.client()
+		l := lock(w, first, "key")
+		p := w.ask(w.Context(), second, "key")
+		q := w.ask(w.Context(), third, "key")
+		unlock(w, l)
+		unlock(w, p.has())
+		unlock(w, q.has())
+	})
+}
+
 // Whoever waits has the key after the next unlock, however busy the holder's
 // client is.
 func TestRetentionStarvesNobody(t *testing.T) {
@@ -203,30 +218,36 @@ func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
 	})
 }
 
-// A voiceless store can't say who wants a key; or one that could, and whose
-// messages don't come through.
-type voiceless struct {
+// A promising store answers each request that it will tell who wants the key, or
+// that it will not, whatever is asked of it and comes of it.
+type promising struct {
 	asynclock.Store
-	able bool
+
+	able    bool // by its Features
+	watched bool
 }
 
-func (m *voiceless) Features() asynclock.Features {
-	f := m.Store.Features()
-	f.Wanted = m.able
+func (p *promising) Features() asynclock.Features {
+	f := p.Store.Features()
+	f.Wanted = p.able
 	return f
 }
 
-func (m *voiceless) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := m.Store.Join(id, events)
-	return voicelessSession{s}, err
+func (p *promising) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := p.Store.Join(id, events)
+	return promisingSession{s, p.watched}, err
 }
 
-type voicelessSession struct{ asynclock.Session }
+type promisingSession struct {
+	asynclock.Session
 
-func (s voicelessSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	watched bool
+}
+
+func (s promisingSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	replies := s.Session.Acquire(ctx, batch)
 	for i := range replies {
-		replies[i].Watched = false
+		replies[i].Watched = s.watched
 	}
 	return replies
 }
@@ -236,7 +257,7 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				var log notebook
-				c, err := asynclock.New(&voiceless{w.store, able}, asynclock.WithRetention(bound), log.option(slog.LevelInfo))
+				c, err := asynclock.New(&promising{w.store, able, false}, asynclock.WithRetention(bound), log.option(slog.LevelInfo))
 				if err != nil {
 					w.Fatal(err)
 				}

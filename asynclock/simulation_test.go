@@ -94,9 +94,9 @@ func simulate(t *testing.T, seed uint64) {
 		start:    time.Now(),
 	}
 	for range s.roll(4) + 1 {
-		s.clients = append(s.clients, s.client())
+		s.clients = append(s.clients, s.client(s.retention()))
 	}
-	paused, brake := s.braked()
+	paused, brake := s.braked(s.retention())
 	s.clients, s.brake = append(s.clients, paused), brake
 	for i := range s.roll(3) + 1 {
 		s.keys = append(s.keys, fmt.Sprint("key ", i))
@@ -135,6 +135,12 @@ func (s *simulation) roll(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dice.IntN(n)
+}
+
+// retention is none in every other client, and else is longer or shorter than the time
+// for which keys are idle.
+func (s *simulation) retention() asynclock.LockOption {
+	return asynclock.WithRetention([]time.Duration{0, 0, 10 * time.Millisecond, time.Second, time.Minute}[s.roll(5)])
 }
 
 // upTo is a random time below d.
