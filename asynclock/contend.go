@@ -28,6 +28,7 @@ type attempt struct {
 	again     bool  // ask once more when the request under way is answered
 	failure   error // of the last request; nil if it was answered
 	try       bool  // it is a TryLock's, which nobody else may continue
+	second    bool  // it has tried and is to try once more
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	deaf      bool  // we might not be told who wants what this attempt leads to
@@ -190,6 +191,11 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
 	case Held:
+		if reply.Told && !a.second {
+			a.second = true
+			s.client.watchdog.Set(&s.entry, now.Add(secondTry(now.Sub(call.sent), call.timeout)))
+			return
+		}
 		s.refuseFirstLocked(&HeldError{
 			Key: s.key, Holder: reply.Holder, Token: reply.Token,
 			Remaining: reply.Remaining, Waiters: reply.Waiters,

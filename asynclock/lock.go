@@ -32,6 +32,10 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 // is ahead in its queue. Otherwise the error is [ErrHeld], as a [*HeldError]
 // that says who holds it. It never queues, and never says [ErrHeld] because the
 // store could not be asked. Its other errors are those of [Client.Lock].
+//
+// If the holder's client retains keys ([WithRetention]), it is asked for this one,
+// which nobody may be using, and TryLock tries once more: after twice the time of
+// the first answer, but at least 5 ms.
 func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, true, options)
 	if err != nil {

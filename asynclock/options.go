@@ -150,7 +150,7 @@ func WithMinHold(d time.Duration) LockOption {
 // and over while others seldom want them.
 //
 // The key is given back when another client asks for it, be it by Lock or by
-// TryLock (whose first try fails with [ErrHeld]; the next one finds it free), when
+// TryLock (which is patient for some milliseconds for that), when
 // d is over, and by [Client.Close]. Until then it is renewed like a held key, and
 // everyone else sees it as held, also in Inspect and List; ForceUnlock takes it.
 // If the client dies, others wait for its TTL, as they would for a holder's.

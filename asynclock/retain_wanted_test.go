@@ -36,20 +36,101 @@ func TestRetainedKeyIsGivenToAnotherAtOnce(t *testing.T) {
 	})
 }
 
-// TryLock does not queue, but the key is free the next time.
+// TryLock does not queue, but asks again a moment later if that may help, and only
+// once.
 func TestRetainedKeyIsGivenBackAfterATryLock(t *testing.T) {
+	const far = 30 * time.Millisecond // the way of a request, and of an answer
+	for name, c := range map[string]struct{ way, pause time.Duration }{
+		"near": {0, 5 * time.Millisecond}, "far away": {far, 4 * far}, "very far away": {callTimeout / 2, callTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.retainer(), w.client()
+				w.retained(here)
+				w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
+				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
+				start := time.Now()
+				l, err := there.TryLock(w.Context(), "key")
+				if err != nil {
+					w.Fatalf("TryLock: got %v, want the key", err)
+				}
+				if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
+					w.Errorf("TryLock took %v, want %v", got, want)
+				}
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder asynclock.LockOption
+		asks   int
+	}{
+		"that would be retained": {asynclock.WithRetention(bound), 2},
+		"that would not":         {asynclock.WithRetention(0), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.client(), w.client()
+				lock(w, here, "key", c.holder)
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				_, err := there.TryLock(ctx, "key")
+				wantError(w, err, asynclock.ErrHeld)
+				wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
+				if got := w.calls(asynclocktest.Acquire.From(1)); got != c.asks {
+					w.Errorf("asked the store %d times, want %d", got, c.asks)
+				}
+			})
+		})
+	}
+	scene(t, "until its context ends", func(w *world) {
+		here, there := w.retainer(), w.client()
+		lock(w, here, "key")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, err := there.TryLock(ctx, "key")
+		wantError(w, err, context.DeadlineExceeded)
+		wantTime(w, "TryLock was done", time.Now(), start.Add(time.Millisecond))
+		w.pass(time.Second)
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
+			w.Errorf("asked the store %d times, want once", got)
+		}
+	})
+	scene(t, "until its client closes", func(w *world) {
+		here, there := w.retainer(), w.client()
+		lock(w, here, "key")
+		failed := make(chan error, 1)
+		go func() {
+			_, err := there.TryLock(w.Context(), "key")
+			failed <- err
+		}()
+		w.wait()
+		if err := there.Close(w.Context()); err != nil {
+			w.Errorf("Close: got %v, want no error", err)
+		}
+		wantError(w, <-failed, asynclock.ErrClosed)
+	})
+}
+
+// The others' wishes come too late for one try if the message is lost, but each
+// try is one.
+func TestTryLockWhoseMessageIsLostFails(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.retainer(), w.client()
 		w.retained(here)
+		w.store.NextEvent(wanted, asynclocktest.Drop, asynclocktest.Drop)
 		_, err := there.TryLock(w.Context(), "key")
 		wantError(w, err, asynclock.ErrHeld)
-		w.wait()
 		l, err := there.TryLock(w.Context(), "key")
 		if err != nil {
-			w.Fatalf("the second TryLock: got %v, want the key", err)
+			w.Fatalf("the next TryLock: got %v, want the key", err)
 		}
 		unlock(w, l)
-		w.wantUnused()
 	})
 }
 

@@ -139,6 +139,7 @@ type AcquireReply struct {
 	Grant         // if Granted
 	Holder string // if Held, where known: the description of the holder
 	Token  int64  // if Held, where known: the holder's token
+	Told   bool   // if Held: the holder was sent [EventWanted], and may give the key back
 
 	Remaining time.Duration // if Waiting or Held: of the holder's TTL; negative if unknown
 	Rank      int           // if Waiting: how many are ahead in the queue

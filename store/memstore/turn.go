@@ -51,9 +51,8 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
 			return k.granted()
 		case !r.Wait:
-			t.tellWanted(k)
 			return asynclock.AcquireReply{
-				Status: asynclock.Held, Holder: k.description, Token: k.token,
+				Status: asynclock.Held, Holder: k.description, Token: k.token, Told: t.tellWanted(k),
 				Remaining: k.remaining(t.now), Waiters: len(k.queue),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
@@ -77,11 +76,14 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 	}
 }
 
-// tellWanted tells the holder that someone asked in vain, if it asked for that.
-func (t *turn) tellWanted(k *lock) {
-	if k.held && k.wanted {
-		t.tell(k.session, asynclock.Event{Kind: asynclock.EventWanted, Owner: k.owner})
+// tellWanted tells the holder that someone asked in vain, if it asked for that, and
+// reports whether it did.
+func (t *turn) tellWanted(k *lock) bool {
+	if !k.held || !k.wanted {
+		return false
 	}
+	t.tell(k.session, asynclock.Event{Kind: asynclock.EventWanted, Owner: k.owner})
+	return true
 }
 
 // queue puts the request into the queue, or notes its heartbeat if it is there.

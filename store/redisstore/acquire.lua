@@ -11,7 +11,8 @@
 --   1 granted   token, waiters, whether the token came from the clock
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything
---   3 held      the holder's token and remaining ms, waiters, its description
+--   3 held      the holder's token and remaining ms, waiters, its description,
+--               whether (0 or 1) it was told that somebody wants the key
 --   4 full      waiters
 --   5 gone      this owner was withdrawn
 --   6 grace     for how long (ms) nobody is granted anything

@@ -142,9 +142,9 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 	}
 	remaining := m.holder.until - m.now
 	if !q.Wait {
-		m.tellWanted()
 		return asynclock.AcquireReply{
 			Status: asynclock.Held, Holder: m.holder.description, Token: m.holder.token, Remaining: remaining, Waiters: len(m.queue),
+			Told: m.tellWanted(),
 		}
 	}
 	place = m.find(q.Owner)
@@ -178,10 +178,12 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 	return asynclock.AcquireReply{Status: asynclock.Waiting, Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last()}
 }
 
-func (m *model) tellWanted() {
-	if m.holder.wanted {
-		m.tell(m.holder.address, "w %s", m.holder.owner)
+func (m *model) tellWanted() bool {
+	if !m.holder.wanted || m.holder.address == noAddress {
+		return false
 	}
+	m.tell(m.holder.address, "w %s", m.holder.owner)
+	return true
 }
 
 func (m *model) release(q asynclock.ReleaseRequest, address string) (r asynclock.ReleaseReply) {

@@ -236,11 +236,14 @@ local function sweep()
   remove(dead)
 end
 
--- wanted tells the holder that somebody asked in vain, if it wants to hear that.
+-- wanted tells the holder that somebody asked in vain, if it wants to hear that and
+-- can. It returns 1 if so, else 0.
 local function wanted()
-  if record and string.find(record.flags, 'w', 1, true) then
-    tell(record.channel, 'w ' .. record.owner)
+  if not record or record.channel == '-' or not string.find(record.flags, 'w', 1, true) then
+    return 0
   end
+  tell(record.channel, 'w ' .. record.owner)
+  return 1
 end
 
 -- acquire answers the request whose fields follow ARGV[before]; see acquire.lua
@@ -286,8 +289,7 @@ local function acquire(before)
     if mine or not record then
       return {6, grace}
     end
-    wanted()
-    return {3, record.token, redis.call('PTTL', lock), size, record.holder}
+    return {3, record.token, redis.call('PTTL', lock), size, record.holder, wanted()}
   end
   if mine then
     -- Whether it still is can't be told: what it did after this was written may be

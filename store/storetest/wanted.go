@@ -29,7 +29,9 @@ func toldOfRefusal(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.watching())
 	for i := range 2 { // each time
-		b.refused(w.try())
+		if reply := b.refused(w.try()); !reply.Told {
+			w.Error("Told, of a holder that asked to hear: got false, want true")
+		}
 		a.awaitMany(asynclock.EventWanted, h.req.Owner, i+1)
 	}
 }
@@ -59,7 +61,9 @@ func toldUnasked(w *world) {
 	w.withMessages()
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
-	b.refused(w.try())
+	if reply := b.refused(w.try()); reply.Told {
+		w.Error("Told, of a holder that did not ask to hear: got true, want false")
+	}
 	b.wait(w.request())
 	b.force(w.key)
 	a.await(asynclock.EventForced, h.req.Owner) // messages of one holding come in order
@@ -116,9 +120,11 @@ func triesAnew(w *world) {
 }
 
 // refused asks without waiting for what has to be held.
-func (c *client) refused(r asynclock.AcquireRequest) {
+func (c *client) refused(r asynclock.AcquireRequest) asynclock.AcquireReply {
 	c.w.Helper()
-	c.w.wantStatus("Acquire of a held key without Wait", c.acquire(r), asynclock.Held)
+	reply := c.acquire(r)
+	c.w.wantStatus("Acquire of a held key without Wait", reply, asynclock.Held)
+	return reply
 }
 
 // awaitMany waits for n events of that kind for owner.
