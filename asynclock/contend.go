@@ -28,7 +28,6 @@ type attempt struct {
 	again     bool  // ask once more when the request under way is answered
 	failure   error // of the last request; nil if it was answered
 	try       bool  // it is a TryLock's, which nobody else may continue
-	second    bool  // it has tried and is to try once more
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	deaf      bool  // we might not be told who wants what this attempt leads to
@@ -45,6 +44,9 @@ type acquireCall struct {
 	request AcquireRequest
 	timeout time.Duration
 	sent    clock.Instant
+
+	first bool // the first of two that a TryLock may make
+	again bool // it is to make the second
 }
 
 // contendLocked starts an attempt for the first waiter and returns its first
@@ -191,9 +193,8 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
 	case Held:
-		if reply.Told && !a.second {
-			a.second = true
-			s.client.watchdog.Set(&s.entry, now.Add(secondTry(now.Sub(call.sent), call.timeout)))
+		if reply.Told && call.first {
+			call.again = true
 			return
 		}
 		s.refuseFirstLocked(&HeldError{

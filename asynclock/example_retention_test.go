@@ -24,7 +24,8 @@ func ExampleWithRetention() {
 	defer locks.Close(ctx)
 	other, err := asynclock.New(store)
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	defer other.Close(ctx)
 

@@ -5,6 +5,9 @@ package asynclock
 import (
 	"context"
 	"errors"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 // Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
@@ -80,13 +83,48 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		return nil, err
 	}
 	if call != nil {
+		call.first = try
 		c.acquire(ctx, call)
+		if call.again {
+			w.tryAgain(call)
+		}
 	}
 	l, err := w.await()
 	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // that is why there was no answer
 	}
 	return l, err
+}
+
+// tryAgain is the second try of a TryLock that was refused a key which the holder's
+// client may only retain, and will have given back by then. It is made by the caller
+// itself, who would wait for a watchdog that is late.
+func (w *waiter) tryAgain(first *acquireCall) {
+	pause := time.NewTimer(secondTry(clock.Now().Sub(first.sent), first.timeout))
+	defer pause.Stop()
+	if done, _, _ := w.listen(); done {
+		return // the client was closed
+	}
+	select {
+	case <-w.result: // likewise
+	case <-w.ctx.Done():
+	case <-pause.C:
+		if call := w.askAgain(); call != nil {
+			w.state.client.acquire(w.ctx, call)
+		}
+	}
+}
+
+// askAgain returns another request for a waiter that is the first, or nil if it
+// waits no longer, or one is under way.
+func (w *waiter) askAgain() *acquireCall {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	if w.stage != queued || s.attempt.inFlight > 0 {
+		return nil
+	}
+	return s.requestLocked()
 }
 
 // admit checks what a caller asks for, and finds the lease of the same key that
