@@ -125,9 +125,8 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 // passOnLocked gives a key whose lease has ended to the first waiter here, if
 // that may have it, or retains it, and else returns the release to send.
 func (s *keyState) passOnLocked() *releaseCall {
-	t := s.tenure
 	now := clock.Refresh()
-	keep := t.lease.keepLocked(now)
+	keep := s.tenure.lease.keepLocked(now)
 	next := s.waiters.first
 	switch {
 	case keep > 0:
