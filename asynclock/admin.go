@@ -67,10 +67,22 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 		return false, &Error{"force unlock", key, err}
 	}
 	held, err := c.session.Force(ctx, key)
+	c.giveBack(key)
 	if err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
 	return held, nil
+}
+
+// giveBack gives the key back if this client retains it. After a force nobody here
+// is to take it again before the message about that has come.
+func (c *Client) giveBack(key string) {
+	sh := c.shardOf(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if s := sh.keys[key]; s != nil && s.retainedLocked() {
+		s.giveBackLocked()
+	}
 }
 
 func (c *Client) checkCall(key string) error {

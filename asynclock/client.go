@@ -46,7 +46,8 @@ type Client struct {
 
 	closing atomic.Bool
 	inUse   atomic.Int64  // keys and background releases; Close waits for none
-	unused  chan struct{} // has room for one: inUse came to 0 while closing
+	spare   atomic.Int64  // releases of what was retained; Close waits a moment
+	unused  chan struct{} // has room for one: either came to 0 while closing
 	closed  chan struct{} // closed when Close is through
 }
 
@@ -154,8 +155,10 @@ func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
 // enter and leave count what Close has to wait for.
 func (c *Client) enter() { c.inUse.Add(1) }
 
-func (c *Client) leave() {
-	if c.inUse.Add(-1) == 0 && c.closing.Load() {
+func (c *Client) leave() { c.leaveOf(&c.inUse) }
+
+func (c *Client) leaveOf(n *atomic.Int64) {
+	if n.Add(-1) == 0 && c.closing.Load() {
 		select {
 		case c.unused <- struct{}{}:
 		default:

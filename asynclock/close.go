@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -37,13 +38,13 @@ func (c *Client) Close(ctx context.Context) error {
 	defer close(c.closed)
 	c.sendAway()
 	left := 0
-	if !c.waitUnused(ctx.Done()) {
+	if !c.waitNone(&c.inUse, ctx.Done()) {
 		left = c.abandonLeases()
-		// Releases are under way that cost their waiters a TTL if they are lost.
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
-		c.waitUnused(grace.Done())
-		cancel()
 	}
+	// Releases may be under way that cost their waiters a TTL if they are lost.
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.spare, grace.Done())
+	cancel()
 	c.stop() // ends every call that is still under way
 	for _, task := range c.watchdog.Close() {
 		task.Fire(clock.Now()) // a release that would be repeated: its caller is told that it failed
@@ -108,14 +109,14 @@ func within(d time.Duration, f func()) bool {
 	}
 }
 
-// waitUnused waits until no key is in use and nothing is on its way, or until
-// done is closed, and reports which.
-func (c *Client) waitUnused(done <-chan struct{}) bool {
-	for c.inUse.Load() > 0 {
+// waitNone waits until nothing is counted in n any more, or until done is closed,
+// and reports which.
+func (c *Client) waitNone(n *atomic.Int64, done <-chan struct{}) bool {
+	for n.Load() > 0 {
 		select {
 		case <-c.unused:
 		case <-done:
-			return c.inUse.Load() == 0
+			return n.Load() == 0
 		}
 	}
 	return true
@@ -129,7 +130,7 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.tenure != nil {
+			if s.tenure != nil { // and has a lease, for sendAway left none retained
 				n++
 				s.tenure.lease.endAllLocked(ErrClosed)
 				s.forgetOwnerLocked()

@@ -30,7 +30,7 @@ type attempt struct {
 	try       bool  // it is a TryLock's, which nobody else may continue
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
-	deaf      bool  // we might not be told who wants what this attempt leads to
+	deaf      bool  // we might not be told who wants what this attempt leads to, or were already
 	uncertain bool  // some request never had an answer, and may still take effect
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row

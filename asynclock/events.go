@@ -40,6 +40,8 @@ func (c *Client) onEvent(e Event) {
 		s.wantedLocked()
 	case e.Kind == EventWanted && s.tenure != nil:
 		s.wantedLocked()
+	case (e.Kind == EventContended || e.Kind == EventWanted) && s.attempt != nil:
+		s.attempt.deaf = true // the key is ours, which we have yet to hear, and others want it
 	case e.Kind == EventForced && s.tenure != nil:
 		s.loseLocked(ErrForced)
 	case e.Kind == EventLost && s.tenure != nil:

@@ -185,6 +185,7 @@ func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	}
 	call := s.renewalLocked(ttl)
 	call.manual = true
+	s.tenure.long = s.tenure.long || call.request.TTL > s.ttl()
 	return call, nil
 }
 

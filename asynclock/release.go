@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -28,6 +29,7 @@ type releaseCall struct {
 
 	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
 	shared  bool          // a withdrawal may have freed the key before, see onAcquireLocked
+	counted *atomic.Int64 // in which Close counts it
 
 	err  error // once done is closed
 	done chan struct{}
@@ -45,10 +47,11 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 		lane:    c.session.Lane(request.Key),
 		ttl:     ttl,
 		until:   clock.Now().Add(2 * ttl),
+		counted: &c.inUse,
 		done:    make(chan struct{}),
 	}
 	call.entry.Task = call
-	c.enter()
+	call.counted.Add(1)
 	call.queue()
 }
 
@@ -144,5 +147,5 @@ func (r *releaseCall) finish(err error) {
 	if r.tell != nil {
 		r.tell(err)
 	}
-	r.client.leave()
+	r.client.leaveOf(r.counted)
 }

@@ -42,6 +42,8 @@ func (s *keyState) mayRetainLocked(now clock.Instant) bool {
 		return false // others want it, or might without our hearing of it
 	case t.failures > 0:
 		return false // the store can't be reached, and neither can we
+	case t.long:
+		return false // should we die, others wait for the TTL and no longer
 	case s.client.closing.Load():
 		return false
 	}
@@ -61,7 +63,7 @@ func (s *keyState) retainLocked(now clock.Instant) {
 // once if that may be, and else by way of the store.
 func (s *keyState) retakeLocked() {
 	now := clock.Refresh()
-	if now < s.tenure.retained && *s.waiters.first.settings == *s.settings &&
+	if now < s.tenure.retained && s.tenure.failures == 0 && *s.waiters.first.settings == *s.settings &&
 		s.lastsLocked(now) && s.tenure.awaitTokenLocked(now) {
 		s.deliverNextLocked()
 		return

@@ -178,3 +178,73 @@ func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
 		t.Errorf("asked the store %d times, want once", got)
 	}
 }
+
+// While renewals fail the store is asked, who may know of another holder by now.
+func TestRetainedKeyIsNotTakenWhileRenewalsFail(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		stop := w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+		w.pass(ttl / 2)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		if l, err := c.Lock(ctx, "key"); err == nil {
+			w.Fatalf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
+		}
+		stop()
+		unlock(w, lock(w, c, "key"))
+	})
+}
+
+// What was renewed for longer than the TTL is not retained, for if the client dies
+// others wait for no more than that.
+func TestLongRenewalIsNotRetained(t *testing.T) {
+	scene(t, "by the unlock", func(w *world) {
+		l := lock(w, w.retainer(), "key")
+		if err := l.Renew(w.Context(), time.Hour); err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+	for name, fault := range map[string]asynclocktest.Fault{
+		"answered late": asynclocktest.Slow(0, time.Second/2), "never answered": asynclocktest.LoseReply,
+	} {
+		scene(t, name, func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Next(asynclocktest.Renew.On("key"), fault)
+			renewed := make(chan error, 1)
+			go func() { renewed <- l.Renew(w.Context(), time.Hour) }()
+			w.wait()
+			unlock(w, l)
+			w.wantUnused()
+			<-renewed
+		})
+	}
+	scene(t, "not longer", func(w *world) {
+		l := lock(w, w.retainer(), "key")
+		w.pass(time.Second)
+		if err := l.Renew(w.Context(), ttl); err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+		w.wantRetained(true)
+	})
+}
+
+// Who takes the key from its own client by force need not wait for the message.
+func TestForceUnlockGivesBackWhatIsRetainedHere(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.retainer(), w.client()
+		w.retained(here)
+		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventForced), asynclocktest.Drop)
+		if held, err := here.ForceUnlock(w.Context(), "key"); err != nil || !held {
+			w.Errorf("ForceUnlock: got %v, %v, want the key to have been held", held, err)
+		}
+		theirs := lock(w, there, "key")
+		_, err := here.TryLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrHeld)
+		unlock(w, theirs)
+	})
+}

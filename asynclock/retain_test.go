@@ -249,6 +249,21 @@ func TestOtherTermsAreTheStoresBusiness(t *testing.T) {
 	}
 }
 
+// Among those terms is how many may be ahead, at the store too.
+func TestQueueLimitHoldsForARetainedKey(t *testing.T) {
+	story(t, func(w *world) {
+		here, there, elsewhere := w.retainer(), w.client(), w.client()
+		w.retained(here)
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		w.ask(ctx, there, "key")
+		w.ask(ctx, elsewhere, "key")
+		_, err := here.Lock(ctx, "key", asynclock.WithQueueLimit(1))
+		wantError(w, err, asynclock.ErrQueueFull)
+	})
+}
+
 // A TryLock on other terms is over when the store can't be asked.
 func TestTryLockOnOtherTermsDoesNotWait(t *testing.T) {
 	story(t, func(w *world) {

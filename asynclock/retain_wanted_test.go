@@ -228,7 +228,7 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 		more asynclocktest.EventFault
 		most time.Duration
 	}{
-		{"the first", []asynclocktest.EventFault{asynclocktest.Drop}, nil, heartbeat + heartbeat/10},
+		{"the first", []asynclocktest.EventFault{asynclocktest.Drop}, nil, heartbeat + heartbeat/5},
 		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -295,8 +295,8 @@ func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
 		c, other := w.retainer(), w.client()
 		held := lock(w, other, "key")
 		p := w.ask(w.Context(), c, "key")
-		w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, time.Second/2))
-		w.pass(heartbeat + heartbeat/10)
+		w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, 900*time.Millisecond)) // the heartbeat, whenever it is
+		w.pass(heartbeat + heartbeat/5)
 		unlock(w, held)
 		unlock(w, p.has())
 		w.pass(time.Second)
@@ -364,4 +364,25 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A wish may be faster than the answer that makes us the holder.
+func TestWishBeforeTheGrantIsKnownCounts(t *testing.T) {
+	scene(t, "Lock", func(w *world) {
+		here, there := w.retainer(), w.client()
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(0, 5*time.Millisecond))
+		p := w.ask(w.Context(), here, "key")
+		q := w.ask(w.Context(), there, "key")
+		unlock(w, p.get())
+		unlock(w, q.has())
+	})
+	scene(t, "TryLock", func(w *world) {
+		here, there := w.retainer(), w.client()
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(0, 50*time.Millisecond))
+		p := w.ask(w.Context(), here, "key")
+		_, err := there.TryLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrHeld)
+		unlock(w, p.get())
+		w.wantUnused()
+	})
 }

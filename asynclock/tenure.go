@@ -35,6 +35,7 @@ type tenure struct {
 	retained clock.Instant // until when, if it is
 	told     bool          // the store tells us who wants the key
 	wanted   bool          // it did
+	long     bool          // it may have been renewed for longer than the TTL
 }
 
 // trustLocked moves the trust deadline forward.

@@ -137,7 +137,11 @@ func (s *keyState) passOnLocked() *releaseCall {
 		s.retainLocked(now)
 		return nil
 	}
-	return s.releaseLocked(keep)
+	call := s.releaseLocked(keep)
+	if call.requeue != nil {
+		call.requeue.request.QueueLimit = 0 // they were admitted long ago
+	}
+	return call
 }
 
 // releaseLocked ends the tenure and returns the release to send. Those who wait
@@ -155,14 +159,17 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 		until:   t.deadline.Add(s.settings.ttl),
 		trusted: t.deadline,
 		shared:  t.inFlight > 0,
+		counted: &s.client.inUse,
 		done:    make(chan struct{}),
 	}
+	if s.retainedLocked() {
+		call.counted = &s.client.spare
+	}
 	call.entry.Task = call
-	s.client.enter()
+	call.counted.Add(1)
 	s.forgetOwnerLocked()
 	if s.waiters.first != nil {
 		call.requeue = s.contendLocked()
-		call.requeue.request.QueueLimit = 0 // they were admitted long ago
 		call.request.Requeue = &call.requeue.request
 	} else {
 		s.dropLocked()

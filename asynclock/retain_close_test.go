@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// What nobody held keeps Close no longer than its grace, when the store is gone: not
+// for the TTL, as a key would that somebody has just unlocked.
+func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
+	const most = 3 * time.Second // a grace each for the releases, the goroutines and the session
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "long TTL": time.Hour} {
+		scene(t, name, func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+			wantCloses(w, c, most)
+		})
+		scene(t, name+", given back before", func(w *world) {
+			c := w.retainer(asynclock.WithTTL(ttl))
+			w.retained(c)
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf})
+			w.pass(ttl / 3)
+			wantCloses(w, c, most)
+		})
+	}
+	scene(t, "but as long as the store needs", func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		w.store.Every(asynclocktest.Release.On("key"), asynclocktest.Slow(0, time.Second/2))
+		wantCloses(w, c, time.Second/2)
+		w.wantUnused()
+	})
+}
+
+func wantCloses(w *world, c *asynclock.Client, most time.Duration) {
+	w.Helper()
+	start := time.Now()
+	if err := c.Close(context.Background()); err != nil {
+		w.Logf("Close: %v", err)
+	}
+	if took := time.Since(start); took > most {
+		w.Errorf("Close took %v, want at most %v", took, most)
+	}
+}
