@@ -4,8 +4,10 @@ package asynclock
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Retention: after the last unlock the client keeps the key, as a tenure without
@@ -56,7 +58,15 @@ func (s *keyState) retainLocked(now clock.Instant) {
 	t.lease = nil
 	t.retained = now.Add(s.settings.retention)
 	t.cohort.since = 0 // nobody elsewhere has waited
+	t.renewAt = min(t.renewAt, s.renewRetainedAt(now, s.ttl()))
 	s.scheduleLocked()
+}
+
+// renewRetainedAt is when a retained key is to be renewed, whose TTL was set at sent.
+// That is how one hears of others who could not send word, and so, unlike a held
+// key, it is renewed as often as with the default TTL, however long its own is.
+func (s *keyState) renewRetainedAt(sent clock.Instant, ttl time.Duration) clock.Instant {
+	return watchdog.Schedule{TTL: min(ttl, DefaultTTL), Lane: s.lane()}.RenewAt(sent)
 }
 
 // retakeLocked gives a retained key to its first waiter, who has just come: at

@@ -227,9 +227,11 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 		lost []asynclocktest.EventFault
 		more asynclocktest.EventFault
 		most time.Duration
+		ttl  time.Duration
 	}{
-		{"the first", []asynclocktest.EventFault{asynclocktest.Drop}, nil, heartbeat + heartbeat/5},
-		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30},
+		{"the first", []asynclocktest.EventFault{asynclocktest.Drop}, nil, heartbeat + heartbeat/5, ttl},
+		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30, ttl},
+		{"all, and the TTL is long", nil, asynclocktest.Drop, ttl/3 + ttl/30, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -239,7 +241,8 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 					w.store.EveryEvent(wanted, c.more)
 				}
 				w.store.NextEvent(wanted, c.lost...)
-				w.retained(here)
+				w.retained(here, asynclock.WithTTL(c.ttl))
+				w.pass(ttl) // renewed by then
 				start := time.Now()
 				l := w.ask(w.Context(), there, "key").get()
 				if took := time.Since(start); took == 0 || took > c.most {
@@ -247,36 +250,6 @@ func TestLostMessagesDelayTheGivingBack(t *testing.T) {
 				}
 				unlock(w, l)
 			})
-		})
-	}
-}
-
-// While messages don't come through, or may have been lost, nothing is retained.
-func TestNothingIsRetainedUnheard(t *testing.T) {
-	for name, kind := range map[string]asynclock.EventKind{"deaf": asynclock.EventDeaf, "gap": asynclock.EventGap} {
-		silence := asynclock.Event{Kind: kind}
-		scene(t, name+", while it is retained", func(w *world) {
-			w.retained(w.retainer())
-			w.store.Tell(0, silence)
-			w.wait()
-			w.wantUnused()
-		})
-		scene(t, name+", while it is held", func(w *world) {
-			c := w.retainer()
-			l := lock(w, c, "key")
-			w.store.Tell(0, silence)
-			unlock(w, l)
-			w.wantUnused()
-			w.retained(c)
-		})
-		scene(t, name+", while it is asked for", func(w *world) {
-			c := w.retainer()
-			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
-			p := w.ask(w.Context(), c, "key")
-			w.store.Tell(0, silence)
-			unlock(w, p.get())
-			w.wait()
-			w.wantUnused()
 		})
 	}
 }

@@ -314,6 +314,9 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 		t.trustLocked(trustUntil(call.sent, ttl))
 		t.renewAt = watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(call.sent)
+		if t.lease == nil {
+			t.renewAt = s.renewRetainedAt(call.sent, ttl)
+		}
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
 		if t.lease == nil && t.cohort.waited {

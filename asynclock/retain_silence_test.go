@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// While messages don't come through, or may have been lost, nothing is retained.
+func TestNothingIsRetainedUnheard(t *testing.T) {
+	for name, kind := range map[string]asynclock.EventKind{"deaf": asynclock.EventDeaf, "gap": asynclock.EventGap} {
+		silence := asynclock.Event{Kind: kind}
+		scene(t, name+", while it is retained", func(w *world) {
+			w.retained(w.retainer())
+			w.store.Tell(0, silence)
+			w.wait()
+			w.wantUnused()
+		})
+		scene(t, name+", while it is held", func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, l)
+			w.wantUnused()
+			w.retained(c)
+		})
+		scene(t, name+", while it is asked for", func(w *world) {
+			c := w.retainer()
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
+			p := w.ask(w.Context(), c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, p.get())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// A lettered store has a lane for each first letter of its keys.
+type lettered struct{ asynclock.Store }
+
+func (l lettered) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := l.Store.Join(id, events)
+	return letteredSession{s}, err
+}
+
+type letteredSession struct{ asynclock.Session }
+
+func (letteredSession) Lane(key string) int { return int(key[0]) }
+
+// Silence in one lane is no reason to give back the keys of another.
+func TestSilenceMayBeOfOneLane(t *testing.T) {
+	story(t, func(w *world) {
+		c, err := asynclock.New(lettered{w.store}, asynclock.WithRetention(bound))
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer abandon(c)
+		unlock(w, lock(w, c, "key"))
+		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventGap, OneLane: true, Lane: 'a'})
+		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf, OneLane: true, Lane: 'a'})
+		w.wantRetained(true)
+		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf, OneLane: true, Lane: 'k'})
+		w.wantRetained(false)
+	})
+}
