@@ -21,7 +21,7 @@ const gapSpread = 50 * time.Millisecond
 // one names a secret only the store was given.
 func (c *Client) onEvent(e Event) {
 	if e.Kind == EventGap || e.Kind == EventDeaf {
-		c.onSilence(e.Kind)
+		c.onSilence(&e)
 		return
 	}
 	s := c.byOwner(e.Owner)
@@ -79,15 +79,18 @@ func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
 
 // onSilence takes in that messages may have been lost, or will be. When they come
 // through again every waiter asks again, which is W10.
-func (c *Client) onSilence(kind EventKind) {
+func (c *Client) onSilence(e *Event) {
 	now := clock.Now()
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
+			if e.OneLane && e.Lane != s.lane() {
+				continue
+			}
 			s.unheardLocked()
 			switch {
-			case s.attempt == nil || kind != EventGap:
+			case s.attempt == nil || e.Kind != EventGap:
 			case s.attempt.inFlight > 0:
 				s.askAgainLocked()
 			default:

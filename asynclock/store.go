@@ -257,6 +257,10 @@ type Event struct {
 	Waiters  int           // how many are queued behind it
 	// For EventLost: [ErrExpired], with the circumstances.
 	Err error
+	// For EventGap and EventDeaf: whether they are about the keys of one
+	// [Session.Lane] only, and which; else they are about all.
+	OneLane bool
+	Lane    int
 }
 
 // Info describes a key.

@@ -118,10 +118,15 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		name = append(appendTag(name, bucket), ':')
 	}
 	ch := newChannel(s.store, string(name)+"c:"+s.id, sharded)
+	about := asynclock.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
 	return &inbox{
 		opened:  time.Now(),
 		channel: ch,
-		Inbox:   pubsub.Open(ch, pubsub.Handler{Message: s.message, Up: s.up, Down: s.down}),
+		Inbox: pubsub.Open(ch, pubsub.Handler{
+			Message: s.message,
+			Up:      func() { s.up(about) },
+			Down:    func(err error) { s.down(about, err) },
+		}),
 	}
 }
 
@@ -136,12 +141,14 @@ func (s *session) message(payload string) {
 }
 
 // up: waiters look, and with that say that they can be told from now on.
-func (s *session) up() {
+func (s *session) up(about asynclock.Event) {
 	s.store.logger().Debug("redisstore: messages come through", "client", s.id)
-	s.events(asynclock.Event{Kind: asynclock.EventGap})
+	about.Kind = asynclock.EventGap
+	s.events(about)
 }
 
-func (s *session) down(err error) {
+func (s *session) down(about asynclock.Event, err error) {
+	about.Kind = asynclock.EventDeaf
 	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
 		// The inbox for all keys takes over. Leave waits for these too.
 		for i := range s.sharded {
@@ -149,13 +156,14 @@ func (s *session) down(err error) {
 				go in.Close() // not here: it waits for this function
 			}
 		}
+		s.events(about)
 		return
 	}
 	s.store.warned.Do(func() {
 		s.store.logger().Warn("redisstore: no usable pub-sub; waiters ask again and again instead", "error", err)
 	})
 	s.store.logger().Debug("redisstore: messages don't come through", "client", s.id, "error", err)
-	s.events(asynclock.Event{Kind: asynclock.EventDeaf})
+	s.events(about)
 }
 
 // A channel is a pubsub.Source: one Redis channel, classic or sharded.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
+)
+
+// What a sharded inbox has missed concerns the keys of its bucket only.
+func TestSilenceOfAShardedInboxIsItsBuckets(t *testing.T) {
+	t.Parallel()
+	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
+	if !sv.has(t, "SSUBSCRIBE") {
+		t.Skip("this server has no sharded pub-sub, which came with Redis 7")
+	}
+	heard := make(chan asynclock.Event, 64)
+	s, err := sv.store(t).Join("client-"+uuid.NewString(), func(e asynclock.Event) { heard <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Leave(context.Background()) }()
+	if got := s.Acquire(context.Background(), []asynclock.AcquireRequest{{Key: "key", Owner: "owner", TTL: time.Second}})[0]; got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	select {
+	case e := <-heard:
+		if !e.OneLane || e.Lane != s.Lane("key") {
+			t.Errorf("got %+v, want it to be about lane %d", e, s.Lane("key"))
+		}
+	case <-time.After(time.Minute):
+		t.Error("got no event, want one when the inbox is up")
+	}
+}
