@@ -158,7 +158,29 @@ func WithMinHold(d time.Duration) LockOption {
 // No key is retained that others want already, that [WithMinHold] keeps back, or
 // that is not renewed; nor while the store's messages don't come through, or by a
 // store that can't tell who wants a key ([Features]): then Unlock gives it back as
-// it always does. Default: 0, none; at most [MaxTTL].
+// it always does. Nor one whose [WithMaxHold] is so short that little
+// trust is ever left for the next lease: less than 0.85 s with the default TTL.
+//
+// It has its price, and these are the terms:
+//
+//   - A key that is used once is kept, and renewed every five seconds, for all of d.
+//     Retain keys that are taken over and over, not each of a million.
+//   - Clients that ask must be of a version that tells the holder so, and be allowed
+//     to publish. A TryLock of others fails for as long as the key is retained; their
+//     Lock waits for a renewal, at most some five seconds.
+//   - A TryLock against a client that has the key busy may be refused more often than
+//     without retention. Lock takes its turn.
+//   - Each TryLock that is refused a key held by a client that retains costs the
+//     server a message. Poll with Lock, or LockChan.
+//   - While a key is given back, which takes a round trip, a TryLock of the same
+//     client may be refused it with [ErrHeld], though nobody holds it.
+//   - After a ForceUnlock by another client whose message is lost, this client goes on
+//     to take the key again until a renewal finds out, within a third of the TTL: its
+//     leases are trusted meanwhile, and only the token tells them apart. And its
+//     Unlock, and so [Client.WithLock], may return nil where the store would have
+//     said that the key was lost.
+//
+// Default: 0, none; at most [MaxTTL].
 func WithRetention(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {
