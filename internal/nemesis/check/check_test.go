@@ -3,8 +3,10 @@
 package check_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +41,11 @@ func (h tale) failed(op string, asked, told history.Time) tale {
 }
 
 func (h tale) wrote(op string, token, read, wrote int64) tale {
-	return append(h, history.Record{Kind: history.Write, Op: op, Key: "k", Resource: "file", Token: token, Read: read, Wrote: wrote})
+	return h.wroteTo("file", op, token, read, wrote)
+}
+
+func (h tale) wroteTo(resource, op string, token, read, wrote int64) tale {
+	return append(h, history.Record{Kind: history.Write, Op: op, Key: "k", Resource: resource, Token: token, Read: read, Wrote: wrote})
 }
 
 func (h tale) fault(name string, begin, end history.Time, lossy bool) tale {
@@ -153,6 +159,21 @@ func TestOverlapIsCountedForItsFault(t *testing.T) {
 	}
 	if !slices.Equal(report.Faults, want) || report.Excused != 2 || report.Leases != 3 {
 		t.Errorf("got %+v, %d excused of %d leases, want %+v, 2 of 3", report.Faults, report.Excused, report.Leases, want)
+	}
+}
+
+// TestEachResourceIsJudgedByItself: it counts its own writes, and has seen only the
+// tokens that were shown to it.
+func TestEachResourceIsJudgedByItself(t *testing.T) {
+	t.Parallel()
+	leases := slices.Clip(tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70))
+	report := leases.wroteTo("sql", "1", 5, 0, 1).wroteTo("file", "2", 6, 0, 1).wroteTo("sql", "1", 5, 1, 2).wantRules(t)
+	if want := map[string]int{"file": 1, "sql": 2}; !maps.Equal(report.Writes, want) {
+		t.Errorf("writes: got %v, want %v", report.Writes, want)
+	}
+	report = leases.wroteTo("file", "1", 5, 0, 1).wroteTo("sql", "2", 6, 0, 1).wroteTo("sql", "1", 5, 1, 2).wantRules(t, "fencing")
+	if len(report.Violations) != 1 || !strings.HasPrefix(report.Violations[0].Text, "sql accepted") {
+		t.Errorf("got %v, want one, of the resource sql", report.Violations)
 	}
 }
 
