@@ -101,7 +101,8 @@ func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address st
 		s.store.graceSeen(grace)
 	}
 	if answer.Status == asynclock.Waiting && address == noAddress {
-		answer.Recheck = recheck(answer.Rank, q.Liveness)
+		// In the grace there is nothing to be had, however often one asks.
+		answer.Recheck = grace + recheck(answer.Rank, q.Liveness)
 	}
 	return answer
 }
