@@ -90,7 +90,8 @@ func perform[Request, Reply any](
 	}
 	// In one order everywhere, two calls never wait for each other.
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.Key, b.Key) })
-	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+	var busy []place
+	send := func(ctx context.Context, chunk []place) {
 		items := make([]item, len(chunk))
 		for i, p := range chunk {
 			items[i] = p.item
@@ -101,6 +102,10 @@ func perform[Request, Reply any](
 		}
 		for i, p := range chunk {
 			itsErr := err
+			if err == nil && answers[i].Status == statusLocked && len(chunk) > 1 {
+				busy = append(busy, p)
+				continue
+			}
 			if err == nil {
 				replies[p.of], itsErr = read(&batch[p.of], answers[i])
 			}
@@ -109,7 +114,28 @@ func perform[Request, Reply any](
 			}
 		}
 	}
+	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+		send(ctx, chunk)
+	}
+	// One after the other these get in line for their rows, with nobody else's locked
+	// meanwhile.
+	for i := range busy {
+		ctx, cancel := itsShare(ctx, len(busy)-i)
+		send(ctx, busy[i:i+1])
+		cancel()
+	}
 	return replies
+}
+
+// itsShare bounds how long one of so many requests waits for its row: so that all of
+// them have their turn in half of the time that is left, and the answers to the rest of
+// their batch, which have come already, are of use to it.
+func itsShare(ctx context.Context, of int) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(2*of))
 }
 
 // newItem begins an item about a key.
