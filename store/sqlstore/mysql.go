@@ -20,10 +20,11 @@ var mySQL = dialect{
 	batch:   32, // it reads all of the argument anew for each item
 	failure: mySQLFailure,
 	state:   mySQLState,
-	again: func(err error) bool {
+	again: func(err error, routine string) bool {
 		n := mySQLNumber(err)
-		return n == 1213 || n == 1205 || n == 1020 || n == 1305 // the last: Migrate is replacing it
+		return n == 1213 || n == 1205 || n == 1020 || isMissing(err, routine)
 	},
+	replaced: func(err error) bool { return mySQLNumber(err) == 1305 },
 	missing: func(err error) bool {
 		n := mySQLNumber(err)
 		return n == 1146 || n == 1305
@@ -47,6 +48,13 @@ var mySQL = dialect{
 // mySQLTable finds a table by its name, with or without its schema.
 const mySQLTable = `? IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
 
+// isMissing reports whether it is this routine that is missing, and none that it calls,
+// which may be after its COMMIT.
+func isMissing(err error, routine string) bool {
+	name := routine[strings.LastIndexByte(routine, '.')+1:]
+	return mySQLNumber(err) == 1305 && strings.HasSuffix(strings.ToLower(err.Error()), "."+strings.ToLower(name)+" does not exist")
+}
+
 // callMySQL sends the argument as digits, which is one round trip where a prepared
 // statement would take two, has nothing to escape, and is read the same under any
 // character set of the connection. The routine begins and ends its transaction itself.
@@ -65,41 +73,6 @@ func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool
 		_, _ = conn.ExecContext(ctx, "ROLLBACK") // should it fail, so does the connection
 	}
 	return out, err
-}
-
-// migrateLock keeps two from migrating at a time.
-const migrateLock = "asynclock migrate"
-
-// migrateMySQL runs statement after statement: nothing else can be done with those that
-// make routines.
-func migrateMySQL(ctx context.Context, db *sql.DB, script string) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }() // back to the pool
-	var got sql.NullBool
-	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", migrateLock).Scan(&got); err != nil {
-		return err
-	}
-	if !got.Bool {
-		return fmt.Errorf("%w: another migration does not come to an end", asynclock.ErrUnreachable)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_, _ = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", migrateLock) // otherwise it ends with the connection
-	}()
-	_, script, _ = strings.Cut(script, "DELIMITER //\n") // for the command line client
-	for statement := range strings.SplitSeq(script, "\n//\n") {
-		if strings.TrimSpace(statement) == "" {
-			continue
-		}
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mySQLNumbers says what an error's number means. None of these errors leaves anything

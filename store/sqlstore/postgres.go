@@ -18,7 +18,7 @@ var postgres = dialect{
 	batch:   128,
 	failure: postgresFailure,
 	state:   postgresState,
-	again:   func(err error) bool { return postgresRetries[postgresState(err)] },
+	again:   func(err error, _ string) bool { return postgresRetries[postgresState(err)] },
 	missing: func(err error) bool {
 		state := postgresState(err)
 		return state == "42P01" || state == "42883" || state == "3F000"
@@ -28,11 +28,7 @@ var postgres = dialect{
 	guard: `INSERT INTO %s AS f VALUES ($1, $2)
 		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,
 
-	// One message of several statements is one transaction.
-	migrate: func(ctx context.Context, db *sql.DB, script string) error {
-		_, err := db.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('asynclock migrate'));\n"+script)
-		return err
-	},
+	migrate: migratePostgres,
 
 	columns: `SELECT lower(attname), format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef
 		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,

@@ -22,6 +22,7 @@ type Store struct {
 	settings settings
 	skew     skewWatch
 	connect  connector // for messages; nil: waiters poll
+	open     bool      // its routines were there
 
 	wholeTransactions atomic.Bool // statements don't run at READ COMMITTED by themselves
 	closed            atomic.Bool
@@ -64,6 +65,7 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
 	}
 	err = check(st, ctx)
+	st.open = err == nil
 	if err == nil && s.spring == nil && s.listen {
 		st.connect, err = database.connector(ctx, db)
 	}
