@@ -81,6 +81,15 @@ var mySQLNumbers = map[uint16]error{
 	1040: asynclock.ErrUnreachable, // too many connections
 	1203: asynclock.ErrUnreachable,
 	1226: asynclock.ErrUnreachable, // too much of something for this user
+	1021: asynclock.ErrUnreachable, // disk full
+	1037: asynclock.ErrUnreachable, // out of memory
+	1038: asynclock.ErrUnreachable,
+	1041: asynclock.ErrUnreachable,
+	1047: asynclock.ErrUnreachable, // Galera: this node is not ready
+	1114: asynclock.ErrUnreachable, // table full
+	1129: asynclock.ErrUnreachable, // too many connections of ours have failed
+	2003: asynclock.ErrUnreachable, // a proxy can't connect to the server
+	9001: asynclock.ErrUnreachable, // likewise, ProxySQL
 	1205: asynclock.ErrUnreachable, // waited too long for a row
 	1213: asynclock.ErrUnreachable, // deadlock, again each time
 	1020: asynclock.ErrUnreachable, // likewise
@@ -90,6 +99,11 @@ var mySQLNumbers = map[uint16]error{
 	1969: asynclock.ErrUnreachable, // max_statement_time
 	1044: asynclock.ErrDenied,
 	1045: asynclock.ErrDenied,
+	1130: asynclock.ErrDenied, // from this host
+	3118: asynclock.ErrDenied, // account locked
+	4151: asynclock.ErrDenied,
+	1820: asynclock.ErrDenied, // password expired
+	1862: asynclock.ErrDenied,
 	1049: asynclock.ErrDenied, // no such database
 	1142: asynclock.ErrDenied,
 	1143: asynclock.ErrDenied,
@@ -98,18 +112,19 @@ var mySQLNumbers = map[uint16]error{
 	1698: asynclock.ErrDenied,
 }
 
-// mySQLUnknown are those of which there is no telling: shut down, interrupted, killed.
-var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true}
+// mySQLUnknown are those of which there is no telling: shut down, interrupted, killed, and
+// a proxy that has lost the server. So are other errors of the connection, class 08.
+var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 2006: true, 2013: true}
 
 func mySQLFailure(err error) error {
 	n := mySQLNumber(err)
 	switch {
 	case n == 0:
 		return failure(err)
-	case mySQLUnknown[n]:
-		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
 	case mySQLNumbers[n] != nil:
 		return fmt.Errorf("%w: %w", mySQLNumbers[n], err)
+	case mySQLUnknown[n], strings.HasPrefix(mySQLState(err), "08"):
+		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", errServer, err)
 }
