@@ -147,6 +147,18 @@ this: BEGIN
 
 	SET v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 	SET v_holder = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder'));
+	IF NOT v_wait THEN -- who asks again and again while another has the key locks no row
+		SELECT held_until, holder, token INTO v_until, v_other, v_token FROM asynclock_lock
+			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone g WHERE g.owner = v_asking);
+		SET v_now = UTC_TIMESTAMP(6);
+		IF v_until > v_now THEN
+			SET answer = CONCAT('{"s": 3, "left": ', TIMESTAMPDIFF(MICROSECOND, v_now, v_until),
+				', "holder": ', JSON_QUOTE(CONVERT(v_other USING utf8mb4)), ', "token": ', v_token, ', "waiters": ',
+				(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
+			LEAVE this;
+		END IF;
+	END IF;
 	CALL asynclock_take(v_key);
 	SET v_now = UTC_TIMESTAMP(6); -- for taking the row may have taken a while
 	SELECT owner, held_until, holder, token INTO v_owner, v_until, v_other, v_token FROM asynclock_lock WHERE `key` = v_key;
@@ -254,7 +266,7 @@ DROP PROCEDURE IF EXISTS asynclock_renew
 //
 -- Renew: extend holdings. It never shortens one and never brings back one that has
 -- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time.
+-- of the batch their time. If it is alone in its request, it waits.
 --
 -- items    key, owner, ttl, token
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -273,6 +285,9 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		IF JSON_LENGTH(request, '$.items') = 1 THEN
+			DO (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND owner = v_asking FOR UPDATE); -- and not skipped below
+		END IF;
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_now = UTC_TIMESTAMP(6), v_status = -2;
 		SELECT 1 INTO v_status FROM asynclock_lock
 			WHERE `key` = v_key AND owner = v_asking AND held_until > v_now FOR UPDATE SKIP LOCKED;

@@ -155,6 +155,14 @@ DECLARE
 	v_now TIMESTAMPTZ;
 	l asynclock_lock;
 BEGIN
+	IF NOT (q->>'wait')::BOOLEAN THEN -- who asks again and again while another has the key locks no row
+		SELECT * INTO l FROM asynclock_lock
+			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner);
+		IF FOUND THEN
+			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
+		END IF;
+	END IF;
 	l := asynclock_take(q->>'key');
 	v_now := clock_timestamp(); -- for taking the row may have taken a while
 	IF l.owner = v_owner AND l.held_until > v_now THEN
@@ -239,7 +247,7 @@ END $$;
 
 -- Renew: extend holdings. It never shortens one and never brings back one that has
 -- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time.
+-- of the batch their time. If it is alone in its request, it waits.
 --
 -- items    key, owner, ttl, token, watch
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -255,6 +263,9 @@ BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN)
 	LOOP
+		IF jsonb_array_length(request->'items') = 1 THEN
+			PERFORM 1 FROM asynclock_lock WHERE key = q.key AND owner = q.owner FOR UPDATE; -- and not skipped below
+		END IF;
 		v_now := clock_timestamp();
 		v_status := NULL;
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),

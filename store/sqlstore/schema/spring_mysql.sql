@@ -219,7 +219,7 @@ DROP PROCEDURE IF EXISTS INT_LOCK_RENEW
 //
 -- Renew: extend holdings. It never shortens one and never brings back one that has
 -- ended, which Java's own does. It waits for nobody: a row that somebody keeps locked must
--- not cost the others of the batch their time.
+-- not cost the others of the batch their time. If it is alone in its request, it waits.
 --
 -- items    key, owner, ttl, token
 -- answers  s: 1 renewed, -2 nobody holds the key, -3 somebody else does, -4 the row is
@@ -239,6 +239,10 @@ BEGIN
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_status = -2;
+		IF JSON_LENGTH(request, '$.items') = 1 THEN -- for what is skipped below, in the order of the other routines
+			DO (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE);
+			DO (SELECT 1 FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner FOR UPDATE);
+		END IF;
 		SELECT 1 INTO v_status FROM INT_LOCK
 			WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner AND EXPIRED_AFTER >= v_live FOR UPDATE SKIP LOCKED;
 		IF v_status = 1 THEN
