@@ -18,6 +18,21 @@ const unknownWaiters = 1
 // Acquire is one call for the whole batch.
 func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx)
+	replies := s.acquire(ctx, batch, address)
+	for i, r := range replies {
+		if r.Err == nil || batch[i].Ticket == 0 || !s.store.dialect.duplicate(r.Err) {
+			continue
+		}
+		// Somebody else has its place, as may be once tables were restored from a backup. It
+		// gets another one.
+		q := batch[i]
+		q.Ticket = 0
+		replies[i] = s.acquire(ctx, []asynclock.AcquireRequest{q}, address)[0]
+	}
+	return replies
+}
+
+func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest, address string) []asynclock.AcquireReply {
 	return perform(ctx, s, "ACQUIRE", batch,
 		func(q *asynclock.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
 		func(q *asynclock.AcquireRequest, a answer) (asynclock.AcquireReply, error) {
@@ -36,6 +51,8 @@ func (s *session) putAcquire(q *asynclock.AcquireRequest, address string) (item,
 		return it, errTTL
 	case q.GrantTTL < 0, q.Liveness < 0, q.Ticket < 0:
 		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", asynclock.ErrBadOption)
+	case q.Wait && (q.GrantTTL == 0 || q.Liveness == 0): // it would be dropped from the queue at once
+		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", asynclock.ErrBadOption)
 	}
 	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.Liveness)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket

@@ -33,6 +33,8 @@ type dialect struct {
 	failure func(error) error  // what an error means to asynclock
 	state   func(error) string // the SQLSTATE of an error of the server
 	missing func(error) bool   // there is no such table or routine
+	// duplicate: there is such a row already.
+	duplicate func(error) bool
 	// again: the server rolled back, or has no such routine for a moment. Try again.
 	again func(err error, routine string) bool
 	// replaced, if not nil: there is no such routine, as may be for a moment while a migration

@@ -74,6 +74,8 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			func(q *asynclock.AcquireRequest) { q.Owner = "" },
 			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
 			func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
+			func(q *asynclock.AcquireRequest) { q.Liveness = 0 },
+			func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
 		} {
 			q := request("key", "a")
 			spoil(&q)
@@ -94,6 +96,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			{Key: "key", Owner: "a", Keep: -1},
 			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "other", Owner: "b", TTL: long}},
 			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "", TTL: long}},
+			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "b", TTL: long, Wait: true}},
 		} {
 			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0].Err; !errors.Is(got, asynclock.ErrBadOption) {
 				t.Errorf("Release of %+v: got %v, want ErrBadOption", q, got)

@@ -29,7 +29,8 @@ var mySQL = dialect{
 		n := mySQLNumber(err)
 		return n == 1146 || n == 1305
 	},
-	call: callMySQL,
+	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
+	call:      callMySQL,
 
 	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
 	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",

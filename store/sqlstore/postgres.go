@@ -25,7 +25,8 @@ var postgres = dialect{
 		state := postgresState(err)
 		return state == "42P01" || state == "42883" || state == "3F000"
 	},
-	call: callPostgres,
+	duplicate: func(err error) bool { return postgresState(err) == "23505" },
+	call:      callPostgres,
 
 	guard: `INSERT INTO %s AS f VALUES ($1, $2)
 		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,

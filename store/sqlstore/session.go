@@ -90,7 +90,8 @@ func perform[Request, Reply any](
 	}
 	// In one order everywhere, two calls never wait for each other.
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.Key, b.Key) })
-	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+	var alone []place // what the server refused together with others
+	send := func(chunk []place) {
 		items := make([]item, len(chunk))
 		for i, p := range chunk {
 			items[i] = p.item
@@ -98,6 +99,10 @@ func perform[Request, Reply any](
 		answers, err := s.store.call(ctx, routine, items)
 		if err == nil && len(answers) != len(items) {
 			err = errReply
+		}
+		if errors.Is(err, errServer) && len(chunk) > 1 {
+			alone = append(alone, chunk...)
+			return
 		}
 		for i, p := range chunk {
 			itsErr := err
@@ -108,6 +113,14 @@ func perform[Request, Reply any](
 				replies[p.of] = failed(itsErr)
 			}
 		}
+	}
+	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+		send(chunk)
+	}
+	// Nothing has happened to these yet. One of them can't be served, maybe by the error of
+	// its own client; the others must not fail with it.
+	for i := range alone {
+		send(alone[i : i+1])
 	}
 	return replies
 }
