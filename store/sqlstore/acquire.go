@@ -4,7 +4,9 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -15,21 +17,44 @@ import (
 // key on inside give it away after a few times, which zero would not.
 const unknownWaiters = 1
 
-// Acquire is one call for the whole batch.
+// errFreed: the key was held when the routine looked first, and free when it looked who
+// holds it.
+var errFreed = errors.New("sqlstore: the key has been freed meanwhile")
+
+// freedTries is how often a request is made that finds a key freed each time.
+const freedTries = 3
+
+// Acquire is one call for the whole batch, and further ones for the few that want
+// another answer.
 func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx)
 	replies := s.acquire(ctx, batch, address)
-	for i, r := range replies {
-		if r.Err == nil || batch[i].Ticket == 0 || !s.store.dialect.duplicate(r.Err) {
-			continue
+	for i := range replies {
+		q, r := batch[i:i+1:i+1], &replies[i]
+		if r.Err != nil && q[0].Ticket > 0 && s.store.dialect.duplicate(r.Err) {
+			// Somebody else has its place, as may be once tables were restored from a backup. It
+			// gets another one.
+			q = slices.Clone(q)
+			q[0].Ticket = 0
+			*r = s.acquire(ctx, q, address)[0]
 		}
-		// Somebody else has its place, as may be once tables were restored from a backup. It
-		// gets another one.
-		q := batch[i]
-		q.Ticket = 0
-		replies[i] = s.acquire(ctx, []asynclock.AcquireRequest{q}, address)[0]
+		for try := 1; errors.Is(r.Err, errFreed) && try < freedTries; try++ {
+			*r = s.acquire(ctx, q, address)[0]
+		}
+		if errors.Is(r.Err, errFreed) { // there was always somebody
+			*r = s.behindSomebody(&q[0], address)
+		}
 	}
 	return replies
+}
+
+// behindSomebody is the reply to who finds a key held, by nobody knows whom.
+func (s *session) behindSomebody(q *asynclock.AcquireRequest, address string) asynclock.AcquireReply {
+	if q.Wait {
+		return asynclock.AcquireReply{Status: asynclock.Waiting, Remaining: -1, Recheck: s.recheck(q, 0, address)}
+	}
+	s.waiting.remove(q.Owner)
+	return asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1}
 }
 
 func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest, address string) []asynclock.AcquireReply {
@@ -67,6 +92,8 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 		reply.Status = asynclock.Granted
 		reply.Grant = asynclock.Grant{First: a.Token, SparePerMicrosecond: a.Clocked}
 		reply.Waiters = s.store.waiters(a)
+	case a.Status == statusHeld && s.store.settings.spring != nil && !a.Held:
+		return reply, errFreed
 	case a.Status == statusWaiting, a.Status == statusHeld && q.Wait:
 		reply.Status = asynclock.Waiting
 		reply.Remaining = remaining(left)
@@ -75,7 +102,9 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 	case a.Status == statusHeld:
 		reply.Status = asynclock.Held
 		reply.Remaining = remaining(left)
-		reply.Token, reply.Holder = a.Token, a.holder()
+		if left > 0 { // otherwise nobody holds it, and others are ahead in its queue
+			reply.Token, reply.Holder = a.Token, a.holder()
+		}
 		reply.Waiters = a.Waiters
 	case a.Status == statusFull:
 		reply.Status = asynclock.Full
