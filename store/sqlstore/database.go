@@ -54,6 +54,9 @@ type dialect struct {
 	// columns asks for the name, type and strictness of a table's columns, and unique
 	// whether LOCK_KEY and REGION are its key; the argument is the table's name.
 	columns, unique string
+	// otherRegion, if not empty, asks for a region that a Go store has used, and that is
+	// another than the first two arguments but not to Java's table, the third. %s is the prefix.
+	otherRegion string
 	// engine, if not empty, asks whether the table has transactions.
 	engine string
 }

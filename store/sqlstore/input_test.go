@@ -20,6 +20,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"no option": nil, "no prefix": WithPrefix(""), "quotes": WithPrefix(`a"b`), "a space": WithPrefix("a b"), "two schemas": WithPrefix("a.b.c_"),
 		"a long prefix": WithPrefix(strings.Repeat("a", 32)), "idle 0": WithIdle(0), "a long idle": WithIdle(time.Hour), "nil logger": WithLogger(nil),
 		"no region": WithRegion(""), "a long region": WithRegion(strings.Repeat("x", 101)), "region of no UTF-8": WithRegion("\xff"),
+		"blank region": WithRegion(" "), "region with NUL": WithRegion("a\x00"),
 		"no generation": WithGeneration(0), "a short TTL": WithRepositoryTTL(time.Millisecond), "negative skew": WithSkewWarning(-1),
 	} {
 		if _, err := NewSpring(t.Context(), d, o); !errors.Is(err, asynclock.ErrBadOption) {

@@ -39,15 +39,22 @@ var mySQL = dialect{
 	migrate:      migrateMySQL,
 
 	columns: `SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL
-		FROM information_schema.COLUMNS WHERE ` + mySQLTable,
-	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS
-		WHERE NON_UNIQUE = 0 AND ` + mySQLTable + ` GROUP BY INDEX_NAME
+		FROM information_schema.COLUMNS` + mySQLTable,
+	otherRegion: `SELECT COALESCE(MIN(REGION), '') FROM %[1]sLOCK_LEASE WHERE LOWER(REGION) = LOWER(?) AND REGION <> ?
+		AND EXISTS (SELECT 1 FROM information_schema.COLUMNS` + mySQLTable + ` AND COLUMN_NAME = 'REGION' AND COLLATION_NAME LIKE '%%\_ci')`,
+	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS` + mySQLTable + ` AND NON_UNIQUE = 0 GROUP BY INDEX_NAME
 		HAVING COUNT(*) = 2 AND SUM(LOWER(COLUMN_NAME) IN ('lock_key', 'region') AND SUB_PART IS NULL) = 2)`,
-	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES WHERE ` + mySQLTable,
+	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES` + mySQLTable,
 }
 
-// mySQLTable finds a table by its name, with or without its schema.
-const mySQLTable = `? IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
+// mySQLTable finds a table by its name, the argument, with or without its schema. The views
+// that it is looked for in compare names without their case, by which the server may tell two
+// tables apart.
+const (
+	mySQLTable = ` CROSS JOIN (SELECT ? AS name) AS wanted
+		WHERE wanted.name IN ` + mySQLNames + ` AND (@@lower_case_table_names > 0 OR BINARY wanted.name IN ` + mySQLNames + `)`
+	mySQLNames = `(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
+)
 
 // isMissing reports whether it is this routine that is missing, and none that it calls,
 // which may be after its COMMIT.
