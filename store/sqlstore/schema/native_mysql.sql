@@ -160,6 +160,18 @@ this: BEGIN
 
 	SET v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 	SET v_holder = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder'));
+	IF NOT v_wait THEN -- who asks again and again while another has the key locks no row
+		SELECT held_until, holder, token INTO v_until, v_other, v_token FROM asynclock_lock
+			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone g WHERE g.owner = v_asking);
+		SET v_now = UTC_TIMESTAMP(6);
+		IF v_until > v_now THEN
+			SET answer = CONCAT('{"s": 3, "left": ', TIMESTAMPDIFF(MICROSECOND, v_now, v_until),
+				', "holder": ', JSON_QUOTE(CONVERT(v_other USING utf8mb4)), ', "token": ', v_token, ', "waiters": ',
+				(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
+			LEAVE this;
+		END IF;
+	END IF;
 	CALL asynclock_take(v_key, v_patient, v_taken);
 	IF NOT v_taken THEN
 		SET answer = '{"s": -4}';

@@ -179,6 +179,14 @@ DECLARE
 	v_now TIMESTAMPTZ;
 	l asynclock_lock;
 BEGIN
+	IF NOT (q->>'wait')::BOOLEAN THEN -- who asks again and again while another has the key locks no row
+		SELECT * INTO l FROM asynclock_lock
+			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner);
+		IF FOUND THEN
+			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
+		END IF;
+	END IF;
 	l := asynclock_take(q->>'key', v_wait);
 	IF l.key IS NULL THEN
 		RETURN '{"s": -4}';
