@@ -36,7 +36,7 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		}
 		run(t, d, "INSERT INTO "+prefix+"waiter ("+column+", owner, alive_until, since, grant_ttl, holder"+more[d.name])
 		run(t, d, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
-		run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+"sweep()")
+		run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+"sweep(100)")
 		if got := texts(t, d, "SELECT owner FROM "+prefix+"waiter"); !slices.Equal(got, []string{"d"}) {
 			t.Errorf("waiters after the sweep: got %q, want the one that is alive", got)
 		}

@@ -58,7 +58,7 @@ var kindsOfTables = map[string]kindOfTables{
 		func(t *testing.T, d Database, prefix string) (*Store, error) {
 			return New(t.Context(), d, WithPrefix(prefix))
 		},
-		"sweep()",
+		"sweep(100)",
 	},
 	"spring": {
 		"For Java's table on PostgreSQL", "for Java's table on MySQL",
@@ -68,7 +68,7 @@ var kindsOfTables = map[string]kindOfTables{
 		func(t *testing.T, d Database, prefix string) (*Store, error) {
 			return NewSpring(t.Context(), d, WithPrefix(prefix))
 		},
-		"LOCK_SWEEP('2020-01-01')",
+		"LOCK_SWEEP('2020-01-01', 100)",
 	},
 }
 

@@ -307,7 +307,7 @@ func TestForgottenKeysOfJavasTable(t *testing.T) {
 		c.release("free", "a")
 		c.hold(request("held", "b"))
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
-		run(t, j.d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[j.d.name]+j.table+"_SWEEP('"+j.stamp(0)+"')")
+		run(t, j.d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[j.d.name]+j.table+"_SWEEP('"+j.stamp(0)+"', 100)")
 		if got := texts(t, j.d, "SELECT KEY_NAME FROM "+j.table+"_LEASE"); len(got) != 1 || got[0] != "held" {
 			t.Errorf("names after the sweep: got %q, want the one that is held", got)
 		}

@@ -44,6 +44,11 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 	GONE_UNTIL TIMESTAMPTZ NOT NULL,
 	PRIMARY KEY (CLIENT_ID, REGION)
 );
+DO $$ BEGIN
+	IF to_regclass('INT_LOCK_GONE_UNTIL') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS INT_LOCK_GONE_UNTIL ON INT_LOCK_GONE (GONE_UNTIL);
+	END IF;
+END $$;
 
 -- The largest token that has guarded a transaction, of each key. These rows are for
 -- good: one that is deleted lets a holder that overslept write.
@@ -199,20 +204,35 @@ BEGIN
 		END IF;
 		v_answers := v_answers || v_answer;
 	END LOOP;
-	IF random() < 0.005 THEN
-		PERFORM INT_LOCK_SWEEP(v_live);
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF random() < 0.02 * jsonb_array_length(request->'items') THEN
+		PERFORM INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * jsonb_array_length(request->'items')));
 	END IF;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Sweep: forget keys that no Go client has used for a day.
-CREATE OR REPLACE FUNCTION INT_LOCK_SWEEP(v_live TIMESTAMP) RETURNS VOID LANGUAGE plpgsql AS $$
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
+-- of any more; so many of each. It waits for no row. What Java's table says of such a key
+-- goes, too, if it expired more than a day ago, by the client's clock and the server's:
+-- Java removes no row that it has not made, and of a key kept back nobody has.
+--
+-- A token that is ahead of the clock stays, for a new row would begin with the clock.
+CREATE OR REPLACE FUNCTION INT_LOCK_SWEEP(v_live TIMESTAMP, v_limit INT) RETURNS VOID LANGUAGE plpgsql AS $$
+DECLARE
+	v_dead TIMESTAMP := LEAST(v_live, clock_timestamp() AT TIME ZONE 'UTC') - INTERVAL '1 day';
 BEGIN
+	DELETE FROM INT_LOCK_GONE WHERE (CLIENT_ID, REGION) IN (
+		SELECT CLIENT_ID, REGION FROM INT_LOCK_GONE WHERE GONE_UNTIL < clock_timestamp()
+		ORDER BY GONE_UNTIL LIMIT v_limit FOR UPDATE SKIP LOCKED);
+	DELETE FROM INT_LOCK WHERE (LOCK_KEY, REGION) IN (
+		SELECT k.LOCK_KEY, k.REGION FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
+		WHERE l.LAST_USE < CURRENT_DATE - 1 AND k.EXPIRED_AFTER < v_dead
+		ORDER BY l.LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
 	DELETE FROM INT_LOCK_LEASE WHERE (LOCK_KEY, REGION) IN (
 		SELECT LOCK_KEY, REGION FROM INT_LOCK_LEASE l
-		WHERE LAST_USE < CURRENT_DATE - 1 AND NOT EXISTS (SELECT 1 FROM INT_LOCK k
-			WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION AND k.EXPIRED_AFTER >= v_live)
-		ORDER BY LAST_USE LIMIT 100 FOR UPDATE OF l SKIP LOCKED);
+		WHERE LAST_USE < CURRENT_DATE - 1 AND TOKEN < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT
+			AND NOT EXISTS (SELECT 1 FROM INT_LOCK k WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION)
+		ORDER BY LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
 END $$;
 
 -- What is known of a key's holder: held, left, holder, token, or client where it is
@@ -245,7 +265,7 @@ DECLARE
 	v_region VARCHAR(100) := request->>'region';
 	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
 	v_status INT;
-	v_writes BOOLEAN; -- there is a token to write back
+	v_writes BOOLEAN; -- there is a token to write back, or a new day
 	v_lease INT_LOCK_LEASE;
 	v_answers JSONB := '[]';
 	q RECORD;
@@ -254,7 +274,7 @@ BEGIN
 		AS x(key CHAR(36), owner CHAR(36), ttl BIGINT, token BIGINT)
 	LOOP
 		v_writes := EXISTS (SELECT 1 FROM INT_LOCK_LEASE
-			WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner AND TOKEN < q.token);
+			WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner AND (TOKEN < q.token OR LAST_USE < CURRENT_DATE));
 		IF v_writes THEN
 			v_lease := INT_LOCK_TAKE(q.key, v_region, '', INT_LOCK_ALONE(request));
 		END IF;
@@ -270,8 +290,8 @@ BEGIN
 				WHERE LOCK_KEY = q.key AND REGION = v_region;
 		END IF;
 		IF v_status = 1 AND v_writes THEN
-			UPDATE INT_LOCK_LEASE SET TOKEN = q.token
-				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner AND TOKEN < q.token;
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, q.token), LAST_USE = CURRENT_DATE
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner;
 		END IF;
 		v_answers := v_answers || jsonb_build_object('s', COALESCE(v_status, -2));
 	END LOOP;
@@ -307,7 +327,6 @@ BEGIN
 		IF q.uncertain THEN
 			-- Also when the owner holds the key: that may be the work of a repeated request, with
 			-- the first one still on its way.
-			DELETE FROM INT_LOCK_GONE WHERE GONE_UNTIL < clock_timestamp();
 			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
 				VALUES (q.owner, v_region, clock_timestamp() + INTERVAL '2 minutes')
 				ON CONFLICT (CLIENT_ID, REGION) DO UPDATE SET GONE_UNTIL = EXCLUDED.GONE_UNTIL;
@@ -323,8 +342,8 @@ BEGIN
 			DELETE FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner;
 		END IF;
 		IF v_held THEN
-			UPDATE INT_LOCK_LEASE SET TOKEN = q.token
-				WHERE LOCK_KEY = q.key AND REGION = v_region AND TOKEN < q.token;
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, q.token), LAST_USE = CURRENT_DATE
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND (TOKEN < q.token OR LAST_USE < CURRENT_DATE);
 		END IF;
 		v_answers := v_answers || jsonb_build_object('held', v_held);
 	END LOOP;
@@ -356,7 +375,7 @@ BEGIN
 			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
 			-- key on inside its client, with a token for each microsecond. The next holder's is
 			-- to be larger than all of these, so that resources refuse them.
-			UPDATE INT_LOCK_LEASE SET
+			UPDATE INT_LOCK_LEASE SET LAST_USE = CURRENT_DATE,
 				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + (EXTRACT(EPOCH FROM v_until - v_live) * 1000000)::BIGINT)
 				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
