@@ -95,7 +95,7 @@ const (
 
 	statusExpired = -2
 	statusStolen  = -3
-	statusLocked  = -4 // not the lock, its row
+	statusLocked  = -4 // not the lock, its row; to one of several items only
 )
 
 // How often a statement is tried that the server rolls back because of others, and

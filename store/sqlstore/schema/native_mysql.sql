@@ -61,6 +61,10 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- each item in its order, as one transaction. Durations are in microseconds; "clock" is
 -- the server's, since 1970. No other clock matters to anything here. In a procedure each
 -- statement has a UTC_TIMESTAMP of its own.
+--
+-- A request of one item waits for its row. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- an item whose row somebody else has locked, and the client sends that one alone.
 
 DROP PROCEDURE IF EXISTS asynclock_begin
 //
@@ -76,12 +80,20 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_take
 //
--- Lock the key's row, which is made if there is none.
-CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536))
+-- Lock the key's row, which is made if there is none; without v_wait only if no other
+-- transaction has it locked.
+CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
-	DECLARE v_found INT DEFAULT 0;
-	SELECT 1 INTO v_found FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
-	IF v_found = 0 THEN
+	DECLARE v_rows INT DEFAULT 0;
+	SET v_taken = FALSE;
+	IF v_wait THEN
+		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+	ELSE
+		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+	END IF;
+	IF NOT v_taken AND v_rows = 0 THEN
+		SET v_taken = TRUE;
 		-- The floor is read after a row of this key was deleted, if one was.
 		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
 			ON DUPLICATE KEY UPDATE last_use = last_use;
@@ -130,8 +142,9 @@ DROP PROCEDURE IF EXISTS asynclock_acquire_one
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone
-CREATE PROCEDURE asynclock_acquire_one(IN q LONGTEXT CHARACTER SET utf8mb4, OUT answer LONGTEXT CHARACTER SET utf8mb4)
+--          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+CREATE PROCEDURE asynclock_acquire_one(
+	IN q LONGTEXT CHARACTER SET utf8mb4, IN v_patient BOOLEAN, OUT answer LONGTEXT CHARACTER SET utf8mb4)
 this: BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.key'));
 	DECLARE v_asking, v_owner VARBINARY(128);
@@ -143,7 +156,7 @@ this: BEGIN
 	DECLARE v_wait BOOLEAN DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.wait')) = 'true';
 	DECLARE v_ticket, v_token, v_waiters BIGINT;
 	DECLARE v_now, v_until DATETIME(6);
-	DECLARE v_clocked BOOLEAN;
+	DECLARE v_clocked, v_taken BOOLEAN;
 
 	SET v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 	SET v_holder = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder'));
@@ -159,7 +172,11 @@ this: BEGIN
 			LEAVE this;
 		END IF;
 	END IF;
-	CALL asynclock_take(v_key);
+	CALL asynclock_take(v_key, v_patient, v_taken);
+	IF NOT v_taken THEN
+		SET answer = '{"s": -4}';
+		LEAVE this;
+	END IF;
 	SET v_now = UTC_TIMESTAMP(6); -- for taking the row may have taken a while
 	SELECT owner, held_until, holder, token INTO v_owner, v_until, v_other, v_token FROM asynclock_lock WHERE `key` = v_key;
 	SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
@@ -217,7 +234,7 @@ BEGIN
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
-		CALL asynclock_acquire_one(JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answer);
+		CALL asynclock_acquire_one(JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), JSON_LENGTH(request, '$.items') = 1, v_answer);
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
@@ -265,8 +282,7 @@ END
 DROP PROCEDURE IF EXISTS asynclock_renew
 //
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time. If it is alone in its request, it waits.
+-- ended.
 --
 -- items    key, owner, ttl, token
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -276,7 +292,7 @@ BEGIN
 	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
-	DECLARE v_now DATETIME(6);
+	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_ttl BIGINT;
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -285,13 +301,15 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2;
 		IF JSON_LENGTH(request, '$.items') = 1 THEN
-			DO (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND owner = v_asking FOR UPDATE); -- and not skipped below
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+		ELSE
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
 		END IF;
-		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_now = UTC_TIMESTAMP(6), v_status = -2;
-		SELECT 1 INTO v_status FROM asynclock_lock
-			WHERE `key` = v_key AND owner = v_asking AND held_until > v_now FOR UPDATE SKIP LOCKED;
-		IF v_status = 1 THEN
+		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
+		IF v_owner = v_asking AND v_until > v_now THEN
+			SET v_status = 1;
 			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND),
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
 		ELSE
@@ -313,23 +331,28 @@ DROP PROCEDURE IF EXISTS asynclock_release
 -- longer. Requeue, an item of acquire, joins the queue before that.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that
+-- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
+--          the row is locked
 CREATE PROCEDURE asynclock_release(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_requeued, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
 	DECLARE v_keep BIGINT;
-	DECLARE v_held BOOLEAN;
+	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
 	CALL asynclock_begin(request);
-	WHILE i < JSON_LENGTH(request, '$.items') DO
-		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+	items: WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_keep = JSON_EXTRACT(q, '$.keep');
-		CALL asynclock_take(v_key);
+		CALL asynclock_take(v_key, JSON_LENGTH(request, '$.items') = 1, v_taken);
+		IF NOT v_taken THEN
+			SET v_answers = CONCAT(v_answers, '{"s": -4}');
+			ITERATE items;
+		END IF;
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
@@ -348,13 +371,12 @@ BEGIN
 		END IF;
 		SET v_requeued = 'null';
 		IF JSON_EXTRACT(q, '$.requeue') IS NOT NULL THEN
-			CALL asynclock_acquire_one(JSON_EXTRACT(q, '$.requeue'), v_requeued);
+			CALL asynclock_acquire_one(JSON_EXTRACT(q, '$.requeue'), TRUE, v_requeued); -- the row is ours already
 		END IF;
 		IF v_held AND EXISTS (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND held_until <= v_now) THEN
 			CALL asynclock_pass(v_key, NULL, 0);
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
-		SET i = i + 1;
+		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
 	END WHILE;
 	COMMIT;
 	CALL asynclock_answer(v_answers);
@@ -370,14 +392,14 @@ CREATE PROCEDURE asynclock_force(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
-	DECLARE v_held BOOLEAN;
+	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
-		CALL asynclock_take(v_key);
+		CALL asynclock_take(v_key, TRUE, v_taken);
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT held_until INTO v_until FROM asynclock_lock WHERE `key` = v_key;
 		SET v_held = v_until > v_now;

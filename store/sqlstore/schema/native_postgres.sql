@@ -65,6 +65,10 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- Every statement has to see what others had committed when it began, which only
 -- READ COMMITTED gives: under any other level the routines refuse to run, and the
 -- client then asks for that level.
+--
+-- A request of one item waits for its row. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- an item whose row somebody else has locked, and the client sends that one alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -76,14 +80,34 @@ BEGIN
 	RETURN (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT;
 END $$;
 
--- The key's row, locked, and made if there is none.
-CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
+-- Whether a request waits for rows.
+CREATE OR REPLACE FUNCTION asynclock_alone(request JSONB) RETURNS BOOLEAN LANGUAGE sql AS $$
+	SELECT jsonb_array_length(request->'items') = 1
+$$;
+
+-- The key's row, locked; null if there is none, or without v_wait if another transaction
+-- has it locked.
+CREATE OR REPLACE FUNCTION asynclock_find(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
+DECLARE
+	l asynclock_lock;
+BEGIN
+	IF v_wait THEN
+		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE;
+	ELSE
+		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE SKIP LOCKED;
+	END IF;
+	RETURN l;
+END $$;
+
+-- The key's row, locked, and made if there is none; without v_wait null if another
+-- transaction has it locked.
+CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	l asynclock_lock;
 BEGIN
 	LOOP
-		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE;
-		IF FOUND THEN
+		l := asynclock_find(v_key, v_wait);
+		IF l.key IS NOT NULL OR NOT v_wait AND EXISTS (SELECT 1 FROM asynclock_lock WHERE key = v_key) THEN
 			RETURN l;
 		END IF;
 		-- The floor is read after a row of this key was deleted, if one was.
@@ -145,8 +169,8 @@ $$;
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone
-CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+--          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB, v_wait BOOLEAN) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_owner TEXT := q->>'owner';
 	v_ttl BIGINT := q->>'ttl';
@@ -163,7 +187,10 @@ BEGIN
 			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
 		END IF;
 	END IF;
-	l := asynclock_take(q->>'key');
+	l := asynclock_take(q->>'key', v_wait);
+	IF l.key IS NULL THEN
+		RETURN '{"s": -4}';
+	END IF;
 	v_now := clock_timestamp(); -- for taking the row may have taken a while
 	IF l.owner = v_owner AND l.held_until > v_now THEN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + v_ttl * INTERVAL '1 microsecond'),
@@ -220,7 +247,7 @@ DECLARE
 	q JSONB;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_array_elements(request->'items') LOOP
-		v_answers := v_answers || asynclock_acquire_one(q);
+		v_answers := v_answers || asynclock_acquire_one(q, asynclock_alone(request));
 	END LOOP;
 	IF random() < 0.005 THEN
 		PERFORM asynclock_sweep();
@@ -246,8 +273,7 @@ BEGIN
 END $$;
 
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time. If it is alone in its request, it waits.
+-- ended.
 --
 -- items    key, owner, ttl, token, watch
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -257,22 +283,19 @@ DECLARE
 	v_clock BIGINT := asynclock_clock(request);
 	v_now TIMESTAMPTZ;
 	v_status INT;
+	l asynclock_lock;
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN)
 	LOOP
-		IF jsonb_array_length(request->'items') = 1 THEN
-			PERFORM 1 FROM asynclock_lock WHERE key = q.key AND owner = q.owner FOR UPDATE; -- and not skipped below
-		END IF;
-		v_now := clock_timestamp();
+		l := asynclock_find(q.key, asynclock_alone(request));
+		v_now := clock_timestamp(); -- for finding the row may have taken a while
 		v_status := NULL;
-		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
-			token = GREATEST(token, q.token), watch = watch OR q.watch
-			WHERE key IN (SELECT key FROM asynclock_lock
-				WHERE key = q.key AND owner = q.owner AND held_until > v_now FOR UPDATE SKIP LOCKED);
-		IF FOUND THEN
+		IF l.owner = q.owner AND l.held_until > v_now THEN
+			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
+				token = GREATEST(token, q.token), watch = watch OR q.watch WHERE key = q.key;
 			v_status := 1;
 		ELSE
 			SELECT CASE owner WHEN q.owner THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
@@ -288,7 +311,8 @@ END $$;
 -- longer. Requeue, an item of acquire, joins the queue before that.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that
+-- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
+--          the row is locked
 CREATE OR REPLACE FUNCTION asynclock_release(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
@@ -302,7 +326,11 @@ BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, owner TEXT, token BIGINT, keep BIGINT, uncertain BOOLEAN, requeue JSONB)
 	LOOP
-		l := asynclock_take(q.key);
+		l := asynclock_take(q.key, asynclock_alone(request));
+		IF l.key IS NULL THEN
+			v_answers := v_answers || '{"s": -4}';
+			CONTINUE;
+		END IF;
 		v_now := clock_timestamp();
 		IF q.uncertain THEN
 			-- Also when the owner holds the key: that may be the work of a repeated request,
@@ -321,7 +349,7 @@ BEGIN
 		END IF;
 		v_requeued := NULL;
 		IF jsonb_typeof(q.requeue) = 'object' THEN
-			v_requeued := asynclock_acquire_one(q.requeue);
+			v_requeued := asynclock_acquire_one(q.requeue, TRUE); -- the row is ours already
 			SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
 		END IF;
 		IF v_held AND l.held_until <= v_now THEN
@@ -345,7 +373,7 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key TEXT) LOOP
-		l := asynclock_take(q.key);
+		l := asynclock_take(q.key, TRUE);
 		v_held := l.held_until > clock_timestamp();
 		IF v_held THEN
 			IF l.inbox <> '' THEN
