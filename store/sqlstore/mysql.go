@@ -75,10 +75,15 @@ func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool
 	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", routine, argument)).Scan(&out)
 	if mySQLNumber(err) != 0 {
 		// One that was killed in the middle has not come to its ROLLBACK, and the connection
-		// is to go back without its locks.
+		// is to go back without its locks and with what the application has set.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = conn.ExecContext(ctx, "ROLLBACK") // should it fail, so does the connection
+		for _, undo := range []string{
+			"ROLLBACK",
+			"SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL",
+		} {
+			_, _ = conn.ExecContext(ctx, undo) // should it fail, so does the connection
+		}
 	}
 	return out, err
 }

@@ -65,15 +65,26 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- A request of one item waits for its row. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
 -- an item whose row somebody else has locked, and the client sends that one alone.
+--
+-- After its COMMIT a routine calls no other that could be missing because of a migration:
+-- a request that fails is taken for one of which nothing has happened. Answers are bytes,
+-- which no connection's character set changes.
 
 DROP PROCEDURE IF EXISTS asynclock_begin
 //
 -- Begin the transaction of a request.
 CREATE PROCEDURE asynclock_begin(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
+	-- A request that its client has given up is not to go on for long. What the
+	-- application has set is back when the routine ends.
+	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 1, the client wants others';
 	END IF;
+	-- Under autocommit = 0 whoever had the connection before may have left a transaction
+	-- open, in which there is no setting the level. BEGIN would end it, too.
+	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
 END
@@ -231,7 +242,11 @@ CREATE PROCEDURE asynclock_acquire(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		CALL asynclock_acquire_one(JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), JSON_LENGTH(request, '$.items') = 1, v_answer);
@@ -239,16 +254,12 @@ BEGIN
 	END WHILE;
 	COMMIT;
 	IF RAND() < 0.005 THEN
-		CALL asynclock_sweep();
+		BEGIN
+			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
+			CALL asynclock_sweep();
+		END;
 	END IF;
-	CALL asynclock_answer(v_answers);
-END
-//
-DROP PROCEDURE IF EXISTS asynclock_answer
-//
-CREATE PROCEDURE asynclock_answer(IN v_answers LONGTEXT CHARACTER SET utf8mb4)
-BEGIN
-	-- As bytes, which no connection's character set changes.
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -261,7 +272,6 @@ BEGIN
 	DECLARE v_token BIGINT;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- the request before it has been committed; others will sweep
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
 	WHILE i < 100 AND v_key IS NOT NULL DO
@@ -296,7 +306,11 @@ BEGIN
 	DECLARE v_ttl BIGINT;
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
@@ -321,7 +335,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_release
@@ -342,7 +357,11 @@ BEGIN
 	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	items: WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
@@ -379,7 +398,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_force
@@ -395,7 +415,11 @@ BEGIN
 	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
@@ -416,7 +440,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_info
@@ -446,7 +471,11 @@ BEGIN
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_last, v_left BIGINT DEFAULT 0;
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
@@ -467,7 +496,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_list
@@ -482,7 +512,11 @@ BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].after'));
 	DECLARE v_prefix VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].prefix'));
 	DECLARE v_left BIGINT DEFAULT JSON_EXTRACT(request, '$.items[0].size');
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE v_left > 0 DO
 		SET v_key = (SELECT k.`key` FROM asynclock_lock k
@@ -498,6 +532,7 @@ BEGIN
 		END IF;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //

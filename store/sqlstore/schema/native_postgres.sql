@@ -227,7 +227,7 @@ BEGIN
 	END IF;
 	IF l.held_until <= v_now THEN
 		l := asynclock_pass(l, v_owner, v_ttl);
-		IF l.owner = v_owner THEN
+		IF l.owner = v_owner AND l.held_until > v_now THEN -- it may be in the row since it last held the key
 			RETURN asynclock_granted(l);
 		END IF;
 	END IF;

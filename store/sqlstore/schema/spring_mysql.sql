@@ -67,6 +67,10 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- an item whose rows somebody else has locked, and the client sends that one alone.
 -- Whoever locks both rows of a key begins with that of INT_LOCK_LEASE.
 --
+-- After its COMMIT a routine calls no other that could be missing because of a migration:
+-- a request that fails is taken for one of which nothing has happened. Answers are bytes,
+-- which no connection's character set changes.
+--
 -- Texts that are compared with Java's columns are ASCII: that goes with every character
 -- set and collation which those may have.
 
@@ -78,22 +82,21 @@ CREATE PROCEDURE INT_LOCK_BEGIN(
 	OUT v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin, OUT v_now DATETIME(6), OUT v_live DATETIME(6))
 BEGIN
 	DECLARE v_base BIGINT DEFAULT JSON_EXTRACT(request, '$.base');
+	-- A request that its client has given up is not to go on for long. What the
+	-- application has set is back when the routine ends.
+	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'EXPIRED_AFTER 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines go by EXPIRED_AFTER, the client by something else';
 	END IF;
 	SET v_region = JSON_UNQUOTE(JSON_EXTRACT(request, '$.region'));
 	SET v_now = JSON_UNQUOTE(JSON_EXTRACT(request, '$.now'));
 	SET v_live = v_now - INTERVAL v_base MICROSECOND;
+	-- Under autocommit = 0 whoever had the connection before may have left a transaction
+	-- open, in which there is no setting the level. BEGIN would end it, too.
+	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
-END
-//
-DROP PROCEDURE IF EXISTS INT_LOCK_ANSWER
-//
-CREATE PROCEDURE INT_LOCK_ANSWER(IN v_answers LONGTEXT CHARACTER SET utf8mb4)
-BEGIN
-	-- As bytes, which no connection's character set changes.
-	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_HOLDER
@@ -180,7 +183,11 @@ BEGIN
 	DECLARE v_clocked, v_taken BOOLEAN;
 	DECLARE v_got, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
@@ -237,9 +244,13 @@ BEGIN
 	END WHILE;
 	COMMIT;
 	IF RAND() < 0.005 THEN
-		CALL INT_LOCK_SWEEP(v_live);
+		BEGIN
+			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
+			CALL INT_LOCK_SWEEP(v_live);
+		END;
 	END IF;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_SWEEP
@@ -251,7 +262,6 @@ BEGIN
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- the request before it has been committed; others will sweep
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
 	WHILE i < 100 AND v_key IS NOT NULL DO
@@ -286,7 +296,11 @@ BEGIN
 	DECLARE v_writes BOOLEAN; -- there is a token to write back
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
@@ -316,7 +330,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, '}'), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
@@ -336,7 +351,11 @@ BEGIN
 	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	items: WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
@@ -371,7 +390,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), '}');
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_FORCE
@@ -389,7 +409,11 @@ BEGIN
 	DECLARE v_held BOOLEAN;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL;
@@ -408,7 +432,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}'), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_INSPECT
@@ -423,14 +448,19 @@ BEGIN
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		CALL INT_LOCK_HOLDER(JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_region, v_live, v_answer);
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_LIST
@@ -447,7 +477,11 @@ BEGIN
 	DECLARE v_prefix VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].prefix'));
 	DECLARE v_left BIGINT DEFAULT JSON_EXTRACT(request, '$.items[0].size');
 	DECLARE v_now, v_live DATETIME(6);
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE v_left > 0 DO
 		SET v_key = (SELECT l.LOCK_KEY FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
@@ -461,6 +495,7 @@ BEGIN
 		END IF;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
