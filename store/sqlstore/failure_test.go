@@ -43,6 +43,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		{postgres, &pgconn.PgError{Code: "57P05"}, asynclock.ErrUnreachable},
 		{postgres, &pgconn.PgError{Code: "25P03"}, asynclock.ErrUnreachable},
 		{postgres, &pgconn.PgError{Code: "58030"}, asynclock.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "54000"}, asynclock.ErrUnreachable}, // too many notifications
 		{postgres, &pgconn.PgError{Code: "22021"}, errServer},
 		{postgres, coded("57P01"), asynclock.ErrUnreachable},
 		{postgres, coded("08006"), asynclock.ErrOutcomeUnknown},

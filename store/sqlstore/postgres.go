@@ -93,6 +93,7 @@ var postgresStates = map[string]error{
 	"25P03": asynclock.ErrUnreachable,    // a transaction that stood still or
 	"25P04": asynclock.ErrUnreachable,    // lasted for too long
 	"53":    asynclock.ErrUnreachable,    // out of connections, memory, disk
+	"54000": asynclock.ErrUnreachable,    // the queue of messages is full
 	"55P03": asynclock.ErrUnreachable,    // lock_timeout
 	"57":    asynclock.ErrUnreachable,    // shutting down, crashed, starting up, canceled
 	"58":    asynclock.ErrUnreachable,    // trouble with files

@@ -4,33 +4,11 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
-
-// lockRow locks a key's row until what it returns is called, as somebody's transaction
-// does that is left open.
-func lockRow(t *testing.T, d Database, st *Store, key string) (unlock func()) {
-	t.Helper()
-	tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock = func() { _ = tx.Rollback() } // which has been done already, maybe
-	t.Cleanup(unlock)
-	statement := "SELECT 1 FROM " + st.settings.prefix + "lock WHERE " +
-		map[string]string{"postgres": "key", "mysql": "`key`"}[d.name] + " = '" + key + "' FOR UPDATE"
-	if st.settings.spring != nil {
-		statement = "SELECT 1 FROM " + st.settings.prefix + "LOCK WHERE LOCK_KEY = '" + lockKey(key) + "' AND REGION = 'DEFAULT' FOR UPDATE"
-	}
-	if _, err := tx.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
-	return unlock
-}
 
 // waitsForRow are statements that say whether somebody waits for a row, in a statement
 // with our routines' prefix.
@@ -48,7 +26,7 @@ func TestRenewalWaitsForItsRow(t *testing.T) {
 				c := join(t, st)
 				c.hold(request("key", "a"))
 				c.hold(request("other", "b"))
-				unlock := lockRow(t, d, st, "key")
+				tx := lockRowOf(t, d, st, map[string]string{"native": "lock", "spring": "LOCK"}[name], "key")
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				renewed := make(chan error, 1)
@@ -68,7 +46,9 @@ func TestRenewalWaitsForItsRow(t *testing.T) {
 						t.Fatal("Renew of a key whose row is locked never waits for it")
 					}
 				}
-				unlock()
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
 				if err := <-renewed; err != nil {
 					t.Errorf("Renew of a key whose row was locked: got %v, want no error", err)
 				}
@@ -84,7 +64,7 @@ func TestTryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := join(t, st)
 				h := c.hold(request("key", "a"))
-				lockRow(t, d, st, "key")
+				lockRowOf(t, d, st, map[string]string{"native": "lock", "spring": "LOCK"}[name], "key")
 				q := request("key", "b")
 				q.Wait = false
 				ctx, cancel := context.WithTimeout(t.Context(), patience/6)
