@@ -42,7 +42,8 @@ var mayImport = map[string][]string{
 	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
 	"store/sqlstore": {
 		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
-		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib", "github.com/jackc/puddle/v2",
+		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+		"github.com/jackc/puddle/v2", "github.com/jackc/puddle/v2",
 	},
 	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":  {"asynclock"},
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it
-	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/jackc/puddle/v2", "github.com/redis/rueidis"},
+	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
