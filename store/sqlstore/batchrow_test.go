@@ -31,6 +31,14 @@ func lockRowOf(t *testing.T, d Database, st *Store, table, key string) *sql.Tx {
 	return tx
 }
 
+// lockTable is the table that says who holds what.
+func lockTable(st *Store) string {
+	if st.settings.spring != nil {
+		return "LOCK"
+	}
+	return "lock"
+}
+
 // TestLockedRowHoldsUpNoBatch: somebody's open transaction on one key's row costs the
 // other requests of a batch nothing, wherever it comes in their order.
 func TestLockedRowHoldsUpNoBatch(t *testing.T) {
@@ -110,8 +118,7 @@ func TestBusyRowsAreWaitedForAlone(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := join(t, st)
 				c.hold(request("a", "a"))
-				table := map[string]string{"native": "lock", "spring": "LOCK"}[name]
-				tx := lockRowOf(t, d, st, table, "a")
+				tx := lockRowOf(t, d, st, lockTable(st), "a")
 				done := make(chan asynclock.ReleaseReply)
 				go func() { // ends when the row is free, or at its deadline
 					ctx, cancel := context.WithTimeout(t.Context(), 2*patience)

@@ -41,7 +41,7 @@ func TestGivenUpCallEnds(t *testing.T) {
 	onMySQLTables(t, d, func(t *testing.T, st *Store) {
 		c := join(t, st)
 		c.hold(request("key", "a"))
-		lockRow(t, d, st, "key")
+		lockRowOf(t, d, st, lockTable(st), "key")
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
@@ -94,7 +94,7 @@ func TestPatienceOfTheApplicationStays(t *testing.T) {
 		}
 		wantPatience(t, "an error")
 		c.hold(request("key", "a"))
-		lockRow(t, onMySQL(t), st, "key")
+		lockRowOf(t, onMySQL(t), st, lockTable(st), "key")
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		killed := make(chan struct{})
@@ -161,7 +161,7 @@ func TestWithoutAutocommit(t *testing.T) {
 	d := onMySQLWith(t, "autocommit", "0")
 	onMySQLTables(t, d, func(t *testing.T, st *Store) {
 		c := join(t, st)
-		table := st.settings.prefix + map[bool]string{false: "lock", true: "LOCK"}[st.settings.spring != nil]
+		table := st.settings.prefix + lockTable(st)
 		texts(t, d, "SELECT 1 FROM "+table)
 		c.hold(request("key", "a"))
 		texts(t, d, "SELECT 1 FROM "+table)

@@ -160,7 +160,7 @@ func TestRowsKeptBackAreRemoved(t *testing.T) {
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
 		run(t, j.d, "UPDATE "+j.table+" SET "+j.column+" = '"+j.stamp(-25*time.Hour)+"'")
 		run(t, j.d, "UPDATE "+j.table+" SET "+j.column+" = '"+j.stamp(-23*time.Hour)+"' WHERE LOCK_KEY = '"+lockKey("new")+"'")
-		unlock := lockRow(t, j.d, st, "locked")
+		lockRowOf(t, j.d, st, "LOCK", "locked")
 		sweep(t, j.d, st)
 		want := []string{lockKey("locked"), lockKey("new"), lockKey("theirs")}
 		slices.Sort(want)
@@ -168,6 +168,5 @@ func TestRowsKeptBackAreRemoved(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("rows after the sweep: got %q, want %q: that of Java, that of less than a day ago, and that which somebody has locked", got, want)
 		}
-		unlock()
 	})
 }

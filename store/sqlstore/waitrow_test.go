@@ -26,7 +26,7 @@ func TestRenewalWaitsForItsRow(t *testing.T) {
 				c := join(t, st)
 				c.hold(request("key", "a"))
 				c.hold(request("other", "b"))
-				tx := lockRowOf(t, d, st, map[string]string{"native": "lock", "spring": "LOCK"}[name], "key")
+				tx := lockRowOf(t, d, st, lockTable(st), "key")
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				renewed := make(chan error, 1)
@@ -64,7 +64,7 @@ func TestTryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := join(t, st)
 				h := c.hold(request("key", "a"))
-				lockRowOf(t, d, st, map[string]string{"native": "lock", "spring": "LOCK"}[name], "key")
+				lockRowOf(t, d, st, lockTable(st), "key")
 				q := request("key", "b")
 				q.Wait = false
 				ctx, cancel := context.WithTimeout(t.Context(), patience/6)
