@@ -43,7 +43,7 @@ var spoils = map[string][2]string{
 		"DROP FUNCTION %slist(JSONB)",
 	},
 	"mysql": {
-		"CREATE OR REPLACE PROCEDURE %sanswer(IN v_answers LONGTEXT) SELECT 'nonsense'",
+		"CREATE OR REPLACE PROCEDURE %srenew(IN request LONGTEXT) SELECT 'nonsense'",
 		"DROP PROCEDURE %slist",
 	},
 }
