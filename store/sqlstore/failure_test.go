@@ -52,6 +52,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		{mySQL, fromMySQL(1040, "08004"), asynclock.ErrUnreachable}, // too many connections
 		{mySQL, fromMySQL(1047, "08S01"), asynclock.ErrUnreachable}, // Galera
 		{mySQL, fromMySQL(2013, "HY000"), asynclock.ErrOutcomeUnknown},
+		{mySQL, fromMySQL(1969, "70100"), asynclock.ErrOutcomeUnknown}, // max_statement_time
 		{mySQL, fromMySQL(1130, "HY000"), asynclock.ErrDenied},
 		{mySQL, fromMySQL(1406, "22001"), errServer},
 		{mySQL, mysql.ErrInvalidConn, asynclock.ErrOutcomeUnknown},

@@ -109,7 +109,6 @@ var mySQLNumbers = map[uint16]error{
 	1290: asynclock.ErrUnreachable, // read only: a failover is under way
 	1836: asynclock.ErrUnreachable,
 	1792: asynclock.ErrUnreachable,
-	1969: asynclock.ErrUnreachable, // max_statement_time
 	1044: asynclock.ErrDenied,
 	1045: asynclock.ErrDenied,
 	1130: asynclock.ErrDenied, // from this host
@@ -125,9 +124,10 @@ var mySQLNumbers = map[uint16]error{
 	1698: asynclock.ErrDenied,
 }
 
-// mySQLUnknown are those of which there is no telling: shut down, interrupted, killed, and
-// a proxy that has lost the server. So are other errors of the connection, class 08.
-var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 2006: true, 2013: true}
+// mySQLUnknown are those of which there is no telling, for a routine goes on after its
+// COMMIT: shut down, interrupted, killed, out of time (max_statement_time), and a proxy that
+// has lost the server. So are other errors of the connection, class 08.
+var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 1969: true, 2006: true, 2013: true}
 
 func mySQLFailure(err error) error {
 	n := mySQLNumber(err)
