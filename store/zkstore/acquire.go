@@ -321,18 +321,18 @@ func (v view) held(st *Store, own int) asynclock.AcquireReply {
 	return reply
 }
 
-// look finds the stake's rank, and what the server knows of its node. It is not ok
+// look finds the stake's rank, and what the server knows of its node, which is watched then. It is not ok
 // if the node is gone, or another one turned up.
 func (k *stake) look() (v view, ok bool, err error) {
 	st := k.store
 	st.mu.Lock()
-	own, known := k.ownLocked(), k.czxid != 0
+	own, watched := k.ownLocked(), k.watched
 	st.mu.Unlock()
 	if own == "" {
 		return v, false, nil
 	}
 	read := make(chan error, 1)
-	if known {
+	if watched {
 		read <- nil
 	} else {
 		st.tasks.Go(func() { read <- k.learn(own) }) // ends before look does
@@ -364,10 +364,14 @@ func (k *stake) look() (v view, ok bool, err error) {
 	return v, k.ownLocked() != "" && k.czxid != 0, nil // or it was deleted between the two answers
 }
 
-// learn reads the node's creation and watches the node.
+// learn reads the node's creation and watches the node. That it is gone is as if
+// the watch had told.
 func (k *stake) learn(path string) error {
 	st := k.store
-	data, stat, _, err := st.conn.GetW(path)
+	data, stat, w, err := st.observe(path)
+	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
+		st.onDeleted(path)
+	}
 	if err != nil {
 		return err
 	}
@@ -375,6 +379,7 @@ func (k *stake) learn(path string) error {
 	defer st.mu.Unlock()
 	if k.node == path {
 		k.czxid, k.born = stat.Czxid, stat.EphemeralOwner
+		k.watched = st.watches[path] == w // or else something has been told meanwhile
 		k.revokedLocked(data)
 	}
 	return nil

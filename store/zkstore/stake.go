@@ -31,6 +31,8 @@ type stake struct {
 	node  string // path; empty: none is known
 	born  int64  // in this session of ZooKeeper's
 	czxid int64  // zero: not known yet
+	// watched: should anything become of the node, the server tells.
+	watched bool
 	// uncertain: a request to create a node was not answered.
 	uncertain bool
 	// lost: somebody else has deleted the node.
@@ -119,7 +121,7 @@ func (k *stake) setNodeLocked(path string) {
 	if k.node != "" {
 		delete(k.store.nodes, k.node)
 	}
-	k.node, k.born, k.czxid, k.lost = path, 0, 0, false
+	k.node, k.born, k.czxid, k.watched, k.lost = path, 0, 0, false, false
 	if path != "" {
 		k.store.nodes[path] = k
 		return

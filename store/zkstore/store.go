@@ -35,6 +35,7 @@ type Store struct {
 	ending  bool                    // no more tasks are begun
 	stakes  map[string]*stake       // by owner
 	nodes   map[string]*stake       // by path
+	watches map[string]*watch       // by path
 	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
 	counted map[string]*stake       // holders, by the path of a lock whose children are watched
 	gone    withdrawals             // owners that will never be granted anything
@@ -64,6 +65,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		stopping: make(chan struct{}),
 		stakes:   make(map[string]*stake),
 		nodes:    make(map[string]*stake),
+		watches:  make(map[string]*watch),
 		behind:   make(map[string][]*stake),
 		counted:  make(map[string]*stake),
 		gone:     newWithdrawals(),

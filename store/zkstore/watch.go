@@ -27,7 +27,11 @@ func (st *Store) onEvent(e zk.Event) {
 		st.onPassed(e.Path)
 	case zk.EventNodeChildrenChanged:
 		st.onChildren(e.Path)
-	case zk.EventNodeCreated, zk.EventNotWatching: // nothing waits for the one, and the session has told the other
+	case zk.EventNotWatching: // with the session, which has told already
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.toldLocked(e.Path)
+	case zk.EventNodeCreated: // nothing waits for it
 	}
 }
 
@@ -81,6 +85,7 @@ func (st *Store) onSession(expired bool) {
 // onDeleted: a node of ours is gone, and it was not us.
 func (st *Store) onDeleted(path string) {
 	st.mu.Lock()
+	st.toldLocked(path)
 	k := st.nodes[path]
 	if k == nil {
 		st.mu.Unlock()
@@ -101,10 +106,12 @@ func (st *Store) onDeleted(path string) {
 	}
 }
 
-// onChanged: somebody has written to a node of ours, which is watched no more.
+// onChanged: somebody has written to a node of ours, which is watched no more. If
+// it can't be watched again now, the next renewal sees to it.
 func (st *Store) onChanged(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.toldLocked(path)
 	if k := st.nodes[path]; k != nil {
 		st.taskLocked(func() {
 			if err := k.learn(path); err != nil {
@@ -150,7 +157,7 @@ func (k *stake) watchBefore(v view) (ok bool, err error) {
 	k.before = path // before it is asked for: the event may be faster than the answer
 	st.behind[path] = append(st.behind[path], k)
 	st.mu.Unlock()
-	_, _, _, err = st.conn.GetW(path)
+	_, _, _, err = st.observe(path)
 	if err == nil {
 		return true, nil
 	}
