@@ -24,6 +24,10 @@ type line struct {
 	// answerBy is when the server is to have accepted the session.
 	answerBy time.Time
 	head     []byte // of what was received
+
+	rewatches chan struct{} // closed when watches are asked for again
+	rewatched sync.Once
+	holdsBack bool // the first answer waits for that
 }
 
 // The server's first packet: its length, the protocol's version, the timeout in
@@ -54,7 +58,9 @@ func (l *line) SetReadDeadline(t time.Time) error {
 // Read passes on what is received.
 func (l *line) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
-	if len(l.head) < headLen {
+	if len(l.head) == headLen {
+		l.afterWatches()
+	} else {
 		l.head = append(l.head, b[:min(n, headLen-len(l.head))]...)
 		if len(l.head) == headLen {
 			l.accepted()
@@ -63,11 +69,45 @@ func (l *line) Read(b []byte) (int, error) {
 	return n, err
 }
 
+const (
+	opcodeAt     = 8
+	opSetWatches = 101
+	// overtakes is how long an answer waits for watches to be asked for, should the
+	// client library know of none.
+	overtakes = 100 * time.Millisecond
+)
+
+// Write sees the library ask for its watches again.
+func (l *line) Write(b []byte) (int, error) {
+	if len(b) >= opcodeAt+4 && binary.BigEndian.Uint32(b[opcodeAt:]) == opSetWatches {
+		defer l.rewatched.Do(func() { close(l.rewatches) })
+	}
+	return l.Conn.Write(b)
+}
+
+// afterWatches keeps the first answer on a line from overtaking the request for
+// watches that the line before had. The library says in it what it has seen last,
+// for the server to tell what has happened since; it takes that from the latest
+// answer, on another goroutine and without a lock.
+func (l *line) afterWatches() {
+	if !l.holdsBack {
+		return
+	}
+	l.holdsBack = false
+	limit := time.NewTimer(overtakes)
+	defer limit.Stop()
+	select {
+	case <-l.rewatches:
+	case <-limit.C:
+	}
+}
+
 func (l *line) accepted() {
 	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
 	if session != 0 {
 		l.store.pulse.connected(l, session, timeout)
+		l.holdsBack = l.store.watchesAny()
 	}
 }
 
@@ -83,7 +123,7 @@ var errCut = errors.New("zkstore: closed")
 // dial is the client library's dialer.
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
-	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience)}
+	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	conn, err := st.settings.dial(ctx, network, address)

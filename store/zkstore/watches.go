@@ -45,3 +45,10 @@ func (st *Store) toldLocked(path string) {
 		k.watched = false
 	}
 }
+
+// watchesAny reports whether the server has anything to tell.
+func (st *Store) watchesAny() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.watches)+len(st.counted) > 0
+}
