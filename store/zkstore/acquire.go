@@ -120,8 +120,8 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 var errOver = errors.New("zkstore: over")
 
 // hasNode reports whether the stake has a node. One that holds beyond its time is
-// deleted: its TTL has ended, if late. One whose creation was not answered is
-// found by its name.
+// deleted, since its TTL has ended, if late, and so is one that leaves: it may go at
+// any moment. One whose creation was not answered is found by its name.
 func (k *stake) hasNode(start clock.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
@@ -130,13 +130,13 @@ func (k *stake) hasNode(start clock.Instant) (bool, error) {
 		return false, errOver
 	}
 	own, uncertain := k.ownLocked(), k.uncertain
-	expired := own != "" && k.phase == holding && start >= k.until
+	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until
 	if own == "" {
 		k.setNodeLocked("")
 	}
 	st.mu.Unlock()
 	switch {
-	case expired:
+	case ends:
 		if _, err := k.delete(); err != nil {
 			return false, err
 		}

@@ -116,17 +116,17 @@ func (st *Store) lostTo(lock string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.nodes) == 0 || st.isKept(lock+"/"+v.nodes[0]):
+	case len(v.nodes) == 0 || st.isNobodys(lock+"/"+v.nodes[0]):
 		return asynclock.ErrExpired
 	}
 	return asynclock.ErrStolen
 }
 
-// isKept reports whether a node keeps a key back, and is nobody's. Of other
+// isNobodys reports whether a node keeps a key back, or is about to go. Of other
 // processes' nodes that is not known.
-func (st *Store) isKept(path string) bool {
+func (st *Store) isNobodys(path string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k := st.nodes[path]
-	return k != nil && k.phase == kept
+	return k != nil && (k.phase == kept || k.phase == leaving)
 }

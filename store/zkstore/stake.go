@@ -37,11 +37,16 @@ type stake struct {
 	uncertain bool
 	// lost: somebody else has deleted the node.
 	lost bool
+	// over: nothing is left of the stake.
+	over bool
+	// placeholder: it only keeps others from having a stake for the owner.
+	placeholder bool
 
 	until    clock.Instant // when it ends, if nobody extends it
 	entry    watchdog.Entry
 	heard    clock.Instant // when its owner's last request came
 	grantTTL time.Duration
+	refusals int // of the node's deletion
 
 	before string // the node before ours, which is watched
 
@@ -61,9 +66,6 @@ const (
 	kept    // back, after a release: it is nobody's
 	leaving // its node is to be deleted
 )
-
-// retryIn is how soon the deletion of a node is tried again.
-const retryIn = time.Second
 
 // take waits for its turn to ask the server about the stake.
 func (k *stake) take(ctx context.Context) error {
@@ -90,13 +92,18 @@ func (s *session) stakeOf(owner, lock string) *stake {
 	}
 	k := st.stakes[owner]
 	if k == nil {
-		k = &stake{
-			store: st, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
-			busy: make(chan struct{}, 1),
-		}
-		k.entry.Task = k
+		k = newStake(s, owner, lock)
 		st.stakes[owner] = k
 	}
+	return k
+}
+
+func newStake(s *session, owner, lock string) *stake {
+	k := &stake{
+		store: s.store, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
+		busy: make(chan struct{}, 1),
+	}
+	k.entry.Task = k
 	return k
 }
 
@@ -118,7 +125,7 @@ func (k *stake) ownLocked() string {
 
 // setNodeLocked notes which node is the stake's, or none.
 func (k *stake) setNodeLocked(path string) {
-	if k.node != "" {
+	if k.store.nodes[k.node] == k {
 		delete(k.store.nodes, k.node)
 	}
 	k.node, k.born, k.czxid, k.watched, k.lost = path, 0, 0, false, false
@@ -160,59 +167,6 @@ func (k *stake) unwatchLocked() {
 func (k *stake) endAtLocked(at clock.Instant) {
 	k.until = at
 	k.store.watchdog.Set(&k.entry, at)
-}
-
-// forgetLocked: nothing is left of the stake.
-func (k *stake) forgetLocked() {
-	st := k.store
-	st.watchdog.Remove(&k.entry)
-	if st.stakes[k.owner] == k {
-		delete(st.stakes, k.owner)
-	}
-	k.phase = leaving
-	k.setNodeLocked("")
-}
-
-// Fire is called when nobody has extended the stake in time.
-func (k *stake) Fire(clock.Instant) { k.store.task(k.leave) }
-
-// leave deletes the node of a stake that is over, and tries again if it can't.
-// The time may have been extended meanwhile.
-func (k *stake) leave() {
-	if k.take(context.Background()) != nil {
-		return // closed
-	}
-	defer k.put()
-	if !k.leavesNow() {
-		return
-	}
-	if _, err := k.delete(); err != nil {
-		k.store.settings.logger.Warn("zkstore: a node could not be removed yet", "lock", k.lock, "error", err)
-		k.leaveAgainIn(retryIn)
-	}
-}
-
-// leavesNow ends the stake, if its time has come: from here on it is nobody's.
-func (k *stake) leavesNow() bool {
-	st := k.store
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if now := clock.Refresh(); now < k.until {
-		st.watchdog.Set(&k.entry, k.until)
-		return false
-	}
-	k.phase = leaving
-	if st.stakes[k.owner] == k {
-		delete(st.stakes, k.owner)
-	}
-	return true
-}
-
-func (k *stake) leaveAgainIn(d time.Duration) {
-	k.store.mu.Lock()
-	defer k.store.mu.Unlock()
-	k.phase = leaving
-	k.endAtLocked(clock.Now().Add(d))
 }
 
 // tell sends an event, unless the client has left.

@@ -44,25 +44,28 @@ func (st *Store) onSession(expired bool) {
 	}
 	st.mu.Lock()
 	clients := make(map[*session]bool)
-	var lost, waits []*stake
+	var lost, waits, leave []*stake
 	for _, k := range st.stakes {
 		clients[k.session] = true
 		if k.born == 0 || k.born == present {
 			continue
 		}
-		if k.phase == holding {
+		switch k.phase {
+		case holding:
 			lost = append(lost, k)
-		} else {
+		case asking, waiting:
 			waits = append(waits, k)
+		case kept, leaving:
+			leave = append(leave, k)
 		}
 	}
-	for _, k := range lost {
+	for _, k := range append(leave, lost...) {
 		k.forgetLocked()
 	}
 	for _, k := range waits {
 		k.setNodeLocked("")
 	}
-	for _, k := range st.nodes { // what is kept back, or to be deleted
+	for _, k := range st.nodes { // what is kept back
 		if k.born != 0 && k.born != present {
 			k.forgetLocked()
 		}
@@ -93,7 +96,12 @@ func (st *Store) onDeleted(path string) {
 	}
 	k.lost = true
 	phase := k.phase
-	if phase == holding || phase == kept {
+	switch {
+	case phase != holding && phase != kept:
+	case k.uncertain: // it may have another node
+		k.phase, k.until = leaving, clock.Now()
+		st.taskLocked(k.leave)
+	default:
 		k.forgetLocked()
 	}
 	st.mu.Unlock()
