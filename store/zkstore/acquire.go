@@ -48,9 +48,11 @@ func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) async
 		if err != nil {
 			reply = asynclock.AcquireReply{Err: s.store.failure(err, true)}
 		}
-		k.settle(&reply, &r)
+		settled := k.settle(&reply, &r)
 		k.put()
-		return reply
+		if settled {
+			return reply
+		}
 	}
 }
 
@@ -111,7 +113,9 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 			}
 			continue
 		}
-		return k.waits(r, v, start), nil
+		if reply, ok := k.waits(r, v, start); ok {
+			return reply, nil
+		}
 	}
 	return asynclock.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", asynclock.ErrUnreachable)
 }
@@ -233,16 +237,19 @@ func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant
 	}, true, nil
 }
 
-// waits: the node is not the first.
-func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) asynclock.AcquireReply {
+// waits: the node is not the first. It is not ok if it is gone meanwhile.
+func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) (reply asynclock.AcquireReply, ok bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if k.ownLocked() == "" {
+		return reply, false
+	}
 	k.phase = waiting
-	k.heard = start
+	k.heard = max(k.heard, start) // requests overtake each other
 	k.grantTTL = r.GrantTTL
 	k.watch = k.watch || r.WatchContention
-	k.endAtLocked(start.Add(r.Liveness))
+	k.endAtLocked(k.heard.Add(r.Liveness))
 	number, _ := sequenceNumber(v.nodes[v.rank])
 	return asynclock.AcquireReply{
 		Status:    asynclock.Waiting,
@@ -250,12 +257,14 @@ func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) 
 		Rank:      v.rank - 1,
 		Ticket:    number + 1,
 		Mark:      firstToken(k.czxid) - 1, // the node's own token is its only one
-	}
+	}, true
 }
 
 // settle is called when a request is through: an owner that has nothing is
-// forgotten, and one that was withdrawn meanwhile leaves.
-func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) {
+// forgotten, and one that was withdrawn meanwhile leaves. It reports whether the
+// answer holds: of a key that was taken away before it was given, the client would
+// not hear any more.
+func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) bool {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -264,12 +273,15 @@ func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireReques
 		*reply = asynclock.AcquireReply{Status: asynclock.Gone}
 		k.phase, k.until = leaving, clock.Now()
 		st.taskLocked(k.leave)
+	case reply.Status == asynclock.Granted && !k.holdsLocked():
+		return false
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()
 	case k.phase == asking: // it failed on the way
 		k.endAtLocked(clock.Now().Add(max(r.Liveness, retryIn)))
 	}
+	return true
 }
 
 // A view is what is below a lock.

@@ -123,6 +123,9 @@ func (k *stake) ownLocked() string {
 	return k.node
 }
 
+// holdsLocked reports whether the stake has the key.
+func (k *stake) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
+
 // setNodeLocked notes which node is the stake's, or none.
 func (k *stake) setNodeLocked(path string) {
 	if k.store.nodes[k.node] == k {
@@ -157,8 +160,13 @@ func (k *stake) unwatchLocked() {
 		}
 		k.before = ""
 	}
-	if st.counted[k.lock] == k {
-		delete(st.counted, k.lock)
+	k.uncountLocked()
+}
+
+// uncountLocked: the lock's children are not watched for the stake any more.
+func (k *stake) uncountLocked() {
+	if k.store.counted[k.lock] == k {
+		delete(k.store.counted, k.lock)
 	}
 	k.counting = false
 }

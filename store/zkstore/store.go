@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,34 +246,38 @@ var (
 	}}
 )
 
-// makeLock makes the node of a lock and those above it.
+// makeLock makes the node of a lock, and first those above it that are missing. Of
+// the others nothing is asked, for they may be somebody else's.
 func (st *Store) makeLock(path string) error {
-	for i := 1; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			continue
-		}
-		if err := st.makeParent(path[:i]); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
+	err := st.makeParent(path)
+	above := path[:strings.LastIndexByte(path, '/')]
+	if above == "" || !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return nil
+	if err := st.makeLock(above); err != nil {
+		return err
+	}
+	return st.makeParent(path)
 }
 
+// makeParent makes one node, if it is missing.
 func (st *Store) makeParent(path string) error {
-	err := st.parents.Load().create(st, path)
-	switch {
-	case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth),
-		errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrNoServer),
-		errors.Is(err, zk.ErrClosing), errors.Is(err, zk.ErrInvalidACL), st.parents.Load() == &persistent:
-		return err
+	kind := st.parents.Load()
+	err := kind.create(st, path)
+	if kind == &container && unsupported(err) {
+		if err = persistent.create(st, path); err == nil || errors.Is(err, zk.ErrNodeExists) {
+			st.parents.Store(&persistent)
+		}
 	}
-	// The driver has no name for "unimplemented".
-	if err := persistent.create(st, path); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return err
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
 	}
-	st.parents.Store(&persistent)
-	return nil
+	return err
 }
+
+// unsupported reports whether a server does not know what it was asked to do. The
+// driver has no name for that error, only the number in its text.
+func unsupported(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
 // chatter is where the client library writes.
 type chatter struct{ logger *slog.Logger }

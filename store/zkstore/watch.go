@@ -226,6 +226,10 @@ func (k *stake) handOver(v view) {
 		return
 	}
 	st.mu.Lock()
+	if k.phase != waiting || k.ownLocked() == "" { // it has lost its node since it was looked at
+		st.mu.Unlock()
+		return
+	}
 	k.phase = holding
 	k.endAtLocked(clock.Now().Add(k.grantTTL))
 	k.waiters = len(v.nodes) - 1
@@ -240,6 +244,13 @@ func (k *stake) handOver(v view) {
 	k.tell(asynclock.Event{
 		Kind: asynclock.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
 	})
+	st.mu.Lock()
+	lost := !k.holdsLocked()
+	st.mu.Unlock()
+	if lost { // which may have been told before the grant was
+		k.tell(asynclock.Event{Kind: asynclock.EventForced})
+		return
+	}
 	if watch {
 		_ = k.count() // should it fail, the next renewal counts
 	}
@@ -249,6 +260,10 @@ func (k *stake) handOver(v view) {
 func (k *stake) count() error {
 	st := k.store
 	st.mu.Lock()
+	if !k.holdsLocked() {
+		st.mu.Unlock()
+		return nil // there is nobody to tell
+	}
 	st.counted[k.lock] = k
 	k.counting = true
 	st.mu.Unlock()
@@ -259,7 +274,7 @@ func (k *stake) count() error {
 	}
 	st.mu.Lock()
 	if err != nil {
-		k.counting = false
+		k.uncountLocked()
 		st.mu.Unlock()
 		return err
 	}
