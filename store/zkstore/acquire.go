@@ -275,6 +275,8 @@ func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireReques
 		st.taskLocked(k.leave)
 	case reply.Status == asynclock.Granted && !k.holdsLocked():
 		return false
+	case reply.Status == asynclock.Granted && st.ending: // Close may have counted what is held before
+		*reply = asynclock.AcquireReply{Err: asynclock.ErrClosed}
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()

@@ -115,6 +115,8 @@ func (l *line) accepted() {
 type lines struct {
 	mu      sync.Mutex
 	present *line
+	dialing context.CancelFunc // ends the present attempt
+	failure error              // of the last attempt
 	cut     bool
 }
 
@@ -124,20 +126,27 @@ var errCut = errors.New("zkstore: closed")
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
 	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // names are looked up, too
 	defer cancel()
-	conn, err := st.settings.dial(ctx, network, address)
-	if err != nil {
+	if err := st.lines.begin(cancel); err != nil {
 		return nil, err
 	}
-	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
-		_ = conn.Close() // it was never used
-		return nil, err
-	}
-	if err := st.lines.use(l); err != nil {
+	err := st.connect(ctx, l, network, address)
+	if err = st.lines.use(l, err); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+func (st *Store) connect(ctx context.Context, l *line, network, address string) error {
+	conn, err := st.settings.dial(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
+		_ = conn.Close() // it was never used
+	}
+	return err
 }
 
 // secure adds TLS, if that is wanted.
@@ -161,22 +170,48 @@ func (st *Store) secure(ctx context.Context, conn net.Conn, address string) (net
 	return secured, nil
 }
 
-func (ls *lines) use(l *line) error {
+// begin is called before an attempt to connect.
+func (ls *lines) begin(cancel context.CancelFunc) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cut {
-		_ = l.Close() // likewise
+		return errCut
+	}
+	ls.dialing = cancel
+	return nil
+}
+
+// use is called after it.
+func (ls *lines) use(l *line, err error) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.dialing, ls.failure = nil, err
+	if err != nil {
+		return err
+	}
+	if ls.cut {
+		_ = l.Close() // it was never used
 		return errCut
 	}
 	ls.present = l
 	return nil
 }
 
-// abandon cuts the present connection and allows no other.
+// lastFailure is why there is no line.
+func (ls *lines) lastFailure() error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.failure
+}
+
+// abandon cuts the present connection, or the attempt at one, and allows no other.
 func (ls *lines) abandon() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.cut = true
+	if ls.dialing != nil {
+		ls.dialing()
+	}
 	if ls.present != nil {
 		_ = ls.present.Close() // what is under way is lost, as it should be
 	}

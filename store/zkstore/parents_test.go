@@ -50,7 +50,8 @@ func TestWhatAServerDoesNotSupport(t *testing.T) {
 func TestLocksStayContainers(t *testing.T) {
 	t.Parallel()
 	w, root := newWire(t), newRoot()
-	st := open(t, root, WithDialer(w.dial))
+	two := append(servers(t), servers(t)...) // what was not sent to the first is sent to the second
+	st := openOn(t, two, root, WithDialer(w.dial))
 	if err := st.makeLock(root); err != nil {
 		t.Fatal(err)
 	}

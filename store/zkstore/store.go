@@ -49,7 +49,9 @@ var _ asynclock.Store = (*Store)(nil)
 const patience = 10 * time.Second
 
 // Open connects to an ensemble, whose servers are given as host:port, and waits
-// for a session for at most ten seconds.
+// for a session for at most ten seconds. What a host's name stands for is looked up
+// for each connection. A path behind the port, which other clients take for a root,
+// is refused: there is [WithRoot].
 //
 // The errors are those of asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
 func Open(servers []string, opts ...Option) (*Store, error) {
@@ -57,8 +59,8 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(servers) == 0 {
-		return nil, fmt.Errorf("%w: no servers", asynclock.ErrBadOption)
+	if err := checkServers(servers); err != nil {
+		return nil, err
 	}
 	st := &Store{
 		settings: s,
@@ -74,7 +76,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
 	conn, events, err := zk.Connect(servers, s.sessionTimeout,
-		zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
+		zk.WithHostProvider(new(hosts)), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.Type == zk.EventSession && e.State == zk.StateHasSession {
 				select {
@@ -108,6 +110,9 @@ func (st *Store) begin(up <-chan struct{}) error {
 	select {
 	case <-up:
 	case <-limit.C:
+		if err := st.lines.lastFailure(); err != nil {
+			return fmt.Errorf("%w: no server has given a session in %v: %w", asynclock.ErrUnreachable, patience, err)
+		}
 		return fmt.Errorf("%w: no server has given a session in %v", asynclock.ErrUnreachable, patience)
 	}
 	if !st.settings.digest {
@@ -188,6 +193,7 @@ func (st *Store) Close() {
 		st.lines.abandon()
 	}
 	st.conn.Close()
+	st.lines.abandon() // a server that has not answered by now need not
 	st.tasks.Wait()
 }
 

@@ -226,7 +226,8 @@ func (k *stake) handOver(v view) {
 		return
 	}
 	st.mu.Lock()
-	if k.phase != waiting || k.ownLocked() == "" { // it has lost its node since it was looked at
+	// It may have lost its node since it was looked at, and Close have counted what is held.
+	if k.phase != waiting || k.ownLocked() == "" || st.ending {
 		st.mu.Unlock()
 		return
 	}
