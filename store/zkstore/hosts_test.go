@@ -53,8 +53,15 @@ func TestServersHaveTheirTurn(t *testing.T) {
 		pause     bool
 		connected bool
 	}{
-		{"a", false, false}, {"b", false, false}, {"c", false, false}, {"a", true, false},
-		{"b", false, true}, {"c", false, false}, {"a", false, false}, {"b", true, false}, {"c", false, false},
+		{"a", false, false},
+		{"b", false, false},
+		{"c", false, false},
+		{"a", true, false},
+		{"b", false, true},
+		{"c", false, false},
+		{"a", false, false},
+		{"b", true, false},
+		{"c", false, false},
 	}
 	for i, want := range steps {
 		if got, pause := h.Next(); got != want.server || pause != want.pause {
