@@ -161,8 +161,12 @@ func (k *stake) hasNode(start clock.Instant) (bool, error) {
 }
 
 // find returns the paths of the nodes with the stake's name: more than one if a
-// creation took effect after it had been given up.
+// creation took effect after it had been given up. What another server has done for
+// the session, the present one need not know yet.
 func (k *stake) find() (paths []string, err error) {
+	if _, err := k.store.conn.Sync(k.lock); err != nil {
+		return nil, k.store.failure(err, false)
+	}
 	v, err := k.store.read(k.lock)
 	for _, name := range v.nodes {
 		if len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix {
@@ -280,6 +284,9 @@ func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireReques
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()
+	case k.session.left.Load() && k.phase != holding: // Leave was too early for it
+		k.until = clock.Now()
+		st.taskLocked(k.leave)
 	case k.phase == asking: // it failed on the way
 		k.endAtLocked(clock.Now().Add(max(r.Liveness, retryIn)))
 	}

@@ -59,7 +59,10 @@ func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
 	v := view{lock: "/lock", nodes: []string{"node"}}
 	for name, end := range map[string]func(*Store, *stake){
 		"session": func(st *Store, _ *stake) { st.onSession(true) },
-		"node":    func(st *Store, _ *stake) { st.onDeleted("/lock/node") },
+		"client": func(_ *Store, k *stake) {
+			k.session.left.Store(true)
+		},
+		"node": func(st *Store, _ *stake) { st.onDeleted("/lock/node") },
 		"time": func(_ *Store, k *stake) {
 			k.store.mu.Lock()
 			defer k.store.mu.Unlock()

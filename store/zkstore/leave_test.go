@@ -71,6 +71,26 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	eventually(t, "the end of the other node", func() bool { return len(children(t, conn, root)) == 0 })
 }
 
+// A client leaves while it is being queued.
+func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	lease := lock(t, locks(t, open(t, root)), "key")
+	s := join(t, open(t, root, WithDialer(w.dial)), nil)
+	r := waits("owner")
+	r.Liveness = time.Hour
+	w.interpose(root+"/key/"+children(t, conn, root)[0], func() { // it begins to watch the node before its own
+		if err := s.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{r})[0]; got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	eventually(t, "the end of its node", func() bool { return len(children(t, conn, root)) == 1 })
+	unlock(t, lease)
+}
+
 // Whoever looks for an owner's late node leaves alone the one that the owner has
 // made since.
 func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {

@@ -226,8 +226,9 @@ func (k *stake) handOver(v view) {
 		return
 	}
 	st.mu.Lock()
-	// It may have lost its node since it was looked at, and Close have counted what is held.
-	if k.phase != waiting || k.ownLocked() == "" || st.ending {
+	// Since it was looked at it may have lost its node, its client have left, and Close
+	// have counted what is held.
+	if k.phase != waiting || k.ownLocked() == "" || k.session.left.Load() || st.ending {
 		st.mu.Unlock()
 		return
 	}
