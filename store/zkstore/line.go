@@ -27,7 +27,7 @@ type line struct {
 
 	rewatches chan struct{} // closed when watches are asked for again
 	rewatched sync.Once
-	holdsBack bool // the first answer waits for that
+	holdsBack time.Duration // so long the first answer waits for that
 }
 
 // The server's first packet: its length, the protocol's version, the timeout in
@@ -75,6 +75,10 @@ const (
 	// overtakes is how long an answer waits for watches to be asked for, should the
 	// client library know of none.
 	overtakes = 100 * time.Millisecond
+	// settles is how long it waits if there are none that could be asked for. The
+	// library looks for them all the same, once it has begun to send, and must not
+	// find those that the first requests lead to.
+	settles = 10 * time.Millisecond
 )
 
 // Write sees the library ask for its watches again.
@@ -90,11 +94,11 @@ func (l *line) Write(b []byte) (int, error) {
 // for the server to tell what has happened since; it takes that from the latest
 // answer, on another goroutine and without a lock.
 func (l *line) afterWatches() {
-	if !l.holdsBack {
+	if l.holdsBack == 0 {
 		return
 	}
-	l.holdsBack = false
-	limit := time.NewTimer(overtakes)
+	limit := time.NewTimer(l.holdsBack)
+	l.holdsBack = 0
 	defer limit.Stop()
 	select {
 	case <-l.rewatches:
@@ -107,7 +111,10 @@ func (l *line) accepted() {
 	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
 	if session != 0 {
 		l.store.pulse.connected(l, session, timeout)
-		l.holdsBack = l.store.watchesAny()
+		l.holdsBack = settles
+		if l.store.watchesAny() {
+			l.holdsBack = overtakes
+		}
 	}
 }
 
