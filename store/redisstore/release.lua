@@ -26,21 +26,24 @@ if #ARGV == 5 and ARGV[3] == '0' and ARGV[4] == '0' then
   local first = head and head[1]
   if first then
     local entry, last = redis.pcall('HGET', KEYS[3], first), redis.pcall('GET', KEYS[4])
-    if type(entry) == 'string' and type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') then
+    if type(entry) == 'string' and type(last) == 'string' and string.find(last, '^%d+$') then
       local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([ps])(%S+) ([1-9]%d*) (%S+) (.*)$')
       local time = redis.call('TIME')
-      local now = time[1] * 1000000 + time[2]
+      -- Times and tokens are compared as text, of no more digits than now has: turning
+      -- them into numbers and back takes as long as two commands.
+      local now = time[1] .. string.sub('00000' .. time[2], -6)
       local sure = ARGV[5] == '0'
       if not sure then -- see epoch.lua
         local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
         if type(epoch) == 'string' and type(info) == 'string' then
           local incarnation, ready = string.match(epoch, '^(%x+) (%d+) ')
-          sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true) and now >= ready * 1000
+          sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true) and #ready + 3 <= #now and now >= ready .. '000'
         end
       end
-      if sure and deadline and #ttl < 16 and string.find(first, '^%S+$') and deadline * 1000 >= now and now > math.max(last, token, ARGV[2])
+      if sure and deadline and #deadline + 3 == #now and deadline .. '000' >= now
+        and #last <= #now and last < now and #token <= #now and token < now and #ARGV[2] <= #now and ARGV[2] < now
+        and #ttl < 16 and string.find(first, '^%S+$')
         and redis.pcall('PUBSUB', mode == 'p' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2] == 1 then
-        local text = string.format('%.0f', now)
         local size = 0
         if head[2] then
           redis.call('ZREM', KEYS[2], first)
@@ -49,10 +52,10 @@ if #ARGV == 5 and ARGV[3] == '0' and ARGV[4] == '0' then
         else -- the queue ends with it
           redis.call('DEL', KEYS[2], KEYS[3])
         end
-        redis.call('SET', KEYS[4], text, 'PX', '86400000')
-        redis.call('SET', KEYS[1], text .. ' ' .. first .. ' ' .. mode .. channel
+        redis.call('SET', KEYS[4], now, 'PX', '86400000')
+        redis.call('SET', KEYS[1], now .. ' ' .. first .. ' ' .. mode .. channel
           .. (flags == '-' and ' t ' or ' ' .. flags .. 't ') .. holder, 'PX', ttl)
-        redis.pcall(mode == 'p' and 'PUBLISH' or 'SPUBLISH', channel, 'g ' .. first .. ' ' .. text .. ' ' .. ttl .. ' ' .. size .. ' 1')
+        redis.pcall(mode == 'p' and 'PUBLISH' or 'SPUBLISH', channel, 'g ' .. first .. ' ' .. now .. ' ' .. ttl .. ' ' .. size .. ' 1')
         return 1
       end
     end

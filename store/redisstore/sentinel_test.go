@@ -29,7 +29,7 @@ func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redistest.Start(t, "tcp", addr, "redis-sentinel", append([]string{config}, e.args(port)...)...); err != nil {
+	if _, err := redistest.Start(t, "tcp", addr, "redis-server", append([]string{config, "--sentinel"}, e.args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
 	return addr
