@@ -83,7 +83,7 @@ func TestACallWaitsForCompany(t *testing.T) {
 		time.Sleep(time.Millisecond - 1)
 		synctest.Wait()
 		add(t, q, 0, 2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		add(t, q, 0, 3)
 		q.Close()
