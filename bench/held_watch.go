@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -93,7 +94,8 @@ func (k *holding) watch(ctx context.Context, span time.Duration, m *meter, cost 
 	cost.ClientCPU, cost.RedisCPU = used.client, used.redis
 	cost.Renewing = -1
 	if k.renewals != nil {
-		cost.Renewing = k.renewals.busy().Seconds() / watched
+		spans, _ := k.renewals.done()
+		cost.Renewing = total(spans).Seconds() / watched
 	}
 	return err
 }
@@ -132,7 +134,8 @@ type renewals struct {
 	calls int // under way
 	begun time.Time
 	ended time.Time
-	total time.Duration
+	spans []span // that are over
+	keys  int    // renewed
 }
 
 func (r *renewals) client(w world) (*asynclockClient, error) {
@@ -159,8 +162,9 @@ type watchedSession struct {
 
 func (s *watchedSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
 	s.renewals.begin()
-	defer s.renewals.end()
-	return s.Session.Renew(ctx, batch)
+	replies := s.Session.Renew(ctx, batch)
+	s.renewals.end(replies)
+	return replies
 }
 
 func (r *renewals) begin() {
@@ -172,27 +176,32 @@ func (r *renewals) begin() {
 	r.calls++
 }
 
-func (r *renewals) end() {
+func (r *renewals) end(replies []asynclock.RenewReply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range replies {
+		if replies[i].Err == nil {
+			r.keys++
+		}
+	}
 	r.calls--
 	if r.calls == 0 {
 		r.ended = time.Now()
-		r.total += r.ended.Sub(r.begun)
+		r.spans = append(r.spans, span{r.begun, r.ended})
 	}
 }
 
 func (r *renewals) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total = 0
+	r.spans, r.keys = nil, 0
 }
 
-// busy is for how long any renewal was under way.
-func (r *renewals) busy() time.Duration {
+// done is when renewals were under way, and of how many keys.
+func (r *renewals) done() (spans []span, keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.total
+	return slices.Clone(r.spans), r.keys
 }
 
 // overlaps reports whether a renewal was under way at some time since start.
