@@ -19,7 +19,7 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
 		rapid.Check(t, func(t *rapid.T) {
-			for range 10 {
+			for range 20 {
 				d.compare(t, d.drawState(t), d.drawRequest(t))
 			}
 		})
@@ -159,7 +159,8 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 	}
 	set(d.keys[5], pick("epoch", epoch(d.id, nowMS-1, 2_000_000, nowMS+hours), "",
 		epoch(d.id, nowMS, 2_000_000, nowMS+hours), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours), epoch("abc", nowMS-1, 2_000_000, nowMS+hours),
-		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 2_000_000, nowMS),
+		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS),
 		epoch(d.id, nowMS-1, 2_000_000, nowMS+25*hours), "damaged", "a list"))
 	return st
 }
