@@ -54,6 +54,7 @@ var stories = []story{
 	{"re-entry is by context", reentryIsByContext, anyStore},
 	{"WithLock reports a loss that its function did not notice", withLockReportsLoss, anyStore},
 	{"the minimum hold outlasts Unlock", minHoldOutlastsUnlock, anyStore},
+	{"a retained key is given to whoever wants it", retainedKeyIsGivenToOthers, anyStore},
 	{"Inspect and List tell what there is, and no secrets", inspectAndListTell, queues},
 	{"hostile keys are keys like others", hostileKeysAreKeys, anyStore},
 

@@ -23,6 +23,7 @@ import (
 // Make one with [New]; [Client.Close] ends it.
 type Client struct {
 	session  Session
+	features Features
 	settings clientSettings
 	log      *slog.Logger
 
@@ -40,6 +41,8 @@ type Client struct {
 	// Close is through.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call
 	stop       context.CancelFunc
+
+	refused sync.Once // to say that the store is no good for retention
 
 	closing atomic.Bool
 	inUse   atomic.Int64  // keys and background releases; Close waits for none
@@ -105,7 +108,8 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		c.stop()
 		return nil, fmt.Errorf("asynclock: join the store: %w", err)
 	}
-	c.session = session
+	c.session, c.features = session, store.Features()
+	c.retentionFor(&c.settings.lock)
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
@@ -143,6 +147,7 @@ func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.retentionFor(&s)
 	return &s, nil
 }
 

@@ -17,7 +17,8 @@ const closeGrace = time.Second
 
 // Close ends the client. It refuses new work and tells everyone who waits
 // [ErrClosed] (a caller whose first request is under way, when that is answered
-// or given up, within a second), then waits until every lease has been unlocked, which it
+// or given up, within a second), gives back what is retained, then waits until
+// every lease has been unlocked, which it
 // goes on renewing, and stops its goroutines. When ctx ends first, the leases
 // that are left end with [ErrClosed]; their keys are left to expire, since
 // whoever holds them may be at work still, and Close says how many they were.
@@ -67,8 +68,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return nil
 }
 
-// sendAway tells every waiter that the client is closed, and takes back grants
-// that nobody has claimed.
+// sendAway tells every waiter that the client is closed, takes back grants that
+// nobody has claimed, and gives back what is retained.
 func (c *Client) sendAway() {
 	for i := range c.shards {
 		sh := &c.shards[i]
@@ -80,6 +81,8 @@ func (c *Client) sendAway() {
 			switch {
 			case s.attempt != nil:
 				s.headChangedLocked()
+			case s.retainedLocked():
+				s.giveBackLocked()
 			case s.tenure != nil && s.tenure.lease.waiter != nil:
 				s.takeBackLocked(ErrClosed)
 			}

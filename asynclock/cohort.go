@@ -39,18 +39,14 @@ type cohort struct {
 // mayPassLocked reports whether the key may pass to the waiter w without the
 // store.
 func (s *keyState) mayPassLocked(w *waiter, now clock.Instant) bool {
-	t := s.tenure
-	switch {
-	case *w.settings != *s.settings:
-		return false // the store was asked on other terms
-	case !s.settings.renew:
-		return false // this lease would get what the last one left of the TTL
-	case tooLate(t.deadline.Sub(now), grantTTL(s.settings.ttl)):
-		return false // little trust is left: the store had better say
-	case !t.tokenLeftLocked(now):
-		return false
-	}
-	return t.cohort.mayPassLocked(now)
+	return *w.settings == *s.settings && // the store was asked on these terms
+		s.lastsLocked(now) && s.tenure.tokenLeftLocked(now) && s.tenure.cohort.mayPassLocked(now)
+}
+
+// lastsLocked reports whether the tenure is good for another lease.
+func (s *keyState) lastsLocked(now clock.Instant) bool {
+	return s.settings.renew && // or it would get what the last one left of the TTL
+		!tooLate(s.tenure.deadline.Sub(now), grantTTL(s.settings.ttl)) // or the store had better say
 }
 
 // tokenLeftLocked reports whether the tenure has a token for one more lease
@@ -80,14 +76,20 @@ func (s *keyState) passLocked(now clock.Instant) {
 	t := s.tenure
 	t.cohort.handoffs++
 	t.cohort.watch = true
-	token := t.last + 1
-	if t.grant.First == 0 {
-		token = 0 // the store has none
-	}
-	s.deliverLocked(new(Lease), token)
+	s.deliverNextLocked()
 	if !t.renewing && t.failures == 0 && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
 		s.renewLocked()
 	}
+}
+
+// deliverNextLocked gives the key to the first waiter, as another lease of the
+// tenure.
+func (s *keyState) deliverNextLocked() {
+	token := s.tenure.last + 1
+	if s.tenure.grant.First == 0 {
+		token = 0 // the store has none
+	}
+	s.deliverLocked(new(Lease), token)
 }
 
 // renewedLocked takes in what a renewal sent at sent said of other waiters.

@@ -30,6 +30,7 @@ type attempt struct {
 	try       bool  // it is a TryLock's, which nobody else may continue
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
+	deaf      bool  // we might not be told who wants what this attempt leads to
 	uncertain bool  // some request never had an answer, and may still take effect
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row
@@ -43,6 +44,9 @@ type acquireCall struct {
 	request AcquireRequest
 	timeout time.Duration
 	sent    clock.Instant
+
+	first bool // the first of two that a TryLock may make
+	again bool // it is to make the second
 }
 
 // contendLocked starts an attempt for the first waiter and returns its first
@@ -79,6 +83,7 @@ func (s *keyState) requestLocked() *acquireCall {
 			QueueLimit:      s.settings.queueLimit,
 			Ticket:          a.ticket,
 			WatchContention: a.watch,
+			WatchWanted:     s.settings.retention > 0,
 			Holder:          s.settings.holder,
 		},
 		timeout: slowerEachTime(callTimeout(ttl), int(a.failures), patience(ttl)),
@@ -168,6 +173,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 	now := clock.Refresh()
 	a.failures, a.failure = 0, nil
 	a.watched = a.watched || call.request.WatchContention
+	a.deaf = a.deaf || !reply.Watched
 	switch reply.Status {
 	case Granted: // W3
 		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
@@ -187,6 +193,10 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		}
 		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
 	case Held:
+		if reply.Told && call.first {
+			call.again = true
+			return
+		}
 		s.refuseFirstLocked(&HeldError{
 			Key: s.key, Holder: reply.Holder, Token: reply.Token,
 			Remaining: reply.Remaining, Waiters: reply.Waiters,
@@ -231,6 +241,7 @@ func (s *keyState) refuseFirstLocked(err error) {
 func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	a := s.attempt
 	a.uncertain = a.uncertain || mayTakeEffect(err)
+	a.deaf = true // should it take effect, with what can't be known
 	if !transient(err) {
 		s.failAllLocked(err)
 		return

@@ -20,8 +20,8 @@ const gapSpread = 50 * time.Millisecond
 // late, repeated or forged; none makes a holder by itself but a grant, and that
 // one names a secret only the store was given.
 func (c *Client) onEvent(e Event) {
-	if e.Kind == EventGap {
-		c.onGap()
+	if e.Kind == EventGap || e.Kind == EventDeaf {
+		c.onSilence(e.Kind)
 		return
 	}
 	s := c.byOwner(e.Owner)
@@ -37,6 +37,9 @@ func (c *Client) onEvent(e Event) {
 		s.askAgainLocked()
 	case e.Kind == EventContended && s.tenure != nil:
 		s.tenure.cohort.contendedLocked(now, max(e.Waiters, 1))
+		s.wantedLocked()
+	case e.Kind == EventWanted && s.tenure != nil:
+		s.wantedLocked()
 	case e.Kind == EventForced && s.tenure != nil:
 		s.loseLocked(ErrForced)
 	case e.Kind == EventLost && s.tenure != nil:
@@ -75,15 +78,17 @@ func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
 	s.holdLocked(e.Grant, e.GrantTTL, a.base, deadline, e.Waiters)
 }
 
-// onGap is W10: every waiter asks again.
-func (c *Client) onGap() {
+// onSilence takes in that messages may have been lost, or will be. When they come
+// through again every waiter asks again, which is W10.
+func (c *Client) onSilence(kind EventKind) {
 	now := clock.Now()
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
+			s.unheardLocked()
 			switch {
-			case s.attempt == nil:
+			case s.attempt == nil || kind != EventGap:
 			case s.attempt.inFlight > 0:
 				s.askAgainLocked()
 			default:

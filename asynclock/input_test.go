@@ -25,6 +25,8 @@ var badOptions = map[string]asynclock.LockOption{
 	"an endless max hold":  asynclock.WithMaxHold(math.MaxInt64),
 	"a negative min hold":  asynclock.WithMinHold(-1),
 	"too long a min hold":  asynclock.WithMinHold(asynclock.MaxTTL + 1),
+	"a negative retention": asynclock.WithRetention(-1),
+	"too long a retention": asynclock.WithRetention(asynclock.MaxTTL + 1),
 	"no queue":             asynclock.WithQueueLimit(0),
 	"a negative queue":     asynclock.WithQueueLimit(-1),
 	"too long a holder":    asynclock.WithHolder(strings.Repeat("x", asynclock.MaxHolderLen+1)),
@@ -42,6 +44,8 @@ var goodOptions = map[string]asynclock.LockOption{
 	"the shortest max hold": asynclock.WithMaxHold(asynclock.MinTTL),
 	"the longest max hold":  asynclock.WithMaxHold(10 * 365 * 24 * time.Hour),
 	"no min hold":           asynclock.WithMinHold(0),
+	"no retention":          asynclock.WithRetention(0),
+	"the longest retention": asynclock.WithRetention(asynclock.MaxTTL),
 	"the longest queue":     asynclock.WithQueueLimit(math.MaxInt),
 	"a queue of one":        asynclock.WithQueueLimit(1),
 	"no holder":             asynclock.WithHolder(""),
@@ -93,12 +97,13 @@ func TestGoodOptionsAreTaken(t *testing.T) {
 	for name, option := range goodOptions {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
-				for _, l := range []*asynclock.Lease{
-					lock(w, w.client(option), "by default"), lock(w, w.client(), "by call", option),
-				} {
+				byDefault, byCall := w.client(option), w.client()
+				for _, l := range []*asynclock.Lease{lock(w, byDefault, "by default"), lock(w, byCall, "by call", option)} {
 					wantValid(w, l)
 					unlock(w, l)
 				}
+				abandon(byDefault) // which may retain a key
+				abandon(byCall)
 				w.wantUnused()
 			})
 		})

@@ -5,6 +5,9 @@ package asynclock
 import (
 	"context"
 	"errors"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 // Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
@@ -32,6 +35,10 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 // is ahead in its queue. Otherwise the error is [ErrHeld], as a [*HeldError]
 // that says who holds it. It never queues, and never says [ErrHeld] because the
 // store could not be asked. Its other errors are those of [Client.Lock].
+//
+// If the holder's client retains keys ([WithRetention]), it is asked for this one,
+// which nobody may be using, and TryLock tries once more: after twice the time of
+// the first answer, but at least 5 ms.
 func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, true, options)
 	if err != nil {
@@ -76,13 +83,48 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		return nil, err
 	}
 	if call != nil {
+		call.first = try
 		c.acquire(ctx, call)
+		if call.again {
+			w.tryAgain(call)
+		}
 	}
 	l, err := w.await()
 	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // that is why there was no answer
 	}
 	return l, err
+}
+
+// tryAgain is the second try of a TryLock that was refused a key which the holder's
+// client may only retain, and will have given back by then. It is made by the caller
+// itself, who would wait for a watchdog that is late.
+func (w *waiter) tryAgain(first *acquireCall) {
+	pause := time.NewTimer(secondTry(clock.Now().Sub(first.sent), first.timeout))
+	defer pause.Stop()
+	if done, _, _ := w.listen(); done {
+		return // the client was closed
+	}
+	select {
+	case <-w.result: // likewise
+	case <-w.ctx.Done():
+	case <-pause.C:
+		if call := w.askAgain(); call != nil {
+			w.state.client.acquire(w.ctx, call)
+		}
+	}
+}
+
+// askAgain returns another request for a waiter that is the first, or nil if it
+// waits no longer, or one is under way.
+func (w *waiter) askAgain() *acquireCall {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	if w.stage != queued || s.attempt.inFlight > 0 {
+		return nil
+	}
+	return s.requestLocked()
 }
 
 // admit checks what a caller asks for, and finds the lease of the same key that
@@ -116,8 +158,9 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 		return nil, ErrClosed
 	}
 	s, isNew := sh.stateLocked(c, key)
+	retained := !isNew && s.retainedLocked()
 	switch {
-	case isNew:
+	case isNew, retained:
 	case w.try:
 		return nil, s.heldHereLocked()
 	case s.waiters.n >= w.settings.queueLimit:
@@ -128,8 +171,11 @@ func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
 	if w.future {
 		sh.watchLocked(w)
 	}
-	if isNew {
+	switch {
+	case isNew:
 		return s.contendLocked(), nil
+	case retained:
+		s.retakeLocked()
 	}
 	return nil, nil
 }

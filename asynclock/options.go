@@ -48,6 +48,7 @@ type lockSettings struct {
 	ttl        time.Duration
 	maxHold    time.Duration // 0: no bound
 	minHold    time.Duration
+	retention  time.Duration // 0: none
 	renew      bool
 	queueLimit int
 	holder     string
@@ -138,6 +139,32 @@ func WithMinHold(d time.Duration) LockOption {
 			return fmt.Errorf("%w: minimum hold %v is outside 0 to %v", ErrBadOption, d, MaxTTL)
 		}
 		s.minHold = d
+		return nil
+	})
+}
+
+// WithRetention keeps the key with this client for up to d after the last Unlock,
+// though nobody holds it, so that taking it again here, on the same terms, costs
+// no round trip. Unlock then returns at once. Each lease is a new one all the
+// same, with a larger token. It serves a client that takes the same keys over
+// and over while others seldom want them.
+//
+// The key is given back when another client asks for it, be it by Lock or by
+// TryLock (which is patient for some milliseconds for that), when
+// d is over, and by [Client.Close]. Until then it is renewed like a held key, and
+// everyone else sees it as held, also in Inspect and List; ForceUnlock takes it.
+// If the client dies, others wait for its TTL, as they would for a holder's.
+//
+// No key is retained that others want already, that [WithMinHold] keeps back, or
+// that is not renewed; nor while the store's messages don't come through, or by a
+// store that can't tell who wants a key ([Features]): then Unlock gives it back as
+// it always does. Default: 0, none; at most [MaxTTL].
+func WithRetention(d time.Duration) LockOption {
+	return lockOption(func(s *lockSettings) error {
+		if d < 0 || d > MaxTTL {
+			return fmt.Errorf("%w: retention %v is outside 0 to %v", ErrBadOption, d, MaxTTL)
+		}
+		s.retention = d
 		return nil
 	})
 }

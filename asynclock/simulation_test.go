@@ -94,21 +94,21 @@ func simulate(t *testing.T, seed uint64) {
 		start:    time.Now(),
 	}
 	for range s.roll(4) + 1 {
-		s.clients = append(s.clients, s.client())
+		s.clients = append(s.clients, s.client(s.retention()))
 	}
-	paused, brake := s.braked()
+	paused, brake := s.braked(s.retention())
 	s.clients, s.brake = append(s.clients, paused), brake
-	for i := range s.roll(3) + 1 {
+	for i := range len(s.clients) + s.roll(3) + 1 { // each client has one that it likes
 		s.keys = append(s.keys, fmt.Sprint("key ", i))
-		unlock(t, lock(t, paused, s.keys[i])) // so that the brake knows of the key
+		unlock(t, lock(t, paused, s.keys[i], asynclock.WithRetention(0))) // so that the brake knows of the key
 	}
 	s.trouble()
 
 	var workers sync.WaitGroup
-	for _, c := range s.clients {
+	for i, c := range s.clients {
 		for range s.roll(6) + 1 {
 			dice := rand.New(rand.NewPCG(seed, uint64(s.roll(1<<30))))
-			workers.Go(func() { (&worker{s, c, dice}).work() })
+			workers.Go(func() { (&worker{s, c, s.keys[i], dice}).work() })
 		}
 	}
 	workers.Wait()
@@ -135,6 +135,12 @@ func (s *simulation) roll(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dice.IntN(n)
+}
+
+// retention is none in every other client, and else is longer or shorter than the time
+// for which keys are idle.
+func (s *simulation) retention() asynclock.LockOption {
+	return asynclock.WithRetention([]time.Duration{0, 0, 10 * time.Millisecond, time.Second, time.Minute}[s.roll(5)])
 }
 
 // upTo is a random time below d.
@@ -244,6 +250,7 @@ func (s *simulation) leave(h *holding) (trusted bool) {
 type worker struct {
 	*simulation
 	client *asynclock.Client
+	likes  string // the key that it takes most often
 	dice   *rand.Rand
 }
 
@@ -253,7 +260,11 @@ func (w *worker) oneOf(ds ...time.Duration) time.Duration { return ds[w.roll(len
 
 func (w *worker) work() {
 	for time.Since(w.start) < busy {
-		w.once(w.keys[w.roll(len(w.keys))], w.options())
+		key := w.likes
+		if w.roll(3) == 0 {
+			key = w.keys[w.roll(len(w.keys))]
+		}
+		w.once(key, w.options())
 		time.Sleep(time.Millisecond + w.upTo(w.oneOf(time.Millisecond, time.Second)))
 	}
 }
@@ -289,7 +300,7 @@ func (w *worker) once(key string, options []asynclock.LockOption) {
 	case 0:
 		l, err = w.client.TryLock(ctx, key, options...)
 		w.checkError(err, asynclock.ErrHeld)
-		w.checkTime("TryLock", before, min(limit, callTimeout))
+		w.checkTime("TryLock", before, min(limit, 3*callTimeout)) // it may try twice, with a pause
 	case 1:
 		l, err = w.claim(w.client.LockChan(ctx, key, options...))
 		w.checkError(err, asynclock.ErrNotClaimed)

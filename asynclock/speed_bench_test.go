@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // What the client itself costs: the store answers at once. In bench/ there are
@@ -63,6 +66,37 @@ func BenchmarkCohort(b *testing.B) {
 			unlock(b, lock(b, c, "key"))
 		}
 	})
+}
+
+// BenchmarkRetaken is one goroutine that takes a retained key again and again. A
+// server whose tokens rise with its clock has none for more than one in a microsecond.
+func BenchmarkRetaken(b *testing.B) {
+	for name, change := range map[string]func(*asynclock.Grant){
+		"tokens=set aside":           func(*asynclock.Grant) {},
+		"tokens=one per microsecond": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true },
+	} {
+		b.Run(name, func(b *testing.B) {
+			store := asynclocktest.Wrap(memstore.New())
+			store.Regrant(change)
+			c, err := asynclock.New(store, asynclock.WithRetention(time.Minute))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { abandon(c) })
+			ctx := b.Context()
+			b.ReportAllocs()
+			for b.Loop() {
+				l, err := c.Lock(ctx, "key")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := l.Unlock(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(store.Calls(asynclocktest.Acquire.Any)))/float64(b.N), "requests/op")
+		})
+	}
 }
 
 // BenchmarkFuture is one goroutine that asks for keys by LockChan, a window of

@@ -38,6 +38,10 @@ type Features struct {
 	// was dropped comes back at the tail of the queue, and the only tokens of a
 	// grant are First and Spare, below all later ones without being written back.
 	Sessions bool
+	// Wanted: a holder can ask to be told whenever another client wants its key
+	// ([EventWanted]), and a release can ask for the key anew without waiting.
+	// Without it no key is retained ([WithRetention]).
+	Wanted bool
 }
 
 // A Session is one client's connection to a [Store].
@@ -108,6 +112,11 @@ type AcquireRequest struct {
 	// the holding that this request leads to.
 	WatchContention bool
 
+	// WatchWanted asks for [EventWanted] each time that someone else asks in vain
+	// for the holding that this request leads to. Only for stores with
+	// Features.Wanted; all requests of one owner ask alike.
+	WatchWanted bool
+
 	Holder string // description for people
 }
 
@@ -130,6 +139,7 @@ type AcquireReply struct {
 	Grant         // if Granted
 	Holder string // if Held, where known: the description of the holder
 	Token  int64  // if Held, where known: the holder's token
+	Told   bool   // if Held: the holder was sent [EventWanted], and may give the key back
 
 	Remaining time.Duration // if Waiting or Held: of the holder's TTL; negative if unknown
 	Rank      int           // if Waiting: how many are ahead in the queue
@@ -138,6 +148,9 @@ type AcquireReply struct {
 	// Recheck, if Waiting and not zero, is how soon to ask again because no
 	// message can be counted on. Zero: the caller's own timers will do.
 	Recheck time.Duration
+	// Watched, if Granted or Waiting, says that WatchWanted was asked for and that,
+	// as things stand, messages to this client come through.
+	Watched bool
 
 	Waiters int // if Granted or Held: how many are queued
 
@@ -193,7 +206,9 @@ type ReleaseRequest struct {
 	// gone, so that a late request can't bring it back.
 	Uncertain bool
 	// Requeue, if not nil, puts this client at the tail of the queue in the
-	// same step, under the request's new owner id.
+	// same step, under the request's new owner id. If it is not to wait, which is
+	// asked only of stores with Features.Wanted, it gets the key if that can be had
+	// now.
 	Requeue *AcquireRequest
 }
 
@@ -217,10 +232,17 @@ const (
 	EventWake
 	// EventContended: someone queued behind the holder Owner.
 	EventContended
+	// EventWanted: someone asked in vain for what Owner holds: was refused, or
+	// queued as the first, or is the first in the queue and asked again. So a
+	// message that is lost is repeated with that one's next heartbeat.
+	EventWanted
 	// EventForced: the key was taken from Owner.
 	EventForced
 	// EventGap: events may have been lost; every waiter had better ask again.
 	EventGap
+	// EventDeaf: events don't come through any more. [EventGap] says when they do
+	// again.
+	EventDeaf
 	// EventLost: the holding of Owner is over, because of Err.
 	EventLost
 )

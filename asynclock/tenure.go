@@ -15,7 +15,7 @@ import (
 // A tenure is the time this client keeps a key, over one lease or several that
 // pass it on among themselves.
 type tenure struct {
-	lease    *Lease        // the present one
+	lease    *Lease        // the present one; nil: the key is retained
 	deadline clock.Instant // the trust deadline; only ever moves forward
 	renewAt  clock.Instant
 
@@ -31,6 +31,10 @@ type tenure struct {
 	failure  error
 
 	cohort cohort
+
+	retained clock.Instant // until when, if it is
+	told     bool          // the store tells us who wants the key
+	wanted   bool          // it did
 }
 
 // trustLocked moves the trust deadline forward.
@@ -56,6 +60,8 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		grant:    g,
 		last:     g.First,
 		cohort:   cohort{waited: waiters > 0, watch: a.watched, watching: a.watched, renewed: clock.Now()},
+		// A request without an answer may be the one that was granted.
+		told: !a.deaf && a.inFlight == 0,
 	}
 	s.deliverLocked(&both.lease, g.First)
 }
@@ -112,13 +118,19 @@ func (s *keyState) scheduleLocked() {
 // renewableLocked reports whether the watchdog is to renew the present lease.
 func (s *keyState) renewableLocked() bool {
 	t := s.tenure
-	return s.settings.renew && t.lease.waiter == nil && !t.renewing &&
-		(t.lease.bound == 0 || t.deadline < t.lease.bound)
+	if !s.settings.renew || t.renewing {
+		return false
+	}
+	l := t.lease
+	return l == nil || l.waiter == nil && (l.bound == 0 || t.deadline < l.bound)
 }
 
-// endLocked is when the present lease ends, if nothing happens.
+// endLocked is when the present lease, or the retention, ends if nothing happens.
 func (t *tenure) endLocked() clock.Instant {
-	if t.lease.bound != 0 {
+	switch {
+	case t.lease == nil:
+		return min(t.deadline, t.retained)
+	case t.lease.bound != 0:
 		return min(t.deadline, t.lease.bound)
 	}
 	return t.deadline
@@ -129,15 +141,26 @@ func (t *tenure) endLocked() clock.Instant {
 func (s *keyState) tendLocked(now clock.Instant) {
 	t := s.tenure
 	switch {
+	case t.lease == nil && now >= t.endLocked():
+		s.giveBackLocked()
+	case t.lease == nil:
+		s.keepUpLocked(now)
 	case t.lease.waiter != nil && now >= t.deadline:
 		s.takeBackLocked(ErrNotClaimed)
 	case t.lease.bound != 0 && now >= t.lease.bound && t.lease.bound <= t.deadline:
 		s.loseLocked(ErrMaxHold)
 	case now >= t.deadline:
 		s.loseLocked(s.expiryLocked())
-	case s.renewableLocked() && now >= t.renewAt:
-		s.renewLocked()
 	default:
+		s.keepUpLocked(now)
+	}
+}
+
+// keepUpLocked renews what is not over, if that is due.
+func (s *keyState) keepUpLocked(now clock.Instant) {
+	if s.renewableLocked() && now >= s.tenure.renewAt {
+		s.renewLocked()
+	} else {
 		s.scheduleLocked()
 	}
 }
@@ -161,6 +184,11 @@ func (s *keyState) expiryLocked() error {
 // will free the key sooner.
 func (s *keyState) loseLocked(cause error) {
 	l := s.tenure.lease
+	if l == nil { // nobody's loss: who takes the key next asks the store
+		s.forgetOwnerLocked()
+		s.nextLocked()
+		return
+	}
 	s.client.note(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key), slog.Int64("token", l.token), slog.Any("cause", cause))
 	if l.waiter != nil {
@@ -203,7 +231,11 @@ type renewCall struct {
 // renewLocked sends a renewal in the background.
 func (s *keyState) renewLocked() {
 	s.tenure.renewing = true
-	call := s.renewalLocked(s.settings.ttl)
+	ttl := s.settings.ttl
+	if s.tenure.lease == nil {
+		ttl = s.ttl() // the next lease has its maximum hold before it
+	}
+	call := s.renewalLocked(ttl)
 	s.scheduleLocked() // the deadline stands, whatever becomes of the call
 	s.client.renewals.Add(laneFor(s.lane(), call.timeout), call)
 }
@@ -212,7 +244,7 @@ func (s *keyState) renewLocked() {
 func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	t := s.tenure
 	now := clock.Now()
-	if t.lease.bound != 0 {
+	if t.lease != nil && t.lease.bound != 0 {
 		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
 	}
 	return &renewCall{
@@ -299,6 +331,10 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		t.renewAt = watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(call.sent)
 		t.failures, t.failure = 0, nil
 		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
+		if t.lease == nil && t.cohort.waited {
+			s.giveBackLocked() // that message was lost
+			return
+		}
 		s.scheduleLocked()
 	case errors.Is(reply.Err, ErrLost):
 		s.loseLocked(reply.Err)

@@ -50,6 +50,13 @@ func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/4, 50*time.Millisecond), time.Second)
 }
 
+// secondTry is how long TryLock gives a holder, which may only retain the key, to
+// give it back: it hears of that and answers in as much time as we do, if it is as
+// far from the store.
+func secondTry(answered, limit time.Duration) time.Duration {
+	return min(max(2*answered, 5*time.Millisecond), limit)
+}
+
 // slowerEachTime doubles d with each failure in a row, up to limit.
 func slowerEachTime(d time.Duration, failures int, limit time.Duration) time.Duration {
 	return min(d<<min(failures, 16), max(limit, d))

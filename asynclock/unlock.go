@@ -123,16 +123,27 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 }
 
 // passOnLocked gives a key whose lease has ended to the first waiter here, if
-// that may have it, and else returns the release to send.
+// that may have it, or retains it, and else returns the release to send.
 func (s *keyState) passOnLocked() *releaseCall {
-	t := s.tenure
 	now := clock.Refresh()
-	keep := t.lease.keepLocked(now)
+	keep := s.tenure.lease.keepLocked(now)
 	next := s.waiters.first
-	if next != nil && keep == 0 && s.mayPassLocked(next, now) {
+	switch {
+	case keep > 0:
+	case next != nil && s.mayPassLocked(next, now):
 		s.passLocked(now)
 		return nil
+	case next == nil && s.mayRetainLocked(now):
+		s.retainLocked(now)
+		return nil
 	}
+	return s.releaseLocked(keep)
+}
+
+// releaseLocked ends the tenure and returns the release to send. Those who wait
+// here queue with it.
+func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
+	t := s.tenure
 	call := &releaseCall{
 		request: ReleaseRequest{
 			Key: s.key, Owner: s.owner, Token: t.last, Keep: keep,
@@ -149,7 +160,7 @@ func (s *keyState) passOnLocked() *releaseCall {
 	call.entry.Task = call
 	s.client.enter()
 	s.forgetOwnerLocked()
-	if next != nil {
+	if s.waiters.first != nil {
 		call.requeue = s.contendLocked()
 		call.requeue.request.QueueLimit = 0 // they were admitted long ago
 		call.request.Requeue = &call.requeue.request

@@ -94,7 +94,7 @@ func (k *holding) watch(ctx context.Context, span time.Duration, m *meter, cost 
 	cost.ClientCPU, cost.RedisCPU = used.client, used.redis
 	cost.Renewing = -1
 	if k.renewals != nil {
-		spans, _ := k.renewals.done()
+		spans, _, _ := k.renewals.done()
 		cost.Renewing = total(spans).Seconds() / watched
 	}
 	return err
@@ -130,12 +130,13 @@ func (k *holding) probe(ctx context.Context, span time.Duration, during *renewal
 type renewals struct {
 	asynclock.Store
 
-	mu    sync.Mutex
-	calls int // under way
-	begun time.Time
-	ended time.Time
-	spans []span // that are over
-	keys  int    // renewed
+	mu       sync.Mutex
+	calls    int // under way
+	begun    time.Time
+	ended    time.Time
+	spans    []span // that are over
+	keys     int    // renewed
+	commands int    // that carried them
 }
 
 func (r *renewals) client(w world) (*asynclockClient, error) {
@@ -161,15 +162,16 @@ type watchedSession struct {
 }
 
 func (s *watchedSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	s.renewals.begin()
+	s.renewals.begin(len(batch))
 	replies := s.Session.Renew(ctx, batch)
 	s.renewals.end(replies)
 	return replies
 }
 
-func (r *renewals) begin() {
+func (r *renewals) begin(requests int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.commands += (requests + 99) / 100 // as redisstore's Renew does it
 	if r.calls == 0 {
 		r.begun = time.Now()
 	}
@@ -194,14 +196,14 @@ func (r *renewals) end(replies []asynclock.RenewReply) {
 func (r *renewals) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spans, r.keys = nil, 0
+	r.spans, r.keys, r.commands = nil, 0, 0
 }
 
-// done is when renewals were under way, and of how many keys.
-func (r *renewals) done() (spans []span, keys int) {
+// done is when renewals were under way, of how many keys, in how many commands.
+func (r *renewals) done() (spans []span, keys, commands int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.spans), r.keys
+	return slices.Clone(r.spans), r.keys, r.commands
 }
 
 // overlaps reports whether a renewal was under way at some time since start.

@@ -40,7 +40,7 @@ func plan(size sizes, only string) (loads []workload) {
 	all := []workload{
 		uncontended(size), distinct(size),
 		hot(size, 1, 64), hot(size, 8, 8), hot(size, 32, 1),
-		handoff(size), commands(size, 8), commands(size, 32), drain(size), pipeline(size, 0), pipeline(size, 500*time.Microsecond),
+		retaken(size), handoff(size), commands(size, 8), commands(size, 32), drain(size), pipeline(size, 0), pipeline(size, 500*time.Microsecond),
 	}
 	for _, keys := range size.held {
 		all = append(all, keeping(size, keys))

@@ -52,7 +52,7 @@ func renew(ctx context.Context, w world, keys int) error {
 		return ctx.Err()
 	}
 	said := renewalRound{Commands: int(m.commands.Load() - commands)}
-	said.Spans, said.Keys = k.renewals.done()
+	said.Spans, said.Keys, said.Renewals = k.renewals.done()
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		return err
 	}

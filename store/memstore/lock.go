@@ -27,6 +27,7 @@ type holding struct {
 	token       int64 // the last one known to be used
 	until       time.Time
 	watch       bool // tell the session when the queue gets its first waiter
+	wanted      bool // tell it of each one who asks in vain
 }
 
 // A waiter is a place in the queue: the request, with its ticket, and when it
@@ -100,7 +101,7 @@ func (k *lock) heldBy(owner string) bool {
 
 // keepBack leaves the key with nobody until then. Who had it stays to be seen.
 func (k *lock) keepBack(until time.Time) {
-	k.owner, k.session, k.watch, k.until = "", nil, false, until
+	k.owner, k.session, k.watch, k.wanted, k.until = "", nil, false, false, until
 }
 
 func (k *lock) remaining(now time.Time) time.Duration {
@@ -114,7 +115,7 @@ func (k *lock) remaining(now time.Time) time.Duration {
 // grant goes on from there.
 func (k *lock) granted() asynclock.AcquireReply {
 	rest := asynclock.Grant{First: k.token, Spare: max(k.grant.First+k.grant.Spare-k.token, 0)}
-	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: rest, Waiters: len(k.queue)}
+	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: rest, Waiters: len(k.queue), Watched: k.wanted}
 }
 
 // place returns owner's index in the queue, or -1.

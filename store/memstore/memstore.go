@@ -58,9 +58,10 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock), gone: newWithdrawals()}
 }
 
-// Features says that the store has fencing tokens and queues.
+// Features says that the store has fencing tokens and queues, and tells a holder
+// who wants its key.
 func (s *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true}
+	return asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
 }
 
 // Join connects one client. Events are called by the goroutine whose request

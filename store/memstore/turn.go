@@ -38,7 +38,7 @@ func (t *turn) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
 func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.AcquireReply {
 	if k.heldBy(r.Owner) {
 		k.until = later(k.until, t.now.Add(r.TTL))
-		k.watch = r.WatchContention
+		k.watch, k.wanted = r.WatchContention, r.WatchWanted
 		return k.granted()
 	}
 	if t.gone.has(r.Owner, t.now) {
@@ -52,7 +52,7 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 			return k.granted()
 		case !r.Wait:
 			return asynclock.AcquireReply{
-				Status: asynclock.Held, Holder: k.description, Token: k.token,
+				Status: asynclock.Held, Holder: k.description, Token: k.token, Told: t.tellWanted(k),
 				Remaining: k.remaining(t.now), Waiters: len(k.queue),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
@@ -66,10 +66,24 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 	if k.heldBy(r.Owner) {
 		return k.granted()
 	}
+	rank := k.place(r.Owner)
+	if rank == 0 {
+		t.tellWanted(k)
+	}
 	return asynclock.AcquireReply{
 		Status: asynclock.Waiting, Remaining: k.remaining(t.now),
-		Rank: k.place(r.Owner), Ticket: w.Ticket, Mark: t.counter,
+		Rank: rank, Ticket: w.Ticket, Mark: t.counter, Watched: r.WatchWanted,
 	}
+}
+
+// tellWanted tells the holder that someone asked in vain, if it asked for that, and
+// reports whether it did.
+func (t *turn) tellWanted(k *lock) bool {
+	if !k.held || !k.wanted {
+		return false
+	}
+	t.tell(k.session, asynclock.Event{Kind: asynclock.EventWanted, Owner: k.owner})
+	return true
 }
 
 // queue puts the request into the queue, or notes its heartbeat if it is there.
@@ -116,7 +130,7 @@ func (t *turn) grant(k *lock, w waiter, ttl time.Duration) asynclock.Grant {
 	t.counter += 1 + spare
 	k.holding = holding{
 		held: true, owner: w.Owner, session: w.session, description: w.Holder,
-		grant: grant, token: grant.First, until: t.now.Add(ttl), watch: w.WatchContention,
+		grant: grant, token: grant.First, until: t.now.Add(ttl), watch: w.WatchContention, wanted: w.WatchWanted,
 	}
 	return grant
 }

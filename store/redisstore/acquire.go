@@ -79,13 +79,22 @@ func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 	c.flag(q.Wait)
 	c.number(int64(q.QueueLimit))
 	c.number(q.Ticket)
-	if q.WatchContention {
-		c.text("h")
-	} else {
-		c.text("-")
-	}
+	c.text(flags(q))
 	c.text(q.Holder)
 	return nil
+}
+
+// flags are what a request asks for, as promote.lua has them.
+func flags(q *asynclock.AcquireRequest) string {
+	switch {
+	case q.WatchContention && q.WatchWanted:
+		return "hw"
+	case q.WatchContention:
+		return "h"
+	case q.WatchWanted:
+		return "w"
+	}
+	return "-"
 }
 
 // acquireReply reads the answer to a request that named address.
@@ -99,6 +108,9 @@ func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address st
 	}
 	if grace > 0 {
 		s.store.graceSeen(grace)
+	}
+	if answer.Status == asynclock.Waiting || answer.Status == asynclock.Granted {
+		answer.Watched = q.WatchWanted && address != noAddress
 	}
 	if answer.Status == asynclock.Waiting && address == noAddress {
 		// In the grace there is nothing to be had, however often one asks.

@@ -11,7 +11,8 @@
 --   1 granted   token, waiters, whether the token came from the clock
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything
---   3 held      the holder's token and remaining ms, waiters, its description
+--   3 held      the holder's token and remaining ms, waiters, its description,
+--               whether (0 or 1) it was told that somebody wants the key
 --   4 full      waiters
 --   5 gone      this owner was withdrawn
 --   6 grace     for how long (ms) nobody is granted anything
@@ -89,7 +90,11 @@ if common then
       end
       redis.call('PEXPIRE', KEYS[2], '86400000')
       redis.call('PEXPIRE', KEYS[3], '86400000')
-      return {2, redis.call('ZRANK', KEYS[2], ARGV[1]), math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0}
+      local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
+      if rank == 0 and string.find(flags, 'w', 1, true) and channel ~= '-' then
+        redis.pcall(string.sub(channel, 1, 1) == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'w ' .. holder)
+      end
+      return {2, rank, math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0}
     end
   end
 end

@@ -34,7 +34,7 @@ func join(t testing.TB, st *Store) *client {
 	t.Helper()
 	c := &client{t: t, events: make(chan asynclock.Event, 4096)}
 	joined, err := st.Join("client-"+uuid.NewString(), func(e asynclock.Event) {
-		if e.Kind != asynclock.EventGap {
+		if e.Kind != asynclock.EventGap && e.Kind != asynclock.EventDeaf {
 			c.events <- e
 		}
 	})

@@ -19,7 +19,7 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
 		rapid.Check(t, func(t *rapid.T) {
-			for range 10 {
+			for range 20 {
 				d.compare(t, d.drawState(t), d.drawRequest(t))
 			}
 		})
@@ -117,7 +117,7 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 		}
 	}
 	told := rapid.SampledFrom([]string{"p" + d.told, "s" + d.told, "u" + d.told, "-"}).Draw(t, "the holder's channel")
-	flags := rapid.SampledFrom([]string{"-", "h", "t", "ht"}).Draw(t, "the holder's flags")
+	flags := rapid.SampledFrom([]string{"-", "h", "t", "ht", "hwt", "wt"}).Draw(t, "the holder's flags")
 	record := func(token int64, owner string) string {
 		return strconv.FormatInt(token, 10) + " " + owner + " " + told + " " + flags + " some body"
 	}
@@ -159,7 +159,8 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 	}
 	set(d.keys[5], pick("epoch", epoch(d.id, nowMS-1, 2_000_000, nowMS+hours), "",
 		epoch(d.id, nowMS, 2_000_000, nowMS+hours), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours), epoch("abc", nowMS-1, 2_000_000, nowMS+hours),
-		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 2_000_000, nowMS),
+		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS),
 		epoch(d.id, nowMS-1, 2_000_000, nowMS+25*hours), "damaged", "a list"))
 	return st
 }
@@ -173,7 +174,7 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 	}
 	return []string{
 		me, "p" + d.told, pick("TTL", "1500000", "1700000"), "450000", "150000", pick("wait", "1", "1", "0"), pick("limit", "16384", "1", "3", "0"),
-		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h"), "my self",
+		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h", "w", "hw"), "my self",
 		least,
 	}
 }

@@ -165,6 +165,7 @@ func (s *session) down(err error) {
 		s.store.logger().Warn("redisstore: no usable pub-sub; waiters ask again and again instead", "error", err)
 	})
 	s.store.logger().Debug("redisstore: messages don't come through", "client", s.id, "error", err)
+	s.events(asynclock.Event{Kind: asynclock.EventDeaf})
 }
 
 // A channel is a pubsub.Source: one Redis channel, classic or sharded.

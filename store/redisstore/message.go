@@ -40,6 +40,7 @@ func isField(s string) bool {
 //
 //	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
 //	c owner                             somebody queued behind the owner
+//	w owner                             somebody asked in vain for what the owner has
 //	r owner                             the key was taken from the owner
 //
 // It accepts exactly what the scripts write. Channels are no secret, so what
@@ -54,6 +55,9 @@ func parseMessage(payload string) (event asynclock.Event, ok bool) {
 	switch kind {
 	case "c":
 		event.Kind = asynclock.EventContended
+		return event, !more
+	case "w":
+		event.Kind = asynclock.EventWanted
 		return event, !more
 	case "r":
 		event.Kind = asynclock.EventForced

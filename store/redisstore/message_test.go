@@ -15,6 +15,7 @@ func TestParseMessage(t *testing.T) {
 	for payload, want := range map[string]asynclock.Event{
 		"c a": {Kind: asynclock.EventContended, Owner: "a"},
 		"r a": {Kind: asynclock.EventForced, Owner: "a"},
+		"w a": {Kind: asynclock.EventWanted, Owner: "a"},
 		"g a.5 1763000000123456 4500 0 1": {
 			Kind: asynclock.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond,
 			Grant: asynclock.Grant{First: 1763000000123456, SparePerMicrosecond: true},
@@ -26,7 +27,7 @@ func TestParseMessage(t *testing.T) {
 		}
 	}
 	for _, payload := range []string{
-		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
+		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "w", "w a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
 		"g a 1 1 0 1 ", "g a 1 1 0 1 1", "g a 0 1 0 1", "g a 1 0 0 1", "g a 1 1 0 2", "g a +1 1 0 1", "g a -1 1 0 1", "g a 1 1 -1 1", "g a 1.5 1 0 1",
 		"g a 0x1 1 0 1", "g a 1e3 1 0 1", "g a 1_0 1 0 1", "g a  1 1 0 1", "g a\n 1 1 0 1", "g ä 1 1 0 1", "g a 9007199254740992 1 0 1",
 		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", maxFieldLen+1),
@@ -42,6 +43,7 @@ func FuzzParseMessage(f *testing.F) {
 	f.Add("g a.5 1763000000123456 4500 0 1")
 	f.Add("c a")
 	f.Add("r a")
+	f.Add("w a")
 	f.Fuzz(func(t *testing.T, payload string) {
 		e, ok := parseMessage(payload)
 		if !ok {
@@ -56,6 +58,8 @@ func FuzzParseMessage(f *testing.F) {
 			want = "c " + e.Owner
 		case asynclock.EventForced:
 			want = "r " + e.Owner
+		case asynclock.EventWanted:
+			want = "w " + e.Owner
 		case asynclock.EventGrant:
 			if e.Grant.First <= 0 || e.GrantTTL <= 0 {
 				t.Fatalf("%q: got %+v, want a token and TTL", payload, e)

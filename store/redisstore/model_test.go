@@ -34,7 +34,8 @@ type modelHolder struct {
 	description    string
 	token          int64
 	until          time.Duration
-	clocked, watch bool
+	clocked        bool
+	watches
 }
 
 type modelWaiter struct {
@@ -42,7 +43,14 @@ type modelWaiter struct {
 	ticket         int64
 	deadline       time.Duration
 	grantTTL       time.Duration
-	watch          bool
+	watches
+}
+
+// watches are what a request wants its holder to hear.
+type watches struct{ watch, wanted bool }
+
+func watchesOf(q *asynclock.AcquireRequest) watches {
+	return watches{q.WatchContention, q.WatchWanted}
 }
 
 // The addresses that clients give. listening has a subscriber, lost has none
@@ -71,10 +79,10 @@ func (m *model) tell(address, format string, args ...any) {
 	}
 }
 
-func (m *model) grant(last int64, owner, address string, ttl time.Duration, watch bool) {
+func (m *model) grant(last int64, owner, address string, ttl time.Duration, what watches) {
 	m.counter = max(last+1, m.micros())
 	m.holder = &modelHolder{
-		owner: owner, address: address, description: owner, token: m.counter, until: m.now + ttl, clocked: m.counter == m.micros(), watch: watch,
+		owner: owner, address: address, description: owner, token: m.counter, until: m.now + ttl, clocked: m.counter == m.micros(), watches: what,
 	}
 }
 
@@ -92,7 +100,7 @@ func (m *model) pass(last int64, self string, ticket int64) (passed bool) {
 		}
 		m.queue = m.queue[1:]
 		if w.deadline.Milliseconds() >= m.now.Milliseconds() && w.address != lost {
-			m.grant(last, w.owner, w.address, w.grantTTL, w.watch)
+			m.grant(last, w.owner, w.address, w.grantTTL, w.watches)
 			m.tell(w.address, "g %s %d %d %d %d", w.owner, m.holder.token, w.grantTTL.Milliseconds(), len(m.queue), btoi(m.holder.clocked))
 			return true
 		}
@@ -129,13 +137,14 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 		ticket = m.queue[place].ticket
 	}
 	if m.holder == nil && !m.pass(m.counter, q.Owner, ticket) {
-		m.grant(m.counter, q.Owner, address, q.TTL, q.WatchContention)
+		m.grant(m.counter, q.Owner, address, q.TTL, watchesOf(&q))
 		return granted()
 	}
 	remaining := m.holder.until - m.now
 	if !q.Wait {
 		return asynclock.AcquireReply{
 			Status: asynclock.Held, Holder: m.holder.description, Token: m.holder.token, Remaining: remaining, Waiters: len(m.queue),
+			Told: m.tellWanted(),
 		}
 	}
 	place = m.find(q.Owner)
@@ -162,8 +171,19 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 		place = m.find(q.Owner)
 	}
 	w := &m.queue[place]
-	w.address, w.deadline, w.grantTTL, w.watch = address, m.now+q.Liveness, q.GrantTTL, q.WatchContention
+	w.address, w.deadline, w.grantTTL, w.watches = address, m.now+q.Liveness, q.GrantTTL, watchesOf(&q)
+	if place == 0 {
+		m.tellWanted()
+	}
 	return asynclock.AcquireReply{Status: asynclock.Waiting, Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last()}
+}
+
+func (m *model) tellWanted() bool {
+	if !m.holder.wanted || m.holder.address == noAddress {
+		return false
+	}
+	m.tell(m.holder.address, "w %s", m.holder.owner)
+	return true
 }
 
 func (m *model) release(q asynclock.ReleaseRequest, address string) (r asynclock.ReleaseReply) {
@@ -272,6 +292,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			q := asynclock.AcquireRequest{
 				Key: key, Owner: owners.Draw(t, "owner"), TTL: ttl.Draw(t, "TTL"), GrantTTL: ttl.Draw(t, "grant TTL"), Liveness: ttl.Draw(t, "liveness"),
 				Wait: rapid.Bool().Draw(t, "wait"), QueueLimit: rapid.IntRange(0, 4).Draw(t, "limit"), WatchContention: rapid.Bool().Draw(t, "watch"),
+				WatchWanted: rapid.Bool().Draw(t, "want to hear"),
 			}
 			if rapid.Bool().Draw(t, "bring the ticket") {
 				q.Ticket = tickets[q.Owner]
@@ -329,6 +350,9 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				got := s.releaseReply(&q, st.runOne(ctx, releaseScript, &c), listening)
 				m.step()
 				want := m.release(q, address)
+				if got.Requeue != nil {
+					got.Requeue.Watched = false // the session's part, not the scripts'
+				}
 				if got.Requeue != nil && want.Requeue != nil {
 					check(t, fmt.Sprintf("requeue %+v from %s", *q.Requeue, address), round(*got.Requeue), round(*want.Requeue))
 					if got.Requeue.Status == asynclock.Waiting {

@@ -22,6 +22,7 @@
 --
 -- Flags are letters, or '-' for none:
 --   h  the holder wants to hear when somebody queues behind it
+--   w  it wants to hear each time that somebody asks in vain
 --   t  its token was the clock's time, not merely the last one plus one
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -235,6 +236,16 @@ local function sweep()
   remove(dead)
 end
 
+-- wanted tells the holder that somebody asked in vain, if it wants to hear that and
+-- can. It returns 1 if so, else 0.
+local function wanted()
+  if not record or record.channel == '-' or not string.find(record.flags, 'w', 1, true) then
+    return 0
+  end
+  tell(record.channel, 'w ' .. record.owner)
+  return 1
+end
+
 -- acquire answers the request whose fields follow ARGV[before]; see acquire.lua
 -- for fields and replies.
 local function acquire(before)
@@ -278,7 +289,7 @@ local function acquire(before)
     if mine or not record then
       return {6, grace}
     end
-    return {3, record.token, redis.call('PTTL', lock), size, record.holder}
+    return {3, record.token, redis.call('PTTL', lock), size, record.holder, wanted()}
   end
   if mine then
     -- Whether it still is can't be told: what it did after this was written may be
@@ -306,5 +317,9 @@ local function acquire(before)
     text(now_ms + liveness) .. ' ' .. channel .. ' ' .. grant_ttl .. ' ' .. flags .. ' ' .. holder)
   redis.call('PEXPIRE', queue, day)
   redis.call('PEXPIRE', waiters, day)
-  return {2, redis.call('ZRANK', queue, owner), math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace}
+  local rank = redis.call('ZRANK', queue, owner)
+  if rank == 0 then
+    wanted()
+  end
+  return {2, rank, math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace}
 end

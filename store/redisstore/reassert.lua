@@ -43,9 +43,9 @@ end
 -- because a server out of memory allows it, and then the rest of the script too.
 remove({owner})
 note()
--- What was asked of the lost record is not known: that its holder hears who queues,
--- and that its token was the clock's, are the answers that do no harm. The counter is
+-- What was asked of the lost record is not known: that its holder hears who queues
+-- or asks in vain, and that its token was the clock's, are the answers that do no harm. The counter is
 -- ahead of the token, so that the release finds no shortcut past the epoch.
 redis.call('SET', counter, text(math.max(last, used + 1)), 'PX', day)
-redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' ht ' .. holder, 'PX', ttl)
+redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' hwt ' .. holder, 'PX', ttl)
 return size

@@ -40,10 +40,11 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 		if got := b.renew(newer).Err; got != nil {
 			t.Errorf("by one with a larger token: got %v, want it renewed", got)
 		}
-		// It hears of those who queue, for all the server knows.
+		// It hears of those who queue, and of those who ask in vain, for all the server knows.
 		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
 		a.wait("key", "c")
 		b.heard(asynclock.EventContended, "newer")
+		b.heard(asynclock.EventWanted, "newer")
 		if !b.release(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}

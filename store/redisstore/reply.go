@@ -118,6 +118,7 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply, grace time.Durati
 		answer.Remaining = r.millis()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
+		answer.Told = r.between(0, 1) == 1
 	case asynclock.Full:
 		answer.Waiters = r.count()
 	case asynclock.Gone:

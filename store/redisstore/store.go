@@ -100,9 +100,9 @@ func (st *Store) Close() {
 	st.inboxes.Close()
 }
 
-// Features are tokens and a queue.
+// Features are tokens, a queue, and that a holder can hear who wants its key.
 func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true}
+	return asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
 }
 
 // Join connects a client. It sends nothing and does not wait: whether messages

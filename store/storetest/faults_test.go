@@ -285,6 +285,21 @@ var faults = []fault{
 	}},
 	{breaks: "a waiter's wish for word of contention is lost at the handoff", caught: "a waiter can ask to be told when it holds and someone queues", acquire: request(func(r *acquireRequest) { r.WatchContention = false })},
 	{breaks: "messages can never be counted on", caught: "a holder is told when the key is taken by force", acquire: silent.acquire, release: silent.release, event: silent.event},
+	{breaks: "nobody is told who wants a key", caught: "a holder that asked is told when someone is refused its key", event: without(asynclock.EventWanted)},
+	{breaks: "whoever is refused is told that the holder was told", caught: "nobody is told that others want the key who did not ask for that", acquire: replied(func(r *acquireReply) { r.Told = r.Status == asynclock.Held })},
+	{breaks: "whoever is refused is not told that the holder was told", caught: "a holder that asked is told when someone is refused its key", acquire: replied(func(r *acquireReply) { r.Told = false })},
+	{breaks: "a heartbeat tells nobody", caught: "a holder that asked is told when someone queues, and again when that one asks again", acquire: cached(asynclock.Waiting)},
+	{breaks: "a waiter's wish to hear is forgotten", caught: "a waiter can ask to be told when it holds and others want the key", acquire: request(func(r *acquireRequest) { r.WatchWanted = false })},
+	{breaks: "everyone is told who wants a key", caught: "nobody is told that others want the key who did not ask for that", acquire: request(func(r *acquireRequest) { r.WatchWanted = true })},
+	{breaks: "a reply promises to tell whatever was asked", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.Watched = true })},
+	{breaks: "a reply promises to tell nobody", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.Watched = false })},
+	{breaks: "a release that tries anew waits", caught: "a release can ask for the key anew without waiting", release: released(func(r *releaseRequest) {
+		if r.Requeue != nil {
+			again := *r.Requeue
+			again.Wait = true
+			r.Requeue = &again
+		}
+	})},
 	{breaks: "nobody is told of force", caught: "a holder is told when the key is taken by force", event: without(asynclock.EventForced)},
 
 	// What people see.

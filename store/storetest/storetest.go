@@ -104,6 +104,8 @@ func (s suite) check(t *testing.T, c testCase) {
 		t.Skip("by its Features the store has no queue")
 	case c.needs.Tokens && !has.Tokens:
 		t.Skip("by its Features the store has no tokens")
+	case c.needs.Wanted && !has.Wanted:
+		t.Skip("by its Features the store can't say who wants a key")
 	}
 	w := newWorld(t, store)
 	w.silent = s.silent
@@ -121,13 +123,14 @@ var (
 	anyStore = asynclock.Features{}
 	queues   = asynclock.Features{FIFO: true}
 	tokens   = asynclock.Features{Tokens: true}
+	wanting  = asynclock.Features{FIFO: true, Wanted: true}
 )
 
 func cases() []testCase {
 	var all []testCase
 	for _, some := range [][]testCase{
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
-		tokenCases, eventCases, inspectionCases, keyCases, callCases,
+		tokenCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
 	} {
 		all = append(all, some...)
 	}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"log/slog"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// Retention: after the last unlock the client keeps the key, as a tenure without
+// a lease. docs/design.md says when, and why that harms nobody. The idea is that
+// of Chubby's clients, which keep a lock until the server tells them that another
+// wants it: Burrows, "The Chubby lock service for loosely-coupled distributed
+// systems" (2006), section 2.7 and the events of 2.5.
+
+// retentionFor turns retention off where the store can't tell who wants a key, and
+// says so once.
+func (c *Client) retentionFor(s *lockSettings) {
+	if s.retention == 0 || c.features.Wanted {
+		return
+	}
+	s.retention = 0
+	c.refused.Do(func() {
+		c.note(slog.LevelWarn, "no key is retained: the store can't tell who else wants it")
+	})
+}
+
+// retainedLocked reports whether the client has the key and nobody holds it.
+func (s *keyState) retainedLocked() bool { return s.tenure != nil && s.tenure.lease == nil }
+
+// mayRetainLocked reports whether the client may keep a key whose last lease has
+// been unlocked and that nobody here waits for.
+func (s *keyState) mayRetainLocked(now clock.Instant) bool {
+	t := s.tenure
+	switch {
+	case s.settings.retention == 0:
+		return false
+	case t.lease.waiter != nil:
+		return false // it was never claimed
+	case !t.told || t.wanted || t.cohort.waited:
+		return false // others want it, or might without our hearing of it
+	case t.failures > 0:
+		return false // the store can't be reached, and neither can we
+	case s.client.closing.Load():
+		return false
+	}
+	return s.lastsLocked(now)
+}
+
+// retainLocked keeps the key for now.
+func (s *keyState) retainLocked(now clock.Instant) {
+	t := s.tenure
+	t.lease = nil
+	t.retained = now.Add(s.settings.retention)
+	t.cohort.since = 0 // nobody elsewhere has waited
+	s.scheduleLocked()
+}
+
+// retakeLocked gives a retained key to its first waiter, who has just come: at
+// once if that may be, and else by way of the store.
+func (s *keyState) retakeLocked() {
+	now := clock.Refresh()
+	if now < s.tenure.retained && *s.waiters.first.settings == *s.settings &&
+		s.lastsLocked(now) && s.tenure.awaitTokenLocked(now) {
+		s.deliverNextLocked()
+		return
+	}
+	s.giveBackLocked()
+}
+
+// tokenLooks is how often to look whether a token has come free: for two microseconds
+// at least, as a look at the clock takes ten nanoseconds.
+const tokenLooks = 200
+
+// awaitTokenLocked is tokenLeftLocked for who can wait for a moment. Where a token
+// comes free each microsecond the next one is never further away, and the store a
+// hundred times as far.
+func (t *tenure) awaitTokenLocked(now clock.Instant) bool {
+	if t.tokenLeftLocked(now) {
+		return true
+	}
+	for i := 0; t.grant.SparePerMicrosecond && i < tokenLooks; i++ {
+		if t.tokenLeftLocked(clock.Now()) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveBackLocked gives a retained key back, in the background.
+func (s *keyState) giveBackLocked() { s.releaseLocked(0).queue() }
+
+// wantedLocked takes in that another client wants the key.
+func (s *keyState) wantedLocked() {
+	s.tenure.wanted = true
+	if s.retainedLocked() {
+		s.giveBackLocked()
+	}
+}
+
+// unheardLocked takes in that we may not have heard who wants the key.
+func (s *keyState) unheardLocked() {
+	switch {
+	case s.attempt != nil:
+		s.attempt.deaf = true
+	case s.retainedLocked():
+		s.giveBackLocked()
+	default:
+		s.tenure.told = false
+	}
+}

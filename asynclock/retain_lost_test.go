@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// The stories of this file are about retained keys that the client loses.
+
+// Nobody's lease is lost with it, and nobody is told; who wants the key asks the
+// store.
+func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
+	for name, lose := range map[string]func(*world){
+		"by force": func(w *world) {
+			if held, err := w.session().Force(w.Context(), "key"); err != nil || !held {
+				w.Fatalf("Force: got %v, %v, want the key to have been held", held, err)
+			}
+		},
+		"to nobody": func(w *world) {
+			if held, err := w.store.Expire(w.Context(), "key"); err != nil || !held {
+				w.Fatalf("Expire: got %v, %v, want the key to have been held", held, err)
+			}
+			w.pass(ttl/3 + ttl/30) // a renewal finds out
+		},
+		"says the store": func(w *world) {
+			owner := w.store.Calls(asynclocktest.Acquire.On("key"))[0].Owner
+			w.store.Tell(0, asynclock.Event{Kind: asynclock.EventLost, Owner: owner, Err: asynclock.ErrExpired})
+			w.session().Release(w.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				var log notebook
+				c := w.retainer(log.option(slog.LevelInfo))
+				before := w.retained(c)
+				lose(w)
+				w.wait()
+				after := lock(w, c, "key")
+				wantRising(w, before, after)
+				w.wantAsked(2)
+				unlock(w, after)
+				w.wait()
+				if text := log.text.String(); strings.Contains(text, "lost") {
+					w.Errorf("the log tells of a loss:\n%s", text)
+				}
+			})
+		})
+	}
+}
+
+// When the store can't be reached, the key is anybody's once its trust has
+// ended, and is not taken again shortly before.
+func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
+	for _, early := range []time.Duration{grantTTL/5 - time.Millisecond, 0, -time.Second} {
+		t.Run(early.String(), func(t *testing.T) {
+			story(t, func(w *world) {
+				c := w.retainer()
+				last := lock(w, c, "key")
+				deadline := last.Deadline()
+				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+				unlock(w, last)
+				w.pass(time.Until(deadline) - early)
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				l, err := c.Lock(ctx, "key")
+				if err == nil {
+					w.Errorf("got the key with %v of trust left, want the store to be asked", time.Until(l.Deadline()))
+				}
+			})
+		})
+	}
+	scene(t, "watchdog stands still", func(w *world) {
+		c, brake := w.braked(asynclock.WithRetention(bound))
+		other := w.client()
+		w.retained(c)
+		goOn := brake.pull(w)
+		w.pass(ttl)
+		theirs := lock(w, other, "key")
+		p := w.ask(w.Context(), c, "key")
+		p.waits()
+		goOn()
+		unlock(w, theirs)
+		unlock(w, p.get())
+	})
+}
+
+// When a client dies, what it retained keeps others waiting for the TTL, as what
+// it held would. Its tokens are below theirs.
+func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
+	for name, regrant := range map[string]func(*asynclock.Grant){
+		"tokens set aside":             func(*asynclock.Grant) {},
+		"a token for each microsecond": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.store.Regrant(regrant)
+				here, there := w.retainer(), w.client()
+				leases := []*asynclock.Lease{lock(w, here, "key")}
+				for range 100 {
+					w.pass(2 * time.Microsecond)
+					unlock(w, leases[len(leases)-1])
+					leases = append(leases, lock(w, here, "key"))
+				}
+				unlock(w, leases[100])
+				w.wantAsked(1)
+				w.store.Every(asynclocktest.Match(asynclocktest.Any).From(0), asynclocktest.Hang)
+				w.store.EveryEvent(asynclocktest.EventMatch(asynclocktest.AnyEvent).For(0), asynclocktest.Drop)
+				start := time.Now()
+				p := w.ask(w.Context(), there, "key")
+				w.pass(ttl - time.Second)
+				p.waits()
+				wantRising(w, append(leases, p.get())...)
+				if took := time.Since(start); took > ttl+10*time.Millisecond {
+					w.Errorf("the other had the key after %v, want the TTL, %v", took, ttl)
+				}
+			})
+		})
+	}
+}
+
+// Trust that ends while nobody holds the key ends the retention, too: the store is
+// told before it may give the key to others.
+func TestRetainedKeyIsGivenBackWithItsTrust(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
+		deadline := w.retained(w.retainer()).Deadline()
+		w.pass(time.Until(deadline))
+		w.wantUnused()
+	})
+}
+
+// A key whose next token is not free yet is taken by way of the store.
+func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
+	for name, regrant := range map[string]func(*asynclock.Grant){
+		"all used":   func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, false },
+		"in no time": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.store.Regrant(regrant)
+				c := w.retainer()
+				first, second := w.retained(c), w.retained(c)
+				w.wantAsked(1)
+				third := w.retained(c)
+				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
+					w.Errorf("released the key and asked again %d times, want once", got)
+				}
+				wantRising(w, first, second, third)
+			})
+		})
+	}
+}
+
+// Where a token comes free each microsecond, whoever is faster waits for it. (In
+// no bubble, for there no time passes meanwhile.)
+func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
+	t.Parallel()
+	store := asynclocktest.Wrap(memstore.New())
+	store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true })
+	c, err := asynclock.New(store, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(c)
+	for range 20_000 {
+		unlock(t, lock(t, c, "key"))
+	}
+	if got := len(store.Calls(asynclocktest.Acquire.Any)) + len(store.Calls(asynclocktest.Release.Any)); got != 1 {
+		t.Errorf("asked the store %d times, want once", got)
+	}
+}

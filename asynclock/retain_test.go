@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// bound is for how long keys are retained in these stories, much longer than a
+// TTL.
+const bound = 10 * ttl
+
+// retainer makes a client that retains keys.
+func (w *world) retainer(options ...asynclock.ClientOption) *asynclock.Client {
+	w.Helper()
+	return w.client(append([]asynclock.ClientOption{asynclock.WithRetention(bound)}, options...)...)
+}
+
+// retained takes a key, gives it back and makes sure that the client has it still.
+func (w *world) retained(c *asynclock.Client, options ...asynclock.LockOption) *asynclock.Lease {
+	w.Helper()
+	l := lock(w, c, "key", options...)
+	unlock(w, l)
+	w.wantRetained(true)
+	return l
+}
+
+// wantRetained fails the story unless the store has the key held, or not.
+func (w *world) wantRetained(want bool) {
+	w.Helper()
+	w.wait()
+	if got := w.inspect("key").Held; got != want {
+		w.Errorf("the store has the key held: %v, want %v", got, want)
+	}
+}
+
+// scene is a story among others of a test.
+func scene(t *testing.T, name string, tell func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { story(t, tell) })
+}
+
+// wantAsked fails the story unless the store was asked for the key so often.
+func (w *world) wantAsked(want int) {
+	w.Helper()
+	if got := w.calls(asynclocktest.Acquire.On("key")); got != want {
+		w.Errorf("asked the store for the key %d times, want %d", got, want)
+	}
+}
+
+// Whichever way a retained key is asked for, taking it again is a new lease with
+// a larger token, and none of the store's business.
+func TestRetainedKeyIsTakenAgainWithoutTheStore(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		leases := []*asynclock.Lease{w.retained(c)}
+		take := func(l *asynclock.Lease, err error) {
+			w.Helper()
+			if err != nil {
+				w.Fatal(err)
+			}
+			wantValid(w, l)
+			leases = append(leases, l)
+			wantError(w, leases[len(leases)-2].Err(), asynclock.ErrUnlocked)
+		}
+		for range 3 {
+			take(c.Lock(w.Context(), "key"))
+			unlock(w, leases[len(leases)-1])
+			take(c.TryLock(w.Context(), "key"))
+			if err := <-leases[len(leases)-1].UnlockChan(w.Context()); err != nil {
+				w.Errorf("UnlockChan: got %v, want no error", err)
+			}
+			take((<-c.LockChan(w.Context(), "key")).Lease())
+			unlock(w, leases[len(leases)-1])
+			if err := leases[len(leases)-1].Unlock(w.Context()); err != nil {
+				w.Errorf("second Unlock: got %v, want no error", err)
+			}
+			err := c.WithLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
+				take(l, nil)
+				joined := lock2(ctx, w, c)
+				unlock(w, joined)
+				wantValid(w, l)
+				return nil
+			})
+			if err != nil {
+				w.Errorf("WithLock: got %v, want no error", err)
+			}
+		}
+		wantRising(w, leases...)
+		w.wantAsked(1)
+		if got := w.calls(asynclocktest.Release.On("key")); got != 0 {
+			w.Errorf("released the key %d times, want never", got)
+		}
+		w.wantRetained(true)
+	})
+}
+
+// lock2 takes the key under ctx.
+func lock2(ctx context.Context, w *world, c *asynclock.Client) *asynclock.Lease {
+	w.Helper()
+	l, err := c.Lock(ctx, "key")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
+// Without the option nothing is retained.
+func TestNothingIsRetainedUnasked(t *testing.T) {
+	scene(t, "by default", func(w *world) {
+		c := w.client()
+		unlock(w, lock(w, c, "key"))
+		w.wantUnused()
+		w.retained(c, asynclock.WithRetention(bound)) // for this call
+	})
+	scene(t, "but not for this call", func(w *world) {
+		unlock(w, lock(w, w.retainer(), "key", asynclock.WithRetention(0)))
+		w.wantUnused()
+	})
+	scene(t, "by a store that promises too much", func(w *world) {
+		c, err := asynclock.New(&promising{w.store, true, true})
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer abandon(c)
+		unlock(w, lock(w, c, "key"))
+		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
+			w.Errorf("released the key %d times by the end of Unlock, want once", got)
+		}
+	})
+}
+
+// A retained key is renewed like a held one, until its time is over, which each
+// taking sets anew. The release tells the last token.
+func TestRetainedKeyIsGivenBackAfterItsBound(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		w.pass(bound - time.Millisecond)
+		w.wantRetained(true)
+		last := w.retained(c)
+		w.wantAsked(1)
+		w.pass(bound - time.Millisecond)
+		w.wantRetained(true)
+		w.pass(time.Millisecond)
+		w.wantUnused()
+		released := w.store.Calls(asynclocktest.Release.On("key"))
+		if len(released) != 1 || released[0].Release.Token != last.Token() {
+			w.Errorf("got releases %+v, want one with token %d", released, last.Token())
+		}
+		if next := w.retained(c); next.Token() <= last.Token() {
+			w.Errorf("got token %d after %d, want a larger one", next.Token(), last.Token())
+		}
+		w.wantAsked(2)
+	})
+}
+
+// A watchdog that is late changes nothing of that.
+func TestRetainedKeyIsNotTakenAfterItsBound(t *testing.T) {
+	story(t, func(w *world) {
+		c, brake := w.braked(asynclock.WithRetention(time.Second))
+		w.retained(c)
+		goOn := brake.pull(w)
+		w.pass(time.Second)
+		l := lock(w, c, "key")
+		w.wantAsked(1) // the release has put the question, too
+		if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
+			w.Errorf("released the key and asked again %d times, want once", got)
+		}
+		goOn()
+		unlock(w, l)
+	})
+}
+
+func requeues(c asynclocktest.Call) bool { return c.Release.Requeue != nil }
+
+// Close gives back what is retained, and what is unlocked from then on is given
+// back as well.
+func TestCloseGivesRetainedKeysBack(t *testing.T) {
+	scene(t, "with a lease held", func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		held := lock(w, c, "held")
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close(context.Background()) }()
+		w.wantRetained(false)
+		select {
+		case err := <-closed:
+			w.Errorf("Close returned %v, want it to wait for the lease", err)
+		default:
+		}
+		start := time.Now()
+		unlock(w, held)
+		if err := <-closed; err != nil {
+			w.Errorf("Close: got %v, want no error", err)
+		}
+		wantTime(w, "Close returned", time.Now(), start)
+		w.wantUnused()
+	})
+	scene(t, "with no patience", func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if err := c.Close(ctx); err != nil {
+			w.Errorf("Close: got %v, want no error", err)
+		}
+		w.wantUnused()
+	})
+}
+
+// Who asks on other terms gets them from the store, in the same request that
+// gives the key back.
+func TestOtherTermsAreTheStoresBusiness(t *testing.T) {
+	other := asynclock.WithTTL(2 * ttl)
+	for name, take := range map[string]func(*world, *asynclock.Client) (*asynclock.Lease, error){
+		"Lock": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
+			return c.Lock(w.Context(), "key", other)
+		},
+		"TryLock": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
+			return c.TryLock(w.Context(), "key", other)
+		},
+		"LockChan": func(w *world, c *asynclock.Client) (*asynclock.Lease, error) {
+			return (<-c.LockChan(w.Context(), "key", other)).Lease()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				c := w.retainer()
+				before := w.retained(c)
+				l, err := take(w, c)
+				if err != nil {
+					w.Fatal(err)
+				}
+				wantRising(w, before, l)
+				wantTime(w, "trust deadline", l.Deadline(), time.Now().Add(trusted(2*ttl)))
+				if got := w.calls(asynclocktest.Release.On("key").Where(requeues)); got != 1 {
+					w.Errorf("released the key and asked again %d times, want once", got)
+				}
+				w.wantAsked(1)
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+// A TryLock on other terms is over when the store can't be asked.
+func TestTryLockOnOtherTermsDoesNotWait(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		w.retained(c)
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		before := time.Now()
+		_, err := c.TryLock(w.Context(), "key", asynclock.WithTTL(2*ttl))
+		wantError(w, err, asynclock.ErrUnreachable)
+		if took := time.Since(before); took > callTimeout {
+			w.Errorf("TryLock took %v, want at most %v", took, callTimeout)
+		}
+	})
+}
+
+// Within the minimum hold the store keeps the key from everyone, us included.
+func TestMinHoldIsNotRetained(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer(asynclock.WithMinHold(time.Second))
+		unlock(w, lock(w, c, "key"))
+		if _, err := c.TryLock(w.Context(), "key"); err == nil {
+			w.Error("TryLock within the minimum hold: got the key, want ErrHeld")
+		}
+		w.pass(time.Second)
+		w.wantUnused()
+		l := lock(w, c, "key")
+		w.pass(time.Second)
+		unlock(w, l)
+		w.wantRetained(true)
+	})
+}
+
+// The maximum is one lease's. Idle time is not held, and the store is asked for
+// no more than fits the next lease.
+func TestMaxHoldCountsFromEachTaking(t *testing.T) {
+	story(t, func(w *world) {
+		const most = 10 * time.Second
+		c := w.retainer(asynclock.WithMaxHold(most))
+		for range 3 {
+			w.retained(c)
+			w.pass(2 * most)
+		}
+		l := lock(w, c, "key")
+		w.wantAsked(1)
+		held := time.Now()
+		<-l.Done()
+		wantTime(w, "end", time.Now(), held.Add(most))
+		wantError(w, l.Err(), asynclock.ErrMaxHold)
+		for _, c := range w.store.Calls(asynclocktest.Renew.On("key")) {
+			if got := c.Renew.TTL; got > most+most/5+10*time.Millisecond {
+				w.Errorf("a renewal asked for a TTL of %v, want no more than the maximum hold and a fifth", got)
+			}
+		}
+	})
+}
+
+// What is not renewed, was not claimed, or has little trust left is given back.
+func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
+	scene(t, "not renewed", func(w *world) {
+		unlock(w, lock(w, w.retainer(asynclock.WithoutRenewal()), "key"))
+		w.wantUnused()
+	})
+	scene(t, "not claimed", func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		w.retainer().LockChan(ctx, "key")
+		w.wantRetained(true) // granted, that is
+		cancel()
+		w.wait()
+		w.wantUnused()
+	})
+	scene(t, "too short", func(w *world) {
+		unlock(w, lock(w, w.retainer(asynclock.WithMaxHold(asynclock.MinTTL)), "key"))
+		w.wantUnused()
+	})
+	scene(t, "out of reach", func(w *world) {
+		c := w.retainer()
+		l := lock(w, c, "key")
+		stop := w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Refuse)
+		w.pass(ttl / 2)
+		stop()
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// A key that passes inside the client is retained by the last, and passes again
+// after idle time that nobody waited in.
+func TestRetainedKeyStillPassesInTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.retainer()
+		for range 3 {
+			leases := chain(w, c, 5)
+			unlock(w, leases[4])
+			wantRising(w, leases...)
+			w.pass(ttl)
+		}
+		w.wantAsked(1)
+		w.wantRetained(true)
+	})
+}

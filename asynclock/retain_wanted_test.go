@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// The stories of this file are about retained keys that others want, and about
+// clients that don't hear of it.
+
+var (
+	wanted    = asynclocktest.Kind(asynclock.EventWanted)
+	contended = asynclocktest.Kind(asynclock.EventContended)
+)
+
+func TestRetainedKeyIsGivenToAnotherAtOnce(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.retainer(), w.retainer()
+		leases := []*asynclock.Lease{w.retained(here)}
+		for i := range 10 {
+			start := time.Now()
+			l := lock(w, []*asynclock.Client{there, here}[i%2], "key")
+			wantTime(w, "the other has it", time.Now(), start)
+			unlock(w, l)
+			leases = append(leases, l)
+		}
+		wantRising(w, leases...)
+	})
+}
+
+// TryLock does not queue, but asks again a moment later if that may help, and only
+// once.
+func TestRetainedKeyIsGivenBackAfterATryLock(t *testing.T) {
+	const far = 30 * time.Millisecond // the way of a request, and of an answer
+	for name, c := range map[string]struct{ way, pause time.Duration }{
+		"near": {0, 5 * time.Millisecond}, "far away": {far, 4 * far}, "very far away": {callTimeout / 2, callTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.retainer(), w.client()
+				w.retained(here)
+				w.store.Every(asynclocktest.Any, asynclocktest.Slow(c.way, c.way-time.Nanosecond))
+				w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(c.way))
+				start := time.Now()
+				l, err := there.TryLock(w.Context(), "key")
+				if err != nil {
+					w.Fatalf("TryLock: got %v, want the key", err)
+				}
+				if got, want := time.Since(start), 4*c.way+c.pause; got > want || got < want-10*time.Nanosecond {
+					w.Errorf("TryLock took %v, want %v", got, want)
+				}
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+func TestTryLockOfAHeldKeyAsksTwiceAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder asynclock.LockOption
+		asks   int
+	}{
+		"that would be retained": {asynclock.WithRetention(bound), 2},
+		"that would not":         {asynclock.WithRetention(0), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.client(), w.client()
+				lock(w, here, "key", c.holder)
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				_, err := there.TryLock(ctx, "key")
+				wantError(w, err, asynclock.ErrHeld)
+				wantTime(w, "TryLock was done", time.Now(), start.Add(time.Duration(c.asks-1)*5*time.Millisecond))
+				if got := w.calls(asynclocktest.Acquire.From(1)); got != c.asks {
+					w.Errorf("asked the store %d times, want %d", got, c.asks)
+				}
+			})
+		})
+	}
+	scene(t, "until its context ends", func(w *world) {
+		here, there := w.retainer(), w.client()
+		lock(w, here, "key")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, err := there.TryLock(ctx, "key")
+		wantError(w, err, context.DeadlineExceeded)
+		wantTime(w, "TryLock was done", time.Now(), start.Add(time.Millisecond))
+		w.pass(time.Second)
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 1 {
+			w.Errorf("asked the store %d times, want once", got)
+		}
+	})
+	t.Run("until its client closes", func(t *testing.T) {
+		stories(t, 50, func(w *world) { // in the moment of the second try, so either may be first
+			here, there := w.retainer(), w.client()
+			lock(w, here, "key")
+			failed := make(chan error, 1)
+			go func() {
+				_, err := there.TryLock(w.Context(), "key")
+				failed <- err
+			}()
+			time.Sleep(5 * time.Millisecond)
+			if err := there.Close(w.Context()); err != nil {
+				w.Errorf("Close: got %v, want no error", err)
+			}
+			if err := <-failed; !errors.Is(err, asynclock.ErrClosed) && !errors.Is(err, asynclock.ErrHeld) {
+				w.Errorf("TryLock: got %v, want ErrClosed or ErrHeld", err)
+			}
+		})
+	})
+}
+
+// The others' wishes come too late for one try if the message is lost, but each
+// try is one.
+func TestTryLockWhoseMessageIsLostFails(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.retainer(), w.client()
+		w.retained(here)
+		w.store.NextEvent(wanted, asynclocktest.Drop, asynclocktest.Drop)
+		_, err := there.TryLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrHeld)
+		l, err := there.TryLock(w.Context(), "key")
+		if err != nil {
+			w.Fatalf("the next TryLock: got %v, want the key", err)
+		}
+		unlock(w, l)
+	})
+}
+
+// What others wanted while it was held is not retained, even if nobody waits any
+// more.
+func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
+	for name, want := range map[string]func(*world, *asynclock.Client){
+		"by TryLock": func(w *world, c *asynclock.Client) {
+			_, err := c.TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrHeld)
+		},
+		"by Lock": func(w *world, c *asynclock.Client) {
+			ctx, cancel := context.WithCancel(w.Context())
+			p := w.ask(ctx, c, "key")
+			cancel()
+			wantError(w, p.ended(), context.Canceled)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.retainer(), w.client()
+				w.retained(here)
+				l := lock(w, here, "key")
+				want(w, there)
+				w.wait()
+				unlock(w, l)
+				w.wantUnused()
+				w.retained(here) // now nobody does
+			})
+		})
+	}
+}
+
+// Nor is a key that was granted with others behind it in the queue.
+func TestKeyThatOthersWaitForIsNotRetained(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.EveryEvent(wanted, asynclocktest.Drop)
+		w.store.EveryEvent(contended, asynclocktest.Drop)
+		first, second, third := w.client(), w.retainer(), w.client()
+		l := lock(w, first, "key")
+		p := w.ask(w.Context(), second, "key")
+		q := w.ask(w.Context(), third, "key")
+		unlock(w, l)
+		unlock(w, p.has())
+		unlock(w, q.has())
+	})
+}
+
+// Whoever waits has the key after the next unlock, however busy the holder's
+// client is.
+func TestRetentionStarvesNobody(t *testing.T) {
+	story(t, func(w *world) {
+		here, there := w.retainer(), w.client()
+		stop := make(chan struct{})
+		busy := make(chan struct{})
+		go func() {
+			defer close(busy)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				l := lock(w, here, "key")
+				time.Sleep(time.Millisecond)
+				unlock(w, l)
+			}
+		}()
+		w.pass(time.Second + time.Millisecond/2)
+		for range 10 {
+			start := time.Now()
+			l := lock(w, there, "key")
+			if took := time.Since(start); took > 2*time.Millisecond {
+				w.Errorf("the other waited for %v, want no longer than for the lease that was", took)
+			}
+			unlock(w, l)
+			time.Sleep(5 * time.Millisecond)
+		}
+		close(stop)
+		<-busy
+	})
+}
+
+// A message that is lost is repeated by the waiter's heartbeat, and if all are
+// lost, a renewal says that somebody waits.
+func TestLostMessagesDelayTheGivingBack(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lost []asynclocktest.EventFault
+		more asynclocktest.EventFault
+		most time.Duration
+	}{
+		{"the first", []asynclocktest.EventFault{asynclocktest.Drop}, nil, heartbeat + heartbeat/10},
+		{"all", nil, asynclocktest.Drop, ttl/3 + ttl/30},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				here, there := w.retainer(), w.client()
+				w.store.EveryEvent(contended, asynclocktest.Drop)
+				if c.more != nil {
+					w.store.EveryEvent(wanted, c.more)
+				}
+				w.store.NextEvent(wanted, c.lost...)
+				w.retained(here)
+				start := time.Now()
+				l := w.ask(w.Context(), there, "key").get()
+				if took := time.Since(start); took == 0 || took > c.most {
+					w.Errorf("the other had the key after %v, want more than nothing and at most %v", took, c.most)
+				}
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+// While messages don't come through, or may have been lost, nothing is retained.
+func TestNothingIsRetainedUnheard(t *testing.T) {
+	for name, kind := range map[string]asynclock.EventKind{"deaf": asynclock.EventDeaf, "gap": asynclock.EventGap} {
+		silence := asynclock.Event{Kind: kind}
+		scene(t, name+", while it is retained", func(w *world) {
+			w.retained(w.retainer())
+			w.store.Tell(0, silence)
+			w.wait()
+			w.wantUnused()
+		})
+		scene(t, name+", while it is held", func(w *world) {
+			c := w.retainer()
+			l := lock(w, c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, l)
+			w.wantUnused()
+			w.retained(c)
+		})
+		scene(t, name+", while it is asked for", func(w *world) {
+			c := w.retainer()
+			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(time.Millisecond, time.Millisecond))
+			p := w.ask(w.Context(), c, "key")
+			w.store.Tell(0, silence)
+			unlock(w, p.get())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// A grant that an earlier request may have led to, one without an answer, may not
+// be one that we are told about.
+func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
+	scene(t, "without an answer", func(w *world) {
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.LoseReply)
+		p := w.ask(w.Context(), w.retainer(), "key")
+		unlock(w, p.get())
+		w.wait()
+		w.wantUnused()
+	})
+	scene(t, "answered late", func(w *world) {
+		c, other := w.retainer(), w.client()
+		held := lock(w, other, "key")
+		p := w.ask(w.Context(), c, "key")
+		w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, time.Second/2))
+		w.pass(heartbeat + heartbeat/10)
+		unlock(w, held)
+		unlock(w, p.has())
+		w.pass(time.Second)
+		w.wantUnused()
+	})
+}
+
+// A promising store answers each request that it will tell who wants the key, or
+// that it will not, whatever is asked of it and comes of it.
+type promising struct {
+	asynclock.Store
+
+	able    bool // by its Features
+	watched bool
+}
+
+func (p *promising) Features() asynclock.Features {
+	f := p.Store.Features()
+	f.Wanted = p.able
+	return f
+}
+
+func (p *promising) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := p.Store.Join(id, events)
+	return promisingSession{s, p.watched}, err
+}
+
+type promisingSession struct {
+	asynclock.Session
+
+	watched bool
+}
+
+func (s promisingSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	replies := s.Session.Acquire(ctx, batch)
+	for i := range replies {
+		replies[i].Watched = s.watched
+	}
+	return replies
+}
+
+func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
+	for name, able := range map[string]bool{"for ever": false, "for now": true} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				var log notebook
+				c, err := asynclock.New(&promising{w.store, able, false}, asynclock.WithRetention(bound), log.option(slog.LevelInfo))
+				if err != nil {
+					w.Fatal(err)
+				}
+				unlock(w, lock(w, c, "key"))
+				unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
+				w.wantUnused()
+				if err := c.Close(w.Context()); err != nil {
+					w.Fatal(err)
+				}
+				if got, want := strings.Count(log.text.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
+					w.Errorf("the log says so %d times, want %d", got, want)
+				}
+				for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
+					if c.Acquire.WatchWanted != able {
+						w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.WatchWanted, able)
+					}
+				}
+			})
+		})
+	}
+}
