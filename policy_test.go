@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"store/sqlstore": {
 		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+		"github.com/jackc/puddle/v2",
 	},
 	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":  {"asynclock"},

@@ -103,7 +103,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		}
 	}
 	c.background, c.stop = context.WithCancel(context.Background())
-	c.notes = batch.New(largestBatch, 1, c.writeNotes)
+	c.notes = batch.New(largestBatch, 1, 0, c.writeNotes)
 	session, err := store.Join(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
@@ -111,9 +111,9 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	}
 	c.session, c.features = session, store.Features()
 	c.retentionFor(&c.settings.lock)
-	c.acquires = batch.New(largestBatch, callsPerLane, c.sendAcquires)
-	c.renewals = batch.New(largestBatch, callsPerLane, c.sendRenewals)
-	c.releases = batch.New(largestBatch, callsPerLane, c.sendReleases)
+	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
+	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
+	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
 	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
 	return c, nil
 }

@@ -62,9 +62,12 @@ func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
 	a := s.attempt
 	if e.Grant.First <= a.mark {
 		// W4: a later request has already been answered "wait", so this grant
-		// had run out by then. Base is from that request and says nothing of it.
+		// had run out by then. Base is from that request and says nothing of it. The
+		// store is asked all the same, since a mark can be ahead of a new grant, too:
+		// where a server forgot that much, and its clock lags.
 		s.client.note(slog.LevelDebug, "dropped a stale grant",
 			slog.String("key", s.key), slog.Int64("token", e.Grant.First))
+		s.askAgainLocked()
 		return
 	}
 	deadline := trustUntil(a.base, e.GrantTTL)

@@ -158,9 +158,14 @@ func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 		w.pass(200 * time.Millisecond)
 		p.waits()
 
-		// Only now A reads the message.
+		// Only now A reads the message. It makes no holder, but A goes and looks: for all
+		// that it knows, the store's clock may lag, and the grant be a new one.
+		before := w.calls(asks.From(0))
 		slow.Deliver(0)
 		p.waits()
+		if got := w.calls(asks.From(0)) - before; got != 1 {
+			w.Errorf("A asked %d times when it had read the message, want once", got)
+		}
 		wantValid(w, theirs)
 		unlock(w, theirs)
 		if p.has().Token() <= theirs.Token() {

@@ -260,10 +260,26 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	}
 }
 
-// gentle is how many renewals one call carries while they are on time. A lock
-// that somebody takes meanwhile waits in the store's connection behind those of
-// two calls; a Redis server takes 7 µs for each.
-const gentle = 64
+// Renewals go one call at a time in a lane. Whoever takes a lock meanwhile waits for
+// that call, for which a Redis server takes some 6 µs a lease; with a second one
+// behind it, it would wait for twice as long.
+const (
+	lateRenewals = 512                    // a call carries at most
+	gathering    = 300 * time.Microsecond // the watchdog, too, has them one by one
+)
+
+// gentle is how many of so many renewals one call carries while they are on time: 64,
+// and what is left in the end so that no call has less than 50.
+func gentle(left int) int {
+	switch {
+	case left >= 128:
+		return 64
+	case left >= 100:
+		return left / 2
+	default:
+		return left
+	}
+}
 
 // sendRenewals carries a batch of the watchdog's renewals: in small calls, unless
 // that would make them late, as where the way to the store is long.
@@ -271,7 +287,7 @@ func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 	for len(calls) > 0 {
 		n := len(calls)
 		if first := calls[0]; clock.Now().Sub(first.sent) < first.request.TTL/15 {
-			n = min(n, gentle)
+			n = gentle(n)
 		}
 		c.sendRenewalsAtOnce(calls[:n])
 		calls = calls[n:]

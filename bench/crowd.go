@@ -45,6 +45,7 @@ func hot(size sizes, clients, goroutines int) workload {
 			{"rate", "locks/s", true},
 			{Name: "longest wait", Unit: "ms"},
 			{Name: "longest a client goes without", Unit: "ms"},
+			{Name: "turns of another meanwhile"},
 			{"Jain's index", "", true},
 			{Name: "stuck", Unit: "goroutines"},
 		},
@@ -66,6 +67,7 @@ type crowd struct {
 	members []*member
 	window  time.Duration
 	key     func(member int) string
+	turns   turns
 }
 
 type member struct {
@@ -147,7 +149,7 @@ func (c *crowd) round(ctx context.Context) ([]float64, error) {
 		}
 	}
 	return []float64{
-		float64(total) / elapsed.Seconds(), millis(longest), millis(without), jain(shares), float64(stuck),
+		float64(total) / elapsed.Seconds(), millis(longest), millis(without), c.turns.unfairness(len(c.clients)), jain(shares), float64(stuck),
 	}, nil
 }
 
@@ -157,6 +159,7 @@ func (c *crowd) round(ctx context.Context) ([]float64, error) {
 func (c *crowd) lockFor(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.window+lateness)
 	defer cancel()
+	c.turns.begin()
 	for _, m := range c.members {
 		m.locks, m.longest, m.stuck = 0, 0, false
 		m.client.locks.Store(0)
@@ -168,7 +171,7 @@ func (c *crowd) lockFor(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
 	for i, m := range c.members {
 		working.Go(func() {
-			if err := m.lockUntil(ctx, c.key(i), start, c.window); err != nil && ctx.Err() == nil {
+			if err := m.lockUntil(ctx, c.key(i), start, c.window, &c.turns); err != nil && ctx.Err() == nil {
 				failed.CompareAndSwap(nil, &err)
 			}
 		})
@@ -180,7 +183,7 @@ func (c *crowd) lockFor(ctx context.Context) (time.Duration, error) {
 	return c.window, nil
 }
 
-func (m *member) lockUntil(ctx context.Context, key string, start time.Time, window time.Duration) error {
+func (m *member) lockUntil(ctx context.Context, key string, start time.Time, window time.Duration, turns *turns) error {
 	asked := time.Duration(0)
 	for {
 		h, err := m.worker.lock(ctx, key)
@@ -194,6 +197,7 @@ func (m *member) lockUntil(ctx context.Context, key string, start time.Time, win
 			m.locks++
 			m.client.locks.Add(1)
 			m.client.got(now)
+			turns.has(m.client)
 		}
 		// A lock that was got is given back, whatever has become of the round.
 		if err := h.Unlock(context.WithoutCancel(ctx)); err != nil || now >= window {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -93,7 +94,8 @@ func (k *holding) watch(ctx context.Context, span time.Duration, m *meter, cost 
 	cost.ClientCPU, cost.RedisCPU = used.client, used.redis
 	cost.Renewing = -1
 	if k.renewals != nil {
-		cost.Renewing = k.renewals.busy().Seconds() / watched
+		spans, _, _ := k.renewals.done()
+		cost.Renewing = total(spans).Seconds() / watched
 	}
 	return err
 }
@@ -128,11 +130,13 @@ func (k *holding) probe(ctx context.Context, span time.Duration, during *renewal
 type renewals struct {
 	asynclock.Store
 
-	mu    sync.Mutex
-	calls int // under way
-	begun time.Time
-	ended time.Time
-	total time.Duration
+	mu       sync.Mutex
+	calls    int // under way
+	begun    time.Time
+	ended    time.Time
+	spans    []span // that are over
+	keys     int    // renewed
+	commands int    // that carried them
 }
 
 func (r *renewals) client(w world) (*asynclockClient, error) {
@@ -158,41 +162,48 @@ type watchedSession struct {
 }
 
 func (s *watchedSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	s.renewals.begin()
-	defer s.renewals.end()
-	return s.Session.Renew(ctx, batch)
+	s.renewals.begin(len(batch))
+	replies := s.Session.Renew(ctx, batch)
+	s.renewals.end(replies)
+	return replies
 }
 
-func (r *renewals) begin() {
+func (r *renewals) begin(requests int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.commands += (requests + 99) / 100 // as redisstore's Renew does it
 	if r.calls == 0 {
 		r.begun = time.Now()
 	}
 	r.calls++
 }
 
-func (r *renewals) end() {
+func (r *renewals) end(replies []asynclock.RenewReply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range replies {
+		if replies[i].Err == nil {
+			r.keys++
+		}
+	}
 	r.calls--
 	if r.calls == 0 {
 		r.ended = time.Now()
-		r.total += r.ended.Sub(r.begun)
+		r.spans = append(r.spans, span{r.begun, r.ended})
 	}
 }
 
 func (r *renewals) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total = 0
+	r.spans, r.keys, r.commands = nil, 0, 0
 }
 
-// busy is for how long any renewal was under way.
-func (r *renewals) busy() time.Duration {
+// done is when renewals were under way, of how many keys, in how many commands.
+func (r *renewals) done() (spans []span, keys, commands int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.total
+	return slices.Clone(r.spans), r.keys, r.commands
 }
 
 // overlaps reports whether a renewal was under way at some time since start.

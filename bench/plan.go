@@ -16,18 +16,22 @@ type sizes struct {
 	held       []int         // keys
 	heldTTL    time.Duration
 	heldRounds int
+	renewed    int // keys whose renewals others' locks are beside
+	renewedTTL time.Duration
 }
 
-// full takes a quarter of an hour; short is for seeing that everything runs, and
+// full takes twenty minutes; short is for seeing that everything runs, and
 // its figures mean little.
 var (
 	full = sizes{
 		rounds: 20, operations: 1000, window: 300 * time.Millisecond, drained: 1000,
 		held: []int{10_000, 100_000}, heldTTL: usualTTL, heldRounds: 3,
+		renewed: 100_000, renewedTTL: time.Minute,
 	}
 	short = sizes{
 		rounds: 2, operations: 100, window: 40 * time.Millisecond, drained: 100,
 		held: []int{1000}, heldTTL: 3 * time.Second, heldRounds: 1,
+		renewed: 30_000, renewedTTL: 9 * time.Second,
 	}
 )
 
@@ -41,6 +45,7 @@ func plan(size sizes, only string) (loads []workload) {
 	for _, keys := range size.held {
 		all = append(all, keeping(size, keys))
 	}
+	all = append(all, renewing(size))
 	for _, load := range all {
 		if strings.Contains(load.name, only) {
 			loads = append(loads, load)

@@ -22,8 +22,7 @@ const (
 
 	simulatedTTL = 15 * time.Second
 	renewalCall  = 64  // keys while on time
-	lateCall     = 256 // keys once later than a fifteenth of the TTL
-	callsAtOnce  = 2   // in a lane
+	lateCall     = 512 // keys once later than a fifteenth of the TTL
 	buckets      = 256 // lanes in a Cluster
 )
 
@@ -127,14 +126,14 @@ func (s scenario) run(span time.Duration) outlook {
 }
 
 // plan sets when renewals begin: each key's a third of the TTL after its last one,
-// gathered on a grid of a thirtieth, which begins anywhere for each client, and
+// gathered on a grid of a fifteenth, which begins anywhere for each client, and
 // elsewhere for each lane.
 func (s scenario) plan(jobs *timeline, random *rand.Rand, span time.Duration) {
 	lanes := 1
 	if s.nodes > 1 {
 		lanes = buckets / s.nodes
 	}
-	const grid, perRound = simulatedTTL / 30, 10
+	const grid, perRound = simulatedTTL / 15, 5
 	keys := s.held / perRound / s.nodes / lanes // due together
 	if keys == 0 && s.held > 0 {
 		keys = 1
@@ -142,10 +141,8 @@ func (s scenario) plan(jobs *timeline, random *rand.Rand, span time.Duration) {
 	for range s.clients * lanes * min(s.held, 1) {
 		for at := time.Duration(random.Int64N(int64(grid))); at < span; at += grid {
 			l := &simulatedLane{due: at, left: keys}
-			for range callsAtOnce {
-				if j, ok := l.next(l.due); ok {
-					heap.Push(jobs, j)
-				}
+			if j, ok := l.next(l.due); ok {
+				heap.Push(jobs, j)
 			}
 		}
 	}

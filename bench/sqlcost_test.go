@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -222,6 +223,67 @@ func BenchmarkSQLHandoff(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+// BenchmarkSQLHandoffElsewhere is BenchmarkSQLHandoff for the others. The unlock comes at
+// any time while the waiter waits, since one of them asks at intervals: with -benchtime=10x
+// it takes some minutes.
+func BenchmarkSQLHandoffElsewhere(b *testing.B) {
+	b.Run("bare-pg_advisory_lock", func(b *testing.B) {
+		db := openSQL(b, "pgx", "ASYNCLOCK_POSTGRES_URL")
+		var conns [2]*sql.Conn
+		for i := range conns {
+			conn, err := db.Conn(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = conn.Close() })
+			conns[i] = conn
+		}
+		sqlHandoffs(b, 100*time.Millisecond, func(i int) error {
+			_, err := conns[i%2].ExecContext(b.Context(), "SELECT pg_advisory_lock(43)")
+			return err
+		}, func(i int) error {
+			_, err := conns[i%2].ExecContext(b.Context(), "SELECT pg_advisory_unlock(43)")
+			return err
+		})
+	})
+	b.Run("pglock", func(b *testing.B) {
+		clients := [2]*pglock.Client{newPglock(b), newPglock(b)}
+		var held [2]*pglock.Lock
+		sqlHandoffs(b, pglock.DefaultLeaseDuration, func(i int) (err error) {
+			held[i%2], err = clients[i%2].AcquireContext(b.Context(), "bench:handoff")
+			return err
+		}, func(i int) error { return clients[i%2].ReleaseContext(b.Context(), held[i%2]) })
+	})
+}
+
+// sqlHandoffs measures from the unlock by one to the lock by the next, who has waited for any
+// time up to so long.
+func sqlHandoffs(b *testing.B, waits time.Duration, lock, unlock func(i int) error) {
+	b.Helper()
+	if err := lock(0); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	b.StopTimer()
+	for i := range b.N {
+		locked := make(chan error, 1)
+		go func() { locked <- lock(i + 1) }() // ends when the lock is handed over, below
+		time.Sleep(20*time.Millisecond + rand.N(waits))
+		b.StartTimer()
+		if err := unlock(i); err != nil {
+			b.Fatal(err)
+		}
+		err := <-locked
+		b.StopTimer()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := unlock(b.N); err != nil {
+		b.Fatal(err)
 	}
 }
 

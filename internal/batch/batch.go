@@ -7,13 +7,17 @@
 // goroutine.
 package batch
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // A Queue sends what is added to it, in batches, lane by lane.
 type Queue[T any] struct {
 	send    func(lane int, batch []T)
 	largest int
 	calls   int
+	gather  time.Duration
 
 	mu     sync.Mutex
 	closed bool
@@ -28,9 +32,11 @@ type lane[T any] struct {
 
 // New makes a queue that calls send from its own goroutines, with at most
 // largest requests at a time and at most calls of them at once in each lane. A
-// lane that hangs does not hold up another.
-func New[T any](largest, calls int, send func(lane int, batch []T)) *Queue[T] {
-	return &Queue[T]{send: send, largest: largest, calls: calls, lanes: make(map[int]*lane[T])}
+// lane that hangs does not hold up another. For so long as gather says, a call that
+// is not yet under way waits for company, so that requests that are made one by one
+// at the same time do not go as one alone and then the others.
+func New[T any](largest, calls int, gather time.Duration, send func(lane int, batch []T)) *Queue[T] {
+	return &Queue[T]{send: send, largest: largest, calls: calls, gather: gather, lanes: make(map[int]*lane[T])}
 }
 
 // Add queues one request and returns at once. It reports false, and does
@@ -57,6 +63,9 @@ func (q *Queue[T]) Add(number int, request T) bool {
 
 // fly sends batches until its lane has no more.
 func (q *Queue[T]) fly(number int, l *lane[T]) {
+	if q.gather > 0 {
+		time.Sleep(q.gather)
+	}
 	for {
 		batch := q.take(number, l)
 		if batch == nil {

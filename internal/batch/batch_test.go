@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -55,7 +56,7 @@ func TestLoadMakesBatchesLarger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver()
-		q := New(3, 1, r.send)
+		q := New(3, 1, 0, r.send)
 		add(t, q, 0, 1)
 		synctest.Wait()
 		add(t, q, 0, 2, 3, 4, 5, 6, 7, 8)
@@ -71,11 +72,32 @@ func TestLoadMakesBatchesLarger(t *testing.T) {
 	})
 }
 
+// Requests that are made at the same time, but one by one, go together.
+func TestACallWaitsForCompany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver()
+		close(r.held)
+		q := New(10, 1, time.Millisecond, r.send)
+		add(t, q, 0, 1)
+		time.Sleep(time.Millisecond - 1)
+		synctest.Wait()
+		add(t, q, 0, 2)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		add(t, q, 0, 3)
+		q.Close()
+		if got, want := r.got(), []string{"0 [1 2]", "0 [3]"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestLanesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver()
-		q := New(10, 2, r.send)
+		q := New(10, 2, 0, r.send)
 		for n := range 4 {
 			add(t, q, 7, n)
 			synctest.Wait()
@@ -97,7 +119,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver()
-		q := New(10, 1, r.send)
+		q := New(10, 1, 0, r.send)
 		add(t, q, 0, 1)
 		synctest.Wait()
 		add(t, q, 0, 2)
@@ -128,7 +150,7 @@ func TestIdleLanesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver()
 		close(r.held)
-		q := New(10, 2, r.send)
+		q := New(10, 2, 0, r.send)
 		for lane := range 100 {
 			add(t, q, lane, lane)
 		}

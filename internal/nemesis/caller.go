@@ -26,9 +26,10 @@ type habits struct {
 	Bounded   int // have a maximum hold
 	Impatient int // give up waiting
 	Blind     int // write without asking whether the lease is valid
+	Rows      int // write to a row, not to another resource
 }
 
-var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4}
+var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4, Rows: 8}
 
 // chance is true once in so many times.
 func (c *caller) chance(once int) bool { return once > 0 && c.rand.IntN(once) == 0 }

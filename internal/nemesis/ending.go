@@ -116,7 +116,16 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 
 // collect puts the resources' journals into the history.
 func (r *run) collect(ctx context.Context) error {
-	for _, res := range []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}} {
+	resources := []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}}
+	if r.rows != nil {
+		rows, err := openRow(ctx, r.rows.url)
+		if err != nil {
+			return err
+		}
+		defer rows.close()
+		resources = append(resources, rows)
+	}
+	for _, res := range resources {
 		for _, key := range r.Keys {
 			writes, err := res.journal(ctx, key)
 			if err != nil {

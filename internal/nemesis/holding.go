@@ -56,7 +56,7 @@ func (h *holding) work() {
 
 // write adds one to a resource's number.
 func (h *holding) write() {
-	r := h.resources[h.rand.IntN(len(h.resources))]
+	r := h.resource()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if !h.task.blindly && !h.ask() {
@@ -78,6 +78,15 @@ func (h *holding) write() {
 	case !accepted:
 		h.refused++
 	}
+}
+
+// resource picks one. Rows have a lesser share, since a transaction costs more than
+// the rest of a lease, and it is leases that are to be many.
+func (h *holding) resource() resource {
+	if h.rows != nil && h.chance(h.Habits.Rows) {
+		return h.rows
+	}
+	return h.resources[h.rand.IntN(len(h.resources))]
 }
 
 // ended tells of the end: the lease was given back at over, with that answer.

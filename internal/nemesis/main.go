@@ -21,6 +21,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -108,7 +109,7 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 			return nil, err
 		}
 		s := defaultSettings(site, o.seed, o.duration, dir)
-		s.rest = o.rest
+		s.rest, s.build = o.rest, commit(ctx)
 		if some != nil {
 			s.faults = some
 		}
@@ -119,6 +120,16 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 		dirs = append(dirs, s.historyDir())
 	}
 	return dirs, nil
+}
+
+// commit is the one that is checked out here, which is what go run runs, and whether
+// there are changes. The go command notes neither for go run.
+func commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--exclude=*", "--dirty", "--abbrev=12").Output()
+	if err != nil {
+		return "" // not a clone, or there is no git
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // judge judges histories, removes those that are of no more use, and reports

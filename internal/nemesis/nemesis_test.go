@@ -66,6 +66,13 @@ func TestShortRun(t *testing.T) {
 			s.rest = 100 * time.Millisecond
 			s.blows = 9
 		}},
+		{"stale_rows", []string{"worker paused beyond the TTL"}, func(s *settings) {
+			s.habits = habits{Long: 1, Blind: 1, Rows: 1}
+			s.Workers, s.Callers = 2, 2 // so that who is paused holds the key, as often as not
+			s.Keys = s.Keys[:1]
+			s.rest = 100 * time.Millisecond
+			s.blows = 9
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if os.Getenv(shortRuns) != "1" {
@@ -82,6 +89,9 @@ func TestShortRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.tune(&s)
+			if s.habits.Rows > 0 {
+				needDatabase(t)
+			}
 			err = perform(t.Context(), s)
 			if errors.Is(err, errNoClock) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
 				t.Skip(err)
@@ -97,6 +107,9 @@ func TestShortRun(t *testing.T) {
 			summarize(t.Output(), report)
 			if n := len(report.Violations); n > 0 {
 				t.Errorf("violations: got %d, want none", n)
+			}
+			if report.Writes["sql"] == 0 && s.habits.Rows > 0 {
+				t.Error("nothing was written to a row")
 			}
 			if report.Leases < 10 || report.Strikes() == 0 {
 				t.Errorf("leases and faults: got %d and %d, want some", report.Leases, report.Strikes())

@@ -35,7 +35,7 @@ func judge(dir string) (v verdict, err error) {
 		return v, fmt.Errorf("no history is in %s", dir)
 	}
 	made := records[i]
-	v.settings = settings{seed: made.Seed, site: made.Site, duration: made.End.Duration()}
+	v.settings = settings{seed: made.Seed, site: made.Site, duration: made.End.Duration(), build: made.Build}
 	if err := json.Unmarshal([]byte(made.Crew), &v.settings.crew); err != nil {
 		return v, fmt.Errorf("the crew of %s: %w", dir, err)
 	}
@@ -60,6 +60,9 @@ func (v verdict) write(b *strings.Builder) {
 	s, r, limits := v.settings, v.report, v.settings.limits()
 	fmt.Fprintf(b, "\n### Seed %d, %s, %v\n\n", s.seed, s.site, s.duration)
 	fmt.Fprintf(b, "%d processes of %d callers on %d keys, TTLs %v.\n", s.Workers, s.Callers, len(s.Keys), s.TTLs)
+	if s.build != "" {
+		fmt.Fprintf(b, "Commit %s.\n", s.build)
+	}
 	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
 		b.WriteString("Shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n")
 	}

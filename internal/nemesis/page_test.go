@@ -51,7 +51,7 @@ func TestHistoryIsJudgedByWhatItSaysOfItself(t *testing.T) {
 		}
 	}
 	const (
-		made = `{"k":"run","seed":7,"site":"cluster","e":60000000000,"crew":"{\"Workers\":2,\"Callers\":3,\"Keys\":[\"a\"],\"TTLs\":[1000000000]}"}` + "\n"
+		made = `{"k":"run","seed":7,"site":"cluster","e":60000000000,"build":"abc","crew":"{\"Workers\":2,\"Callers\":3,\"Keys\":[\"a\"],\"TTLs\":[1000000000]}"}` + "\n"
 		two  = `{"k":"held","op":"1","key":"a","b":1,"e":2,"ttl":9,"token":5}` + "\n" +
 			`{"k":"held","op":"2","key":"a","b":3,"e":4,"ttl":9,"token":5}` + "\n"
 	)
@@ -62,7 +62,7 @@ func TestHistoryIsJudgedByWhatItSaysOfItself(t *testing.T) {
 			t.Errorf("got %t, %v, want %t; it says %s", ok, err, want, out.String())
 		}
 		page, err := os.ReadFile(dir + "/page.md")
-		if err != nil || !strings.Contains(string(page), "### Seed 7, cluster, 1m0s\n\n2 processes of 3 callers on 1 keys, TTLs [1s].") {
+		if err != nil || !strings.Contains(string(page), "### Seed 7, cluster, 1m0s\n\n2 processes of 3 callers on 1 keys, TTLs [1s].\nCommit abc.\n") {
 			t.Errorf("got %s, %v, want a page of that run", page, err)
 		}
 	}

@@ -14,14 +14,13 @@ import (
 
 func TestResourcesCheckTokens(t *testing.T) {
 	t.Parallel()
-	v, err := openVault(miniredis.RunT(t).Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(v.client.Close)
-	for _, r := range []resource{v, ledger{t.TempDir()}} {
-		t.Run(r.name(), func(t *testing.T) {
-			ctx := t.Context()
+	for name, open := range map[string]func(*testing.T) resource{"redis": vaultForTest, "file": ledgerForTest, "sql": rowForTest} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := t.Context(), open(t)
+			if r.name() != name {
+				t.Errorf("got the name %s, want %s", r.name(), name)
+			}
 			read := func(op string, token, want int64, accepted bool) {
 				t.Helper()
 				got, ok, err := r.read(ctx, "k", op, token)
@@ -67,6 +66,48 @@ func TestResourcesCheckTokens(t *testing.T) {
 			}
 		})
 	}
+}
+
+func vaultForTest(t *testing.T) resource {
+	t.Helper()
+	v, err := openVault(miniredis.RunT(t).Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.client.Close)
+	return v
+}
+
+func ledgerForTest(t *testing.T) resource {
+	t.Helper()
+	return ledger{t.TempDir()}
+}
+
+// needDatabase skips a test for want of one, where that is allowed.
+func needDatabase(t *testing.T) {
+	t.Helper()
+	if err := findDatabase(); err != nil && os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip(err)
+	}
+}
+
+// rowForTest is in a database that ends with the test.
+func rowForTest(t *testing.T) resource {
+	t.Helper()
+	needDatabase(t)
+	d, err := startDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	r, err := openRow(t.Context(), d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.close)
+	return r
 }
 
 func TestDamagedJournalIsAnError(t *testing.T) {

@@ -32,6 +32,7 @@ type settings struct {
 	habits   habits
 	rest     time.Duration // between two faults of a lane, on average
 	blows    int           // of a lane, after which it rests for good; 0: any number
+	build    string        // the commit of what is run; empty: unknown
 	dir      string        // for servers and history; made anew
 }
 
@@ -76,6 +77,7 @@ type run struct {
 	file  *history.File // the nemesis' own part of the history
 	store *site
 	vault *server
+	rows  *database // nil: there is no PostgreSQL here
 	seats []*seat
 
 	clock  *wallClock // the server's; nil: the system's
@@ -107,7 +109,7 @@ func perform(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), End: history.Span(s.duration)})
+	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), Build: s.build, End: history.Span(s.duration)})
 	r := &run{settings: s, file: file}
 	return errors.Join(r.perform(ctx), file.Close())
 }
@@ -170,6 +172,11 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.vault, err = startServer(ctx, filepath.Join(r.dir, "vault"), nil); err != nil {
 		return err
 	}
+	if r.rows, err = startDatabase(ctx); errors.Is(err, errNoDatabase) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
+		fmt.Fprintln(os.Stderr, "nemesis:", err)
+	} else if err != nil {
+		return err
+	}
 	for i := range r.Workers {
 		p, err := startProxy()
 		if err != nil {
@@ -187,9 +194,13 @@ func (r *run) prepare(ctx context.Context) (err error) {
 // employ starts a worker in a seat.
 func (r *run) employ(s *seat) error {
 	s.times++
+	var rows string
+	if r.rows != nil {
+		rows = r.rows.url
+	}
 	text, err := json.Marshal(orders{
 		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
-		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(),
+		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(), Rows: rows,
 		Keys: r.Keys, TTLs: r.TTLs, Callers: r.Callers, Habits: r.habits,
 		Seed: r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
 	})
@@ -230,5 +241,8 @@ func (r *run) close() {
 	}
 	if r.vault != nil {
 		r.vault.close()
+	}
+	if r.rows != nil {
+		r.rows.close()
 	}
 }

@@ -39,6 +39,7 @@ type orders struct {
 	Proxy   string // address, on the way to whatever server
 	Vault   string // address
 	Ledger  string // directory
+	Rows    string // URL; empty: there are none
 
 	Keys    []string
 	TTLs    []time.Duration
@@ -52,6 +53,7 @@ type worker struct {
 	orders
 	locks     *asynclock.Client
 	resources []resource
+	rows      resource // nil: there are none
 	history   *history.File
 	stopping  atomic.Bool
 	requests  atomic.Int64
@@ -106,6 +108,14 @@ func (w *worker) work() error {
 	}
 	defer v.client.Close()
 	w.resources = []resource{v, ledger{w.Ledger}}
+	if w.Rows != "" {
+		rows, err := openRow(context.Background(), w.Rows)
+		if err != nil {
+			return err
+		}
+		defer rows.close()
+		w.rows = rows
+	}
 	if w.locks, err = asynclock.New(store); err != nil {
 		return err
 	}

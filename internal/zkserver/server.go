@@ -30,6 +30,10 @@ const Tick = 200 * time.Millisecond
 // its manifest names.
 const Jar = "/usr/share/java/zookeeper.jar"
 
+// classPath is what its manifest names, and what it forgets: what speaks TLS needs
+// more of Netty, which the package brings along.
+const classPath = Jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+
 // Package is the name of that package, which brings Java along.
 const Package = "zookeeper"
 
@@ -72,7 +76,11 @@ dataDir=%s
 // Start starts a server that stands alone, in a directory of its own, and waits
 // until it serves.
 func Start(ctx context.Context, dir string, port int) (*Server, error) {
-	s, err := launch(dir, port, "")
+	return startAlone(ctx, dir, port, "")
+}
+
+func startAlone(ctx context.Context, dir string, port int, more string) (*Server, error) {
+	s, err := launch(dir, port, more)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +89,21 @@ func Start(ctx context.Context, dir string, port int) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// secureConfig is what a server that speaks TLS has besides.
+const secureConfig = `secureClientPort=%d
+secureClientPortAddress=127.0.0.1
+serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
+ssl.keyStore.location=%s
+ssl.keyStore.type=PEM
+ssl.clientAuth=none
+`
+
+// StartSecure is Start for a server that speaks TLS on a second port. The file
+// has its key, as PKCS #8, and its certificate, both in PEM; its name ends in .pem.
+func StartSecure(ctx context.Context, dir string, port, securePort int, file string) (*Server, error) {
+	return startAlone(ctx, dir, port, fmt.Sprintf(secureConfig, securePort, file))
 }
 
 // launch starts a process and does not wait for it.
@@ -108,7 +131,7 @@ func (s *Server) Restart() error {
 	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.skipACL=no", "-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.extendedTypesEnabled=false", "-Dzookeeper.fastleader.minNotificationInterval=50",
-		"-cp", Jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.file("zoo.cfg"))
+		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.file("zoo.cfg"))
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	childproc.Prepare(s.cmd)
 	done := make(chan struct{})

@@ -56,7 +56,7 @@ var postgres = kind{
 	utc:    "clock_timestamp() AT TIME ZONE 'UTC'",
 	stamp:  "TIMESTAMP",
 	drops: []string{
-		"SELECT 'DROP TABLE ' || oid::regclass FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower('INT_'))",
+		"SELECT 'DROP TABLE ' || oid::regclass || ' CASCADE' FROM pg_class WHERE relkind = 'r' AND starts_with(relname, lower('INT_'))",
 		"SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE starts_with(proname, lower('INT_'))",
 	},
 }

@@ -110,7 +110,10 @@ func TestExclusion(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
 	java, client := startPeer(t, root, long), goClient(t, root)
-	for _, key := range []string{"key", "a/deeper/key", "ein Schlüssel: 100%"} {
+	for _, key := range []string{
+		"key", "a/deeper/key", "ein Schlüssel: 100%",
+		"lock-1", "block-42", "blocks/block-42", "lock-0000000001", // which look like nodes
+	} {
 		lease := lock(t, client, key)
 		if got := java.do("trylockfor", key, 1500); got != "false" {
 			t.Errorf("tryLock in Java of %q, which Go holds: got %s, want false", key, got)
@@ -130,6 +133,38 @@ func TestExclusion(t *testing.T) {
 		}
 		unlock(t, again)
 	}
+}
+
+// What Go spells differently, or refuses, Java can't have, but for what would be
+// nodes of another key's lock.
+func TestWhatJavaCantHave(t *testing.T) {
+	t.Parallel()
+	java := startPeer(t, newRoot(), long)
+	for _, key := range []string{"/", "a/", "/a", "a//b", ".", "a/../b", "\x01", "\x1f", "\x7f", "\u009f", "\ue000", "\uf8ff", "\ufff0", "🔒"} {
+		if value, exception := java.await(java.begin("main", "lock", key)); exception == "" {
+			t.Errorf("lock in Java of %q: got %q, want an exception", key, value)
+		}
+	}
+}
+
+// To Curator, every child of a lock is somebody who waits for it, or has it, and so
+// are the locks of keys below. It is not so in Go.
+func TestJavaCountsKeysBelow(t *testing.T) {
+	t.Parallel()
+	root := newRoot()
+	java, client := startPeer(t, root, long), goClient(t, root)
+	below := lock(t, client, "key/0")
+	if got := java.do("acquirefor", "key", 500); got != "false" {
+		t.Errorf("acquire in Java of a key with a key below it that comes first: got %s, want false", got)
+	}
+	above, err := client.TryLock(t.Context(), "key")
+	if err != nil {
+		t.Fatalf("TryLock in Go of the same: got %v, want it free", err)
+	}
+	unlock(t, above)
+	unlock(t, below)
+	java.do("acquire", "key") // when the server has removed what is empty
+	java.do("release", "key")
 }
 
 // A file that both raise loses nothing.

@@ -113,7 +113,8 @@ func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address st
 		answer.Watched = q.WatchWanted && address != noAddress
 	}
 	if answer.Status == asynclock.Waiting && address == noAddress {
-		answer.Recheck = recheck(answer.Rank, q.Liveness)
+		// In the grace there is nothing to be had, however often one asks.
+		answer.Recheck = grace + recheck(answer.Rank, q.Liveness)
 	}
 	return answer
 }

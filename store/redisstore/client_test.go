@@ -100,11 +100,19 @@ func (sv *server) receivers(t *testing.T, ch *channel) (n int64) {
 
 // silence makes scripts believe that the client can't be told anything.
 func (c *client) silence() *client {
-	in := &inbox{Inbox: closedInbox(), channel: &channel{}}
+	in := &inbox{Inbox: closedInbox(), channel: newChannel(c.session.store, "nobody", false)}
 	if old := c.session.classic.Swap(in); old != nil {
 		old.Close()
 	}
 	return c
+}
+
+// doubt makes a client's inbox look as it does before it has proved itself, though
+// messages come through.
+func (c *client) doubt() {
+	old := c.session.classic.Load()
+	c.session.classic.Store(&inbox{Inbox: closedInbox(), channel: old.channel})
+	c.t.Cleanup(old.Close)
 }
 
 // deaf is a source that never delivers.

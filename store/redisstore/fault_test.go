@@ -308,7 +308,8 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 		user.prefix = sv.prefix
 		s := join(t, user.store(t)).session
 		errs := map[string]error{
-			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "x")})[0].Err,
+			// One that waits takes a shortcut, which does without some of these rights.
+			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{try("key", "x")})[0].Err,
 			"Release": s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 			"Renew":   s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
 		}

@@ -4,23 +4,161 @@ package redisstore
 
 import (
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// setEpoch writes the four numbers of the epoch of a key's bucket.
-func (sv *server) setEpoch(t *testing.T, key string, ready, longest, older, turn int64) {
-	t.Helper()
-	id, _, _, _, _ := sv.epochOf(t, key)
-	fields := []string{id}
-	for _, n := range []int64{ready, longest, older, turn} {
-		fields = append(fields, strconv.FormatInt(n, 10))
+func try(key, owner string) asynclock.AcquireRequest {
+	q := request(key, owner)
+	q.Wait = false
+	return q
+}
+
+func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		token := a.hold("held", "a").First
+		b.wait("held", "b")
+		a.hold("left", "a")
+		b.wait("left", "b")
+		a.hold("forced", "a")
+		b.wait("forced", "b")
+		a.hold("answer was lost", "a")
+		first := a.hold("released first", "a").First
+		b.wait("released first", "b")
+		promote()
+
+		if !a.release(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
+			t.Error("Release by who notices: got WasHeld false, want true")
+		}
+		if got := b.acquire(try("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+			t.Errorf("a free key: got %+v, want ErrUnreachable", got)
+		}
+		if got := b.wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long {
+			t.Errorf("a free key: got %v remaining, want the grace, %v", got.Remaining, long)
+		}
+		sv.do(t, "DEL", sv.redisKey("left", 'l'))
+		b.wait("left", "b")
+		if got := b.acquire(try("held", "c")); got.Status != asynclock.Held || got.Token != token {
+			t.Errorf("a key that is held: got %+v, want it held under token %d", got, token)
+		}
+		if !a.release(asynclock.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		requeue := request("answer was lost", "a2")
+		if got := a.wait("answer was lost", "a"); got.Rank != 0 || got.Ticket == 0 {
+			t.Errorf("the holder's request once more: got %+v, want it to wait with its place", got)
+		}
+		if n := sv.number(t, "EXISTS", sv.redisKey("answer was lost", 'q')); n != 0 {
+			t.Error("who has a record got queued behind itself")
+		}
+		if got := a.release(asynclock.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != asynclock.Waiting {
+			t.Errorf("queue again: got %+v, want it to wait", got.Requeue)
+		}
+		if held, err := a.session.Force(t.Context(), "forced"); err != nil || !held {
+			t.Errorf("Force: got %v, %v, want true", held, err)
+		}
+		a.heard(asynclock.EventForced, "a")
+		for _, key := range []string{"held", "left", "forced", "answer was lost", "free", "released first"} {
+			if info := b.inspect(key); info.Held || info.Waiters != 1 {
+				t.Errorf("%q: got %+v, want nobody to hold it and one to wait", key, info)
+			}
+		}
+		b.heardNothing(sv)
+
+		for _, key := range []string{"held", "left", "forced"} {
+			b.wait(key, "b")
+			sv.endGrace(t, key)
+			b.want(request(key, "b"), asynclock.Granted)
+		}
+	})
+}
+
+// A message from before must not look fresh to who has been told to wait since.
+func TestWhoWaitsBelievesNoOlderGrant(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		promote()
+		before := c.wait("key", "a").Mark
+		if now := sv.clock(t); before < now {
+			t.Errorf("mark in the grace: got %d, want more than %d, which is now", before, now)
+		}
+		sv.endGrace(t, "key")
+		if _, err := sv.try("SET", sv.redisKey("key", 'l'), "1 old - - -", "PX", "60000"); err != nil {
+			t.Fatal(err)
+		}
+		_, ready, _, _, _ := sv.epochOf(t, "key")
+		if got := c.wait("key", "a").Mark; got < ready*1000-1 {
+			t.Errorf("mark after the grace: got %d, want at least %d", got, ready*1000-1)
+		}
+	})
+}
+
+func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	var written log
+	st := sv.newStore(t, WithLogger(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	c := join(t, st)
+	for range 3 {
+		if got := c.acquire(try("key", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+			t.Fatalf("got %+v, want ErrUnreachable", got)
+		}
 	}
-	sv.do(t, "SET", sv.epoch(bucketOf(key)), strings.Join(fields, " "))
+	if got := c.wait("key", "b").Remaining; got > long+time.Second {
+		t.Errorf("got %v remaining, want at most %v", got, long)
+	}
+	if got := strings.Count(written.String(), "nothing is granted"); got != 1 {
+		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
+	}
+
+	// One that has run for longer than the grace has not forgotten anything lately.
+	eventually(t, "the server is three seconds old", func() bool {
+		for line := range strings.Lines(sv.do(t, "INFO", "server")) {
+			if age, ok := strings.CutPrefix(strings.TrimSpace(line), "uptime_in_seconds:"); ok {
+				n, err := strconv.Atoi(age)
+				return err == nil && n >= 3
+			}
+		}
+		return false
+	})
+	sv.prefix += "-2"
+	quick := request("key", "a")
+	quick.TTL = 2 * time.Second
+	join(t, sv.newStore(t, WithFailoverGrace(2*time.Second))).want(quick, asynclock.Granted)
+}
+
+// A server that was started without data grants nothing while a lease is trusted that
+// it knows nothing of.
+func TestARestartMakesNoTwoHolders(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	process := startServer(t, addr)
+	p := &pair{sv: onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})}
+	const ttl = 3 * time.Second
+	p.sv.acquaint(t, ttl)
+	a, b := p.locks(t, WithFailoverGrace(ttl)), p.locks(t, WithFailoverGrace(ttl))
+	first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(ttl), asynclock.WithoutRenewal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Kill()
+	startServer(t, addr)
+	second := lockPatiently(t, b, asynclock.WithTTL(ttl))
+	if first.Valid(0) {
+		t.Error("two leases of the key are trusted")
+	}
+	if second.Token() <= first.Token() {
+		t.Errorf("token: got %d, want more than %d", second.Token(), first.Token())
+	}
 }
 
 // Who has lost its key by force, and has not heard of it, does not write its
@@ -62,72 +200,27 @@ func TestWhoQueuesBehindAHolderLearnsOfTheGrace(t *testing.T) {
 	})
 }
 
-// Of whoever is overruled nothing is left, not even the time.
-func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
+// Whom no message reaches asks again and again elsewhere. Here there is nothing to be
+// had before the grace ends.
+func TestWhoCannotBeToldAsksWhenTheGraceEnds(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
-		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
-		sv.do(t, "PEXPIRE", sv.redisKey("key", 'l'), "3600000")
+		c := join(t, sv.store(t)).silence()
 		promote()
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: token + 1}).Err; err != nil {
-			t.Fatal(err)
-		}
-		if ttl := sv.number(t, "PTTL", sv.redisKey("key", 'l')); ttl > millis(long) {
-			t.Errorf("TTL: got %d ms, want at most %d", ttl, millis(long))
-		}
-	})
-}
-
-func TestTTLsOfPeriodsThatAreOverDoNotCount(t *testing.T) {
-	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
-		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		sv.setEpoch(t, "key", 0, millis(time.Hour), millis(24*time.Hour), 1)
-		promote()
-		for range 2 {
-			if got := c.wait("key", "b").Remaining; got > time.Hour || got < 59*time.Minute {
-				t.Errorf("grace: got %v, want an hour, the longest TTL of the period before", got)
+		for rank, owner := range []string{"a", "b", "c"} {
+			got := c.wait("key", owner)
+			if got.Rank != rank || got.Recheck <= got.Remaining || got.Recheck > got.Remaining+time.Duration(rank+1)*50*time.Millisecond {
+				t.Errorf("rank %d: got %+v, want it to ask when the grace is over, one after the other", rank, got)
 			}
 		}
-	})
-}
-
-func TestAClockThatIsSetBackForgetsNoTTL(t *testing.T) {
-	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
-		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
-		later := sv.clock(t)/1000 + millis(100*time.Hour)
-		for name, look := range map[string]func(){
-			"acquire": func() { c.wait("key", "b") },
-			"renew": func() {
-				if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
-					t.Fatal(err)
-				}
-			},
-		} {
-			sv.setEpoch(t, "key", 0, millis(long), millis(24*time.Hour), later)
-			look()
-			_, _, _, older, turn := sv.epochOf(t, "key")
-			if older != millis(24*time.Hour) || turn >= later {
-				t.Errorf("%s: got an older TTL of %d ms until %d, want 24 h, in a period that begins now", name, older, turn)
-			}
+		requeue := request("key", "d")
+		released := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &requeue})
+		if got := released.Requeue; got.Recheck <= got.Remaining {
+			t.Errorf("queued again: got %+v, want it to ask when the grace is over", got)
+		}
+		sv.endGrace(t, "key")
+		c.want(request("key", "b"), asynclock.Granted)
+		if got := c.wait("key", "c"); got.Recheck <= 0 || got.Recheck > time.Second {
+			t.Errorf("after the grace: got %+v, want it to ask soon", got)
 		}
 	})
-}
-
-// Out of memory, holders go on all the same.
-func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
-	sv := ownServer(t)
-	c := join(t, sv.store(t))
-	token := c.hold("key", "a").First
-	sv.do(t, "DEL", sv.redisKey("key", 'l'))
-	for bucket := range buckets {
-		fields := strings.Fields(sv.do(t, "GET", sv.epoch(bucket)))
-		fields[0] = strings.Repeat("0", 40)
-		sv.do(t, "SET", sv.epoch(bucket), strings.Join(fields, " "))
-	}
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
-	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
-		t.Errorf("Renew: got %v, want it written anew", err)
-	}
 }

@@ -74,6 +74,16 @@ func (s *session) address(ctx context.Context, key string) string {
 	}
 }
 
+// inboxName is address for what is told to a holder. Nothing is granted by that, so it
+// need not be known whether the inbox works, which for a while after a restart it is
+// not; it will soon, as a rule.
+func (s *session) inboxName(key string) string {
+	if in := s.inbox(bucketOf(key)); in != nil {
+		return in.channel.address()
+	}
+	return noAddress
+}
+
 // inbox returns the inbox for the keys of a bucket, and opens it if need be. It
 // returns nil after Leave.
 //

@@ -26,7 +26,7 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 	}
 	calls := borrowCalls(len(missed))
 	defer returnCalls(calls)
-	address := s.address(ctx, batch[missed[0]].Key) // for all, since they are of one lane
+	address := s.inboxName(batch[missed[0]].Key) // for all, since they are of one lane
 	for n, i := range missed {
 		(*calls)[n].reassert(s.store, &batch[i], address)
 	}

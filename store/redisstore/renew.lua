@@ -34,13 +34,13 @@ for i = 1, (#ARGV - 1) / 4 do
   elseif type(value) ~= 'string' then
     bad = value
   else
-    local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
+    local token, owner, flags = string.match(value, '^(%d+) (%S+) %S+ (%S+) ')
     if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
       answer = owner == '-' and -2 or -3 -- a key that is kept back is nobody's
     else
-      local raise = counter and tonumber(used) > tonumber(token)
+      local raise = counter and used ~= token and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
       if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
@@ -50,7 +50,10 @@ for i = 1, (#ARGV - 1) / 4 do
         -- then the rest of the script too, which is other holdings' as well. The
         -- TTL is set even if it was longer already: a replica, whose records may
         -- be out of date, must refuse.
-        local left = math.max(redis.call('PTTL', lock), ttl)
+        local left = redis.call('PTTL', lock)
+        if left < ttl + 0 then
+          left = ttl -- as text, which takes Redis half as long as a number
+        end
         redis.call('PEXPIRE', lock, left)
         if raise then
           token = used
@@ -62,6 +65,7 @@ for i = 1, (#ARGV - 1) / 4 do
           flags = flags == '-' and 'h' or flags .. 'h'
         end
         if raise or set then
+          local channel, holder = string.match(value, '^%d+ %S+ (%S+) %S+ (.*)$')
           redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
         end
         if least > 0 and epoch and seen[epoch] ~= ttl then

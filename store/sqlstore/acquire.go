@@ -4,7 +4,9 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -15,9 +17,47 @@ import (
 // key on inside give it away after a few times, which zero would not.
 const unknownWaiters = 1
 
-// Acquire is one call for the whole batch.
+// errFreed: the key was held when the routine looked first, and free when it looked who
+// holds it.
+var errFreed = errors.New("sqlstore: the key has been freed meanwhile")
+
+// freedTries is how often a request is made that finds a key freed each time.
+const freedTries = 3
+
+// Acquire is one call for the whole batch, and further ones for the few that want
+// another answer.
 func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx)
+	replies := s.acquire(ctx, batch, address)
+	for i := range replies {
+		q, r := batch[i:i+1:i+1], &replies[i]
+		if r.Err != nil && q[0].Ticket > 0 && s.store.dialect.duplicate(r.Err) {
+			// Somebody else has its place, as may be once tables were restored from a backup. It
+			// gets another one.
+			q = slices.Clone(q)
+			q[0].Ticket = 0
+			*r = s.acquire(ctx, q, address)[0]
+		}
+		for try := 1; errors.Is(r.Err, errFreed) && try < freedTries; try++ {
+			*r = s.acquire(ctx, q, address)[0]
+		}
+		if errors.Is(r.Err, errFreed) { // there was always somebody
+			*r = s.behindSomebody(&q[0], address)
+		}
+	}
+	return replies
+}
+
+// behindSomebody is the reply to who finds a key held, by nobody knows whom.
+func (s *session) behindSomebody(q *asynclock.AcquireRequest, address string) asynclock.AcquireReply {
+	if q.Wait {
+		return asynclock.AcquireReply{Status: asynclock.Waiting, Remaining: -1, Recheck: s.recheck(q, 0, address)}
+	}
+	s.waiting.remove(q.Owner)
+	return asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1}
+}
+
+func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest, address string) []asynclock.AcquireReply {
 	return perform(ctx, s, "ACQUIRE", batch,
 		func(q *asynclock.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
 		func(q *asynclock.AcquireRequest, a answer) (asynclock.AcquireReply, error) {
@@ -36,6 +76,8 @@ func (s *session) putAcquire(q *asynclock.AcquireRequest, address string) (item,
 		return it, errTTL
 	case q.GrantTTL < 0, q.Liveness < 0, q.Ticket < 0:
 		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", asynclock.ErrBadOption)
+	case q.Wait && (q.GrantTTL == 0 || q.Liveness == 0): // it would be dropped from the queue at once
+		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", asynclock.ErrBadOption)
 	}
 	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.Liveness)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
@@ -50,6 +92,8 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 		reply.Status = asynclock.Granted
 		reply.Grant = asynclock.Grant{First: a.Token, SparePerMicrosecond: a.Clocked}
 		reply.Waiters = s.store.waiters(a)
+	case a.Status == statusHeld && s.store.settings.spring != nil && !a.Held:
+		return reply, errFreed
 	case a.Status == statusWaiting, a.Status == statusHeld && q.Wait:
 		reply.Status = asynclock.Waiting
 		reply.Remaining = remaining(left)
@@ -58,7 +102,9 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address str
 	case a.Status == statusHeld:
 		reply.Status = asynclock.Held
 		reply.Remaining = remaining(left)
-		reply.Token, reply.Holder = a.Token, a.holder()
+		if left > 0 { // otherwise nobody holds it, and others are ahead in its queue
+			reply.Token, reply.Holder = a.Token, a.holder()
+		}
 		reply.Waiters = a.Waiters
 	case a.Status == statusFull:
 		reply.Status = asynclock.Full

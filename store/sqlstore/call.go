@@ -95,7 +95,7 @@ const (
 
 	statusExpired = -2
 	statusStolen  = -3
-	statusLocked  = -4 // not the lock, its row
+	statusLocked  = -4 // not the lock, its row; to one of several items only
 )
 
 // How often a statement is tried that the server rolls back because of others, and
@@ -135,8 +135,8 @@ func (st *Store) call(ctx context.Context, routine string, items []item) ([]answ
 			st.wholeTransactions.Store(true)
 			continue // nothing has happened
 		}
-		if !st.dialect.again(err) || try == tries {
-			return nil, st.failed(err)
+		if !st.dialect.again(err, name) || try == tries {
+			return nil, st.failed(err, name)
 		}
 		if err := pause(ctx, firstPause<<(try-1)); err != nil {
 			return nil, err
@@ -173,10 +173,16 @@ func (st *Store) read(out string, sent time.Time) ([]answer, error) {
 }
 
 // failed is the error of a call that the database did not carry out, or may not have.
-func (st *Store) failed(err error) error {
+func (st *Store) failed(err error, routine string) error {
 	switch {
 	case st.closed.Load():
 		return asynclock.ErrClosed
+	case st.open && st.dialect.replaced != nil && st.dialect.replaced(err):
+		means := asynclock.ErrOutcomeUnknown // the routine may have come to its COMMIT
+		if st.dialect.again(err, routine) {
+			means = asynclock.ErrUnreachable // it did not begin
+		}
+		return fmt.Errorf("%w: a routine is missing, which a migration may be replacing: %w", means, err)
 	case st.dialect.missing(err):
 		return &SchemaError{st.settings.prefix + "*", "a table or routine is missing; run the migration: " + err.Error()}
 	case st.dialect.state(err) == stateOtherSchema:

@@ -32,8 +32,14 @@ type dialect struct {
 	batch   int                // how many items one call has at most; their rows are locked until its end
 	failure func(error) error  // what an error means to asynclock
 	state   func(error) string // the SQLSTATE of an error of the server
-	again   func(error) bool   // the server rolled back, or lacked something for a moment: try again
 	missing func(error) bool   // there is no such table or routine
+	// duplicate: there is such a row already.
+	duplicate func(error) bool
+	// again: the server rolled back, or has no such routine for a moment. Try again.
+	again func(err error, routine string) bool
+	// replaced, if not nil: there is no such routine, as may be for a moment while a migration
+	// replaces it.
+	replaced func(error) bool
 
 	// call runs a routine by one statement, in a transaction of its own. If whole, that
 	// is begun and ended by statements of their own, which can say that it be READ
@@ -43,12 +49,14 @@ type dialect struct {
 	// high it is then; or guardRead does, if there is one.
 	guard, guardRead string
 
-	asciiRegions bool // of other characters, the routines would take one for another
-	// migrate runs a script, one at a time in the database.
-	migrate func(ctx context.Context, db *sql.DB, script string) error
+	asciiRegions bool                                                     // of other characters, the routines would take one for another
+	migrate      func(ctx context.Context, db *sql.DB, m migration) error // one at a time in the database
 	// columns asks for the name, type and strictness of a table's columns, and unique
 	// whether LOCK_KEY and REGION are its key; the argument is the table's name.
 	columns, unique string
+	// otherRegion, if not empty, asks for a region that a Go store has used, and that is
+	// another than the first two arguments but not to Java's table, the third. %s is the prefix.
+	otherRegion string
 	// engine, if not empty, asks whether the table has transactions.
 	engine string
 }

@@ -53,8 +53,8 @@
 // What happens to locks happens in routines in the database, which the migration makes:
 // a request, of any number of keys, is one statement, one round trip and one
 // transaction. Deadlocks and serialization failures are tried again, with growing
-// pauses. Statements wait for locked rows only as long as their context lasts, and
-// renewals never do.
+// pauses. A request waits for a locked row only if it is alone in its statement, and as
+// long as its context lasts.
 //
 // # Messages
 //

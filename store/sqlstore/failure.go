@@ -4,10 +4,14 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
+
+	"github.com/jackc/puddle/v2"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -39,13 +43,21 @@ func meaning(state string, states map[string]error) error {
 	return errServer
 }
 
+// isClosedPool reports whether the application has closed its pool, after which no request
+// will come through. That of database/sql says so by its text alone.
+func isClosedPool(err error) bool {
+	return errors.Is(err, puddle.ErrClosedPool) || strings.Contains(err.Error(), "sql: database is closed")
+}
+
 // failure says what an error means that no server sent.
 func failure(err error) error {
 	var dial *net.OpError
 	switch {
+	case isClosedPool(err):
+		return fmt.Errorf("%w: %w", asynclock.ErrClosed, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn):
+	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
 		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
 	}
 	// Sent or not, there is no telling.

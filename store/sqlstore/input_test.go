@@ -20,6 +20,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"no option": nil, "no prefix": WithPrefix(""), "quotes": WithPrefix(`a"b`), "a space": WithPrefix("a b"), "two schemas": WithPrefix("a.b.c_"),
 		"a long prefix": WithPrefix(strings.Repeat("a", 32)), "idle 0": WithIdle(0), "a long idle": WithIdle(time.Hour), "nil logger": WithLogger(nil),
 		"no region": WithRegion(""), "a long region": WithRegion(strings.Repeat("x", 101)), "region of no UTF-8": WithRegion("\xff"),
+		"blank region": WithRegion(" "), "region with NUL": WithRegion("a\x00"),
 		"no generation": WithGeneration(0), "a short TTL": WithRepositoryTTL(time.Millisecond), "negative skew": WithSkewWarning(-1),
 	} {
 		if _, err := NewSpring(t.Context(), d, o); !errors.Is(err, asynclock.ErrBadOption) {
@@ -74,6 +75,8 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			func(q *asynclock.AcquireRequest) { q.Owner = "" },
 			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
 			func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
+			func(q *asynclock.AcquireRequest) { q.Liveness = 0 },
+			func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
 		} {
 			q := request("key", "a")
 			spoil(&q)
@@ -94,6 +97,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			{Key: "key", Owner: "a", Keep: -1},
 			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "other", Owner: "b", TTL: long}},
 			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "", TTL: long}},
+			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "b", TTL: long, Wait: true}},
 		} {
 			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0].Err; !errors.Is(got, asynclock.ErrBadOption) {
 				t.Errorf("Release of %+v: got %v, want ErrBadOption", q, got)

@@ -15,6 +15,9 @@ const (
 	listPage = 500
 	// queueShown is how many waiters Inspect describes.
 	queueShown = 10
+	// emptyPages is how many pages in a row may be full of keys that were gone when the
+	// routine looked closer. They are asked for again, from the last key that has a name.
+	emptyPages = 3
 )
 
 // Inspect: of a holder in Java only the first digits of its repository's id are
@@ -73,6 +76,7 @@ func (a answer) info(key string) asynclock.Info {
 // client has used for a day have no name, and are left out.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
+		empty := 0 // pages in a row that name no key
 		for page := (item{Prefix: keyName(prefix), Size: listPage}); ; {
 			err := s.usable()
 			var answers []answer
@@ -83,14 +87,21 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 				yield(asynclock.Info{}, err)
 				return
 			}
+			empty++
 			for _, a := range answers {
 				key, ok := keyOf(a.Name)
 				if ok && (a.Held || a.Waiters > 0) && !yield(a.info(key), nil) {
 					return
 				}
-				page.After = a.Key
+				if a.Key != "" { // not gone between two looks of the routine
+					page.After, empty = a.Key, 0
+				}
 			}
 			if len(answers) < listPage {
+				return
+			}
+			if empty == emptyPages {
+				yield(asynclock.Info{}, errReply)
 				return
 			}
 		}

@@ -20,15 +20,17 @@ var mySQL = dialect{
 	batch:   32, // it reads all of the argument anew for each item
 	failure: mySQLFailure,
 	state:   mySQLState,
-	again: func(err error) bool {
+	again: func(err error, routine string) bool {
 		n := mySQLNumber(err)
-		return n == 1213 || n == 1205 || n == 1020 || n == 1305 // the last: Migrate is replacing it
+		return n == 1213 || n == 1205 || n == 1020 || isMissing(err, routine)
 	},
+	replaced: func(err error) bool { return mySQLNumber(err) == 1305 },
 	missing: func(err error) bool {
 		n := mySQLNumber(err)
 		return n == 1146 || n == 1305
 	},
-	call: callMySQL,
+	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
+	call:      callMySQL,
 
 	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
 	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",
@@ -37,15 +39,29 @@ var mySQL = dialect{
 	migrate:      migrateMySQL,
 
 	columns: `SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL
-		FROM information_schema.COLUMNS WHERE ` + mySQLTable,
-	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS
-		WHERE NON_UNIQUE = 0 AND ` + mySQLTable + ` GROUP BY INDEX_NAME
+		FROM information_schema.COLUMNS` + mySQLTable,
+	otherRegion: `SELECT COALESCE(MIN(REGION), '') FROM %[1]sLOCK_LEASE WHERE LOWER(REGION) = LOWER(?) AND REGION <> ?
+		AND EXISTS (SELECT 1 FROM information_schema.COLUMNS` + mySQLTable + ` AND COLUMN_NAME = 'REGION' AND COLLATION_NAME LIKE '%%\_ci')`,
+	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS` + mySQLTable + ` AND NON_UNIQUE = 0 GROUP BY INDEX_NAME
 		HAVING COUNT(*) = 2 AND SUM(LOWER(COLUMN_NAME) IN ('lock_key', 'region') AND SUB_PART IS NULL) = 2)`,
-	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES WHERE ` + mySQLTable,
+	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES` + mySQLTable,
 }
 
-// mySQLTable finds a table by its name, with or without its schema.
-const mySQLTable = `? IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
+// mySQLTable finds a table by its name, the argument, with or without its schema. The views
+// that it is looked for in compare names without their case, by which the server may tell two
+// tables apart.
+const (
+	mySQLTable = ` CROSS JOIN (SELECT ? AS name) AS wanted
+		WHERE wanted.name IN ` + mySQLNames + ` AND (@@lower_case_table_names > 0 OR BINARY wanted.name IN ` + mySQLNames + `)`
+	mySQLNames = `(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))`
+)
+
+// isMissing reports whether it is this routine that is missing, and none that it calls,
+// which may be after its COMMIT.
+func isMissing(err error, routine string) bool {
+	name := routine[strings.LastIndexByte(routine, '.')+1:]
+	return mySQLNumber(err) == 1305 && strings.HasSuffix(strings.ToLower(err.Error()), "."+strings.ToLower(name)+" does not exist")
+}
 
 // callMySQL sends the argument as digits, which is one round trip where a prepared
 // statement would take two, has nothing to escape, and is read the same under any
@@ -59,47 +75,17 @@ func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool
 	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", routine, argument)).Scan(&out)
 	if mySQLNumber(err) != 0 {
 		// One that was killed in the middle has not come to its ROLLBACK, and the connection
-		// is to go back without its locks.
+		// is to go back without its locks and with what the application has set.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = conn.ExecContext(ctx, "ROLLBACK") // should it fail, so does the connection
+		for _, undo := range []string{
+			"ROLLBACK",
+			"SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL",
+		} {
+			_, _ = conn.ExecContext(ctx, undo) // should it fail, so does the connection
+		}
 	}
 	return out, err
-}
-
-// migrateLock keeps two from migrating at a time.
-const migrateLock = "asynclock migrate"
-
-// migrateMySQL runs statement after statement: nothing else can be done with those that
-// make routines.
-func migrateMySQL(ctx context.Context, db *sql.DB, script string) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }() // back to the pool
-	var got sql.NullBool
-	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", migrateLock).Scan(&got); err != nil {
-		return err
-	}
-	if !got.Bool {
-		return fmt.Errorf("%w: another migration does not come to an end", asynclock.ErrUnreachable)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_, _ = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", migrateLock) // otherwise it ends with the connection
-	}()
-	_, script, _ = strings.Cut(script, "DELIMITER //\n") // for the command line client
-	for statement := range strings.SplitSeq(script, "\n//\n") {
-		if strings.TrimSpace(statement) == "" {
-			continue
-		}
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mySQLNumbers says what an error's number means. None of these errors leaves anything
@@ -108,15 +94,28 @@ var mySQLNumbers = map[uint16]error{
 	1040: asynclock.ErrUnreachable, // too many connections
 	1203: asynclock.ErrUnreachable,
 	1226: asynclock.ErrUnreachable, // too much of something for this user
+	1021: asynclock.ErrUnreachable, // disk full
+	1037: asynclock.ErrUnreachable, // out of memory
+	1038: asynclock.ErrUnreachable,
+	1041: asynclock.ErrUnreachable,
+	1047: asynclock.ErrUnreachable, // Galera: this node is not ready
+	1114: asynclock.ErrUnreachable, // table full
+	1129: asynclock.ErrUnreachable, // too many connections of ours have failed
+	2003: asynclock.ErrUnreachable, // a proxy can't connect to the server
+	9001: asynclock.ErrUnreachable, // likewise, ProxySQL
 	1205: asynclock.ErrUnreachable, // waited too long for a row
 	1213: asynclock.ErrUnreachable, // deadlock, again each time
 	1020: asynclock.ErrUnreachable, // likewise
 	1290: asynclock.ErrUnreachable, // read only: a failover is under way
 	1836: asynclock.ErrUnreachable,
 	1792: asynclock.ErrUnreachable,
-	1969: asynclock.ErrUnreachable, // max_statement_time
 	1044: asynclock.ErrDenied,
 	1045: asynclock.ErrDenied,
+	1130: asynclock.ErrDenied, // from this host
+	3118: asynclock.ErrDenied, // account locked
+	4151: asynclock.ErrDenied,
+	1820: asynclock.ErrDenied, // password expired
+	1862: asynclock.ErrDenied,
 	1049: asynclock.ErrDenied, // no such database
 	1142: asynclock.ErrDenied,
 	1143: asynclock.ErrDenied,
@@ -125,18 +124,20 @@ var mySQLNumbers = map[uint16]error{
 	1698: asynclock.ErrDenied,
 }
 
-// mySQLUnknown are those of which there is no telling: shut down, interrupted, killed.
-var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true}
+// mySQLUnknown are those of which there is no telling, for a routine goes on after its
+// COMMIT: shut down, interrupted, killed, out of time (max_statement_time), and a proxy that
+// has lost the server. So are other errors of the connection, class 08.
+var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 1969: true, 2006: true, 2013: true}
 
 func mySQLFailure(err error) error {
 	n := mySQLNumber(err)
 	switch {
 	case n == 0:
 		return failure(err)
-	case mySQLUnknown[n]:
-		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
 	case mySQLNumbers[n] != nil:
 		return fmt.Errorf("%w: %w", mySQLNumbers[n], err)
+	case mySQLUnknown[n], strings.HasPrefix(mySQLState(err), "08"):
+		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", errServer, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -149,12 +150,15 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithRegion sets the REGION of Java's DefaultLockRepository: UTF-8 of 1 to 100
-// characters; on MySQL they have to be ASCII. Locks of different regions are different
-// locks. Default [DefaultRegion].
+// characters, not all of them spaces and none of them NUL; on MySQL they have to be ASCII.
+// Locks of different regions are different locks. To Java's table on MySQL, as Spring
+// makes it, regions are the same that differ by case alone; [NewSpring] refuses one of
+// which another spelling was used in the last day. Default [DefaultRegion].
 func WithRegion(region string) SpringOption {
 	return springOption(func(s *springSettings) error {
-		if n := utf8.RuneCountInString(region); n < 1 || n > 100 || !utf8.ValidString(region) {
-			return fmt.Errorf("%w: a region has 1 to 100 characters", asynclock.ErrBadOption)
+		if n := utf8.RuneCountInString(region); n > 100 || !utf8.ValidString(region) ||
+			strings.TrimSpace(region) == "" || strings.ContainsRune(region, 0) {
+			return fmt.Errorf("%w: a region has 1 to 100 characters of UTF-8, not all of them spaces and none of them NUL", asynclock.ErrBadOption)
 		}
 		s.region = region
 		return nil

@@ -3,6 +3,7 @@
 package sqlstore
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -19,28 +20,52 @@ const (
 
 // A waitingList knows since when each owner of a session waits.
 type waitingList struct {
-	mu    sync.Mutex
-	since map[string]time.Time
+	mu      sync.Mutex
+	owners  map[string]waiting
+	cleanAt int // how many owners there are when it is cleaned next
 }
+
+type waiting struct{ since, asked time.Time }
+
+const (
+	// silence is how long an owner is kept that does not ask any more. One whose answer
+	// crossed its release, which is no matter of the store's, would stay for ever.
+	silence = 2 * slowest * maxIdle
+	// firstCleaning is how many owners are kept without a look.
+	firstCleaning = 1024
+)
 
 // waited is for how long an owner has waited, which begins now if it did not yet.
 func (l *waitingList) waited(owner string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if since, known := l.since[owner]; known {
-		return time.Since(since)
+	now := time.Now()
+	w, known := l.owners[owner]
+	if !known {
+		w.since = now
+		l.cleanLocked(now)
 	}
-	if l.since == nil {
-		l.since = make(map[string]time.Time)
+	w.asked = now
+	l.owners[owner] = w
+	return now.Sub(w.since)
+}
+
+// cleanLocked makes room for one more.
+func (l *waitingList) cleanLocked(now time.Time) {
+	if l.owners == nil {
+		l.owners = make(map[string]waiting)
 	}
-	l.since[owner] = time.Now()
-	return 0
+	if len(l.owners) < max(l.cleanAt, firstCleaning) {
+		return
+	}
+	maps.DeleteFunc(l.owners, func(_ string, w waiting) bool { return now.Sub(w.asked) > silence })
+	l.cleanAt = 2 * len(l.owners)
 }
 
 func (l *waitingList) remove(owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.since, owner)
+	delete(l.owners, owner)
 }
 
 // recheck is how soon a waiter asks again, besides what the core does by itself: by

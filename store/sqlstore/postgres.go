@@ -5,10 +5,12 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -18,21 +20,18 @@ var postgres = dialect{
 	batch:   128,
 	failure: postgresFailure,
 	state:   postgresState,
-	again:   func(err error) bool { return postgresRetries[postgresState(err)] },
+	again:   func(err error, _ string) bool { return postgresRetries[postgresState(err)] },
 	missing: func(err error) bool {
 		state := postgresState(err)
 		return state == "42P01" || state == "42883" || state == "3F000"
 	},
-	call: callPostgres,
+	duplicate: func(err error) bool { return postgresState(err) == "23505" },
+	call:      callPostgres,
 
 	guard: `INSERT INTO %s AS f VALUES ($1, $2)
 		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,
 
-	// One message of several statements is one transaction.
-	migrate: func(ctx context.Context, db *sql.DB, script string) error {
-		_, err := db.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('asynclock migrate'));\n"+script)
-		return err
-	},
+	migrate: migratePostgres,
 
 	columns: `SELECT lower(attname), format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef
 		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
@@ -43,12 +42,30 @@ var postgres = dialect{
 				AND a.attnum = ANY (i.indkey) AND lower(a.attname) IN ('lock_key', 'region')))`,
 }
 
+// callPostgres calls a function. Of drivers only pgx keeps driver.ErrBadConn for what was
+// never sent, which database/sql then sends itself; for others it must not, since the answer
+// to the second try would be taken for that to the first.
 func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (out string, err error) {
 	statement := "SELECT " + routine + "($1::text::jsonb)::text"
-	if !whole {
+	if whole {
+		return callInTransaction(ctx, db, statement, argument)
+	}
+	if _, ours := db.Driver().(*stdlib.Driver); ours {
 		err = db.QueryRowContext(ctx, statement, argument).Scan(&out)
 		return out, err
 	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	if err = conn.QueryRowContext(ctx, statement, argument).Scan(&out); errors.Is(err, driver.ErrBadConn) {
+		err = errCut
+	}
+	return out, err
+}
+
+func callInTransaction(ctx context.Context, db *sql.DB, statement, argument string) (out string, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return "", err
@@ -57,21 +74,31 @@ func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, who
 		_ = tx.Rollback() // it has failed already, and why is said by err
 		return "", err
 	}
-	return out, tx.Commit()
+	if err = tx.Commit(); errors.Is(err, driver.ErrBadConn) {
+		err = errCut
+	}
+	return out, err
 }
 
+// errCut is driver.ErrBadConn of a statement that may have been sent.
+var errCut = errors.New("sqlstore: the connection broke")
+
 // postgresStates says what a SQLSTATE means, or the class that its first two
-// characters are. None of these errors leaves anything done.
+// characters are. But for those of an unknown outcome, they leave nothing done.
 var postgresStates = map[string]error{
-	"08":    asynclock.ErrUnreachable, // connection
-	"53":    asynclock.ErrUnreachable, // out of connections, memory, disk
-	"55P03": asynclock.ErrUnreachable, // lock_timeout
-	"57P01": asynclock.ErrUnreachable, // shutting down
-	"57P02": asynclock.ErrUnreachable, // crashed
-	"57P03": asynclock.ErrUnreachable, // starting up
-	"57014": asynclock.ErrUnreachable, // statement_timeout
-	"25006": asynclock.ErrUnreachable, // a replica: a failover is under way
-	"40":    asynclock.ErrUnreachable, // rolled back, and again each time
+	// The connection: in a session it is a pooler that says so, of its own connection to the
+	// server, on which the statement was under way.
+	"08":    asynclock.ErrOutcomeUnknown,
+	"40003": asynclock.ErrOutcomeUnknown, // the server itself does not know
+	"25P03": asynclock.ErrUnreachable,    // a transaction that stood still or
+	"25P04": asynclock.ErrUnreachable,    // lasted for too long
+	"53":    asynclock.ErrUnreachable,    // out of connections, memory, disk
+	"54000": asynclock.ErrUnreachable,    // the queue of messages is full
+	"55P03": asynclock.ErrUnreachable,    // lock_timeout
+	"57":    asynclock.ErrUnreachable,    // shutting down, crashed, starting up, canceled
+	"58":    asynclock.ErrUnreachable,    // trouble with files
+	"25006": asynclock.ErrUnreachable,    // a replica: a failover is under way
+	"40":    asynclock.ErrUnreachable,    // rolled back, and again each time
 	"28":    asynclock.ErrDenied,
 	"42501": asynclock.ErrDenied,
 	"3D000": asynclock.ErrDenied, // no such database

@@ -16,8 +16,8 @@ import (
 )
 
 // grants are the statements of docs/sql.md for one kind of database, for tables of a
-// prefix and a user.
-func grants(t *testing.T, after, prefix, user, database string) (statements []string) {
+// prefix and a user. The place is their schema, or the database.
+func grants(t *testing.T, after, prefix, user, place string) (statements []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/sql.md")
 	if err != nil {
@@ -32,7 +32,8 @@ func grants(t *testing.T, after, prefix, user, database string) (statements []st
 	if block == nil {
 		t.Fatalf("docs/sql.md has no grants after %q", after)
 	}
-	edit := strings.NewReplacer("asynclock_", prefix, " TO app", " TO "+user, " TO 'app'", " TO '"+user+"'", "ON app.", "ON "+database+".")
+	edit := strings.NewReplacer("asynclock_", prefix, "INT_", prefix, " TO app", " TO "+user, " TO 'app'", " TO '"+user+"'",
+		"ON app.", "ON "+place+".", "ON SCHEMA public", "ON SCHEMA "+place)
 	for line := range strings.Lines(block[1]) {
 		line, _, _ = strings.Cut(line, ";")
 		statements = append(statements, edit.Replace(line))
@@ -40,10 +41,45 @@ func grants(t *testing.T, after, prefix, user, database string) (statements []st
 	return statements
 }
 
+// A kindOfTables is what rights are for.
+type kindOfTables struct {
+	onPostgres, onMySQL string // what comes before their grants in docs/sql.md
+	migrate             func(t *testing.T, d Database, prefix string) error
+	open                func(t *testing.T, d Database, prefix string) (*Store, error)
+	sweep               string // the routine, and its arguments
+}
+
+var kindsOfTables = map[string]kindOfTables{
+	"native": {
+		"To run, on PostgreSQL", "On MySQL and MariaDB procedures",
+		func(t *testing.T, d Database, prefix string) error {
+			return Migrate(t.Context(), d, WithPrefix(prefix))
+		},
+		func(t *testing.T, d Database, prefix string) (*Store, error) {
+			return New(t.Context(), d, WithPrefix(prefix))
+		},
+		"sweep(100)",
+	},
+	"spring": {
+		"For Java's table on PostgreSQL", "for Java's table on MySQL",
+		func(t *testing.T, d Database, prefix string) error {
+			return MigrateSpring(t.Context(), d, WithPrefix(prefix))
+		},
+		func(t *testing.T, d Database, prefix string) (*Store, error) {
+			return NewSpring(t.Context(), d, WithPrefix(prefix))
+		},
+		"LOCK_SWEEP('2020-01-01', 100)",
+	},
+}
+
 // useAll does everything that needs a right.
-func useAll(t *testing.T, d Database, prefix string) {
+func (k kindOfTables) useAll(t *testing.T, d Database, prefix string) {
 	t.Helper()
-	st := newStore(t, d, WithPrefix(prefix))
+	st, err := k.open(t, d, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
 	c := join(t, st)
 	h := c.hold(request("key", "a"))
 	c.acquire(request("key", "b"))
@@ -65,62 +101,16 @@ func useAll(t *testing.T, d Database, prefix string) {
 	if _, err := c.session.Force(t.Context(), "key"); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
-	run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+"sweep()")
+	run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+k.sweep)
 	if err := st.Guard(t.Context(), begin(t, d), "key", h.First); err != nil {
 		t.Errorf("Guard: got %v, want no error", err)
 	}
 }
 
-// TestRightsSuffice: a user with the rights of docs/sql.md can do everything, and one
-// without them is told so.
-func TestRightsSuffice(t *testing.T) {
-	t.Run("postgres", func(t *testing.T) {
-		d := onPostgres(t)
-		prefix := newPrefix(t, d)
-		if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
-			t.Fatal(err)
-		}
-		user := strings.ToLower(prefix) + "user"
-		run(t, d, "CREATE ROLE "+user+" LOGIN PASSWORD 'secret'")
-		t.Cleanup(func() { run(t, d, "DROP OWNED BY "+user); run(t, d, "DROP ROLE "+user) })
-		u, err := url.Parse(serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.User = url.UserPassword(user, "secret")
-		theirs := Postgres(openDB(t, "pgx", u.String()))
-		wantDenied(t, theirs, prefix)
-		for _, grant := range grants(t, "on PostgreSQL", prefix, user, "") {
-			run(t, d, grant)
-		}
-		useAll(t, theirs, prefix)
-	})
-	t.Run("mysql", func(t *testing.T) {
-		d := onMySQL(t)
-		prefix := newPrefix(t, d)
-		if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
-			t.Fatal(err)
-		}
-		user := prefix + "user"
-		run(t, d, "CREATE USER '"+user+"' IDENTIFIED BY 'secret'")
-		t.Cleanup(func() { run(t, d, "DROP USER '"+user+"'") })
-		config, err := mysql.ParseDSN(serverURL(t, "ASYNCLOCK_MYSQL_URL"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.User, config.Passwd = user, "secret"
-		theirs := MySQL(openDB(t, "mysql", config.FormatDSN()))
-		wantDenied(t, theirs, prefix)
-		for _, grant := range grants(t, "On MySQL", prefix, user, config.DBName) {
-			run(t, d, grant)
-		}
-		useAll(t, theirs, prefix)
-	})
-}
-
-func wantDenied(t *testing.T, d Database, prefix string) {
+// wantDenied: without rights, everything is.
+func (k kindOfTables) wantDenied(t *testing.T, d Database, prefix string) {
 	t.Helper()
-	st, err := New(t.Context(), d, WithPrefix(prefix))
+	st, err := k.open(t, d, prefix)
 	if err == nil { // functions of PostgreSQL are everybody's
 		joined, errJoin := st.Join("id", func(asynclock.Event) {})
 		if errJoin != nil {
@@ -130,7 +120,72 @@ func wantDenied(t *testing.T, d Database, prefix string) {
 		_ = joined.Leave(t.Context())
 		st.Close()
 	}
-	if !errors.Is(err, asynclock.ErrDenied) {
+	var schema *SchemaError // of a table that can't be seen at all
+	if !errors.Is(err, asynclock.ErrDenied) && !errors.As(err, &schema) {
 		t.Errorf("without rights: got %v, want ErrDenied", err)
 	}
+}
+
+// TestRightsSuffice: a user with the rights of docs/sql.md can do everything, and one
+// without them is told so.
+func TestRightsSuffice(t *testing.T) {
+	for name, k := range kindsOfTables {
+		for _, schema := range []string{"public", "locks"} {
+			t.Run(name+" on postgres in "+schema, func(t *testing.T) { k.onSchema(t, schema) })
+		}
+		t.Run(name+" on mysql", k.onDatabase)
+	}
+}
+
+// onSchema tests rights on PostgreSQL, where tables are in the schema that everybody finds,
+// or in one that the prefix names.
+func (k kindOfTables) onSchema(t *testing.T, schema string) {
+	d := onPostgres(t)
+	prefix := newPrefix(t, d)
+	user := strings.ToLower(prefix) + "user"
+	if schema != "public" {
+		schema = prefix + schema
+		prefix = schema + "." + prefix
+		run(t, d, "CREATE SCHEMA "+schema)
+		t.Cleanup(func() { run(t, d, "DROP SCHEMA "+schema+" CASCADE") })
+	}
+	if err := k.migrate(t, d, prefix); err != nil {
+		t.Fatal(err)
+	}
+	run(t, d, "CREATE ROLE "+user+" LOGIN PASSWORD 'secret'")
+	t.Cleanup(func() { run(t, d, "DROP OWNED BY "+user); run(t, d, "DROP ROLE "+user) })
+	u, err := url.Parse(serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, "secret")
+	theirs := Postgres(openDB(t, "pgx", u.String()))
+	k.wantDenied(t, theirs, prefix)
+	for _, grant := range grants(t, k.onPostgres, prefix, user, schema) {
+		run(t, d, grant)
+	}
+	k.useAll(t, theirs, prefix)
+}
+
+// onDatabase tests rights on MySQL.
+func (k kindOfTables) onDatabase(t *testing.T) {
+	d := onMySQL(t)
+	prefix := newPrefix(t, d)
+	if err := k.migrate(t, d, prefix); err != nil {
+		t.Fatal(err)
+	}
+	user := prefix + "user"
+	run(t, d, "CREATE USER '"+user+"' IDENTIFIED BY 'secret'")
+	t.Cleanup(func() { run(t, d, "DROP USER '"+user+"'") })
+	config, err := mysql.ParseDSN(serverURL(t, "ASYNCLOCK_MYSQL_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.User, config.Passwd = user, "secret"
+	theirs := MySQL(openDB(t, "mysql", config.FormatDSN()))
+	k.wantDenied(t, theirs, prefix)
+	for _, grant := range grants(t, k.onMySQL, prefix, user, config.DBName) {
+		run(t, d, grant)
+	}
+	k.useAll(t, theirs, prefix)
 }

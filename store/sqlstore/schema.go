@@ -4,9 +4,7 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"embed"
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -29,7 +27,11 @@ var schemaFiles embed.FS
 //
 // The errors are those of New.
 func Migrate(ctx context.Context, database Database, opts ...Option) error {
-	script, err := Print(database, opts...)
+	s, err := newSettings(opts)
+	if err != nil {
+		return err
+	}
+	script, err := nativeScript(database.dialect, &s)
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func Migrate(ctx context.Context, database Database, opts ...Option) error {
 		return err
 	}
 	defer release()
-	return database.execute(ctx, db, script)
+	return database.execute(ctx, db, newMigration(script, s.prefix))
 }
 
 // MigrateSpring makes what [NewSpring] needs: Java's own table if there is none, and
@@ -65,24 +67,11 @@ func MigrateSpring(ctx context.Context, database Database, opts ...SpringOption)
 	if err != nil {
 		return opened(err)
 	}
-	script, err := springSchema(database.dialect, &s)
+	script, err := springScript(database.dialect, &s)
 	if err != nil {
 		return err
 	}
-	return database.execute(ctx, db, script)
-}
-
-// execute runs a script, which may have to wait its turn among those who use the locks.
-func (d dialect) execute(ctx context.Context, db *sql.DB, script string) error {
-	for try := 1; ; try++ {
-		err := d.migrate(ctx, db, script)
-		if err == nil {
-			return nil
-		}
-		if !d.again(err) || try == tries || pause(ctx, firstPause<<(try-1)) != nil {
-			return fmt.Errorf("sqlstore: migrate: %w", d.failure(err))
-		}
-	}
+	return database.execute(ctx, db, newMigration(script, s.prefix))
 }
 
 // Print returns what [Migrate] would run, for those who keep their schema by another
@@ -92,8 +81,7 @@ func Print(database Database, opts ...Option) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := readSchema("native", database.dialect)
-	return renamed(script, DefaultPrefix, s.prefix), err
+	return nativeScript(database.dialect, &s)
 }
 
 // PrintSpring returns what [MigrateSpring] would run where there is no table, as
@@ -103,7 +91,7 @@ func PrintSpring(database Database, opts ...SpringOption) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return springSchema(database.dialect, &s)
+	return springScript(database.dialect, &s)
 }
 
 func readSchema(of string, d dialect) (string, error) {
@@ -114,7 +102,12 @@ func readSchema(of string, d dialect) (string, error) {
 	return string(text), err
 }
 
-func springSchema(d dialect, s *settings) (string, error) {
+func nativeScript(d dialect, s *settings) (string, error) {
+	script, err := readSchema("native", d)
+	return renamed(script, DefaultPrefix, s.prefix), err
+}
+
+func springScript(d dialect, s *settings) (string, error) {
 	script, err := readSchema("spring", d)
 	if err != nil {
 		return "", err

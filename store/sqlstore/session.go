@@ -90,17 +90,30 @@ func perform[Request, Reply any](
 	}
 	// In one order everywhere, two calls never wait for each other.
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.Key, b.Key) })
-	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+	var busy []place  // whose rows others have locked
+	var alone []place // what the server refused together with others
+	send := func(inTime context.Context, chunk []place) {
 		items := make([]item, len(chunk))
 		for i, p := range chunk {
 			items[i] = p.item
 		}
-		answers, err := s.store.call(ctx, routine, items)
-		if err == nil && len(answers) != len(items) {
+		answers, err := s.store.call(inTime, routine, items)
+		switch {
+		case err == nil && len(answers) != len(items):
 			err = errReply
+		case err != nil && ctx.Err() == nil && inTime.Err() != nil: // of which the caller knows nothing
+			err = errRowLocked
+		}
+		if errors.Is(err, errServer) && len(chunk) > 1 {
+			alone = append(alone, chunk...)
+			return
 		}
 		for i, p := range chunk {
 			itsErr := err
+			if err == nil && answers[i].Status == statusLocked && len(chunk) > 1 {
+				busy = append(busy, p)
+				continue
+			}
 			if err == nil {
 				replies[p.of], itsErr = read(&batch[p.of], answers[i])
 			}
@@ -109,7 +122,41 @@ func perform[Request, Reply any](
 			}
 		}
 	}
+	for chunk := range slices.Chunk(places, s.store.dialect.batch) {
+		send(ctx, chunk)
+	}
+	// Nothing has happened to these yet. One of them can't be served, maybe by the error of
+	// its own client; the others must not fail with it.
+	for i := range alone {
+		send(ctx, alone[i:i+1])
+	}
+	// One after the other these get in line for their rows, with nobody else's locked
+	// meanwhile.
+	inLine(ctx, len(busy), func(inTime context.Context, i int) { send(inTime, busy[i:i+1]) })
 	return replies
+}
+
+// rowPatience is how long the requests of a batch wait for rows that are locked, all of
+// them together; but never for more than half of what is left of its time. The answers to
+// the others have come already, and are to be of use to them.
+const rowPatience = time.Second
+
+// errRowLocked: somebody has a transaction open on the lock's row. The request may have
+// come through nevertheless, when we were about to give it up.
+var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", asynclock.ErrOutcomeUnknown)
+
+// inLine calls get for each of n requests, with the time that it has for getting its row.
+func inLine(ctx context.Context, n int, get func(ctx context.Context, i int)) {
+	patience := rowPatience
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/2)
+	}
+	until := time.Now().Add(patience)
+	for i := range n {
+		inTime, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(n-i))
+		get(inTime, i)
+		cancel()
+	}
 }
 
 // newItem begins an item about a key.

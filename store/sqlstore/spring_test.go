@@ -245,6 +245,61 @@ func TestMySQLRegionsAreASCII(t *testing.T) {
 	}
 }
 
+// TestRegionsThatDifferByCase: Java's table on MySQL takes one for the other, unless it was
+// made otherwise, and PostgreSQL does not.
+func TestRegionsThatDifferByCase(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		st := newSpringTables(t, d, WithRegion("Shop"))
+		c, prefix := join(t, st), st.settings.prefix
+		c.hold(request("key", "a"))
+		open := func(region string) error {
+			st, err := NewSpring(t.Context(), d, WithPrefix(prefix), WithRegion(region))
+			if err == nil {
+				st.Close()
+			}
+			return err
+		}
+		for _, region := range []string{"Shop", "Shop 2", DefaultRegion} {
+			if err := open(region); err != nil {
+				t.Errorf("NewSpring in the region %q beside Shop: got %v, want no error", region, err)
+			}
+		}
+		if d.name == "postgres" {
+			if err := open("SHOP"); err != nil {
+				t.Errorf("NewSpring in the region SHOP beside Shop: got %v, want no error", err)
+			}
+			return
+		}
+		wantRefused(t, open("SHOP"), prefix, `does not tell "SHOP" from "Shop"`)
+		run(t, d, "ALTER TABLE "+prefix+"LOCK MODIFY REGION VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL")
+		if err := open("SHOP"); err != nil {
+			t.Errorf("NewSpring where the table tells the regions apart: got %v, want no error", err)
+		}
+	})
+}
+
+// TestTableWhoseNameDiffersByCase: is not taken for Java's.
+func TestTableWhoseNameDiffersByCase(t *testing.T) {
+	d := onMySQL(t)
+	if texts(t, d, "SELECT @@lower_case_table_names")[0] != "0" {
+		t.Skip("the server does not tell them apart")
+	}
+	prefix := newPrefix(t, d)
+	other := strings.ToLower(prefix)
+	t.Cleanup(func() { dropAll(t, d, other) })
+	run(t, d, "CREATE TABLE "+other+"lock (LOCK_KEY CHAR(36), REGION VARCHAR(100), CLIENT_ID CHAR(36), CREATED_DATE DATETIME(6)) ENGINE = MyISAM")
+	_, err := NewSpring(t.Context(), d, WithPrefix(prefix))
+	wantRefused(t, err, prefix, "there is none")
+	if err := MigrateSpring(t.Context(), d, WithPrefix(prefix)); err != nil {
+		t.Errorf("MigrateSpring beside a table whose name differs by case: got %v, want no error", err)
+	}
+	st, err := NewSpring(t.Context(), d, WithPrefix(prefix))
+	if err != nil {
+		t.Fatalf("NewSpring beside a table whose name differs by case: got %v, want no error", err)
+	}
+	st.Close()
+}
+
 func TestForgottenKeysOfJavasTable(t *testing.T) {
 	onGenerations(t, func(t *testing.T, st *Store, j java) {
 		c := join(t, st)
@@ -252,7 +307,7 @@ func TestForgottenKeysOfJavasTable(t *testing.T) {
 		c.release("free", "a")
 		c.hold(request("held", "b"))
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
-		run(t, j.d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[j.d.name]+j.table+"_SWEEP('"+j.stamp(0)+"')")
+		run(t, j.d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[j.d.name]+j.table+"_SWEEP('"+j.stamp(0)+"', 100)")
 		if got := texts(t, j.d, "SELECT KEY_NAME FROM "+j.table+"_LEASE"); len(got) != 1 || got[0] != "held" {
 			t.Errorf("names after the sweep: got %q, want the one that is held", got)
 		}

@@ -85,7 +85,24 @@ func (st *Store) checkSpring(ctx context.Context) error {
 				"a release of Spring Integration before 7.0 writes to the table, and would steal live locks"}
 		}
 	}
-	return st.checkRoutines(ctx)
+	if err := st.checkRoutines(ctx); err != nil {
+		return err
+	}
+	return st.checkRegion(ctx, t)
+}
+
+// checkRegion refuses a region that others know by another name: locks would be shared by
+// both, but not the counters of their tokens.
+func (st *Store) checkRegion(ctx context.Context, t table) error {
+	if st.dialect.otherRegion == "" {
+		return nil
+	}
+	region := st.settings.spring.region
+	other, err := query[string](ctx, st.db, st.dialect, fmt.Sprintf(st.dialect.otherRegion, st.settings.prefix), region, region, t.name)
+	if err != nil || other == "" {
+		return err
+	}
+	return &SchemaError{t.name, fmt.Sprintf("its column REGION does not tell %q from %q, which others use; name it as they do", region, other)}
 }
 
 // adopt takes the table's generation for the store's, or says why it can't.

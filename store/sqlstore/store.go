@@ -22,6 +22,7 @@ type Store struct {
 	settings settings
 	skew     skewWatch
 	connect  connector // for messages; nil: waiters poll
+	open     bool      // its routines were there
 
 	wholeTransactions atomic.Bool // statements don't run at READ COMMITTED by themselves
 	closed            atomic.Bool
@@ -30,8 +31,9 @@ type Store struct {
 var _ asynclock.Store = (*Store)(nil)
 
 // New uses tables of the store's own, which [Migrate] makes. The errors are
-// asynclock's ErrBadOption, ErrUnreachable, ErrDenied and ctx's own, and
-// [*SchemaError] where tables or routines are missing or of another release.
+// asynclock's ErrBadOption, ErrUnreachable, ErrDenied, ErrClosed (the pool is) and
+// ctx's own, and [*SchemaError] where tables or routines are missing or of another
+// release.
 func New(ctx context.Context, database Database, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -64,6 +66,7 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
 	}
 	err = check(st, ctx)
+	st.open = err == nil
 	if err == nil && s.spring == nil && s.listen {
 		st.connect, err = database.connector(ctx, db)
 	}
@@ -91,7 +94,8 @@ func (st *Store) checkRoutines(ctx context.Context) error {
 
 // Close ends the store, which answers with asynclock.ErrClosed from now on, to its
 // sessions too. The application's pool stays open. Close the asynclock.Clients
-// first: those of a closed store can't give back what they hold.
+// first, and the pool last: those of a closed store or pool can't give back what they
+// hold.
 func (st *Store) Close() {
 	if !st.closed.Swap(true) {
 		st.release()

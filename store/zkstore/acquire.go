@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -48,9 +47,11 @@ func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) async
 		if err != nil {
 			reply = asynclock.AcquireReply{Err: s.store.failure(err, true)}
 		}
-		k.settle(&reply, &r)
+		settled := k.settle(&reply, &r)
 		k.put()
-		return reply
+		if settled {
+			return reply
+		}
 	}
 }
 
@@ -111,7 +112,9 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 			}
 			continue
 		}
-		return k.waits(r, v, start), nil
+		if reply, ok := k.waits(r, v, start); ok {
+			return reply, nil
+		}
 	}
 	return asynclock.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", asynclock.ErrUnreachable)
 }
@@ -120,8 +123,8 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 var errOver = errors.New("zkstore: over")
 
 // hasNode reports whether the stake has a node. One that holds beyond its time is
-// deleted: its TTL has ended, if late. One whose creation was not answered is
-// found by its name.
+// deleted, since its TTL has ended, if late, and so is one that leaves: it may go at
+// any moment. One whose creation was not answered is found by its name.
 func (k *stake) hasNode(start clock.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
@@ -130,13 +133,13 @@ func (k *stake) hasNode(start clock.Instant) (bool, error) {
 		return false, errOver
 	}
 	own, uncertain := k.ownLocked(), k.uncertain
-	expired := own != "" && k.phase == holding && start >= k.until
+	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until
 	if own == "" {
 		k.setNodeLocked("")
 	}
 	st.mu.Unlock()
 	switch {
-	case expired:
+	case ends:
 		if _, err := k.delete(); err != nil {
 			return false, err
 		}
@@ -157,8 +160,12 @@ func (k *stake) hasNode(start clock.Instant) (bool, error) {
 }
 
 // find returns the paths of the nodes with the stake's name: more than one if a
-// creation took effect after it had been given up.
+// creation took effect after it had been given up. What another server has done for
+// the session, the present one need not know yet.
 func (k *stake) find() (paths []string, err error) {
+	if _, err := k.store.conn.Sync(k.lock); err != nil {
+		return nil, k.store.failure(err, false)
+	}
 	v, err := k.store.read(k.lock)
 	for _, name := range v.nodes {
 		if len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix {
@@ -233,16 +240,19 @@ func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant
 	}, true, nil
 }
 
-// waits: the node is not the first.
-func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) asynclock.AcquireReply {
+// waits: the node is not the first. It is not ok if it is gone meanwhile.
+func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) (reply asynclock.AcquireReply, ok bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if k.ownLocked() == "" {
+		return reply, false
+	}
 	k.phase = waiting
-	k.heard = start
+	k.heard = max(k.heard, start) // requests overtake each other
 	k.grantTTL = r.GrantTTL
 	k.watch = k.watch || r.WatchContention
-	k.endAtLocked(start.Add(r.Liveness))
+	k.endAtLocked(k.heard.Add(r.Liveness))
 	number, _ := sequenceNumber(v.nodes[v.rank])
 	return asynclock.AcquireReply{
 		Status:    asynclock.Waiting,
@@ -250,12 +260,14 @@ func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) 
 		Rank:      v.rank - 1,
 		Ticket:    number + 1,
 		Mark:      firstToken(k.czxid) - 1, // the node's own token is its only one
-	}
+	}, true
 }
 
 // settle is called when a request is through: an owner that has nothing is
-// forgotten, and one that was withdrawn meanwhile leaves.
-func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) {
+// forgotten, and one that was withdrawn meanwhile leaves. It reports whether the
+// answer holds: of a key that was taken away before it was given, the client would
+// not hear any more.
+func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) bool {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -264,118 +276,18 @@ func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireReques
 		*reply = asynclock.AcquireReply{Status: asynclock.Gone}
 		k.phase, k.until = leaving, clock.Now()
 		st.taskLocked(k.leave)
+	case reply.Status == asynclock.Granted && !k.holdsLocked():
+		return false
+	case reply.Status == asynclock.Granted && st.ending: // Close may have counted what is held before
+		*reply = asynclock.AcquireReply{Err: asynclock.ErrClosed}
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()
+	case k.session.left.Load() && k.phase != holding: // Leave was too early for it
+		k.until = clock.Now()
+		st.taskLocked(k.leave)
 	case k.phase == asking: // it failed on the way
 		k.endAtLocked(clock.Now().Add(max(r.Liveness, retryIn)))
 	}
-}
-
-// A view is what is below a lock.
-type view struct {
-	lock  string
-	nodes []string // in their order; the first holds
-	rank  int      // of the stake that looks
-}
-
-// read lists the nodes of a lock, which need not exist.
-func (st *Store) read(lock string) (view, error) {
-	var children []string
-	err := st.pulse.ask(false, func() (err error) {
-		children, _, err = st.conn.Children(lock)
-		return err
-	})
-	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
-		return view{lock: lock}, nil
-	}
-	if err != nil {
-		return view{lock: lock}, st.failure(err, false)
-	}
-	nodes, err := inOrder(children)
-	return view{lock: lock, nodes: nodes}, err
-}
-
-// peek is read for who would rather not make a node. A server that is behind its
-// leader may show a holder that is gone, so one that shows any is asked again.
-func (st *Store) peek(lock string) (view, error) {
-	v, err := st.read(lock)
-	if err != nil || len(v.nodes) == 0 {
-		return v, err
-	}
-	if _, err := st.conn.Sync(lock); err != nil {
-		return v, st.failure(err, false)
-	}
-	return st.read(lock)
-}
-
-// held is the answer to who does not wait. Of the nodes, so many are its own.
-func (v view) held(st *Store, own int) asynclock.AcquireReply {
-	if len(v.nodes) <= own {
-		return asynclock.AcquireReply{}
-	}
-	reply := asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1, Waiters: len(v.nodes) - 1 - own}
-	if data, stat, err := st.conn.Get(v.lock + "/" + v.nodes[0]); err == nil {
-		reply.Holder, reply.Token = describe(data), firstToken(stat.Czxid)
-	}
-	return reply
-}
-
-// look finds the stake's rank, and what the server knows of its node. It is not ok
-// if the node is gone, or another one turned up.
-func (k *stake) look() (v view, ok bool, err error) {
-	st := k.store
-	st.mu.Lock()
-	own, known := k.ownLocked(), k.czxid != 0
-	st.mu.Unlock()
-	if own == "" {
-		return v, false, nil
-	}
-	read := make(chan error, 1)
-	if known {
-		read <- nil
-	} else {
-		st.tasks.Go(func() { read <- k.learn(own) }) // ends before look does
-	}
-	v, err = st.read(k.lock)
-	if learned := <-read; err == nil {
-		err = learned
-	}
-	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
-		err = nil
-	}
-	if err != nil {
-		return v, false, err
-	}
-	v.rank = slices.IndexFunc(v.nodes, func(name string) bool {
-		return len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix
-	})
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	switch {
-	case v.rank < 0:
-		k.setNodeLocked("")
-		return v, false, nil
-	case k.lock+"/"+v.nodes[v.rank] != own: // an earlier creation took effect after all
-		k.uncertain = true // there are two, to be deleted in the end
-		k.setNodeLocked(k.lock + "/" + v.nodes[v.rank])
-		return v, false, nil
-	}
-	return v, k.ownLocked() != "" && k.czxid != 0, nil // or it was deleted between the two answers
-}
-
-// learn reads the node's creation and watches the node.
-func (k *stake) learn(path string) error {
-	st := k.store
-	data, stat, _, err := st.conn.GetW(path)
-	if err != nil {
-		return err
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if k.node == path {
-		k.czxid, k.born = stat.Czxid, stat.EphemeralOwner
-		k.revokedLocked(data)
-	}
-	return nil
+	return true
 }

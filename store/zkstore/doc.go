@@ -16,7 +16,9 @@
 // The Java key "order/42" is the Go key "order/42": the path of a lock is the
 // root, a slash and the key as it is. Keys that ZooKeeper's paths can't have
 // (control characters, an empty segment, characters beyond Unicode's first plane),
-// which Java refuses, are spelled differently. docs/zookeeper.md says when to
+// which Java refuses, are spelled differently. Refused with asynclock.ErrBadKey are
+// keys that would be taken for a waiter of the key above them ("a/lock-0000000001"),
+// or for one that is spelled differently. docs/zookeeper.md says when to
 // choose ZooKeeper, and how the two languages differ.
 //
 // # Guarantees

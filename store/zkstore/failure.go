@@ -16,7 +16,8 @@ import (
 func (st *Store) failure(err error, wrote bool) error {
 	switch {
 	case err == nil, errors.Is(err, asynclock.ErrForeignData), errors.Is(err, asynclock.ErrClosed),
-		errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrOutcomeUnknown):
+		errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrOutcomeUnknown),
+		errors.Is(err, asynclock.ErrDenied):
 		return err
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed), errors.Is(err, zk.ErrInvalidACL):
 		return fmt.Errorf("%w: %w", asynclock.ErrDenied, err)

@@ -134,7 +134,7 @@ func (st *Store) visit(path, prefix string) (p place, err error) {
 	used := false
 	for _, name := range children {
 		switch {
-		case isNode(name):
+		case isNode(name) && !st.settings.names.isAbove(path):
 			used = true
 		case st.settings.names.mayLead(path+"/"+name, prefix):
 			p.below = append(p.below, path+"/"+name)

@@ -24,6 +24,10 @@ type line struct {
 	// answerBy is when the server is to have accepted the session.
 	answerBy time.Time
 	head     []byte // of what was received
+
+	rewatches chan struct{} // closed when watches are asked for again
+	rewatched sync.Once
+	holdsBack time.Duration // so long the first answer waits for that
 }
 
 // The server's first packet: its length, the protocol's version, the timeout in
@@ -54,7 +58,9 @@ func (l *line) SetReadDeadline(t time.Time) error {
 // Read passes on what is received.
 func (l *line) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
-	if len(l.head) < headLen {
+	if len(l.head) == headLen {
+		l.afterWatches()
+	} else {
 		l.head = append(l.head, b[:min(n, headLen-len(l.head))]...)
 		if len(l.head) == headLen {
 			l.accepted()
@@ -63,11 +69,52 @@ func (l *line) Read(b []byte) (int, error) {
 	return n, err
 }
 
+const (
+	opcodeAt     = 8
+	opSetWatches = 101
+	// overtakes is how long an answer waits for watches to be asked for, should the
+	// client library know of none.
+	overtakes = 100 * time.Millisecond
+	// settles is how long it waits if there are none that could be asked for. The
+	// library looks for them all the same, once it has begun to send, and must not
+	// find those that the first requests lead to.
+	settles = 10 * time.Millisecond
+)
+
+// Write sees the library ask for its watches again.
+func (l *line) Write(b []byte) (int, error) {
+	if len(b) >= opcodeAt+4 && binary.BigEndian.Uint32(b[opcodeAt:]) == opSetWatches {
+		defer l.rewatched.Do(func() { close(l.rewatches) })
+	}
+	return l.Conn.Write(b)
+}
+
+// afterWatches keeps the first answer on a line from overtaking the request for
+// watches that the line before had. The library says in it what it has seen last,
+// for the server to tell what has happened since; it takes that from the latest
+// answer, on another goroutine and without a lock.
+func (l *line) afterWatches() {
+	if l.holdsBack == 0 {
+		return
+	}
+	limit := time.NewTimer(l.holdsBack)
+	l.holdsBack = 0
+	defer limit.Stop()
+	select {
+	case <-l.rewatches:
+	case <-limit.C:
+	}
+}
+
 func (l *line) accepted() {
 	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
 	if session != 0 {
 		l.store.pulse.connected(l, session, timeout)
+		l.holdsBack = settles
+		if l.store.watchesAny() {
+			l.holdsBack = overtakes
+		}
 	}
 }
 
@@ -75,6 +122,8 @@ func (l *line) accepted() {
 type lines struct {
 	mu      sync.Mutex
 	present *line
+	dialing context.CancelFunc // ends the present attempt
+	failure error              // of the last attempt
 	cut     bool
 }
 
@@ -83,21 +132,28 @@ var errCut = errors.New("zkstore: closed")
 // dial is the client library's dialer.
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
-	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience)}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // names are looked up, too
 	defer cancel()
-	conn, err := st.settings.dial(ctx, network, address)
-	if err != nil {
+	if err := st.lines.begin(cancel); err != nil {
 		return nil, err
 	}
-	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
-		_ = conn.Close() // it was never used
-		return nil, err
-	}
-	if err := st.lines.use(l); err != nil {
+	err := st.connect(ctx, l, network, address)
+	if err = st.lines.use(l, err); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+func (st *Store) connect(ctx context.Context, l *line, network, address string) error {
+	conn, err := st.settings.dial(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	if l.Conn, err = st.secure(ctx, conn, address); err != nil {
+		_ = conn.Close() // it was never used
+	}
+	return err
 }
 
 // secure adds TLS, if that is wanted.
@@ -121,22 +177,48 @@ func (st *Store) secure(ctx context.Context, conn net.Conn, address string) (net
 	return secured, nil
 }
 
-func (ls *lines) use(l *line) error {
+// begin is called before an attempt to connect.
+func (ls *lines) begin(cancel context.CancelFunc) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cut {
-		_ = l.Close() // likewise
+		return errCut
+	}
+	ls.dialing = cancel
+	return nil
+}
+
+// use is called after it.
+func (ls *lines) use(l *line, err error) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.dialing, ls.failure = nil, err
+	if err != nil {
+		return err
+	}
+	if ls.cut {
+		_ = l.Close() // it was never used
 		return errCut
 	}
 	ls.present = l
 	return nil
 }
 
-// abandon cuts the present connection and allows no other.
+// lastFailure is why there is no line.
+func (ls *lines) lastFailure() error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.failure
+}
+
+// abandon cuts the present connection, or the attempt at one, and allows no other.
 func (ls *lines) abandon() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.cut = true
+	if ls.dialing != nil {
+		ls.dialing()
+	}
 	if ls.present != nil {
 		_ = ls.present.Close() // what is under way is lost, as it should be
 	}

@@ -22,7 +22,8 @@ import (
 // The lock is there for as long as somebody needs it. Its children are who has the
 // key and who waits for it: the smallest number at the end of the name holds.
 
-// escaped begins the names of keys that can't be paths as they are.
+// escaped begins the names of keys that can't be paths as they are. No key begins so
+// itself.
 const escaped = "asynclock.escaped:"
 
 // names is where the locks of one root are.
@@ -38,6 +39,12 @@ func (n names) lock(key string) (string, error) {
 		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
 	}
 	if n.pathTo == nil {
+		switch below := strings.Split(key, "/")[1:]; {
+		case strings.HasPrefix(key, escaped):
+			return "", fmt.Errorf("%w: it begins with %q", asynclock.ErrBadKey, escaped)
+		case validPath("/"+key) && slices.ContainsFunc(below, isNode):
+			return "", fmt.Errorf("%w: %q would be a node of the lock above it", asynclock.ErrBadKey, key)
+		}
 		return n.root + "/" + escape(key), nil
 	}
 	path := n.pathTo(key)
@@ -56,11 +63,11 @@ func (n names) key(path string) (key string, ok bool) {
 	if !below {
 		return "", false
 	}
-	key, ok = unescape(name)
-	if !ok || key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
+	if key, ok = unescape(name); !ok {
 		return "", false
 	}
-	return key, escape(key) == name // or two names would be one key
+	spelled, err := n.lock(key)
+	return key, err == nil && spelled == path // or two names would be one key
 }
 
 // mayLead reports whether the tree at a path may hold keys with the prefix.
@@ -73,12 +80,14 @@ func (n names) mayLead(path, prefix string) bool {
 	return ok && (strings.HasPrefix(key, prefix) || strings.HasPrefix(prefix, key+"/"))
 }
 
-// escape makes the part of a path that stands for key: the key itself wherever
-// Java can have it, too. A key that ZooKeeper would refuse, or that could be taken
-// for an owner's node or for an escaped key, is spelled in one piece, with all
+// isAbove reports whether path is no lock, whatever is below it.
+func (n names) isAbove(path string) bool { return n.pathTo == nil && path == n.root }
+
+// escape makes the part of a path that stands for key: the key itself wherever Java
+// can have it, too. What ZooKeeper would refuse is spelled in one piece, with all
 // bytes but a few in hexadecimal digits.
 func escape(key string) string {
-	if validPath("/"+key) && !strings.HasPrefix(key, escaped) && !slices.ContainsFunc(strings.Split(key, "/"), isNode) {
+	if validPath("/" + key) {
 		return key
 	}
 	var b strings.Builder
@@ -157,20 +166,21 @@ func sequence(name string) string {
 	return name[strings.LastIndex(name, lockName)+len(lockName):]
 }
 
-// isNode reports whether a child of a lock is an owner's node, of any program.
-// Others are the locks of keys below.
-func isNode(name string) bool {
-	if !strings.Contains(name, lockName) {
-		return false
-	}
-	digits := strings.TrimPrefix(sequence(name), "-") // as they are when numbers overflow
-	return digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
 // sequenceDigits is how long sequence numbers are until they overflow, which is
 // after 2147483648 nodes below one lock. The order of text is that of numbers only
 // up to there.
 const sequenceDigits = 10
+
+// isNode reports whether a child of a lock is an owner's node, of any program: the
+// server has put a number behind its name, and numbers have ten characters at least.
+// Others are the locks of keys below.
+func isNode(name string) bool {
+	if !strings.Contains(name, lockName) || len(sequence(name)) < sequenceDigits {
+		return false
+	}
+	digits := strings.TrimPrefix(sequence(name), "-") // as they are when numbers overflow
+	return strings.Trim(digits, "0123456789") == ""
+}
 
 // inOrder returns the owners' nodes among the children of a lock, the holder first.
 func inOrder(children []string) ([]string, error) {

@@ -33,6 +33,7 @@ type pulse struct {
 	lag      time.Duration // how late the leader hears: half a tick
 	session  int64
 	timeout  time.Duration // as negotiated
+	counts   time.Duration // what of it can be trusted
 	line     *line         // the present connection
 	known    clock.Instant // the leader has heard of the session then, or later
 	answered []beat        // on this line, the oldest first
@@ -47,6 +48,11 @@ func (p *pulse) connected(l *line, session int64, timeout time.Duration) {
 	defer p.mu.Unlock()
 	if session != p.session {
 		p.known = l.begun
+	}
+	// Until a write proves that the leader follows what this server says, it may
+	// still go by what another has said before.
+	if p.counts == 0 || timeout < p.counts {
+		p.counts = timeout
 	}
 	p.line, p.session, p.timeout = l, session, timeout
 	p.answered = []beat{{l.begun, l.begun.Add(-p.lag)}} // the leader knows of it already
@@ -77,6 +83,7 @@ func (p *pulse) heard(on *line, sent clock.Instant, wrote bool) {
 	}
 	if wrote && n > 0 {
 		p.known = max(p.known, p.answered[n-1].sent)
+		p.counts = p.timeout
 		p.answered = p.answered[n-1:]
 	}
 	now := clock.Now()
@@ -103,7 +110,7 @@ func (p *pulse) promise(session int64, at clock.Instant) time.Duration {
 		return -1
 	}
 	since := max(at.Sub(p.known), 0)
-	return p.timeout - since - since/8
+	return p.counts - since - since/8
 }
 
 // now is the present session and its timeout.

@@ -134,6 +134,33 @@ func TestANewSessionIsKnownAtOnce(t *testing.T) {
 	})
 }
 
+// A server that promises more than the one before may not have asked the leader.
+func TestALongerTimeoutIsToBeProven(t *testing.T) {
+	onPulse(t, func(p *pulse, _ clock.Instant) {
+		for _, session := range []int64{1, 2} {
+			for _, timeout := range []time.Duration{pulseTimeout / 2, 2 * pulseTimeout} {
+				time.Sleep(time.Second)
+				next := &line{begun: clock.Now()}
+				p.connected(next, session, timeout)
+				if _, said := p.now(); said != timeout {
+					t.Errorf("timeout: got %v, want what the server has said, %v", said, timeout)
+				}
+			}
+			if got := p.promise(session, p.known); got != pulseTimeout/2 {
+				t.Errorf("promise before a write: got %v, want the shorter one, %v", got, pulseTimeout/2)
+			}
+			p.takes(false, time.Millisecond, nil)
+			if got := p.promise(session, p.known); got != pulseTimeout/2 {
+				t.Errorf("promise after an answer: got %v, want the shorter one, %v", got, pulseTimeout/2)
+			}
+			p.takes(true, time.Millisecond, nil)
+			if got := p.promise(session, p.known); got != 2*pulseTimeout {
+				t.Errorf("promise after a write: got %v, want %v", got, 2*pulseTimeout)
+			}
+		}
+	})
+}
+
 // asynclock trusts a TTL less eleven hundredths and 5 ms, from the request's
 // sending. The sum must not grow with the time since the leader has heard of us.
 func TestAPromiseNeverOutlastsTheSession(t *testing.T) {

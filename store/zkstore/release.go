@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
 )
@@ -75,15 +73,15 @@ func (k *stake) release(keep time.Duration) (held bool, err error) {
 	if held && keep > 0 {
 		st.mu.Lock()
 		defer st.mu.Unlock()
+		if k.lost || k.over {
+			return false, nil // meanwhile
+		}
 		k.phase = kept
 		delete(st.stakes, k.owner)
 		k.endAtLocked(clock.Now().Add(keep))
 		return true, nil
 	}
 	deleted, err := k.delete()
-	if err != nil {
-		k.leaveAgainIn(retryIn)
-	}
 	return held && deleted, err
 }
 
@@ -101,89 +99,4 @@ func (k *stake) holds() (held, sure bool) {
 		return false, true
 	}
 	return true, true
-}
-
-// delete removes the stake's node, and whatever else has its name if that is
-// uncertain. It reports whether a node was there. After success nothing is left of
-// the stake, but that one that was uncertain is looked for once more when the
-// session's timeout has passed: a request that was given up can be carried out
-// late, though not for longer than the server waits for a silent client.
-func (k *stake) delete() (deleted bool, err error) {
-	st := k.store
-	st.mu.Lock()
-	own, uncertain := k.ownLocked(), k.uncertain
-	st.mu.Unlock()
-	var paths []string
-	if uncertain {
-		if paths, err = k.find(); err != nil {
-			return false, err
-		}
-	} else if own != "" {
-		paths = []string{own}
-	}
-	for _, path := range paths {
-		k.disown(path)
-		err := st.pulse.ask(true, func() error { return st.conn.Delete(path, -1) })
-		if err != nil && err != zk.ErrNoNode { //nolint:errorlint // the driver's own value
-			k.store.mu.Lock()
-			k.uncertain = true // it may be there or not
-			k.store.mu.Unlock()
-			return false, st.failure(err, true)
-		}
-		deleted = deleted || err == nil
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	k.forgetLocked()
-	if uncertain {
-		k.uncertain = false
-		_, timeout := st.pulse.now()
-		k.lateLocked(timeout)
-	}
-	return deleted, nil
-}
-
-// disown makes sure that the deletion of our own node is not taken for somebody
-// else's.
-func (k *stake) disown(path string) {
-	k.store.mu.Lock()
-	defer k.store.mu.Unlock()
-	if k.store.nodes[path] == k {
-		delete(k.store.nodes, path)
-	}
-}
-
-// lateLocked looks for late nodes of the stake after a while.
-func (k *stake) lateLocked(after time.Duration) {
-	late := &stake{
-		store: k.store, session: k.session, owner: k.owner, lock: k.lock, prefix: k.prefix,
-		busy: make(chan struct{}, 1), phase: leaving,
-	}
-	late.entry.Task = orphan{late}
-	late.endAtLocked(clock.Now().Add(after))
-}
-
-// isOwned reports whether a stake has the node.
-func (st *Store) isOwned(path string) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.nodes[path] != nil
-}
-
-// An orphan is a stake that has ended and may have a node all the same.
-type orphan struct{ *stake }
-
-// Fire looks for the node. Nobody else does, so it may go on until it knows.
-func (o orphan) Fire(clock.Instant) { o.store.task(o.remove) }
-
-func (o orphan) remove() {
-	nodes, err := o.find()
-	for _, path := range nodes {
-		if err == nil && !o.store.isOwned(path) { // its owner may have asked anew
-			err = o.store.conn.Delete(path, -1)
-		}
-	}
-	if err != nil && err != zk.ErrNoNode { //nolint:errorlint // the driver's own value
-		o.leaveAgainIn(retryIn)
-	}
 }

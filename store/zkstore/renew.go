@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
 )
@@ -55,7 +57,10 @@ func (s *session) renew(r *asynclock.RenewRequest, session int64, start clock.In
 	if err != nil {
 		return asynclock.RenewReply{Err: err}
 	}
-	k, count := s.extend(r, lock, session, start)
+	k, count, err := s.extendWatched(r, lock, session, start)
+	if err != nil {
+		return asynclock.RenewReply{Err: st.failure(err, false)}
+	}
 	if k == nil {
 		return asynclock.RenewReply{Err: st.lostTo(lock)}
 	}
@@ -69,19 +74,37 @@ func (s *session) renew(r *asynclock.RenewRequest, session int64, start clock.In
 	return asynclock.RenewReply{Waiters: k.waiters, TTL: promise}
 }
 
-// extend moves the end of the owner's holding, if it has one. It says whether its
-// waiters are to be counted.
-func (s *session) extend(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, count bool) {
+// extendWatched is extend once the holder's node is watched: nothing else would tell
+// that it was deleted, and then a renewal must not go on beside the next holder.
+func (s *session) extendWatched(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, count bool, err error) {
+	for range rounds {
+		k, unwatched, count := s.extend(r, lock, session, start)
+		if unwatched == "" {
+			return k, count, nil
+		}
+		if err := k.learn(unwatched); err != nil && err != zk.ErrNoNode { //nolint:errorlint // the driver's own value; it has ended the holding
+			return nil, false, err
+		}
+	}
+	return nil, false, fmt.Errorf("%w: the holder's node is written to all the time", asynclock.ErrUnreachable)
+}
+
+// extend moves the end of the owner's holding, if it has one and its node is watched;
+// otherwise it returns the node. It says whether the holder's waiters are to be counted.
+func (s *session) extend(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, unwatched string, count bool) {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k = st.stakes[r.Owner]
 	if k == nil || k.lock != lock || k.phase != holding || k.ownLocked() == "" || k.born != session || clock.Refresh() >= k.until {
-		return nil, false
+		return nil, "", false
+	}
+	if !k.watched {
+		return k, k.node, false
 	}
 	k.endAtLocked(max(k.until, start.Add(r.TTL)))
 	k.watch = k.watch || r.WatchContention
-	return k, !k.counting
+	return k, "", !k.counting
 }
 
 // lostTo says what became of a key that is not the owner's.
@@ -93,17 +116,17 @@ func (st *Store) lostTo(lock string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.nodes) == 0 || st.isKept(lock+"/"+v.nodes[0]):
+	case len(v.nodes) == 0 || st.isNobodys(lock+"/"+v.nodes[0]):
 		return asynclock.ErrExpired
 	}
 	return asynclock.ErrStolen
 }
 
-// isKept reports whether a node keeps a key back, and is nobody's. Of other
+// isNobodys reports whether a node keeps a key back, or is about to go. Of other
 // processes' nodes that is not known.
-func (st *Store) isKept(path string) bool {
+func (st *Store) isNobodys(path string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k := st.nodes[path]
-	return k != nil && k.phase == kept
+	return k != nil && (k.phase == kept || k.phase == leaving)
 }

@@ -3,19 +3,9 @@
 package zkstore
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
 	"log/slog"
-	"math/big"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -84,84 +74,6 @@ func TestAListOfOnesOwn(t *testing.T) {
 		t.Errorf("access control list: got %+v, %v, want %+v", got, err, acl)
 	}
 	unlock(t, lease)
-}
-
-// The server of this test speaks TLS, in front of a ZooKeeper that does not.
-func TestTLS(t *testing.T) {
-	t.Parallel()
-	addr, roots := encrypt(t, servers(t)[0])
-	st := openOn(t, []string{addr}, newRoot(), WithTLS(&tls.Config{RootCAs: roots}))
-	unlock(t, lock(t, locks(t, st), "key"))
-
-	if testing.Short() {
-		return // the rest waits for Open's patience
-	}
-	_, err := Open([]string{addr}, WithTLS(&tls.Config{RootCAs: x509.NewCertPool()}))
-	if !errors.Is(err, asynclock.ErrUnreachable) {
-		t.Errorf("Open with a certificate that nobody vouches for: got %v, want ErrUnreachable", err)
-	}
-}
-
-// encrypt starts a server that takes TLS off what it passes on. It returns its
-// address and what vouches for its certificate.
-func encrypt(t *testing.T, target string) (string, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(certificate)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	t.Cleanup(func() { // after the stores are closed, which ends their connections
-		listener.Close()
-		running.Wait()
-	})
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { pass(client, target) })
-		}
-	})
-	return listener.Addr().String(), roots
-}
-
-// pass passes bytes on, both ways, until either end closes.
-func pass(client net.Conn, target string) {
-	defer client.Close()
-	server, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	done := make(chan struct{})
-	go func() { // ends with either connection
-		defer close(done)
-		_, _ = io.Copy(client, server)
-		client.Close()
-	}()
-	_, _ = io.Copy(server, client)
-	server.Close()
-	<-done
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {

@@ -40,7 +40,7 @@ func (s *session) Leave(context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, k := range st.stakes {
-		if k.session == s && k.phase != holding {
+		if k.session == s && (k.phase == asking || k.phase == waiting) { // those that leave do so already
 			k.until = clock.Now()
 			st.taskLocked(k.leave)
 		}

@@ -314,6 +314,72 @@ func TestASilentServerIsLeft(t *testing.T) {
 	unlock(t, lock(t, locks(t, st), "key"))
 }
 
+// A server that says nothing any more does not keep Close.
+func TestCloseWaitsForNoServer(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	const long = 10 * time.Minute
+	for name, silence := range map[string]func(*wire, *atomic.Bool){
+		"the connected one": func(w *wire, _ *atomic.Bool) { w.cut() },
+		"another one": func(w *wire, other *atomic.Bool) {
+			other.Store(true)
+			w.mend()
+		},
+	} {
+		w := newWire(t)
+		var other atomic.Bool
+		st := open(t, newRoot(), WithSessionTimeout(long), WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			if other.Load() {
+				address = silent.Addr().String()
+			}
+			return w.dial(ctx, network, address)
+		}))
+		unlock(t, lock(t, locks(t, st), "key"))
+		silence(w, &other)
+		closed := make(chan struct{})
+		go func() { // ends with Close
+			st.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(testPatience):
+			t.Fatalf("%s is silent: Close has not returned in %v", name, testPatience)
+		}
+	}
+}
+
+// A key that is granted while the store is closed is nobody's: whether it is given
+// away at once is decided already.
+func TestNothingIsGrantedWhileClosing(t *testing.T) {
+	t.Parallel()
+	st := open(t, newRoot())
+	s := join(t, st, nil).(*session)
+	k := s.stakeOf("owner", "/lock")
+	st.mu.Lock()
+	k.setNodeLocked("/lock/node")
+	k.phase, st.ending = holding, true
+	st.mu.Unlock()
+	reply := asynclock.AcquireReply{Status: asynclock.Granted}
+	r := waits("owner")
+	if k.settle(&reply, &r); !errors.Is(reply.Err, asynclock.ErrClosed) {
+		t.Errorf("a grant while closing: got %+v, want ErrClosed", reply)
+	}
+	st.mu.Lock()
+	k.phase = waiting
+	st.mu.Unlock()
+	if k.handOver(view{lock: "/lock", nodes: []string{"node"}}); k.phase != waiting {
+		t.Error("a waiter was handed the key while closing, want it to wait")
+	}
+	st.mu.Lock()
+	st.ending = false
+	st.mu.Unlock()
+}
+
 // The heartbeat is answered whether the root is there or not.
 func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
 	t.Parallel()

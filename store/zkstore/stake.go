@@ -31,15 +31,22 @@ type stake struct {
 	node  string // path; empty: none is known
 	born  int64  // in this session of ZooKeeper's
 	czxid int64  // zero: not known yet
+	// watched: should anything become of the node, the server tells.
+	watched bool
 	// uncertain: a request to create a node was not answered.
 	uncertain bool
 	// lost: somebody else has deleted the node.
 	lost bool
+	// over: nothing is left of the stake.
+	over bool
+	// placeholder: it only keeps others from having a stake for the owner.
+	placeholder bool
 
 	until    clock.Instant // when it ends, if nobody extends it
 	entry    watchdog.Entry
 	heard    clock.Instant // when its owner's last request came
 	grantTTL time.Duration
+	refusals int // of the node's deletion
 
 	before string // the node before ours, which is watched
 
@@ -59,9 +66,6 @@ const (
 	kept    // back, after a release: it is nobody's
 	leaving // its node is to be deleted
 )
-
-// retryIn is how soon the deletion of a node is tried again.
-const retryIn = time.Second
 
 // take waits for its turn to ask the server about the stake.
 func (k *stake) take(ctx context.Context) error {
@@ -88,13 +92,18 @@ func (s *session) stakeOf(owner, lock string) *stake {
 	}
 	k := st.stakes[owner]
 	if k == nil {
-		k = &stake{
-			store: st, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
-			busy: make(chan struct{}, 1),
-		}
-		k.entry.Task = k
+		k = newStake(s, owner, lock)
 		st.stakes[owner] = k
 	}
+	return k
+}
+
+func newStake(s *session, owner, lock string) *stake {
+	k := &stake{
+		store: s.store, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
+		busy: make(chan struct{}, 1),
+	}
+	k.entry.Task = k
 	return k
 }
 
@@ -114,12 +123,15 @@ func (k *stake) ownLocked() string {
 	return k.node
 }
 
+// holdsLocked reports whether the stake has the key.
+func (k *stake) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
+
 // setNodeLocked notes which node is the stake's, or none.
 func (k *stake) setNodeLocked(path string) {
-	if k.node != "" {
+	if k.store.nodes[k.node] == k {
 		delete(k.store.nodes, k.node)
 	}
-	k.node, k.born, k.czxid, k.lost = path, 0, 0, false
+	k.node, k.born, k.czxid, k.watched, k.lost = path, 0, 0, false, false
 	if path != "" {
 		k.store.nodes[path] = k
 		return
@@ -148,8 +160,13 @@ func (k *stake) unwatchLocked() {
 		}
 		k.before = ""
 	}
-	if st.counted[k.lock] == k {
-		delete(st.counted, k.lock)
+	k.uncountLocked()
+}
+
+// uncountLocked: the lock's children are not watched for the stake any more.
+func (k *stake) uncountLocked() {
+	if k.store.counted[k.lock] == k {
+		delete(k.store.counted, k.lock)
 	}
 	k.counting = false
 }
@@ -158,59 +175,6 @@ func (k *stake) unwatchLocked() {
 func (k *stake) endAtLocked(at clock.Instant) {
 	k.until = at
 	k.store.watchdog.Set(&k.entry, at)
-}
-
-// forgetLocked: nothing is left of the stake.
-func (k *stake) forgetLocked() {
-	st := k.store
-	st.watchdog.Remove(&k.entry)
-	if st.stakes[k.owner] == k {
-		delete(st.stakes, k.owner)
-	}
-	k.phase = leaving
-	k.setNodeLocked("")
-}
-
-// Fire is called when nobody has extended the stake in time.
-func (k *stake) Fire(clock.Instant) { k.store.task(k.leave) }
-
-// leave deletes the node of a stake that is over, and tries again if it can't.
-// The time may have been extended meanwhile.
-func (k *stake) leave() {
-	if k.take(context.Background()) != nil {
-		return // closed
-	}
-	defer k.put()
-	if !k.leavesNow() {
-		return
-	}
-	if _, err := k.delete(); err != nil {
-		k.store.settings.logger.Warn("zkstore: a node could not be removed yet", "lock", k.lock, "error", err)
-		k.leaveAgainIn(retryIn)
-	}
-}
-
-// leavesNow ends the stake, if its time has come: from here on it is nobody's.
-func (k *stake) leavesNow() bool {
-	st := k.store
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if now := clock.Refresh(); now < k.until {
-		st.watchdog.Set(&k.entry, k.until)
-		return false
-	}
-	k.phase = leaving
-	if st.stakes[k.owner] == k {
-		delete(st.stakes, k.owner)
-	}
-	return true
-}
-
-func (k *stake) leaveAgainIn(d time.Duration) {
-	k.store.mu.Lock()
-	defer k.store.mu.Unlock()
-	k.phase = leaving
-	k.endAtLocked(clock.Now().Add(d))
 }
 
 // tell sends an event, unless the client has left.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type Store struct {
 	ending  bool                    // no more tasks are begun
 	stakes  map[string]*stake       // by owner
 	nodes   map[string]*stake       // by path
+	watches map[string]*watch       // by path
 	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
 	counted map[string]*stake       // holders, by the path of a lock whose children are watched
 	gone    withdrawals             // owners that will never be granted anything
@@ -47,7 +49,9 @@ var _ asynclock.Store = (*Store)(nil)
 const patience = 10 * time.Second
 
 // Open connects to an ensemble, whose servers are given as host:port, and waits
-// for a session for at most ten seconds.
+// for a session for at most ten seconds. What a host's name stands for is looked up
+// for each connection. A path behind the port, which other clients take for a root,
+// is refused: there is [WithRoot].
 //
 // The errors are those of asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
 func Open(servers []string, opts ...Option) (*Store, error) {
@@ -55,8 +59,8 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(servers) == 0 {
-		return nil, fmt.Errorf("%w: no servers", asynclock.ErrBadOption)
+	if err := checkServers(servers); err != nil {
+		return nil, err
 	}
 	st := &Store{
 		settings: s,
@@ -64,6 +68,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		stopping: make(chan struct{}),
 		stakes:   make(map[string]*stake),
 		nodes:    make(map[string]*stake),
+		watches:  make(map[string]*watch),
 		behind:   make(map[string][]*stake),
 		counted:  make(map[string]*stake),
 		gone:     newWithdrawals(),
@@ -71,7 +76,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
 	conn, events, err := zk.Connect(servers, s.sessionTimeout,
-		zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
+		zk.WithHostProvider(new(hosts)), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.Type == zk.EventSession && e.State == zk.StateHasSession {
 				select {
@@ -105,6 +110,9 @@ func (st *Store) begin(up <-chan struct{}) error {
 	select {
 	case <-up:
 	case <-limit.C:
+		if err := st.lines.lastFailure(); err != nil {
+			return fmt.Errorf("%w: no server has given a session in %v: %w", asynclock.ErrUnreachable, patience, err)
+		}
 		return fmt.Errorf("%w: no server has given a session in %v", asynclock.ErrUnreachable, patience)
 	}
 	if !st.settings.digest {
@@ -185,6 +193,7 @@ func (st *Store) Close() {
 		st.lines.abandon()
 	}
 	st.conn.Close()
+	st.lines.abandon() // a server that has not answered by now need not
 	st.tasks.Wait()
 }
 
@@ -243,34 +252,38 @@ var (
 	}}
 )
 
-// makeLock makes the node of a lock and those above it.
+// makeLock makes the node of a lock, and first those above it that are missing. Of
+// the others nothing is asked, for they may be somebody else's.
 func (st *Store) makeLock(path string) error {
-	for i := 1; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			continue
-		}
-		if err := st.makeParent(path[:i]); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
+	err := st.makeParent(path)
+	above := path[:strings.LastIndexByte(path, '/')]
+	if above == "" || !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return nil
+	if err := st.makeLock(above); err != nil {
+		return err
+	}
+	return st.makeParent(path)
 }
 
+// makeParent makes one node, if it is missing.
 func (st *Store) makeParent(path string) error {
-	err := st.parents.Load().create(st, path)
-	switch {
-	case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth),
-		errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrNoServer),
-		errors.Is(err, zk.ErrClosing), errors.Is(err, zk.ErrInvalidACL), st.parents.Load() == &persistent:
-		return err
+	kind := st.parents.Load()
+	err := kind.create(st, path)
+	if kind == &container && unsupported(err) {
+		if err = persistent.create(st, path); err == nil || errors.Is(err, zk.ErrNodeExists) {
+			st.parents.Store(&persistent)
+		}
 	}
-	// The driver has no name for "unimplemented".
-	if err := persistent.create(st, path); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return err
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
 	}
-	st.parents.Store(&persistent)
-	return nil
+	return err
 }
+
+// unsupported reports whether a server does not know what it was asked to do. The
+// driver has no name for that error, only the number in its text.
+func unsupported(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
 // chatter is where the client library writes.
 type chatter struct{ logger *slog.Logger }

@@ -4,6 +4,7 @@ package zkstore
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func TestNodesThatOverflowAreForeign(t *testing.T) {
 	c := locks(t, st)
 	unlock(t, lock(t, c, "key"))
 	foreign := root + "/key/_c_0-lock--2147483648"
-	if err := st.makeLock(root + "/key"); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+	if err := st.makeLock(root + "/key"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Create(foreign, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -178,4 +179,35 @@ func TestKeysBelowKeys(t *testing.T) {
 	}
 	unlock(t, outer)
 	unlock(t, inner)
+}
+
+// A key that looks like an owner's node is none where there is no lock above it, nor
+// if its number is too short.
+func TestKeysThatLookLikeNodes(t *testing.T) {
+	t.Parallel()
+	c := locks(t, open(t, newRoot()))
+	keys := []string{"a", "a/block-42", "lock-0000000001", "lock-1"}
+	for _, key := range keys {
+		lease, err := c.TryLock(t.Context(), key)
+		if err != nil {
+			t.Fatalf("TryLock(%q): got %v, want it free", key, err)
+		}
+		defer unlock(t, lease)
+	}
+	var listed []string
+	for info, err := range c.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listed = append(listed, info.Key); info.Waiters != 0 {
+			t.Errorf("waiters for %q: got %d, want none", info.Key, info.Waiters)
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, keys) {
+		t.Errorf("List: got %q, want %q", listed, keys)
+	}
+	if _, err := c.TryLock(t.Context(), "a/lock-0000000001"); !errors.Is(err, asynclock.ErrBadKey) {
+		t.Errorf("TryLock of what would wait for another key: got %v, want ErrBadKey", err)
+	}
 }

@@ -27,7 +27,11 @@ func (st *Store) onEvent(e zk.Event) {
 		st.onPassed(e.Path)
 	case zk.EventNodeChildrenChanged:
 		st.onChildren(e.Path)
-	case zk.EventNodeCreated, zk.EventNotWatching: // nothing waits for the one, and the session has told the other
+	case zk.EventNotWatching: // with the session, which has told already
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.toldLocked(e.Path)
+	case zk.EventNodeCreated: // nothing waits for it
 	}
 }
 
@@ -40,25 +44,28 @@ func (st *Store) onSession(expired bool) {
 	}
 	st.mu.Lock()
 	clients := make(map[*session]bool)
-	var lost, waits []*stake
+	var lost, waits, leave []*stake
 	for _, k := range st.stakes {
 		clients[k.session] = true
 		if k.born == 0 || k.born == present {
 			continue
 		}
-		if k.phase == holding {
+		switch k.phase {
+		case holding:
 			lost = append(lost, k)
-		} else {
+		case asking, waiting:
 			waits = append(waits, k)
+		case kept, leaving:
+			leave = append(leave, k)
 		}
 	}
-	for _, k := range lost {
+	for _, k := range append(leave, lost...) {
 		k.forgetLocked()
 	}
 	for _, k := range waits {
 		k.setNodeLocked("")
 	}
-	for _, k := range st.nodes { // what is kept back, or to be deleted
+	for _, k := range st.nodes { // what is kept back
 		if k.born != 0 && k.born != present {
 			k.forgetLocked()
 		}
@@ -81,6 +88,7 @@ func (st *Store) onSession(expired bool) {
 // onDeleted: a node of ours is gone, and it was not us.
 func (st *Store) onDeleted(path string) {
 	st.mu.Lock()
+	st.toldLocked(path)
 	k := st.nodes[path]
 	if k == nil {
 		st.mu.Unlock()
@@ -88,7 +96,12 @@ func (st *Store) onDeleted(path string) {
 	}
 	k.lost = true
 	phase := k.phase
-	if phase == holding || phase == kept {
+	switch {
+	case phase != holding && phase != kept:
+	case k.uncertain: // it may have another node
+		k.phase, k.until = leaving, clock.Now()
+		st.taskLocked(k.leave)
+	default:
 		k.forgetLocked()
 	}
 	st.mu.Unlock()
@@ -101,10 +114,12 @@ func (st *Store) onDeleted(path string) {
 	}
 }
 
-// onChanged: somebody has written to a node of ours, which is watched no more.
+// onChanged: somebody has written to a node of ours, which is watched no more. If
+// it can't be watched again now, the next renewal sees to it.
 func (st *Store) onChanged(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.toldLocked(path)
 	if k := st.nodes[path]; k != nil {
 		st.taskLocked(func() {
 			if err := k.learn(path); err != nil {
@@ -150,7 +165,7 @@ func (k *stake) watchBefore(v view) (ok bool, err error) {
 	k.before = path // before it is asked for: the event may be faster than the answer
 	st.behind[path] = append(st.behind[path], k)
 	st.mu.Unlock()
-	_, _, _, err = st.conn.GetW(path)
+	_, _, _, err = st.observe(path)
 	if err == nil {
 		return true, nil
 	}
@@ -211,6 +226,12 @@ func (k *stake) handOver(v view) {
 		return
 	}
 	st.mu.Lock()
+	// Since it was looked at it may have lost its node, its client have left, and Close
+	// have counted what is held.
+	if k.phase != waiting || k.ownLocked() == "" || k.session.left.Load() || st.ending {
+		st.mu.Unlock()
+		return
+	}
 	k.phase = holding
 	k.endAtLocked(clock.Now().Add(k.grantTTL))
 	k.waiters = len(v.nodes) - 1
@@ -225,6 +246,13 @@ func (k *stake) handOver(v view) {
 	k.tell(asynclock.Event{
 		Kind: asynclock.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
 	})
+	st.mu.Lock()
+	lost := !k.holdsLocked()
+	st.mu.Unlock()
+	if lost { // which may have been told before the grant was
+		k.tell(asynclock.Event{Kind: asynclock.EventForced})
+		return
+	}
 	if watch {
 		_ = k.count() // should it fail, the next renewal counts
 	}
@@ -234,6 +262,10 @@ func (k *stake) handOver(v view) {
 func (k *stake) count() error {
 	st := k.store
 	st.mu.Lock()
+	if !k.holdsLocked() {
+		st.mu.Unlock()
+		return nil // there is nobody to tell
+	}
 	st.counted[k.lock] = k
 	k.counting = true
 	st.mu.Unlock()
@@ -244,7 +276,7 @@ func (k *stake) count() error {
 	}
 	st.mu.Lock()
 	if err != nil {
-		k.counting = false
+		k.uncountLocked()
 		st.mu.Unlock()
 		return err
 	}

@@ -19,13 +19,18 @@ import (
 type wire struct {
 	t testing.TB
 
-	mu     sync.Mutex
-	conn   net.Conn
-	server string
-	isCut  bool
-	loses  []byte // the connection breaks after a packet with this was sent
-	hello  []byte // the server's first packet
-	sent   int    // packets
+	mu      sync.Mutex
+	conn    net.Conn
+	server  string
+	isCut   bool
+	loses   []byte // the connection breaks after a packet with this was sent
+	drops   []byte // and instead of sending a packet with this
+	before  []byte // then is called before a packet with this is sent
+	then    func()
+	counts  []byte // counted is how many packets have had this
+	counted int
+	hello   []byte // the server's first packet
+	sent    int    // packets
 }
 
 func newWire(t testing.TB) *wire { return &wire{t: t} }
@@ -71,6 +76,41 @@ func (w *wire) lose(text string) {
 	w.loses = []byte(text)
 }
 
+// drop breaks the connection, once, when a packet that has text in it is about to
+// be sent, which the server never gets.
+func (w *wire) drop(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drops = []byte(text)
+}
+
+// dropped reports whether that has happened.
+func (w *wire) dropped() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drops == nil
+}
+
+// interpose calls f, once, before a packet that has text in it is sent.
+func (w *wire) interpose(text string, f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before, w.then = []byte(text), f
+}
+
+// count counts the packets with text in them from now on.
+func (w *wire) count(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts, w.counted = []byte(text), 0
+}
+
+func (w *wire) packetsCounted() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counted
+}
+
 func (w *wire) packets() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,6 +128,18 @@ func (c *wired) Write(b []byte) (int, error) {
 	defer w.mu.Unlock()
 	if w.isCut {
 		return len(b), nil
+	}
+	if w.before != nil && bytes.Contains(b, w.before) {
+		w.before = nil
+		w.then()
+	}
+	if w.drops != nil && bytes.Contains(b, w.drops) {
+		w.drops = nil
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		return 0, io.ErrClosedPipe
+	}
+	if w.counts != nil && bytes.Contains(b, w.counts) {
+		w.counted++
 	}
 	w.sent++
 	n, err := c.Conn.Write(b)

@@ -65,6 +65,7 @@ type lease struct {
 	token       int64
 	ttl         history.Time
 	asked, told history.Time
+	since       history.Time // when the holding was asked for that it is part of
 	valid       history.Time // it is known to have been trusted from told until here
 	over, given history.Time // Unlock was called, and returned; 0 if it never was
 	unlocked    bool         // without an error
@@ -194,6 +195,7 @@ func (c *checker) gather(records []history.Record) {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		k := keys[name]
 		slices.SortFunc(k.leases, func(a, b *lease) int { return cmp.Compare(a.told, b.told) })
+		k.trace()
 		c.keys = append(c.keys, k)
 		c.report.Leases += len(k.leases)
 	}

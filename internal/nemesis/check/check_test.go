@@ -3,8 +3,10 @@
 package check_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +41,11 @@ func (h tale) failed(op string, asked, told history.Time) tale {
 }
 
 func (h tale) wrote(op string, token, read, wrote int64) tale {
-	return append(h, history.Record{Kind: history.Write, Op: op, Key: "k", Resource: "file", Token: token, Read: read, Wrote: wrote})
+	return h.wroteTo("file", op, token, read, wrote)
+}
+
+func (h tale) wroteTo(resource, op string, token, read, wrote int64) tale {
+	return append(h, history.Record{Kind: history.Write, Op: op, Key: "k", Resource: resource, Token: token, Read: read, Wrote: wrote})
 }
 
 func (h tale) fault(name string, begin, end history.Time, lossy bool) tale {
@@ -69,14 +75,18 @@ func (h tale) wantRules(t *testing.T, want ...string) check.Report {
 func TestGoodHistories(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]tale{
-		"nothing":                              {},
-		"one after another":                    tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 11, 20),
-		"an end and a beginning at once":       tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 10, 20),
-		"the later request is served first":    tale{}.held("2", 5, 3, 4, 10).held("1", 6, 1, 11, 20),
-		"answers that overtake each other":     tale{}.lost("1", 5, 1, 20).held("2", 6, 2, 10, 19),
-		"a holder that was killed":             tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70),
-		"two writes of one lease":              tale{}.held("1", 5, 1, 2, 10).wrote("1", 5, 0, 1).wrote("1", 5, 1, 2),
-		"a write of one who was overtaken":     tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("1", 5, 0, 1).wrote("2", 6, 1, 2),
+		"nothing":                           {},
+		"one after another":                 tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 11, 20),
+		"an end and a beginning at once":    tale{}.held("1", 5, 1, 2, 10).held("2", 6, 3, 10, 20),
+		"the later request is served first": tale{}.held("2", 5, 3, 4, 10).held("1", 6, 1, 11, 20),
+		"answers that overtake each other":  tale{}.lost("1", 5, 1, 20).held("2", 6, 2, 10, 19),
+		"a holder that was killed":          tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70),
+		"two writes of one lease":           tale{}.held("1", 5, 1, 2, 10).wrote("1", 5, 0, 1).wrote("1", 5, 1, 2),
+		"a write of one who was overtaken":  tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70).wrote("1", 5, 0, 1).wrote("2", 6, 1, 2),
+		"one who is handed on what was lost": tale{}.held("w1/1", 5, 1, 2, 20).fault("FLUSHALL", 10, 11, true).held("w2/1", 90, 12, 13, 40).
+			held("w1/2", 6, 15, 21, 30),
+		"the same by way of another, before it is given anew": tale{}.held("w1/1", 5, 1, 2, 14).fault("FLUSHALL", 10, 11, true).
+			held("w1/2", 6, 12, 15, 17).held("w1/3", 8, 16, 18, 40).held("w2/1", 90, 19, 20, 30),
 		"an overlap that a loss explains":      tale{}.held("1", 5, 1, 2, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 50),
 		"one whose first answer came after it": tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
 		"one who hears late of what was lost":  tale{}.held("1", 5, 1, 30, 32).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 14),
@@ -98,6 +108,12 @@ func TestBadHistories(t *testing.T) {
 		"two trusted leases": {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30), []string{"model", "overlap"}},
 		"one inside the other": {
 			tale{}.held("1", 5, 1, 2, 90).held("2", 6, 3, 10, 11).held("3", 7, 12, 20, 30), []string{"model", "overlap"},
+		},
+		"one who is handed on what another client had": {
+			tale{}.held("w1/1", 5, 1, 2, 20).fault("FLUSHALL", 10, 11, true).held("w2/1", 90, 12, 13, 40).held("w3/1", 6, 15, 21, 30), []string{"overlap"},
+		},
+		"one who is granted anew what was not lost": {
+			tale{}.held("w1/1", 5, 1, 2, 4).fault("FLUSHALL", 10, 11, true).held("w1/2", 60, 12, 13, 40).held("w2/1", 90, 15, 21, 30), []string{"model", "overlap"},
 		},
 		"an overlap before the loss":             {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"model", "overlap"}},
 		"an overlap long after the loss":         {tale{}.held("1", 5, 1, 2, 90).fault("FLUSHALL", 10, 11, true).held("2", 6, 3, 80, 100), []string{"model", "overlap"}},
@@ -153,6 +169,21 @@ func TestOverlapIsCountedForItsFault(t *testing.T) {
 	}
 	if !slices.Equal(report.Faults, want) || report.Excused != 2 || report.Leases != 3 {
 		t.Errorf("got %+v, %d excused of %d leases, want %+v, 2 of 3", report.Faults, report.Excused, report.Leases, want)
+	}
+}
+
+// TestEachResourceIsJudgedByItself: it counts its own writes, and has seen only the
+// tokens that were shown to it.
+func TestEachResourceIsJudgedByItself(t *testing.T) {
+	t.Parallel()
+	leases := slices.Clip(tale{}.lost("1", 5, 1, 2).held("2", 6, 3, 60, 70))
+	report := leases.wroteTo("sql", "1", 5, 0, 1).wroteTo("file", "2", 6, 0, 1).wroteTo("sql", "1", 5, 1, 2).wantRules(t)
+	if want := map[string]int{"file": 1, "sql": 2}; !maps.Equal(report.Writes, want) {
+		t.Errorf("writes: got %v, want %v", report.Writes, want)
+	}
+	report = leases.wroteTo("file", "1", 5, 0, 1).wroteTo("sql", "2", 6, 0, 1).wroteTo("sql", "1", 5, 1, 2).wantRules(t, "fencing")
+	if len(report.Violations) != 1 || !strings.HasPrefix(report.Violations[0].Text, "sql accepted") {
+		t.Errorf("got %v, want one, of the resource sql", report.Violations)
 	}
 }
 

@@ -2,7 +2,11 @@
 
 package check
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // checkOverlaps: no two trusted leases of a key overlap, except where the store
 // lost what it had acknowledged.
@@ -33,8 +37,32 @@ func (c *checker) checkOverlaps(k *key) {
 	}
 }
 
-// excuse finds the loss of data that explains why two leases overlap: one of the
-// two was asked for before the loss was over, and the second began after it had
+// trace finds out of which holdings the leases are. A client that passes its key on
+// inside gives each lease the token after the last one. Some may be missing: those of
+// callers that had given up.
+func (k *key) trace() {
+	const missing = 10 // at most; the store's own tokens are further apart, by the clock
+	byToken := slices.Clone(k.leases)
+	slices.SortFunc(byToken, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
+	for i, l := range byToken {
+		l.since = l.asked
+		if i == 0 {
+			continue
+		}
+		if before := byToken[i-1]; before.process() == l.process() && l.token-before.token <= 1+missing {
+			l.since = min(l.since, before.since)
+		}
+	}
+}
+
+// process names whose request it was.
+func (l *lease) process() string {
+	name, _, _ := strings.Cut(l.op, "/")
+	return name
+}
+
+// excuse finds the loss of data that explains why two leases overlap: the holding of
+// one of the two was asked for before the loss was over, and the second began after it had
 // begun, while the first could not yet have noticed. Who has lost its key in the
 // store learns so from its next renewal, and trusts it for a TTL at most.
 func (c *checker) excuse(first, second *lease) *fault {
@@ -42,7 +70,7 @@ func (c *checker) excuse(first, second *lease) *fault {
 		if !f.Lossy || f.Key != "" && f.Key != second.key {
 			continue
 		}
-		if min(first.asked, second.asked) <= f.End && second.told >= f.Begin && second.told <= f.End+max(first.ttl, second.ttl) {
+		if min(first.since, second.since) <= f.End && second.told >= f.Begin && second.told <= f.End+max(first.ttl, second.ttl) {
 			return f
 		}
 	}

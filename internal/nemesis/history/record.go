@@ -68,9 +68,10 @@ type Record struct {
 	Lossy bool   `json:"lossy,omitempty"`
 
 	// Run: what it can be made again with. It went on for End.
-	Seed uint64 `json:"seed,omitempty"`
-	Site string `json:"site,omitempty"`
-	Crew string `json:"crew,omitempty"` // who took part, as whoever made the run encodes it
+	Seed  uint64 `json:"seed,omitempty"`
+	Site  string `json:"site,omitempty"`
+	Crew  string `json:"crew,omitempty"`  // who took part, as whoever made the run encodes it
+	Build string `json:"build,omitempty"` // the commit of what was run, if known
 
 	Asked int `json:"asked,omitempty"` // Bye: how many requests the process made
 	Told  int `json:"told,omitempty"`  // Bye: and how many were answered

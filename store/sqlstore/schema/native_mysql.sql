@@ -61,27 +61,50 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- each item in its order, as one transaction. Durations are in microseconds; "clock" is
 -- the server's, since 1970. No other clock matters to anything here. In a procedure each
 -- statement has a UTC_TIMESTAMP of its own.
+--
+-- A request of one item waits for its row. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- an item whose row somebody else has locked, and the client sends that one alone.
+--
+-- After its COMMIT a routine calls no other that could be missing because of a migration:
+-- a request that fails is taken for one of which nothing has happened. Answers are bytes,
+-- which no connection's character set changes.
 
 DROP PROCEDURE IF EXISTS asynclock_begin
 //
 -- Begin the transaction of a request.
 CREATE PROCEDURE asynclock_begin(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
+	-- A request that its client has given up is not to go on for long. What the
+	-- application has set is back when the routine ends.
+	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 1, the client wants others';
 	END IF;
+	-- Under autocommit = 0 whoever had the connection before may have left a transaction
+	-- open, in which there is no setting the level. BEGIN would end it, too.
+	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_take
 //
--- Lock the key's row, which is made if there is none.
-CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536))
+-- Lock the key's row, which is made if there is none; without v_wait only if no other
+-- transaction has it locked.
+CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
-	DECLARE v_found INT DEFAULT 0;
-	SELECT 1 INTO v_found FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
-	IF v_found = 0 THEN
+	DECLARE v_rows INT DEFAULT 0;
+	SET v_taken = FALSE;
+	IF v_wait THEN
+		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+	ELSE
+		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+	END IF;
+	IF NOT v_taken AND v_rows = 0 THEN
+		SET v_taken = TRUE;
 		-- The floor is read after a row of this key was deleted, if one was.
 		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
 			ON DUPLICATE KEY UPDATE last_use = last_use;
@@ -130,8 +153,9 @@ DROP PROCEDURE IF EXISTS asynclock_acquire_one
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone
-CREATE PROCEDURE asynclock_acquire_one(IN q LONGTEXT CHARACTER SET utf8mb4, OUT answer LONGTEXT CHARACTER SET utf8mb4)
+--          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+CREATE PROCEDURE asynclock_acquire_one(
+	IN q LONGTEXT CHARACTER SET utf8mb4, IN v_patient BOOLEAN, OUT answer LONGTEXT CHARACTER SET utf8mb4)
 this: BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.key'));
 	DECLARE v_asking, v_owner VARBINARY(128);
@@ -143,11 +167,27 @@ this: BEGIN
 	DECLARE v_wait BOOLEAN DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.wait')) = 'true';
 	DECLARE v_ticket, v_token, v_waiters BIGINT;
 	DECLARE v_now, v_until DATETIME(6);
-	DECLARE v_clocked BOOLEAN;
+	DECLARE v_clocked, v_taken BOOLEAN;
 
 	SET v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 	SET v_holder = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder'));
-	CALL asynclock_take(v_key);
+	IF NOT v_wait THEN -- who asks again and again while another has the key locks no row
+		SELECT held_until, holder, token INTO v_until, v_other, v_token FROM asynclock_lock
+			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone g WHERE g.owner = v_asking);
+		SET v_now = UTC_TIMESTAMP(6);
+		IF v_until > v_now THEN
+			SET answer = CONCAT('{"s": 3, "left": ', TIMESTAMPDIFF(MICROSECOND, v_now, v_until),
+				', "holder": ', JSON_QUOTE(CONVERT(v_other USING utf8mb4)), ', "token": ', v_token, ', "waiters": ',
+				(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
+			LEAVE this;
+		END IF;
+	END IF;
+	CALL asynclock_take(v_key, v_patient, v_taken);
+	IF NOT v_taken THEN
+		SET answer = '{"s": -4}';
+		LEAVE this;
+	END IF;
 	SET v_now = UTC_TIMESTAMP(6); -- for taking the row may have taken a while
 	SELECT owner, held_until, holder, token INTO v_owner, v_until, v_other, v_token FROM asynclock_lock WHERE `key` = v_key;
 	SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
@@ -202,40 +242,50 @@ CREATE PROCEDURE asynclock_acquire(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
-		CALL asynclock_acquire_one(JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answer);
+		CALL asynclock_acquire_one(JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), JSON_LENGTH(request, '$.items') = 1, v_answer);
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	IF RAND() < 0.005 THEN
-		CALL asynclock_sweep();
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF RAND() < 0.02 * JSON_LENGTH(request, '$.items') THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
+			CALL asynclock_sweep(GREATEST(400, 8 * JSON_LENGTH(request, '$.items')));
+		END;
 	END IF;
-	CALL asynclock_answer(v_answers);
-END
-//
-DROP PROCEDURE IF EXISTS asynclock_answer
-//
-CREATE PROCEDURE asynclock_answer(IN v_answers LONGTEXT CHARACTER SET utf8mb4)
-BEGIN
-	-- As bytes, which no connection's character set changes.
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_sweep
 //
--- Sweep: forget keys that nobody has used for a day, but not their tokens.
-CREATE PROCEDURE asynclock_sweep()
+-- Sweep: forget keys that nobody has used for a day, but not their tokens, and owners that
+-- are not heard of any more; so many of each. It waits for no row.
+CREATE PROCEDURE asynclock_sweep(IN v_limit INT)
 BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT '';
+	DECLARE v_owner VARBINARY(128) DEFAULT '';
 	DECLARE v_token BIGINT;
-	DECLARE i INT DEFAULT 0;
-	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- the request before it has been committed; others will sweep
+	DECLARE v_floor, i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL, v_owner = NULL;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
-	WHILE i < 100 AND v_key IS NOT NULL DO
+	WHILE i < v_limit AND v_owner IS NOT NULL DO
+		SELECT owner INTO v_owner FROM asynclock_gone WHERE gone_until < UTC_TIMESTAMP(6)
+			ORDER BY gone_until LIMIT 1 FOR UPDATE SKIP LOCKED;
+		DELETE FROM asynclock_gone WHERE owner = v_owner;
+		SET i = i + 1;
+	END WHILE;
+	SET i = 0, v_key = '';
+	SELECT one INTO v_floor FROM asynclock_floor FOR UPDATE SKIP LOCKED; -- without it another one sweeps
+	WHILE v_floor = 1 AND i < v_limit AND v_key IS NOT NULL DO
 		SELECT `key`, token INTO v_key, v_token FROM asynclock_lock l
 			WHERE last_use < UTC_DATE() - INTERVAL 1 DAY AND held_until < UTC_TIMESTAMP(6)
 				AND NOT EXISTS (SELECT 1 FROM asynclock_waiter w WHERE w.`key` = l.`key` AND w.alive_until > UTC_TIMESTAMP(6))
@@ -253,8 +303,7 @@ END
 DROP PROCEDURE IF EXISTS asynclock_renew
 //
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time.
+-- ended.
 --
 -- items    key, owner, ttl, token
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -264,20 +313,29 @@ BEGIN
 	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
-	DECLARE v_now DATETIME(6);
+	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_ttl BIGINT;
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
-		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_now = UTC_TIMESTAMP(6), v_status = -2;
-		SELECT 1 INTO v_status FROM asynclock_lock
-			WHERE `key` = v_key AND owner = v_asking AND held_until > v_now FOR UPDATE SKIP LOCKED;
-		IF v_status = 1 THEN
-			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND),
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2;
+		IF JSON_LENGTH(request, '$.items') = 1 THEN
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+		ELSE
+			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		END IF;
+		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
+		IF v_owner = v_asking AND v_until > v_now THEN
+			SET v_status = 1;
+			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND), last_use = UTC_DATE(),
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
 		ELSE
 			SELECT CASE owner WHEN v_asking THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
@@ -288,7 +346,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_release
@@ -298,29 +357,37 @@ DROP PROCEDURE IF EXISTS asynclock_release
 -- longer. Requeue, an item of acquire, joins the queue before that.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that
+-- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
+--          the row is locked
 CREATE PROCEDURE asynclock_release(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_requeued, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
 	DECLARE v_keep BIGINT;
-	DECLARE v_held BOOLEAN;
+	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
-	WHILE i < JSON_LENGTH(request, '$.items') DO
-		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+	items: WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_keep = JSON_EXTRACT(q, '$.keep');
-		CALL asynclock_take(v_key);
+		CALL asynclock_take(v_key, JSON_LENGTH(request, '$.items') = 1, v_taken);
+		IF NOT v_taken THEN
+			SET v_answers = CONCAT(v_answers, '{"s": -4}');
+			ITERATE items;
+		END IF;
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
 			-- Also when the owner holds the key: that may be the work of a repeated request,
 			-- with the first one still on its way.
-			DELETE FROM asynclock_gone WHERE gone_until < v_now;
 			INSERT INTO asynclock_gone VALUES (v_asking, v_now + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE gone_until = VALUES(gone_until);
 		END IF;
@@ -333,16 +400,16 @@ BEGIN
 		END IF;
 		SET v_requeued = 'null';
 		IF JSON_EXTRACT(q, '$.requeue') IS NOT NULL THEN
-			CALL asynclock_acquire_one(JSON_EXTRACT(q, '$.requeue'), v_requeued);
+			CALL asynclock_acquire_one(JSON_EXTRACT(q, '$.requeue'), TRUE, v_requeued); -- the row is ours already
 		END IF;
 		IF v_held AND EXISTS (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND held_until <= v_now) THEN
 			CALL asynclock_pass(v_key, NULL, 0);
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
-		SET i = i + 1;
+		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_force
@@ -355,14 +422,18 @@ CREATE PROCEDURE asynclock_force(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
-	DECLARE v_held BOOLEAN;
+	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
-		CALL asynclock_take(v_key);
+		CALL asynclock_take(v_key, TRUE, v_taken);
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT held_until INTO v_until FROM asynclock_lock WHERE `key` = v_key;
 		SET v_held = v_until > v_now;
@@ -379,7 +450,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_info
@@ -409,7 +481,11 @@ BEGIN
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_last, v_left BIGINT DEFAULT 0;
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
@@ -430,7 +506,8 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_list
@@ -445,7 +522,11 @@ BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].after'));
 	DECLARE v_prefix VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].prefix'));
 	DECLARE v_left BIGINT DEFAULT JSON_EXTRACT(request, '$.items[0].size');
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL asynclock_begin(request);
 	WHILE v_left > 0 DO
 		SET v_key = (SELECT k.`key` FROM asynclock_lock k
@@ -461,6 +542,7 @@ BEGIN
 		END IF;
 	END WHILE;
 	COMMIT;
-	CALL asynclock_answer(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //

@@ -42,6 +42,11 @@ CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner TEXT PRIMARY KEY,
 	gone_until TIMESTAMPTZ NOT NULL
 );
+DO $$ BEGIN
+	IF to_regclass('asynclock_gone_until') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS asynclock_gone_until ON asynclock_gone (gone_until);
+	END IF;
+END $$;
 
 -- The largest token of all the rows of asynclock_lock that were deleted. It makes
 -- tokens rise without keeping a row for each key for ever.
@@ -65,6 +70,10 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- Every statement has to see what others had committed when it began, which only
 -- READ COMMITTED gives: under any other level the routines refuse to run, and the
 -- client then asks for that level.
+--
+-- A request of one item waits for its row. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- an item whose row somebody else has locked, and the client sends that one alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -76,14 +85,34 @@ BEGIN
 	RETURN (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT;
 END $$;
 
--- The key's row, locked, and made if there is none.
-CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
+-- Whether a request waits for rows.
+CREATE OR REPLACE FUNCTION asynclock_alone(request JSONB) RETURNS BOOLEAN LANGUAGE sql AS $$
+	SELECT jsonb_array_length(request->'items') = 1
+$$;
+
+-- The key's row, locked; null if there is none, or without v_wait if another transaction
+-- has it locked.
+CREATE OR REPLACE FUNCTION asynclock_find(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
+DECLARE
+	l asynclock_lock;
+BEGIN
+	IF v_wait THEN
+		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE;
+	ELSE
+		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE SKIP LOCKED;
+	END IF;
+	RETURN l;
+END $$;
+
+-- The key's row, locked, and made if there is none; without v_wait null if another
+-- transaction has it locked.
+CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	l asynclock_lock;
 BEGIN
 	LOOP
-		SELECT * INTO l FROM asynclock_lock WHERE key = v_key FOR UPDATE;
-		IF FOUND THEN
+		l := asynclock_find(v_key, v_wait);
+		IF l.key IS NOT NULL OR NOT v_wait AND EXISTS (SELECT 1 FROM asynclock_lock WHERE key = v_key) THEN
 			RETURN l;
 		END IF;
 		-- The floor is read after a row of this key was deleted, if one was.
@@ -145,8 +174,8 @@ $$;
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone
-CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+--          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB, v_wait BOOLEAN) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_owner TEXT := q->>'owner';
 	v_ttl BIGINT := q->>'ttl';
@@ -155,7 +184,18 @@ DECLARE
 	v_now TIMESTAMPTZ;
 	l asynclock_lock;
 BEGIN
-	l := asynclock_take(q->>'key');
+	IF NOT (q->>'wait')::BOOLEAN THEN -- who asks again and again while another has the key locks no row
+		SELECT * INTO l FROM asynclock_lock
+			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner
+				AND NOT EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner);
+		IF FOUND THEN
+			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
+		END IF;
+	END IF;
+	l := asynclock_take(q->>'key', v_wait);
+	IF l.key IS NULL THEN
+		RETURN '{"s": -4}';
+	END IF;
 	v_now := clock_timestamp(); -- for taking the row may have taken a while
 	IF l.owner = v_owner AND l.held_until > v_now THEN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + v_ttl * INTERVAL '1 microsecond'),
@@ -192,7 +232,7 @@ BEGIN
 	END IF;
 	IF l.held_until <= v_now THEN
 		l := asynclock_pass(l, v_owner, v_ttl);
-		IF l.owner = v_owner THEN
+		IF l.owner = v_owner AND l.held_until > v_now THEN -- it may be in the row since it last held the key
 			RETURN asynclock_granted(l);
 		END IF;
 	END IF;
@@ -212,23 +252,32 @@ DECLARE
 	q JSONB;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_array_elements(request->'items') LOOP
-		v_answers := v_answers || asynclock_acquire_one(q);
+		v_answers := v_answers || asynclock_acquire_one(q, asynclock_alone(request));
 	END LOOP;
-	IF random() < 0.005 THEN
-		PERFORM asynclock_sweep();
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF random() < 0.02 * jsonb_array_length(request->'items') THEN
+		PERFORM asynclock_sweep(GREATEST(400, 8 * jsonb_array_length(request->'items')));
 	END IF;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Sweep: forget keys that nobody has used for a day, but not their tokens.
-CREATE OR REPLACE FUNCTION asynclock_sweep() RETURNS VOID LANGUAGE plpgsql AS $$
+-- Sweep: forget keys that nobody has used for a day, but not their tokens, and owners that
+-- are not heard of any more; so many of each. It waits for no row.
+CREATE OR REPLACE FUNCTION asynclock_sweep(v_limit INT) RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
+	DELETE FROM asynclock_gone WHERE owner IN (
+		SELECT owner FROM asynclock_gone WHERE gone_until < clock_timestamp()
+		ORDER BY gone_until LIMIT v_limit FOR UPDATE SKIP LOCKED);
+	PERFORM 1 FROM asynclock_floor FOR UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN -- another one sweeps
+		RETURN;
+	END IF;
 	WITH unused AS (
 		DELETE FROM asynclock_lock WHERE key IN (
 			SELECT key FROM asynclock_lock l
 			WHERE last_use < CURRENT_DATE - 1 AND held_until < clock_timestamp()
 				AND NOT EXISTS (SELECT 1 FROM asynclock_waiter w WHERE w.key = l.key AND w.alive_until > clock_timestamp())
-			ORDER BY last_use LIMIT 100 FOR UPDATE SKIP LOCKED)
+			ORDER BY last_use LIMIT v_limit FOR UPDATE SKIP LOCKED)
 		RETURNING key, token
 	), dead AS (
 		DELETE FROM asynclock_waiter w USING unused WHERE w.key = unused.key
@@ -238,8 +287,7 @@ BEGIN
 END $$;
 
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended. It waits for nobody: a row that somebody keeps locked must not cost the others
--- of the batch their time.
+-- ended.
 --
 -- items    key, owner, ttl, token, watch
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
@@ -249,19 +297,19 @@ DECLARE
 	v_clock BIGINT := asynclock_clock(request);
 	v_now TIMESTAMPTZ;
 	v_status INT;
+	l asynclock_lock;
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN)
 	LOOP
-		v_now := clock_timestamp();
+		l := asynclock_find(q.key, asynclock_alone(request));
+		v_now := clock_timestamp(); -- for finding the row may have taken a while
 		v_status := NULL;
-		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
-			token = GREATEST(token, q.token), watch = watch OR q.watch
-			WHERE key IN (SELECT key FROM asynclock_lock
-				WHERE key = q.key AND owner = q.owner AND held_until > v_now FOR UPDATE SKIP LOCKED);
-		IF FOUND THEN
+		IF l.owner = q.owner AND l.held_until > v_now THEN
+			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
+				token = GREATEST(token, q.token), watch = watch OR q.watch, last_use = CURRENT_DATE WHERE key = q.key;
 			v_status := 1;
 		ELSE
 			SELECT CASE owner WHEN q.owner THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
@@ -277,7 +325,8 @@ END $$;
 -- longer. Requeue, an item of acquire, joins the queue before that.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that
+-- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
+--          the row is locked
 CREATE OR REPLACE FUNCTION asynclock_release(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
@@ -291,12 +340,15 @@ BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, owner TEXT, token BIGINT, keep BIGINT, uncertain BOOLEAN, requeue JSONB)
 	LOOP
-		l := asynclock_take(q.key);
+		l := asynclock_take(q.key, asynclock_alone(request));
+		IF l.key IS NULL THEN
+			v_answers := v_answers || '{"s": -4}';
+			CONTINUE;
+		END IF;
 		v_now := clock_timestamp();
 		IF q.uncertain THEN
 			-- Also when the owner holds the key: that may be the work of a repeated request,
 			-- with the first one still on its way.
-			DELETE FROM asynclock_gone WHERE gone_until < v_now;
 			INSERT INTO asynclock_gone VALUES (q.owner, v_now + INTERVAL '2 minutes')
 				ON CONFLICT (owner) DO UPDATE SET gone_until = EXCLUDED.gone_until;
 		END IF;
@@ -310,7 +362,7 @@ BEGIN
 		END IF;
 		v_requeued := NULL;
 		IF jsonb_typeof(q.requeue) = 'object' THEN
-			v_requeued := asynclock_acquire_one(q.requeue);
+			v_requeued := asynclock_acquire_one(q.requeue, TRUE); -- the row is ours already
 			SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
 		END IF;
 		IF v_held AND l.held_until <= v_now THEN
@@ -334,7 +386,7 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key TEXT) LOOP
-		l := asynclock_take(q.key);
+		l := asynclock_take(q.key, TRUE);
 		v_held := l.held_until > clock_timestamp();
 		IF v_held THEN
 			IF l.inbox <> '' THEN

@@ -62,6 +62,15 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- microseconds; "clock" is the server's, since 1970. They refuse a client that takes the
 -- table for one of another generation.
 --
+-- A request of one item waits for its rows. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- an item whose rows somebody else has locked, and the client sends that one alone.
+-- Whoever locks both rows of a key begins with that of INT_LOCK_LEASE.
+--
+-- After its COMMIT a routine calls no other that could be missing because of a migration:
+-- a request that fails is taken for one of which nothing has happened. Answers are bytes,
+-- which no connection's character set changes.
+--
 -- Texts that are compared with Java's columns are ASCII: that goes with every character
 -- set and collation which those may have.
 
@@ -73,22 +82,21 @@ CREATE PROCEDURE INT_LOCK_BEGIN(
 	OUT v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin, OUT v_now DATETIME(6), OUT v_live DATETIME(6))
 BEGIN
 	DECLARE v_base BIGINT DEFAULT JSON_EXTRACT(request, '$.base');
+	-- A request that its client has given up is not to go on for long. What the
+	-- application has set is back when the routine ends.
+	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'EXPIRED_AFTER 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines go by EXPIRED_AFTER, the client by something else';
 	END IF;
 	SET v_region = JSON_UNQUOTE(JSON_EXTRACT(request, '$.region'));
 	SET v_now = JSON_UNQUOTE(JSON_EXTRACT(request, '$.now'));
 	SET v_live = v_now - INTERVAL v_base MICROSECOND;
+	-- Under autocommit = 0 whoever had the connection before may have left a transaction
+	-- open, in which there is no setting the level. BEGIN would end it, too.
+	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
-END
-//
-DROP PROCEDURE IF EXISTS INT_LOCK_ANSWER
-//
-CREATE PROCEDURE INT_LOCK_ANSWER(IN v_answers LONGTEXT CHARACTER SET utf8mb4)
-BEGIN
-	-- As bytes, which no connection's character set changes.
-	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_HOLDER
@@ -110,13 +118,61 @@ BEGIN
 		WHERE k.LOCK_KEY = v_key AND k.REGION = v_region AND k.EXPIRED_AFTER >= v_live;
 END
 //
+DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
+//
+-- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and that of
+-- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked.
+-- As long as we have the first, Go's requests for this key come one after the other.
+CREATE PROCEDURE INT_LOCK_TAKE(
+	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
+	IN v_name VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
+BEGIN
+	DECLARE v_found, v_rows INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	IF v_wait THEN
+		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+	ELSE
+		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+	END IF;
+	IF v_found = 0 AND v_rows = 0 THEN
+		INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
+			ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
+		SET v_found = 1;
+	END IF;
+	SET v_taken = v_found;
+	IF v_taken THEN
+		CALL INT_LOCK_FIND(v_key, v_region, v_wait, v_taken);
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_FIND
+//
+-- Lock the row of INT_LOCK, if there is one, and say whether it is ours now, or there is
+-- none: without v_wait another transaction may have it.
+CREATE PROCEDURE INT_LOCK_FIND(
+	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
+	IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
+BEGIN
+	DECLARE v_found, v_rows INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	IF v_wait THEN
+		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+	ELSE
+		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+	END IF;
+	SET v_taken = v_found = 1 OR v_rows = 0;
+END
+//
 DROP PROCEDURE IF EXISTS INT_LOCK_ACQUIRE
 //
 -- Acquire: take the key if nobody has it. Sent again for the same owner it extends the
 -- holding and answers the same.
 --
 -- items    key, name, owner, ttl, holder
--- answers  s: 1 granted (token, clocked), 3 held (what INT_LOCK_HOLDER says), 5 gone
+-- answers  s: 1 granted (token, clocked), 3 held (what INT_LOCK_HOLDER says), 5 gone, -4 a
+--          row is locked
 CREATE PROCEDURE INT_LOCK_ACQUIRE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -124,10 +180,14 @@ BEGIN
 	DECLARE v_key, v_owner, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live, v_until, v_stamp DATETIME(6);
 	DECLARE v_ttl, v_token, v_clock BIGINT;
-	DECLARE v_clocked BOOLEAN;
+	DECLARE v_clocked, v_taken BOOLEAN;
 	DECLARE v_got, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
@@ -135,17 +195,15 @@ BEGIN
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_answer = NULL, v_client = NULL, v_until = NULL, v_got = 0;
 		SET v_stamp = v_live + INTERVAL v_ttl MICROSECOND;
 		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
-		-- Who asks again and again while another has the key writes nothing.
+		-- Who asks again and again while another has the key writes nothing, and locks nothing.
 		IF v_until IS NULL OR v_client = v_owner OR v_until < v_live THEN
-			-- From here on, Go's requests for this key come one after the other.
-			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE)
-				VALUES (v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), UTC_DATE())
-				ON DUPLICATE KEY UPDATE KEY_NAME = VALUES(KEY_NAME), LAST_USE = VALUES(LAST_USE);
+			CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), JSON_LENGTH(request, '$.items') = 1, v_taken);
 			SELECT TOKEN, CLOCKED INTO v_token, v_clocked FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
 			SET v_client = NULL, v_until = NULL;
-			SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK
-				WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
-			IF v_client = v_owner AND v_until >= v_live THEN
+			SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+			IF NOT v_taken THEN
+				SET v_answer = '{"s": -4}';
+			ELSEIF v_client = v_owner AND v_until >= v_live THEN
 				UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_stamp) WHERE LOCK_KEY = v_key AND REGION = v_region;
 				SET v_answer = CONCAT('{"s": 1, "token": ', v_token, ', "clocked": ', IF(v_clocked, 'true', 'false'), '}');
 			ELSEIF v_until IS NULL OR v_until < v_live THEN
@@ -173,7 +231,8 @@ BEGIN
 			IF v_got = 1 THEN
 				SET v_clock = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
 				SET v_clocked = v_clock > v_token, v_token = GREATEST(v_token + 1, v_clock);
-				UPDATE INT_LOCK_LEASE SET CLIENT_ID = v_owner, HOLDER = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder')),
+				UPDATE INT_LOCK_LEASE SET KEY_NAME = JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), CLIENT_ID = v_owner,
+					HOLDER = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder')), LAST_USE = UTC_DATE(),
 					TOKEN = v_token, CLOCKED = v_clocked WHERE LOCK_KEY = v_key AND REGION = v_region;
 				SET v_answer = CONCAT('{"s": 1, "token": ', v_token, ', "clocked": ', IF(v_clocked, 'true', 'false'), '}');
 			END IF;
@@ -184,31 +243,56 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	IF RAND() < 0.005 THEN
-		CALL INT_LOCK_SWEEP(v_live);
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF RAND() < 0.02 * JSON_LENGTH(request, '$.items') THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
+			CALL INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * JSON_LENGTH(request, '$.items')));
+		END;
 	END IF;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_SWEEP
 //
--- Sweep: forget keys that no Go client has used for a day.
-CREATE PROCEDURE INT_LOCK_SWEEP(IN v_live DATETIME(6))
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
+-- of any more; so many of each. It waits for no row. What Java's table says of such a key
+-- goes, too, if it expired more than a day ago, by the client's clock and the server's:
+-- Java removes no row that it has not made, and of a key kept back nobody has.
+--
+-- A token that is ahead of the clock stays, for a new row would begin with the clock.
+CREATE PROCEDURE INT_LOCK_SWEEP(IN v_live DATETIME(6), IN v_limit INT)
 BEGIN
-	DECLARE v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT '';
+	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_dead DATETIME(6) DEFAULT LEAST(v_live, UTC_TIMESTAMP(6)) - INTERVAL 1 DAY;
+	DECLARE v_taken BOOLEAN;
 	DECLARE i INT DEFAULT 0;
-	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- the request before it has been committed; others will sweep
+	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL, v_client = NULL;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
-	WHILE i < 100 AND v_key IS NOT NULL DO
+	WHILE i < v_limit AND v_client IS NOT NULL DO
+		SELECT CLIENT_ID, REGION INTO v_client, v_region FROM INT_LOCK_GONE WHERE GONE_UNTIL < UTC_TIMESTAMP(6)
+			ORDER BY GONE_UNTIL LIMIT 1 FOR UPDATE SKIP LOCKED;
+		DELETE FROM INT_LOCK_GONE WHERE CLIENT_ID = v_client AND REGION = v_region;
+		SET i = i + 1;
+	END WHILE;
+	SET i = 0, v_key = '';
+	WHILE i < v_limit AND v_key IS NOT NULL DO
 		SELECT LOCK_KEY, REGION INTO v_key, v_region FROM INT_LOCK_LEASE l
-			WHERE LAST_USE < UTC_DATE() - INTERVAL 1 DAY AND NOT EXISTS (SELECT 1 FROM INT_LOCK k
-				WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION AND k.EXPIRED_AFTER >= v_live)
+			WHERE LAST_USE < UTC_DATE() - INTERVAL 1 DAY AND TOKEN < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+				AND NOT EXISTS (SELECT 1 FROM INT_LOCK k
+					WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION AND k.EXPIRED_AFTER >= v_dead)
 			ORDER BY LAST_USE LIMIT 1 FOR UPDATE SKIP LOCKED;
 		IF v_key IS NOT NULL THEN
-			DELETE FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+			CALL INT_LOCK_FIND(v_key, v_region, FALSE, v_taken);
+			IF v_taken THEN
+				DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER < v_dead;
+				DELETE FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+			ELSE
+				UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE() WHERE LOCK_KEY = v_key AND REGION = v_region;
+			END IF;
 		END IF;
 		SET i = i + 1;
 	END WHILE;
@@ -218,8 +302,7 @@ END
 DROP PROCEDURE IF EXISTS INT_LOCK_RENEW
 //
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended, which Java's own does. It waits for nobody: a row that somebody keeps locked must
--- not cost the others of the batch their time.
+-- ended, which Java's own does.
 --
 -- items    key, owner, ttl, token
 -- answers  s: 1 renewed, -2 nobody holds the key, -3 somebody else does, -4 the row is
@@ -231,34 +314,46 @@ BEGIN
 	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live DATETIME(6);
 	DECLARE v_ttl, v_token BIGINT;
+	DECLARE v_taken BOOLEAN;
+	DECLARE v_writes BOOLEAN; -- there is a token to write back, or a new day
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_status = -2;
-		SELECT 1 INTO v_status FROM INT_LOCK
-			WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner AND EXPIRED_AFTER >= v_live FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) > 0 INTO v_writes FROM INT_LOCK_LEASE
+			WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner AND (TOKEN < v_token OR LAST_USE < UTC_DATE());
+		IF v_writes THEN
+			CALL INT_LOCK_TAKE(v_key, v_region, '', JSON_LENGTH(request, '$.items') = 1, v_taken);
+		ELSE
+			CALL INT_LOCK_FIND(v_key, v_region, JSON_LENGTH(request, '$.items') = 1, v_taken);
+		END IF;
+		IF v_taken THEN
+			SELECT CASE CLIENT_ID WHEN v_owner THEN 1 WHEN '00000000-0000-0000-0000-000000000000' THEN -2 ELSE -3 END
+				INTO v_status FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
+		ELSE
+			SET v_status = -4;
+		END IF;
 		IF v_status = 1 THEN
 			UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_live + INTERVAL v_ttl MICROSECOND)
 				WHERE LOCK_KEY = v_key AND REGION = v_region;
-			IF EXISTS (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner AND TOKEN < v_token) THEN
-				SET v_status = -4;
-				SELECT 1 INTO v_status FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
-				IF v_status = 1 THEN
-					UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token) WHERE LOCK_KEY = v_key AND REGION = v_region;
-				END IF;
+			IF v_writes THEN
+				UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token), LAST_USE = UTC_DATE()
+					WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
 			END IF;
-		ELSE
-			SELECT CASE CLIENT_ID WHEN v_owner THEN -4 WHEN '00000000-0000-0000-0000-000000000000' THEN -2 ELSE -3 END
-				INTO v_status FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, '}'), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
@@ -267,7 +362,7 @@ DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
 -- that nobody has.
 --
 -- items    key, name, owner, token, keep, uncertain
--- answers  held: the owner held the key until now
+-- answers  held: the owner held the key until now; or s: -4, a row is locked
 CREATE PROCEDURE INT_LOCK_RELEASE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -275,31 +370,33 @@ BEGIN
 	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live, v_until DATETIME(6);
 	DECLARE v_token, v_keep BIGINT;
-	DECLARE v_held BOOLEAN;
+	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
-	WHILE i < JSON_LENGTH(request, '$.items') DO
-		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+	items: WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_token = JSON_EXTRACT(q, '$.token'), v_keep = JSON_EXTRACT(q, '$.keep'), v_until = NULL;
+		-- A request of the owner that is under way has this row or comes after us.
+		CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), JSON_LENGTH(request, '$.items') = 1, v_taken);
+		IF NOT v_taken THEN
+			SET v_answers = CONCAT(v_answers, '{"s": -4}');
+			ITERATE items;
+		END IF;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
-			-- A request of the owner that is under way has this row or comes after us. Also when
-			-- the owner holds the key: that may be the work of a repeated request, with the first
-			-- one still on its way.
-			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE)
-				VALUES (v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), UTC_DATE())
-				ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
-			DELETE FROM INT_LOCK_GONE WHERE GONE_UNTIL < UTC_TIMESTAMP(6);
+			-- Also when the owner holds the key: that may be the work of a repeated request, with
+			-- the first one still on its way.
 			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
 				VALUES (v_owner, v_region, UTC_TIMESTAMP(6) + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE GONE_UNTIL = VALUES(GONE_UNTIL);
-		ELSE
-			DO (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE);
 		END IF;
-		SELECT EXPIRED_AFTER INTO v_until FROM INT_LOCK
-			WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner FOR UPDATE;
+		SELECT EXPIRED_AFTER INTO v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
 		SET v_held = COALESCE(v_until >= v_live, FALSE);
 		IF v_held AND v_keep > 0 THEN
 			UPDATE INT_LOCK SET CLIENT_ID = '00000000-0000-0000-0000-000000000000', EXPIRED_AFTER = v_live + INTERVAL v_keep MICROSECOND
@@ -309,12 +406,14 @@ BEGIN
 			DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
 		END IF;
 		IF v_held THEN
-			UPDATE INT_LOCK_LEASE SET TOKEN = v_token WHERE LOCK_KEY = v_key AND REGION = v_region AND TOKEN < v_token;
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token), LAST_USE = UTC_DATE()
+				WHERE LOCK_KEY = v_key AND REGION = v_region AND (TOKEN < v_token OR LAST_USE < UTC_DATE());
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}'), i = i + 1;
+		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), '}');
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_FORCE
@@ -332,7 +431,11 @@ BEGIN
 	DECLARE v_held BOOLEAN;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL;
@@ -344,14 +447,15 @@ BEGIN
 			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
 			-- key on inside its client, with a token for each microsecond. The next holder's is
 			-- to be larger than all of these, so that resources refuse them.
-			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+			UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE(), TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}'), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_INSPECT
@@ -366,14 +470,19 @@ BEGIN
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live DATETIME(6);
 	DECLARE i INT DEFAULT 0;
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		CALL INT_LOCK_HOLDER(JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_region, v_live, v_answer);
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_LIST
@@ -390,7 +499,11 @@ BEGIN
 	DECLARE v_prefix VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].prefix'));
 	DECLARE v_left BIGINT DEFAULT JSON_EXTRACT(request, '$.items[0].size');
 	DECLARE v_now, v_live DATETIME(6);
-	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE v_left > 0 DO
 		SET v_key = (SELECT l.LOCK_KEY FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
@@ -404,6 +517,7 @@ BEGIN
 		END IF;
 	END WHILE;
 	COMMIT;
-	CALL INT_LOCK_ANSWER(v_answers);
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //

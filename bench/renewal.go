@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// renewing is what a round of renewals of many leases does to the locks of others:
+// one process holds the keys, this one locks and unlocks other keys meanwhile.
+func renewing(size sizes) workload {
+	return workload{
+		name:  "renewal round",
+		title: fmt.Sprintf("Another client's locks while the leases of %d keys are renewed, TTL %v", size.renewed, size.renewedTTL),
+		metrics: []metric{
+			{Name: "round", Unit: "ms"},
+			{"keys per renewal", "", true},
+			{"keys per command", "", true},
+			{Name: "lock p50 between", Unit: "µs"},
+			{Name: "p50 meanwhile", Unit: "µs"},
+			{Name: "p99 between", Unit: "µs"},
+			{Name: "p99 meanwhile", Unit: "µs"},
+			{Name: "delay at p99", Unit: "µs"},
+		},
+		rounds: size.heldRounds,
+		base:   oneServer,
+		peers: []peer{
+			{name: oneServer, setting: "asynclock, no options but the TTL"},
+			{name: threeNodes, setting: "the same, in a Redis Cluster of three masters"},
+		},
+		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
+			stop := func() {}
+			if p.name == threeNodes {
+				var err error
+				if w.redis, stop, err = startCluster(ctx); err != nil {
+					return nil, err
+				}
+			}
+			probe, err := openAsynclock(w)
+			if err != nil {
+				stop()
+				return nil, err
+			}
+			w.ttl = size.renewedTTL
+			return &renewalRounds{world: w, keys: size.renewed, probe: probe, stop: stop}, nil
+		},
+		cold:  true,
+		limit: 30*time.Second + size.renewedTTL + time.Duration(size.renewed)*time.Millisecond/2,
+	}
+}
+
+const (
+	oneServer  = "one server"
+	threeNodes = "Cluster of three"
+)
+
+// renewalRounds locks beside a process that holds keys, a new one each round.
+type renewalRounds struct {
+	world world
+	keys  int
+	probe *asynclockClient
+	stop  func()
+}
+
+// A renewalRound is what the process that holds the keys says of one round.
+type renewalRound struct {
+	Spans    []span // in which renewals were under way
+	Keys     int    // that were renewed
+	Renewals int    // commands that carried them
+	Commands int    // of all kinds: each inbox proves itself every 5 to 10 s, too
+}
+
+func (r *renewalRounds) round(ctx context.Context) ([]float64, error) {
+	if err := r.acquaint(ctx); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.CommandContext(ctx, program, "-child", "renewer", "-peer", asynclockPeer.name, "-keys", strconv.Itoa(r.keys),
+		"-ttl", r.world.ttl.String(), "-redis", r.world.redis)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	said, locks, err := r.watch(ctx, bufio.NewReader(out))
+	if failed := process.Wait(); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return said.beside(locks), nil
+}
+
+// acquaint uses every bucket of keys, with the usual TTL. On a server that was just
+// started that waits until nothing granted before can be left; with the TTL of the
+// keys it would wait for as long as that.
+func (r *renewalRounds) acquaint(ctx context.Context) error {
+	const enough = 4000 // keys at random, to come across 256 buckets
+	h := holding{worker: r.probe, key: "bench:acquaint:"}
+	locks, err := h.take(ctx, enough)
+	var unlocking sync.WaitGroup
+	for _, l := range locks {
+		if l != nil {
+			unlocking.Go(func() { _ = l.Unlock(ctx) })
+		}
+	}
+	unlocking.Wait()
+	return err
+}
+
+// watch locks from when all keys are held until their process says what it did.
+func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said renewalRound, locks []span, err error) {
+	if _, err := from.ReadString('\n'); err != nil {
+		return said, nil, fmt.Errorf("renewer: %w", err)
+	}
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, 1)
+	go func() { // ends with probing; failed is read below
+		var err error
+		locks, err = r.lock(probing)
+		failed <- err
+	}()
+	line, err := from.ReadBytes('\n')
+	stop()
+	if err2 := <-failed; err == nil {
+		err = err2
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &said)
+	}
+	return said, locks, err
+}
+
+// lock locks and unlocks one key after the other, each millisecond, until ctx ends.
+func (r *renewalRounds) lock(ctx context.Context) (locks []span, err error) {
+	const others = 97 // which are on all nodes
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return locks, nil
+		case <-tick.C:
+		}
+		begin := time.Now()
+		l, err := r.probe.lock(context.WithoutCancel(ctx), "bench:beside:"+strconv.Itoa(n%others))
+		if err == nil {
+			err = l.Unlock(context.WithoutCancel(ctx))
+		}
+		if err != nil {
+			return nil, err
+		}
+		locks = append(locks, span{begin, time.Now()})
+	}
+}
+
+func (r *renewalRounds) close(ctx context.Context) error {
+	defer r.stop()
+	return r.probe.close(ctx)
+}
+
+// beside divides locks by whether a renewal was under way meanwhile.
+func (r renewalRound) beside(locks []span) []float64 {
+	var between, meanwhile []float64
+	for _, l := range locks {
+		took := micros(l.End.Sub(l.Begin))
+		if l.meets(r.Spans) {
+			meanwhile = append(meanwhile, took)
+		} else {
+			between = append(between, took)
+		}
+	}
+	b, m := quantiles(between, 0.5, 0.99), quantiles(meanwhile, 0.5, 0.99)
+	perRenewal, perCommand := math.NaN(), math.NaN()
+	if r.Renewals > 0 {
+		perRenewal, perCommand = float64(r.Keys)/float64(r.Renewals), float64(r.Keys)/float64(r.Commands)
+	}
+	return []float64{millis(total(r.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1]}
+}

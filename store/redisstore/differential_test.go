@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// acquire.lua says the common cases twice. On any state, what comes before any
+// function definition either leaves everything as it is, and the rest to the rest, or
+// does what the rest would have done: the same reply, keys, times to live and messages.
+func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		d := newDifferential(t, sv)
+		rapid.Check(t, func(t *rapid.T) {
+			for range 20 {
+				d.compare(t, d.drawState(t), d.drawRequest(t))
+			}
+		})
+		for _, status := range []string{"1", "2"} {
+			if d.taken[status] == 0 {
+				t.Errorf("no state was for the shortcut that answers %s", status)
+			}
+		}
+	})
+}
+
+// compare lets the shortcuts answer, and then the rest.
+func (d *differential) compare(t *rapid.T, st differentialState, args []string) {
+	d.write(t, st)
+	reply := d.run(t, d.shortcut, args)
+	after := d.read(t)
+	d.write(t, st)
+	if len(reply) == 0 {
+		if untouched := d.read(t); !slices.EqualFunc(after, untouched, alike) {
+			t.Fatalf("what the shortcuts leave to the rest:\ngot  %q\nwant %q\nargs %q", after, untouched, args)
+		}
+		return
+	}
+	d.taken[reply[0]]++
+	if want := d.run(t, d.rest, args); !slices.EqualFunc(reply, want, alike) {
+		t.Fatalf("the shortcuts answer %q, the rest %q\nstate %q\nargs %q", reply, want, st, args)
+	}
+	if want := d.read(t); !slices.EqualFunc(after, want, alike) {
+		t.Fatalf("left behind:\nby the shortcuts %q\nby the rest      %q\nstate %q\nargs %q", after, want, st, args)
+	}
+}
+
+// differentialTime is what the clock says to both, in µs: it must not go on between.
+const differentialTime = 1_800_000_000_123_456
+
+type differential struct {
+	sv             *server
+	keys           []string // lock, queue, waiters, counter, gone, epoch
+	told           string   // the key that messages go to
+	shortcut, rest *script
+	id             string // of the server's history; empty if it says none
+	taken          map[string]int
+}
+
+func newDifferential(t *testing.T, sv *server) *differential {
+	t.Helper()
+	shortcut, rest, ok := strings.Cut(acquireLua, "--include epoch.lua\n")
+	if !ok {
+		t.Fatal("acquire.lua has no rest")
+	}
+	// Messages become items of a list, or of a set, so that nobody has to listen.
+	still := func(source string) *script {
+		s := newScript(source)
+		return newScript(strings.NewReplacer(
+			"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
+			"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
+		).Replace(s.source))
+	}
+	d := &differential{sv: sv, shortcut: still(shortcut), rest: still("--include epoch.lua\n" + rest), taken: make(map[string]int)}
+	for _, kind := range []byte(lockKinds) {
+		d.keys = append(d.keys, sv.redisKey("key", kind))
+	}
+	d.keys = append(d.keys, sv.prefix+":{b00}:e-of-the-test")
+	d.told = sv.prefix + ":told"
+	if info, err := sv.try("INFO", "replication"); err == nil { // miniredis has none
+		_, id, _ := strings.Cut(info, "master_replid:")
+		d.id, _, _ = strings.Cut(id, "\r\n")
+	}
+	return d
+}
+
+// A differentialState is commands that make it.
+type differentialState [][]string
+
+const (
+	me     = "me"
+	hours  = 3_600_000
+	nowMS  = differentialTime / 1000
+	before = differentialTime - 5_000_000
+	ahead  = differentialTime + 7_000_000
+)
+
+func (d *differential) drawState(t *rapid.T) (st differentialState) {
+	// What is usual comes six times, so that it often comes together.
+	pick := func(name, usual string, others ...string) string {
+		return rapid.SampledFrom(append(slices.Repeat([]string{usual}, 6), others...)).Draw(t, name)
+	}
+	set := func(key, value string) {
+		switch value {
+		case "":
+		case "a list":
+			st = append(st, []string{"RPUSH", key, "foreign"})
+		default:
+			st = append(st, []string{"SET", key, value})
+		}
+	}
+	told := rapid.SampledFrom([]string{"p" + d.told, "s" + d.told, "u" + d.told, "-"}).Draw(t, "the holder's channel")
+	flags := rapid.SampledFrom([]string{"-", "h", "t", "ht", "hwt", "wt"}).Draw(t, "the holder's flags")
+	record := func(token int64, owner string) string {
+		return strconv.FormatInt(token, 10) + " " + owner + " " + told + " " + flags + " some body"
+	}
+	held := pick("lock", record(before, "holder"), "", "", "", "", "", "", record(before, me), record(ahead, "holder"), record(before, "-"),
+		"99999999999999999 holder p - x", "9900000000000000 holder p - x", "17 holder p -", "nothing", "a list")
+	set(d.keys[0], held)
+	if held != "" && held != "a list" && rapid.Bool().Draw(t, "with a TTL") {
+		st = append(st, []string{"PEXPIRE", d.keys[0], strconv.Itoa(hours)})
+	}
+	set(d.keys[3], pick("counter", strconv.Itoa(before), "", strconv.Itoa(ahead), "9900000000000000", "12345678901234567", "x", "a list"))
+
+	switch pick("queue", "others", "none", "none", "none", "none", "a string") {
+	case "others":
+		for i := range rapid.IntRange(0, 3).Draw(t, "others") {
+			st = append(st, []string{"ZADD", d.keys[1], strconv.Itoa(before + i), "other" + strconv.Itoa(i)})
+			st = append(st, []string{"HSET", d.keys[2], "other" + strconv.Itoa(i), strconv.Itoa(nowMS-1) + " p 1 - x"})
+		}
+		if place := pick("my place", "", strconv.Itoa(before-9), strconv.Itoa(ahead), "1.5", "1e17"); place != "" {
+			st = append(st, []string{"ZADD", d.keys[1], place, me}, []string{"HSET", d.keys[2], me, "1 - 1 - x"})
+		}
+	case "a string":
+		set(d.keys[1], "foreign")
+	}
+	if held != "" && pick("waiters", "sound", "foreign") == "foreign" {
+		st = append(st, []string{"DEL", d.keys[2]}, []string{"SET", d.keys[2], "foreign"})
+	}
+	switch pick("gone", "nobody", "me", "me long ago", "another", "a string") {
+	case "me":
+		st = append(st, []string{"ZADD", d.keys[4], strconv.Itoa(nowMS + 1000), me})
+	case "me long ago":
+		st = append(st, []string{"ZADD", d.keys[4], strconv.Itoa(nowMS - 1000), me})
+	case "another":
+		st = append(st, []string{"ZADD", d.keys[4], strconv.Itoa(nowMS + 1000), "another"})
+	case "a string":
+		set(d.keys[4], "foreign")
+	}
+	epoch := func(id string, ready, longest, turn int) string {
+		return fmt.Sprint(id, " ", ready, " ", longest, " 0 ", turn)
+	}
+	set(d.keys[5], pick("epoch", epoch(d.id, nowMS-1, 2_000_000, nowMS+hours), "",
+		epoch(d.id, nowMS, 2_000_000, nowMS+hours), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours), epoch("abc", nowMS-1, 2_000_000, nowMS+hours),
+		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS+25*hours), "damaged", "a list"))
+	return st
+}
+
+// drawRequest returns the arguments that acquire.lua describes.
+func (d *differential) drawRequest(t *rapid.T) []string {
+	pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+	least := "0"
+	if d.id != "" {
+		least = pick("least grace", "1500000", "1800000", "0")
+	}
+	return []string{
+		me, "p" + d.told, pick("TTL", "1500000", "1700000"), "450000", "150000", pick("wait", "1", "1", "0"), pick("limit", "16384", "1", "3", "0"),
+		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h", "w", "hw"), "my self",
+		least,
+	}
+}
+
+func (d *differential) ask(t *rapid.T, words ...string) []string {
+	t.Helper()
+	said, err := d.sv.try(words...)
+	if err != nil {
+		t.Fatalf("%q: %v", words, err)
+	}
+	return strings.Fields(strings.Trim(said, "[]"))
+}
+
+// write makes the state, and nothing else is left.
+func (d *differential) write(t *rapid.T, st differentialState) {
+	d.ask(t, append([]string{"DEL", d.told}, d.keys...)...)
+	for _, command := range st {
+		d.ask(t, command...)
+	}
+}
+
+// run returns the reply's parts; none for nil.
+func (d *differential) run(t *rapid.T, sc *script, args []string) []string {
+	return d.ask(t, append(append([]string{"EVAL", sc.source, strconv.Itoa(len(d.keys))}, d.keys...), args...)...)
+}
+
+// read returns what all keys hold, and for how long.
+func (d *differential) read(t *rapid.T) (all []string) {
+	for _, key := range append(d.keys, d.told) {
+		kind := d.ask(t, "TYPE", key)[0]
+		all = append(append(all, kind), d.ask(t, "PTTL", key)...)
+		switch kind {
+		case "string":
+			all = append(all, d.ask(t, "GET", key)...)
+		case "list":
+			all = append(all, d.ask(t, "LRANGE", key, "0", "-1")...)
+		case "zset":
+			all = append(all, d.ask(t, "ZRANGE", key, "0", "-1", "WITHSCORES")...)
+		case "hash":
+			all = append(all, d.ask(t, "HGETALL", key)...)
+		}
+	}
+	return all
+}
+
+// alike says whether two words are the same, or times that differ by no more than a
+// busy machine.
+func alike(a, b string) bool {
+	n, err := strconv.ParseInt(a, 10, 64)
+	m, err2 := strconv.ParseInt(b, 10, 64)
+	if err != nil || err2 != nil || n < 100_000 || n > 100_000_000_000 {
+		return a == b
+	}
+	return max(n-m, m-n) < 60_000
+}

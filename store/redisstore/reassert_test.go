@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		token := a.hold("key", "a").First
+		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token + 3, Holder: "a at home"}
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		if got := a.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("without a reason: got %v, want ErrExpired", got)
+		}
+		promote()
+		b.wait("key", "b")
+		b.wait("key", "a") // the client waited, and the server forgot that it was granted the key
+		if got := a.renew(renewal); got.Err != nil || got.Waiters != 1 {
+			t.Errorf("got %+v, want it renewed, and b to wait", got)
+		}
+		if info := b.inspect("key"); !info.Held || info.Token != token+3 || info.Holder != "a at home" || info.Waiters != 1 {
+			t.Errorf("got %+v, want it held by a under token %d", info, token+3)
+		}
+		older := asynclock.RenewRequest{Key: "key", Owner: "older", TTL: long, Token: token + 2}
+		if got := b.renew(older).Err; !errors.Is(got, asynclock.ErrStolen) {
+			t.Errorf("by one with a smaller token: got %v, want ErrStolen", got)
+		}
+		same := asynclock.RenewRequest{Key: "key", Owner: "same", TTL: long, Token: token + 3}
+		if got := b.renew(same).Err; !errors.Is(got, asynclock.ErrStolen) {
+			t.Errorf("by one with the same token: got %v, want ErrStolen", got)
+		}
+		newer := asynclock.RenewRequest{Key: "key", Owner: "newer", TTL: long, Token: token + 9}
+		if got := b.renew(newer).Err; got != nil {
+			t.Errorf("by one with a larger token: got %v, want it renewed", got)
+		}
+		// It hears of those who queue, and of those who ask in vain, for all the server knows.
+		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+		a.wait("key", "c")
+		b.heard(asynclock.EventContended, "newer")
+		b.heard(asynclock.EventWanted, "newer")
+		if !b.release(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		if got := b.renew(newer).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
+		}
+		sv.endGrace(t, "key")
+		if got := a.want(request("key", "c"), asynclock.Granted); got.First <= token+9 {
+			t.Errorf("token: got %d, want more than %d", got.First, token+9)
+		}
+	})
+}
+
+// A release in the grace need not be preceded by a renewal.
+func TestAReleaseOfWhatWasForgotten(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		token := c.hold("key", "a").First + 1e9
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		c.hold("another", "a")
+		c.wait("another", "b")
+		promote()
+		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token}).WasHeld {
+			t.Error("got WasHeld false, want true: nobody can have been granted the key since")
+		}
+		if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != token {
+			t.Errorf("counter: got %d, want %d as used", got, token)
+		}
+		if c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"}).WasHeld {
+			t.Error("of a waiter: got WasHeld true, want false")
+		}
+		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
+		}
+	})
+}
+
+// Nor is it a shortcut past the epoch: the renewal may have been sent twice.
+func TestAReleaseOfWhatWasWrittenAnew(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.hold("key", "a").First}
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		promote()
+		if got := c.renew(renewal).Err; got != nil {
+			t.Fatalf("Renew: got %v, want no error", got)
+		}
+		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: renewal.Token}).WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
+		}
+	})
+}
+
+// FLUSHALL leaves no trace to others than those who hold something.
+func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		token := a.hold("key", "a").First
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'), sv.epoch(bucketOf("key")))
+		if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; got != nil {
+			t.Errorf("Renew: got %v, want no error", got)
+		}
+		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		if got := b.acquire(try("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+			t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
+		}
+	})
+}
+
+// Of whoever is overruled nothing is left, not even the time.
+func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		token := c.hold("key", "a").First
+		sv.do(t, "PEXPIRE", sv.redisKey("key", 'l'), "3600000")
+		promote()
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: token + 1}).Err; err != nil {
+			t.Fatal(err)
+		}
+		if ttl := sv.number(t, "PTTL", sv.redisKey("key", 'l')); ttl > millis(long) {
+			t.Errorf("TTL: got %d ms, want at most %d", ttl, millis(long))
+		}
+	})
+}
+
+// Out of memory, holders go on all the same.
+func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	token := c.hold("key", "a").First
+	sv.do(t, "DEL", sv.redisKey("key", 'l'))
+	sv.promote(t)
+	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
+		t.Errorf("Renew: got %v, want it written anew", err)
+	}
+}
+
+// After a restart a holder's inbox is not known to work, as a rule, when it writes its
+// holding anew. It works a moment later, and who queues then has to be told of.
+func TestAHoldingIsWrittenAnewWithItsInbox(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		token := a.hold("key", "a").First
+		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		promote()
+		a.doubt()
+		if err := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
+			t.Fatalf("Renew: got %v, want it written anew", err)
+		}
+		b.wait("key", "b")
+		a.heard(asynclock.EventContended, "a")
+	})
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// lockRowOf keeps a key's row of one of the store's tables locked until the transaction
+// that it returns ends.
+func lockRowOf(t *testing.T, d Database, st *Store, table, key string) *sql.Tx {
+	t.Helper()
+	tx, err := d.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	column, name := map[string]string{"postgres": "key", "mysql": "`key`"}[d.name], key
+	if st.settings.spring != nil {
+		column, name = "LOCK_KEY", lockKey(key)
+	}
+	var one int
+	if err := tx.QueryRowContext(t.Context(), "SELECT 1 FROM "+st.settings.prefix+table+" WHERE "+column+" = '"+name+"' FOR UPDATE").Scan(&one); err != nil {
+		t.Fatalf("row of %s in %s: %v", key, table, err)
+	}
+	return tx
+}
+
+// lockTable is the table that says who holds what.
+func lockTable(st *Store) string {
+	if st.settings.spring != nil {
+		return "LOCK"
+	}
+	return "lock"
+}
+
+// TestLockedRowHoldsUpNoBatch: somebody's open transaction on one key's row costs the
+// other requests of a batch nothing, wherever it comes in their order.
+func TestLockedRowHoldsUpNoBatch(t *testing.T) {
+	keys := []string{"a", "b", "c", "d"}
+	onEach(t, func(t *testing.T, d Database) {
+		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+			tables := map[string][]string{"native": {"lock"}, "spring": {"LOCK", "LOCK_LEASE"}}[name]
+			t.Run(name+"/acquire", func(t *testing.T) {
+				c := join(t, st)
+				for _, key := range keys {
+					c.hold(request(key, "before"))
+					c.release(key, "before")
+				}
+				tx := lockRowOf(t, d, st, tables[len(tables)-1], "b")
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				var batch []asynclock.AcquireRequest
+				for _, key := range keys {
+					batch = append(batch, request(key, "x"))
+				}
+				for i, got := range c.session.Acquire(ctx, batch) {
+					if keys[i] == "b" {
+						if got.Err == nil {
+							t.Errorf("Acquire of the key whose row is locked: got %+v, want an error", got)
+						}
+					} else if got.Status != asynclock.Granted {
+						t.Errorf("Acquire of %s beside a locked row: got %+v, want Granted", keys[i], got)
+					}
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range []string{"a", "c", "d", "b"} {
+					c.hold(request(key, "x")) // once more, for b
+					// The first request for b was given up, and may come through yet.
+					q := asynclock.ReleaseRequest{Key: key, Owner: "x", Uncertain: key == "b"}
+					if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
+						t.Errorf("Release of %s: got %+v, want WasHeld", key, got)
+					}
+				}
+			})
+			for _, table := range tables {
+				t.Run(name+"/release/"+table, func(t *testing.T) {
+					c := join(t, st)
+					var batch []asynclock.ReleaseRequest
+					for _, key := range keys {
+						c.hold(request(key, "y"))
+						batch = append(batch, asynclock.ReleaseRequest{Key: key, Owner: "y"})
+					}
+					tx := lockRowOf(t, d, st, table, "b")
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+					defer cancel()
+					for i, got := range c.session.Release(ctx, batch) {
+						if keys[i] == "b" {
+							if got.Err == nil {
+								t.Errorf("Release of the key whose row is locked: got %+v, want an error", got)
+							}
+						} else if got.Err != nil || !got.WasHeld {
+							t.Errorf("Release of %s beside a locked row: got %+v, want WasHeld", keys[i], got)
+						}
+					}
+					if err := tx.Rollback(); err != nil {
+						t.Fatal(err)
+					}
+					c.release("b", "y")
+				})
+			}
+		}
+	})
+}
+
+// TestBusyRowsAreWaitedForAlone: the requests of a batch whose rows others have locked for
+// a moment are carried out in the same call.
+func TestBusyRowsAreWaitedForAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+			t.Run(name, func(t *testing.T) {
+				c := join(t, st)
+				c.hold(request("a", "a"))
+				tx := lockRowOf(t, d, st, lockTable(st), "a")
+				done := make(chan asynclock.ReleaseReply)
+				go func() { // ends when the row is free, or at its deadline
+					ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+					defer cancel()
+					done <- c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}})[0]
+				}()
+				select {
+				case got := <-done:
+					t.Errorf("Release of a key whose row is locked: got %+v, want it to wait", got)
+					return
+				case <-time.After(200 * time.Millisecond):
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-done; got.Err != nil || !got.WasHeld {
+					t.Errorf("Release once the row is free: got %+v, want WasHeld", got)
+				}
+			})
+		}
+	})
+}

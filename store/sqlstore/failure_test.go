@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A coded error is one of lib/pq, as far as the store looks at it.
+type coded string
+
+func (c coded) Error() string    { return "pq: " + string(c) }
+func (c coded) SQLState() string { return string(c) }
+
+func fromMySQL(number uint16, state string) error {
+	e := &mysql.MySQLError{Number: number, Message: "no"}
+	copy(e.SQLState[:], state)
+	return e
+}
+
+// TestWhatErrorsMean: nothing happened, nobody knows, or never again.
+func TestWhatErrorsMean(t *testing.T) {
+	for _, c := range []struct {
+		dialect dialect
+		err     error
+		want    error
+	}{
+		{postgres, &pgconn.PgError{Code: "08006"}, asynclock.ErrOutcomeUnknown},
+		{postgres, &pgconn.PgError{Code: "08P01"}, asynclock.ErrOutcomeUnknown}, // PgBouncer
+		{postgres, &pgconn.PgError{Code: "40003"}, asynclock.ErrOutcomeUnknown},
+		{postgres, &pgconn.PgError{Code: "40001"}, asynclock.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "57P05"}, asynclock.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "25P03"}, asynclock.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "58030"}, asynclock.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "54000"}, asynclock.ErrUnreachable}, // too many notifications
+		{postgres, &pgconn.PgError{Code: "22021"}, errServer},
+		{postgres, coded("57P01"), asynclock.ErrUnreachable},
+		{postgres, coded("08006"), asynclock.ErrOutcomeUnknown},
+		{postgres, coded("28P01"), asynclock.ErrDenied},
+		{mySQL, fromMySQL(1158, "08S01"), asynclock.ErrOutcomeUnknown},
+		{mySQL, fromMySQL(1040, "08004"), asynclock.ErrUnreachable}, // too many connections
+		{mySQL, fromMySQL(1047, "08S01"), asynclock.ErrUnreachable}, // Galera
+		{mySQL, fromMySQL(2013, "HY000"), asynclock.ErrOutcomeUnknown},
+		{mySQL, fromMySQL(1969, "70100"), asynclock.ErrOutcomeUnknown}, // max_statement_time
+		{mySQL, fromMySQL(1130, "HY000"), asynclock.ErrDenied},
+		{mySQL, fromMySQL(1406, "22001"), errServer},
+		{mySQL, mysql.ErrInvalidConn, asynclock.ErrOutcomeUnknown},
+	} {
+		if got := c.dialect.failure(fmt.Errorf("wrapped: %w", c.err)); !errors.Is(got, c.want) || !errors.Is(got, c.err) {
+			t.Errorf("%s: %v: got %v, want %v", c.dialect.name, c.err, got, c.want)
+		}
+	}
+	for _, d := range []dialect{postgres, mySQL} {
+		for _, c := range []struct{ err, want error }{
+			{sql.ErrConnDone, asynclock.ErrUnreachable},
+			{driver.ErrBadConn, asynclock.ErrUnreachable},
+			{&net.OpError{Op: "dial", Err: errors.New("refused")}, asynclock.ErrUnreachable},
+			{&net.OpError{Op: "read", Err: errors.New("reset")}, asynclock.ErrOutcomeUnknown},
+			{sql.ErrTxDone, asynclock.ErrOutcomeUnknown},
+			{context.Canceled, context.Canceled},
+		} {
+			if got := d.failure(c.err); !errors.Is(got, c.want) {
+				t.Errorf("%s: %v: got %v, want %v", d.name, c.err, got, c.want)
+			}
+		}
+	}
+}
+
+// TestPoolClosedByTheApplication: no request will come through, and nobody asks for ever.
+func TestPoolClosedByTheApplication(t *testing.T) {
+	pool := func(t *testing.T) (Database, func()) {
+		t.Helper()
+		pool := onPool(t)
+		return PostgresPool(pool), pool.Close
+	}
+	own := func(on func(testing.TB) Database) func(*testing.T) (Database, func()) {
+		return func(t *testing.T) (Database, func()) {
+			t.Helper()
+			d := on(t)
+			return d, func() { _ = d.db.Close() }
+		}
+	}
+	for name, open := range map[string]func(*testing.T) (Database, func()){"postgres": own(onPostgres), "mysql": own(onMySQL), "pool of pgx": pool} {
+		t.Run(name, func(t *testing.T) {
+			admin := map[bool]func(testing.TB) Database{true: onMySQL, false: onPostgres}[name == "mysql"](t)
+			prefix := WithPrefix(newPrefix(t, admin))
+			if err := Migrate(t.Context(), admin, prefix); err != nil {
+				t.Fatal(err)
+			}
+			d, closePool := open(t)
+			st := newStore(t, d, prefix, WithPolling())
+			c := join(t, st)
+			closePool()
+			got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0].Err
+			if !errors.Is(got, asynclock.ErrClosed) {
+				t.Errorf("Acquire by a pool that is closed: got %v, want ErrClosed", got)
+			}
+			if _, err := New(t.Context(), d, prefix); !errors.Is(err, asynclock.ErrClosed) {
+				t.Errorf("New with a pool that is closed: got %v, want ErrClosed", err)
+			}
+		})
+	}
+}
+
+// A cutDriver is one whose connection breaks in mid-statement, and that says
+// driver.ErrBadConn of it, as lib/pq does.
+type cutDriver struct{ queries int }
+
+func (d *cutDriver) Open(string) (driver.Conn, error)             { return cutConn{d}, nil }
+func (d *cutDriver) Connect(context.Context) (driver.Conn, error) { return cutConn{d}, nil }
+func (d *cutDriver) Driver() driver.Driver                        { return d }
+
+type cutConn struct{ d *cutDriver }
+
+func (c cutConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("none") }
+func (c cutConn) Close() error                        { return nil }
+func (c cutConn) Begin() (driver.Tx, error)           { return c, nil }
+func (c cutConn) Rollback() error                     { return nil }
+func (c cutConn) Commit() error                       { return driver.ErrBadConn }
+
+func (c cutConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c, nil }
+
+func (c cutConn) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	c.d.queries++
+	return nil, driver.ErrBadConn
+}
+
+// TestStatementsAreNotRepeatedForOtherDrivers: the answer to the second of two releases
+// would say that nothing was held.
+func TestStatementsAreNotRepeatedForOtherDrivers(t *testing.T) {
+	d := new(cutDriver)
+	db := sql.OpenDB(d)
+	defer db.Close()
+	_, err := callPostgres(t.Context(), db, "asynclock_release", "{}", false)
+	if got := postgresFailure(err); !errors.Is(got, asynclock.ErrOutcomeUnknown) || errors.Is(got, asynclock.ErrUnreachable) {
+		t.Errorf("a connection that broke: got %v, want ErrOutcomeUnknown", got)
+	}
+	if d.queries != 1 {
+		t.Errorf("the statement was sent %d times, want once", d.queries)
+	}
+	if _, err = callInTransaction(t.Context(), db, "SELECT", "{}"); !errors.Is(postgresFailure(err), asynclock.ErrUnreachable) {
+		t.Errorf("a connection that broke before the commit: got %v, want ErrUnreachable", postgresFailure(err))
+	}
+}

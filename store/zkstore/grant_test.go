@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// The key is taken by force after it was granted and before that is said.
+func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	s := join(t, open(t, root, WithDialer(w.dial)), nil)
+	acquire(t, s, waits("first"))
+	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "first"}})[0]; got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	r := waits("owner")
+	r.WatchContention = true
+	var taken string
+	w.interpose(root+"/key\x01", func() { // its waiters are counted, as the last of what is asked
+		taken = children(t, conn, root)[0]
+		if err := conn.Delete(root+"/key/"+taken, -1); err != nil {
+			t.Error(err)
+		}
+	})
+	got := acquire(t, s, r)
+	names := children(t, conn, root)
+	if taken == "" || got.Status != asynclock.Granted || len(names) != 1 || names[0] == taken {
+		t.Fatalf("Acquire: got %+v with nodes %q, want a grant by another node than %q", got, names, taken)
+	}
+	if _, stat, err := conn.Get(root + "/key/" + names[0]); err != nil || firstToken(stat.Czxid) != got.First {
+		t.Errorf("token: got %d, want that of the node, %d (%v)", got.First, firstToken(stat.Czxid), err)
+	}
+}
+
+// waiter is a stake that waits, as far as the store knows.
+func waiter(t *testing.T, events func(asynclock.Event)) (*Store, *stake) {
+	t.Helper()
+	st := open(t, newRoot())
+	k := newStake(join(t, st, events).(*session), "owner", "/lock")
+	session, _ := st.pulse.now()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.stakes["owner"] = k
+	k.setNodeLocked("/lock/node")
+	k.phase, k.czxid, k.born, k.grantTTL, k.heard = waiting, 7, session, time.Minute, clock.Now()
+	return st, k
+}
+
+// A waiter whose node is gone, or whose session is over, since it was looked at is
+// granted nothing.
+func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
+	t.Parallel()
+	v := view{lock: "/lock", nodes: []string{"node"}}
+	for name, end := range map[string]func(*Store, *stake){
+		"session": func(st *Store, _ *stake) { st.onSession(true) },
+		"client": func(_ *Store, k *stake) {
+			k.session.left.Store(true)
+		},
+		"node": func(st *Store, _ *stake) { st.onDeleted("/lock/node") },
+		"time": func(_ *Store, k *stake) {
+			k.store.mu.Lock()
+			defer k.store.mu.Unlock()
+			k.forgetLocked()
+		},
+	} {
+		st, k := waiter(t, func(e asynclock.Event) {
+			if e.Kind == asynclock.EventGrant {
+				t.Errorf("after the end of its %s: got a grant, want none", name)
+			}
+		})
+		end(st, k)
+		k.handOver(v)
+		if k.holdsLocked() {
+			t.Errorf("after the end of its %s: it holds, want that it does not", name)
+		}
+	}
+}
+
+// That the key was taken by force may be told before the grant is, and means nothing
+// to its client then. It is told once more.
+func TestAForcedGrantIsToldInOrder(t *testing.T) {
+	t.Parallel()
+	var st *Store
+	var told []asynclock.EventKind
+	st, k := waiter(t, func(e asynclock.Event) {
+		if e.Kind == asynclock.EventGrant {
+			st.onDeleted("/lock/node")
+		}
+		told = append(told, e.Kind)
+	})
+	k.handOver(view{lock: "/lock", nodes: []string{"node"}})
+	if last := len(told) - 1; last < 1 || told[last] != asynclock.EventForced {
+		t.Errorf("events: got %v, want that the last says it was forced", told)
+	}
+}
+
+// The client counts a grant from its last request that was answered, so an earlier
+// one that is answered later does not count.
+func TestWaitersAreHeardInOneDirection(t *testing.T) {
+	t.Parallel()
+	_, k := waiter(t, func(asynclock.Event) {})
+	v := view{lock: "/lock", nodes: []string{"lock-0000000001", "lock-0000000002"}, rank: 1}
+	r := waits("owner")
+	late, early := clock.Now(), clock.Now().Add(-time.Second)
+	for _, start := range []clock.Instant{late, early} {
+		if _, ok := k.waits(&r, v, start); !ok {
+			t.Fatal("it does not wait, want that it does")
+		}
+	}
+	if k.heard != late || k.until != late.Add(r.Liveness) {
+		t.Errorf("heard %v and kept %v before the later request, want 0 and %v after it", late.Sub(k.heard), late.Sub(k.until), r.Liveness)
+	}
+	k.lost = true
+	if _, ok := k.waits(&r, v, late); ok {
+		t.Error("without its node it waits, want that it queues again")
+	}
+}
+
+// A stake that has ended watches nobody's waiters.
+func TestTheDeadCountNobody(t *testing.T) {
+	t.Parallel()
+	st, k := waiter(t, func(asynclock.Event) {})
+	st.mu.Lock()
+	k.phase = holding
+	st.mu.Unlock()
+	if err := k.count(); err == nil || len(st.counted) != 0 { // there is no such lock
+		t.Errorf("count: got %v and %d locks counted, want zk's error and none", err, len(st.counted))
+	}
+	st.mu.Lock()
+	k.forgetLocked()
+	st.mu.Unlock()
+	if err := k.count(); err != nil || len(st.counted) != 0 {
+		t.Errorf("count of what has ended: got %v and %d locks counted, want none", err, len(st.counted))
+	}
+}

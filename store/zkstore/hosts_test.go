@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// Names are looked up by whatever makes the connection, each time.
+func TestServersAreConnectedByName(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(servers(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "a-name.invalid:" + port // nobody knows it
+	w := newWire(t)
+	var mu sync.Mutex
+	var dialed []string
+	st := openOn(t, []string{name}, newRoot(), WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		mu.Lock()
+		dialed = append(dialed, address)
+		mu.Unlock()
+		return w.dial(ctx, network, servers(t)[0])
+	}))
+	c := locks(t, st)
+	unlock(t, lock(t, c, "key"))
+	w.cut()
+	w.mend()
+	unlock(t, lock(t, c, "key"))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(dialed) < 2 || slices.ContainsFunc(dialed, func(address string) bool { return address != name }) {
+		t.Errorf("connected to %q, want %q each time", dialed, name)
+	}
+}
+
+// All servers have their turn, and there is a pause when none of them was any good.
+func TestServersHaveTheirTurn(t *testing.T) {
+	h := new(hosts)
+	if err := h.Init([]string{"a", "b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		server    string
+		pause     bool
+		connected bool
+	}{
+		{"a", false, false},
+		{"b", false, false},
+		{"c", false, false},
+		{"a", true, false},
+		{"b", false, true},
+		{"c", false, false},
+		{"a", false, false},
+		{"b", true, false},
+		{"c", false, false},
+	}
+	for i, want := range steps {
+		if got, pause := h.Next(); got != want.server || pause != want.pause {
+			t.Errorf("step %d: got %q, %v, want %q, %v", i, got, pause, want.server, want.pause)
+		}
+		if want.connected {
+			h.Connected()
+		}
+	}
+	if h.Len() != 3 {
+		t.Errorf("Len: got %d, want 3", h.Len())
+	}
+}
+
+func TestServersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"", ":2181", "zk1:2181/chroot", "zk1:2181,zk2:2181", "zk1,zk2", "::1", "zk1:port", "zk1:70000", "zk1:1:2"} {
+		if _, err := Open([]string{"127.0.0.1:1", server}); !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("Open with the server %q: got %v, want ErrBadOption", server, err)
+		}
+	}
+	if err := checkServers([]string{"zk1", "zk2:2182", "[::1]:2181"}); err != nil {
+		t.Errorf("servers as they should be: got %v, want no error", err)
+	}
+}
+
+// FuzzServers: whatever is taken for a server can be split again.
+func FuzzServers(f *testing.F) {
+	for _, server := range []string{"zk1:2181", "zk1", "[::1]:2181", "::1", "zk1:2181/a", "a,b:1"} {
+		f.Add(server)
+	}
+	f.Fuzz(func(t *testing.T, server string) {
+		err := checkServers([]string{server})
+		if err != nil && !errors.Is(err, asynclock.ErrBadOption) {
+			t.Errorf("%q: got %v, want ErrBadOption", server, err)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// An orphan is the node that a stake may have left behind: a request to create it
+// was not answered, and can be carried out when the stake is over.
+type orphan struct {
+	of       *stake
+	entry    watchdog.Entry
+	refusals int // of its deletion
+}
+
+// lateLocked looks for late nodes of the stake after a while.
+func (k *stake) lateLocked(after time.Duration) {
+	o := &orphan{of: k}
+	o.entry.Task = o
+	k.store.watchdog.Set(&o.entry, clock.Now().Add(after))
+}
+
+// Fire looks for the node. Nobody else does, so it may go on until it knows.
+func (o *orphan) Fire(clock.Instant) { o.of.store.task(o.remove) }
+
+// remove deletes the node, if it is there. Its owner may have come back and have
+// another by the same name, or be about to make it: for so long it has to wait.
+func (o *orphan) remove() {
+	k := o.turn()
+	if k == nil {
+		return // closed
+	}
+	defer k.put()
+	st := o.of.store
+	nodes, err := o.of.find()
+	for _, path := range nodes {
+		if err == nil && !st.isOwned(path) {
+			if err = st.conn.Delete(path, -1); err == zk.ErrNoNode { //nolint:errorlint // the driver's own value
+				err = nil
+			}
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if k.placeholder {
+		delete(st.stakes, k.owner)
+	}
+	if err != nil {
+		st.watchdog.Set(&o.entry, clock.Now().Add(retryAfter(st.failure(err, true), &o.refusals)))
+	}
+}
+
+// turn takes the turn of the owner's stake. Where there is none, it makes one for so
+// long. It returns nil if the store is closed.
+func (o *orphan) turn() *stake {
+	st := o.of.store
+	for {
+		st.mu.Lock()
+		k := st.stakes[o.of.owner]
+		if k == nil {
+			k = newStake(o.of.session, o.of.owner, o.of.lock)
+			k.phase, k.placeholder = leaving, true
+			st.stakes[k.owner] = k
+		}
+		st.mu.Unlock()
+		if k.take(context.Background()) != nil {
+			return nil
+		}
+		if k.isCurrent() {
+			return k
+		}
+		k.put()
+	}
+}
+
+// isOwned reports whether a stake has the node.
+func (st *Store) isOwned(path string) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.nodes[path] != nil
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/clock"
+)
+
+// A stake that leaves stays its owner's until its node is deleted for sure: should
+// the owner ask anew before, it must not be granted the key by a node that is about
+// to go.
+
+// Fire is called when nobody has extended the stake in time.
+func (k *stake) Fire(clock.Instant) { k.store.task(k.leave) }
+
+// leave deletes the node of a stake that is over, and tries again if it can't.
+// The time may have been extended meanwhile.
+func (k *stake) leave() {
+	if k.take(context.Background()) != nil {
+		return // closed
+	}
+	defer k.put()
+	if !k.leavesNow() {
+		return
+	}
+	if _, err := k.delete(); err != nil {
+		k.store.settings.logger.Warn("zkstore: a node could not be removed yet", "lock", k.lock, "error", err)
+	}
+}
+
+// leavesNow reports whether the stake's time has come.
+func (k *stake) leavesNow() bool {
+	st := k.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if k.over {
+		return false
+	}
+	if now := clock.Refresh(); now < k.until {
+		st.watchdog.Set(&k.entry, k.until)
+		return false
+	}
+	return true
+}
+
+// delete ends the stake: it removes its node, and whatever else has its name if that
+// is uncertain. It reports whether a node was there. After success nothing is left of
+// the stake, but that one that was uncertain is looked for once more when the
+// session's timeout has passed: a request that was given up can be carried out
+// late, though not for longer than the server waits for a silent client. After a
+// failure it is tried again.
+func (k *stake) delete() (deleted bool, err error) {
+	st := k.store
+	st.mu.Lock()
+	k.phase = leaving // from here on, that the node is gone is as it should be
+	st.mu.Unlock()
+	deleted, err = k.deleteNodes()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if err != nil {
+		k.uncertain = true // they may be there or not
+		k.leaveAgainLocked(err)
+		return deleted, err
+	}
+	k.forgetLocked()
+	if k.uncertain {
+		_, timeout := st.pulse.now()
+		k.lateLocked(timeout)
+	}
+	return deleted, nil
+}
+
+func (k *stake) deleteNodes() (deleted bool, err error) {
+	st := k.store
+	st.mu.Lock()
+	own, uncertain := k.ownLocked(), k.uncertain
+	st.mu.Unlock()
+	var paths []string
+	if uncertain {
+		if paths, err = k.find(); err != nil {
+			return false, err
+		}
+	} else if own != "" {
+		paths = []string{own}
+	}
+	for _, path := range paths {
+		err := st.pulse.ask(true, func() error { return st.conn.Delete(path, -1) })
+		if err != nil && err != zk.ErrNoNode { //nolint:errorlint // the driver's own value
+			return deleted, st.failure(err, true)
+		}
+		deleted = deleted || err == nil
+	}
+	return deleted, nil
+}
+
+const (
+	// retryIn is how soon the deletion of a node is tried again.
+	retryIn = time.Second
+	// longestRetry is how long the pauses get if the server refuses it, which it
+	// does until somebody changes its mind.
+	longestRetry = time.Minute
+)
+
+// retryAfter is how long to wait after an error, of which the server's refusals are
+// counted.
+func retryAfter(err error, refusals *int) time.Duration {
+	if errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrOutcomeUnknown) {
+		return retryIn
+	}
+	d := min(retryIn<<min(*refusals, 6), longestRetry)
+	*refusals++
+	return d
+}
+
+func (k *stake) leaveAgainLocked(err error) {
+	if !k.over { // by the end of its session, which has taken its nodes
+		k.endAtLocked(clock.Now().Add(retryAfter(err, &k.refusals)))
+	}
+}
+
+// forgetLocked: nothing is left of the stake.
+func (k *stake) forgetLocked() {
+	st := k.store
+	st.watchdog.Remove(&k.entry)
+	if st.stakes[k.owner] == k {
+		delete(st.stakes, k.owner)
+	}
+	k.phase, k.over = leaving, true
+	k.setNodeLocked("")
+}

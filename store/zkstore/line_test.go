@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// packet is what the client library sends for an operation.
+func packet(operation uint32) []byte {
+	b := make([]byte, opcodeAt, opcodeAt+4)
+	b = binary.BigEndian.AppendUint32(b, operation)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
+}
+
+// overtaken makes a line that has been accepted, sends an operation on it after a
+// while, and returns after what time the server's answer of before was read.
+func overtaken(t *testing.T, watches bool, operation uint32) (took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		st := &Store{watches: make(map[string]*watch)}
+		if watches {
+			st.watches["/node"] = &watch{given: true}
+		}
+		l := &line{Conn: ours, store: st, rewatches: make(chan struct{})}
+		head := make([]byte, headLen)
+		head[headLen-1] = 1 // the session
+		start := time.Now()
+		var sending sync.WaitGroup
+		sending.Go(func() { _, _ = theirs.Write(append(head, 1)) })
+		sending.Go(func() {
+			time.Sleep(overtakes / 2)
+			sending.Go(func() { _, _ = io.ReadFull(theirs, make([]byte, len(packet(0)))) })
+			_, _ = l.Write(packet(operation))
+		})
+		for _, n := range []int{headLen, 1} {
+			if _, err := io.ReadFull(l, make([]byte, n)); err != nil {
+				t.Error(err)
+			}
+		}
+		took = time.Since(start)
+		sending.Wait()
+	})
+	return took
+}
+
+// What the library says it has seen when it asks for its watches again is no later
+// than what it has been told: no answer comes before.
+func TestNoAnswerOvertakesTheWatches(t *testing.T) {
+	if got := overtaken(t, true, opSetWatches); got != overtakes/2 {
+		t.Errorf("the first answer was read after %v, want it when watches were asked for, after %v", got, overtakes/2)
+	}
+	if got := overtaken(t, true, 1); got != overtakes {
+		t.Errorf("the first answer was read after %v, want it after %v, since no watches are asked for", got, overtakes)
+	}
+	if got := overtaken(t, false, 1); got != settles {
+		t.Errorf("the first answer was read after %v, want it after %v, since nothing is watched", got, settles)
+	}
+}

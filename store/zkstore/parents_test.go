@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// What is above the root may be somebody else's, as long as the root is there.
+func TestAboveTheRootNothingIsAsked(t *testing.T) {
+	t.Parallel()
+	root, conn := newRoot(), raw(t, servers(t))
+	readers := []zk.ACL{{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}}
+	st := open(t, root)
+	if err := st.makeLock(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Create(root+"/locks", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.SetACL(root, readers, -1); err != nil {
+		t.Fatal(err)
+	}
+	c := locks(t, open(t, root+"/locks"))
+	for _, key := range []string{"key", "a/deeper/key"} {
+		unlock(t, lock(t, c, key))
+	}
+}
+
+// The driver has no name for what a server answers that does not know a request.
+func TestWhatAServerDoesNotSupport(t *testing.T) {
+	t.Parallel()
+	conn := raw(t, servers(t)) // of whom nodes that end by themselves are forbidden
+	_, err := conn.CreateTTL(newRoot()+"/x", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Second)
+	if !unsupported(err) {
+		t.Errorf("a request that is not supported: got %v, want it known as such", err)
+	}
+	for _, err := range []error{nil, zk.ErrConnectionClosed, zk.ErrNoNode, zk.ErrUnknown, zk.ErrSessionMoved} {
+		if unsupported(err) {
+			t.Errorf("%v is taken for a request that is not supported", err)
+		}
+	}
+}
+
+// A connection that breaks while a lock is made does not mean that the server knows
+// no containers: locks made otherwise stay for ever.
+func TestLocksStayContainers(t *testing.T) {
+	t.Parallel()
+	w, root := newWire(t), newRoot()
+	two := append(servers(t), servers(t)...) // what was not sent to the first is sent to the second
+	st := openOn(t, two, root, WithDialer(w.dial))
+	if err := st.makeLock(root); err != nil {
+		t.Fatal(err)
+	}
+	w.drop(root)
+	if err := st.makeLock(root + "/key"); err == nil {
+		t.Error("makeLock whose request is lost: got no error, want one")
+	}
+	eventually(t, "an answer", func() bool { return st.makeLock(root+"/key") == nil })
+	if st.parents.Load() != &container {
+		t.Error("locks are persistent from now on, want containers")
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zkstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// wantLost checks that a renewal finds the lease's end.
+func wantLost(t *testing.T, lease *asynclock.Lease) {
+	t.Helper()
+	if err := lease.Renew(t.Context(), time.Minute); !errors.Is(err, asynclock.ErrLost) {
+		t.Fatalf("Renew of what somebody has deleted: got %v, want ErrLost", err)
+	}
+}
+
+// Somebody has written to the holder's node, and the connection breaks before the
+// node is watched again. That it is deleted then, nobody tells.
+func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
+	node := root + "/key/" + children(t, conn, root)[0]
+	w.drop(node)
+	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the connection", w.dropped)
+	if err := conn.Delete(node, -1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an answer", func() bool {
+		err := lease.Renew(t.Context(), time.Minute)
+		return err == nil || errors.Is(err, asynclock.ErrLost)
+	})
+	wantLost(t, lease)
+	unlock(t, lock(t, locks(t, open(t, root)), "key"))
+}
+
+// One that is not deleted is renewed, and watched from then on.
+func TestARenewalWatchesAgain(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
+	node := root + "/key/" + children(t, conn, root)[0]
+	w.drop(node)
+	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the connection", w.dropped)
+	eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
+	if err := conn.Delete(node, -1); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, lease)
+}
+
+// A node is written to and deleted at once, so that the watch tells of the first
+// and the second is not there to be watched.
+func TestANodeThatIsGoneBeforeItIsWatchedAgain(t *testing.T) {
+	t.Parallel()
+	root, conn := newRoot(), raw(t, servers(t))
+	lease := lock(t, locks(t, open(t, root)), "key", asynclock.WithTTL(time.Hour), asynclock.WithoutRenewal())
+	node := root + "/key/" + children(t, conn, root)[0]
+	if _, err := conn.Multi(&zk.SetDataRequest{Path: node, Version: -1}, &zk.DeleteRequest{Path: node, Version: -1}); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, lease)
+	if !errors.Is(lease.Err(), asynclock.ErrForced) {
+		t.Errorf("the lease: got %v, want ErrForced", lease.Err())
+	}
+}
+
+// Whoever asks again and again for a key that is held for long has the holder's node
+// watched once: the client library keeps each request for a watch until it is told.
+func TestAHeldKeyIsWatchedOnce(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	lease := lock(t, locks(t, open(t, root)), "key")
+	ours := locks(t, open(t, root, WithDialer(w.dial)))
+	w.count(root + "/key/" + children(t, conn, root)[0] + "\x01") // which asks for a watch
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		pending := ours.LockChan(ctx, "key")
+		wantWaiters(t, ours, "key", 1)
+		cancel()
+		<-pending
+		wantWaiters(t, ours, "key", 0)
+	}
+	if got := w.packetsCounted(); got > 1 {
+		t.Errorf("watches of the holder's node: got %d, want one", got)
+	}
+	pending := ours.LockChan(t.Context(), "key")
+	wantWaiters(t, ours, "key", 1)
+	unlock(t, lease)
+	unlock(t, claim(t, pending))
+}
