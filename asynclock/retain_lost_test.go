@@ -57,6 +57,29 @@ func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 	}
 }
 
+// That another has what was still trusted is for operators to know, though no lease is
+// lost.
+func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
+		w.retained(c)
+		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventForced), asynclocktest.Drop)
+		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+			w.Fatal(err)
+		}
+		theirs := lock(w, other, "key")
+		w.pass(ttl/3 + ttl/30)
+		if err := c.Close(w.Context()); err != nil { // it has written its log then
+			w.Error(err)
+		}
+		if text := log.text.String(); !strings.Contains(text, "another has a key that was retained") {
+			w.Errorf("got the log %q, want it to say that another has the key", text)
+		}
+		unlock(w, theirs)
+	})
+}
+
 // When the store can't be reached, the key is anybody's once its trust has
 // ended, and is not taken again shortly before.
 func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
@@ -219,7 +242,7 @@ func TestLongRenewalIsNotRetained(t *testing.T) {
 			w.wait()
 			unlock(w, l)
 			w.wantUnused()
-			<-renewed
+			_ = <-renewed // the caller's business
 		})
 	}
 	scene(t, "not longer", func(w *world) {

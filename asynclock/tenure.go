@@ -186,6 +186,9 @@ func (s *keyState) expiryLocked() error {
 func (s *keyState) loseLocked(cause error) {
 	l := s.tenure.lease
 	if l == nil { // nobody's loss: who takes the key next asks the store
+		if errors.Is(cause, ErrStolen) {
+			s.client.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key))
+		}
 		s.forgetOwnerLocked()
 		s.nextLocked()
 		return
