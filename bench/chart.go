@@ -35,6 +35,7 @@ func (r result) chart(path string) error {
 	p.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	p.NominalY(shown.names...)
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
+	p.Y.Label.Text = " " // room: names are wider than they are measured
 	p.Y.Min, p.Y.Max = -0.5, float64(len(shown.names))-0.5
 	p.Add(plotter.NewGrid())
 

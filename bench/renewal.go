@@ -20,7 +20,7 @@ import (
 func renewing(size sizes) workload {
 	return workload{
 		name:  "renewal round",
-		title: fmt.Sprintf("Another client's locks while the leases of %d keys are renewed, TTL %v", size.renewed, size.renewedTTL),
+		title: fmt.Sprintf("Another client's Lock and Unlock while the leases of %d keys are renewed, TTL %v", size.renewed, size.renewedTTL),
 		metrics: []metric{
 			{Name: "round", Unit: "ms"},
 			{"keys per renewal", "", true},
@@ -30,6 +30,7 @@ func renewing(size sizes) workload {
 			{Name: "p99 between", Unit: "µs"},
 			{Name: "p99 meanwhile", Unit: "µs"},
 			{Name: "delay at p99", Unit: "µs"},
+			{Name: "of Lock alone", Unit: "µs"},
 		},
 		rounds: size.heldRounds,
 		base:   oneServer,
@@ -125,7 +126,7 @@ func (r *renewalRounds) acquaint(ctx context.Context) error {
 }
 
 // watch locks from when all keys are held until their process says what it did.
-func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said renewalRound, locks []span, err error) {
+func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said renewalRound, locks []probed, err error) {
 	if _, err := from.ReadString('\n'); err != nil {
 		return said, nil, fmt.Errorf("renewer: %w", err)
 	}
@@ -148,8 +149,14 @@ func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said ren
 	return said, locks, err
 }
 
+// A probed lock was taken and given back in a span, and was there at a moment of it.
+type probed struct {
+	span
+	Locked time.Time
+}
+
 // lock locks and unlocks one key after the other, each millisecond, until ctx ends.
-func (r *renewalRounds) lock(ctx context.Context) (locks []span, err error) {
+func (r *renewalRounds) lock(ctx context.Context) (locks []probed, err error) {
 	const others = 97 // which are on all nodes
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -161,13 +168,14 @@ func (r *renewalRounds) lock(ctx context.Context) (locks []span, err error) {
 		}
 		begin := time.Now()
 		l, err := r.probe.lock(context.WithoutCancel(ctx), "bench:beside:"+strconv.Itoa(n%others))
+		locked := time.Now()
 		if err == nil {
 			err = l.Unlock(context.WithoutCancel(ctx))
 		}
 		if err != nil {
 			return nil, err
 		}
-		locks = append(locks, span{begin, time.Now()})
+		locks = append(locks, probed{span{begin, time.Now()}, locked})
 	}
 }
 
@@ -177,20 +185,21 @@ func (r *renewalRounds) close(ctx context.Context) error {
 }
 
 // beside divides locks by whether a renewal was under way meanwhile.
-func (r renewalRound) beside(locks []span) []float64 {
-	var between, meanwhile []float64
+func (r renewalRound) beside(locks []probed) []float64 {
+	var between, meanwhile, alone, aloneMeanwhile []float64
 	for _, l := range locks {
-		took := micros(l.End.Sub(l.Begin))
+		took, locking := micros(l.End.Sub(l.Begin)), micros(l.Locked.Sub(l.Begin))
 		if l.meets(r.Spans) {
-			meanwhile = append(meanwhile, took)
+			meanwhile, aloneMeanwhile = append(meanwhile, took), append(aloneMeanwhile, locking)
 		} else {
-			between = append(between, took)
+			between, alone = append(between, took), append(alone, locking)
 		}
 	}
+	delay := quantiles(aloneMeanwhile, 0.99)[0] - quantiles(alone, 0.99)[0]
 	b, m := quantiles(between, 0.5, 0.99), quantiles(meanwhile, 0.5, 0.99)
 	perRenewal, perCommand := math.NaN(), math.NaN()
 	if r.Renewals > 0 {
 		perRenewal, perCommand = float64(r.Keys)/float64(r.Renewals), float64(r.Keys)/float64(r.Commands)
 	}
-	return []float64{millis(total(r.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1]}
+	return []float64{millis(total(r.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1], delay}
 }
