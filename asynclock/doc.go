@@ -50,4 +50,6 @@
 //
 // Package store/memstore keeps locks in memory with the same semantics and works
 // inside testing/synctest bubbles, where a TTL of a minute passes in no time.
+// Package asynclocktest is such a store behind a network that fails as the test
+// says.
 package asynclock

@@ -163,7 +163,7 @@ func WithMinHold(d time.Duration) LockOption {
 //
 // It has its price, and these are the terms:
 //
-//   - A key that is used once is kept, and renewed every five seconds, for all of d.
+//   - A key that is used once is kept, and renewed at least every five seconds, for all of d.
 //     Retain keys that are taken over and over, not each of a million.
 //   - Clients that ask must be of a version that tells the holder so, and be allowed
 //     to publish. A TryLock of others fails for as long as the key is retained; their

@@ -81,7 +81,7 @@ func (s *keyState) retakeLocked() {
 	s.giveBackLocked()
 }
 
-// tokenLooks is how often to look whether a token has come free: for two microseconds
+// tokenLooks is how often to look whether a token has come free: for some two microseconds
 // at least, as a look at the clock takes ten nanoseconds.
 const tokenLooks = 200
 

@@ -48,7 +48,7 @@ type Features struct {
 //
 // Acquire, Renew and Release take a batch, all of one [Session.Lane], and
 // answer each element on its own: the reply at index i belongs to the request
-// at index i, and one element's failure says nothing about its neighbours. They
+// at index i, and one element's failure says nothing about its neighbors. They
 // return when ctx ends, if not before.
 //
 // Every request is made safe to repeat by its owner id, which names one
@@ -70,8 +70,9 @@ type Session interface {
 	// and the way to learn of a grant that was missed.
 	Acquire(ctx context.Context, batch []AcquireRequest) []AcquireReply
 
-	// Renew extends holdings. It never shortens one and never brings a lost one
-	// back.
+	// Renew extends holdings. It never shortens one, and never brings a lost one
+	// back, unless the store knows that it may have forgotten it and has given the
+	// key to nobody since.
 	Renew(ctx context.Context, batch []RenewRequest) []RenewReply
 
 	// Release ends whatever each owner has: its holding, which passes to the

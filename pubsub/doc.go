@@ -70,7 +70,7 @@
 //
 // What the source delivers goes into a queue of 1024 entries; the source is
 // never kept waiting. When the queue is full, all that is in it is dropped in
-// favour of what is true now: Up if the inbox is live, which tells the receiver
+// favor of what is true now: Up if the inbox is live, which tells the receiver
 // to look, or else the Down that it has not heard of yet. An outage that began
 // and ended in the dropped part is not reported.
 //

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A fakeSource is a channel on a server that misbehaves as told. The fields
-// above receives are its behaviour, to be changed in change.
+// above receives are its behavior, to be changed in change.
 type fakeSource struct {
 	mu           sync.Mutex
 	refuse       error         // Receive returns it at once

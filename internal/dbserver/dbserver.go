@@ -95,7 +95,7 @@ func findPostgres() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(bin) // its neighbours are needed, too
+	return filepath.EvalSymlinks(bin) // its neighbors are needed, too
 }
 
 // version reads the version from where Debian puts a program.

@@ -112,7 +112,7 @@ func (s *screen) cut(line string) string {
 	return b.String()
 }
 
-// paint colours text, if there are colours.
+// paint colors text, if there are colours.
 func (s *screen) paint(color, text string) string {
 	if !s.color {
 		return text

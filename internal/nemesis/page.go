@@ -64,7 +64,7 @@ func (v verdict) write(b *strings.Builder) {
 		fmt.Fprintf(b, "Commit %s.\n", s.build)
 	}
 	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
-		b.WriteString("Shorter than the run of 30 minutes and 1,000,000 leases that this page is to show in the end.\n")
+		b.WriteString("A short run: a whole one has 30 minutes and 1,000,000 leases.\n")
 	}
 	row := func(what string, value any) { fmt.Fprintf(b, "| %s | %v |\n", what, value) }
 	b.WriteString("\n| | |\n|---|---|\n")

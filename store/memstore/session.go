@@ -15,7 +15,7 @@ import (
 const queueShown = 10
 
 // A session is one client. What it has in the store points to it, so a session
-// that left is recognised wherever its waiters are.
+// that left is recognized wherever its waiters are.
 type session struct {
 	store  *Store
 	events func(asynclock.Event)

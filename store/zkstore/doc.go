@@ -32,9 +32,8 @@
 // A lease ends before ZooKeeper can give its key to another. Its node belongs to a
 // session, which the server ends when it has not heard of the client for the
 // negotiated timeout; trust is counted from what the leader is known to have heard
-// last, not from what some server has answered. It rests on the two languages'
-// usual assumption about clocks, that they run at rates within a hundredth of each
-// other, and on [WithTickTime].
+// last, not from what some server has answered. It rests on clocks that run at
+// rates within a hundredth of each other, in both languages, and on [WithTickTime].
 //
 // # What is different from a store with TTLs
 //
