@@ -202,7 +202,7 @@ func TestHeartbeatGrantedWithATokenUsedSinceConfirmsTheLease(t *testing.T) {
 		q := w.ask(w.Context(), waiter, "key")
 		var box asynclocktest.Mailbox
 		w.store.NextEvent(asynclocktest.AnyEvent, box.Keep)
-		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/2, 0))
 		unlock(w, held)
 		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
