@@ -135,7 +135,11 @@ func lastLine(file *os.File) (token, value int64, err error) {
 		return 0, 0, err
 	}
 	tail = bytes.TrimSuffix(tail, []byte("\n"))
-	line := string(tail[bytes.LastIndexByte(tail, '\n')+1:])
+	before := bytes.LastIndexByte(tail, '\n')
+	if before < 0 && size > longest {
+		return 0, 0, fmt.Errorf("%s: the last line is longer than %d bytes", file.Name(), longest) // its end alone may look like a line
+	}
+	line := string(tail[before+1:])
 	var what, op string
 	var read int64
 	if _, err := fmt.Sscan(line, &what, &token, &op, &read, &value); err != nil {

@@ -126,6 +126,8 @@ func FuzzJournal(f *testing.F) {
 	f.Add("-7 w1.1/3 0 1")
 	f.Add("9223372036854775808 a 1 2")
 	f.Add("")
+	f.Add("7 " + strings.Repeat("a", 250) + "\t2 aaaaaa 0 1")
+	f.Add("7 " + strings.Repeat("a", 250) + " b 2 cc 0 1")
 	f.Fuzz(func(t *testing.T, line string) {
 		w, err := parseWrite("file", "k", line)
 		if err == nil && (w.Kind != history.Write || w.Op == "" || w.Key != "k") {
