@@ -101,6 +101,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 
 // onRelease takes in the answer to a release.
 func (r *releaseCall) onRelease(reply *ReleaseReply) {
+	r.request.First = false
 	if r.requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {

@@ -35,7 +35,7 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 
 func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
-	return perform(ctx, s, acquireScript, batch,
+	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.AcquireRequest) error {
 			return c.acquire(s.store.settings.prefix, q, address, s.store.grace())
 		},
@@ -47,11 +47,12 @@ func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	)
 }
 
-// acquire adds the keys and arguments that acquire.lua describes.
+// acquire is a run of acquire.lua, which describes its keys and arguments.
 func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address string, grace time.Duration) error {
 	if err := checkKey(q.Key); err != nil {
 		return err
 	}
+	c.script = acquireScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
 	if err := c.request(q, address); err != nil {

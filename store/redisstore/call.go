@@ -12,10 +12,11 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// A call is the Redis keys and arguments of one run of a script. They are
+// A call is one run of a script: its Redis keys and arguments. They are
 // collected in one buffer and become strings all at once, because a string each
 // would be most of what an uncontended lock allocates.
 type call struct {
+	script *script
 	buffer []byte
 	ends   []int // of the parts, in buffer
 	keys   int   // how many of the parts are keys
@@ -50,7 +51,7 @@ func returnCalls(borrowed *[]call) {
 func (c *call) reset() {
 	clear(c.parts) // owners in it are secrets
 	clear(c.buffer)
-	c.buffer, c.ends, c.parts, c.keys = c.buffer[:0], c.ends[:0], c.parts[:0], 0
+	c.script, c.buffer, c.ends, c.parts, c.keys = nil, c.buffer[:0], c.ends[:0], c.parts[:0], 0
 }
 
 // lockKeys adds the Redis keys of a lock, one of each kind. All keys come before
@@ -111,12 +112,12 @@ func (c *call) cut() {
 	}
 }
 
-func (c *call) evalsha(b rueidis.Builder, sc *script) rueidis.Completed {
+func (c *call) evalsha(b rueidis.Builder) rueidis.Completed {
 	c.cut()
-	return b.Evalsha().Sha1(sc.sha).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+	return b.Evalsha().Sha1(c.script.sha).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
 }
 
-func (c *call) eval(b rueidis.Builder, sc *script) rueidis.Completed {
+func (c *call) eval(b rueidis.Builder) rueidis.Completed {
 	c.cut()
-	return b.Eval().Script(sc.source).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+	return b.Eval().Script(c.script.source).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
 }

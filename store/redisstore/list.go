@@ -94,7 +94,7 @@ func (l *listing) show(ctx context.Context, redisKeys []string) error {
 	for i, key := range keys {
 		(*calls)[i].inspect(st.settings.prefix, key, 0)
 	}
-	for i, result := range st.run(ctx, inspectScript, *calls) {
+	for i, result := range st.run(ctx, *calls) {
 		info, err := st.info(keys[i], result)
 		if err != nil {
 			return err

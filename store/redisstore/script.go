@@ -23,6 +23,9 @@ var promoteLua string
 //go:embed acquire.lua
 var acquireLua string
 
+//go:embed handover.lua
+var handoverLua string
+
 //go:embed release.lua
 var releaseLua string
 
@@ -41,6 +44,7 @@ var inspectLua string
 // The scripts, as the server knows them.
 var (
 	acquireScript  = newScript(acquireLua)
+	handoverScript = newScript(handoverLua)
 	releaseScript  = newScript(releaseLua)
 	renewScript    = newScript(renewLua)
 	reassertScript = newScript(reassertLua)
@@ -62,20 +66,19 @@ func newScript(source string) *script {
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// run runs a script once per call, all at once, and returns the results in the
-// same order.
-func (st *Store) run(ctx context.Context, sc *script, calls []call) []rueidis.RedisResult {
+// run makes the calls, all at once, and returns the results in the same order.
+func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 	return redisconn.RunScript(ctx, st.commands, len(calls),
-		func(i int) rueidis.Completed { return calls[i].evalsha(st.commands.B(), sc) },
-		func(i int) rueidis.Completed { return calls[i].eval(st.commands.B(), sc) },
+		func(i int) rueidis.Completed { return calls[i].evalsha(st.commands.B()) },
+		func(i int) rueidis.Completed { return calls[i].eval(st.commands.B()) },
 	)
 }
 
 // runOne is run for a single call, without its slices.
-func (st *Store) runOne(ctx context.Context, sc *script, c *call) rueidis.RedisResult {
-	result := st.commands.Do(ctx, c.evalsha(st.commands.B(), sc))
+func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
+	result := st.commands.Do(ctx, c.evalsha(st.commands.B()))
 	if redisconn.IsNoScript(result) {
-		result = st.commands.Do(ctx, c.eval(st.commands.B(), sc))
+		result = st.commands.Do(ctx, c.eval(st.commands.B()))
 	}
 	return result
 }

@@ -77,11 +77,11 @@ func (s *session) usable() error {
 	return nil
 }
 
-// perform runs a script for each request of a batch and returns their replies.
-// put writes the request into a call, or says why it makes no sense; read reads
+// perform makes a call of each request of a batch and returns their replies. put
+// writes the request into the call, or says why it makes no sense; read reads
 // the result; failed makes a reply of an error.
 func perform[Request, Reply any](
-	ctx context.Context, s *session, sc *script, batch []Request,
+	ctx context.Context, s *session, batch []Request,
 	put func(*call, *Request) error,
 	read func(*Request, rueidis.RedisResult) Reply,
 	failed func(error) Reply,
@@ -101,7 +101,7 @@ func perform[Request, Reply any](
 		if err := put(one, &batch[0]); err != nil {
 			replies[0] = failed(err)
 		} else {
-			replies[0] = read(&batch[0], s.store.runOne(ctx, sc, one))
+			replies[0] = read(&batch[0], s.store.runOne(ctx, one))
 		}
 		return replies
 	}
@@ -115,7 +115,7 @@ func perform[Request, Reply any](
 			sent = append(sent, i)
 		}
 	}
-	for i, result := range s.store.run(ctx, sc, (*calls)[:len(sent)]) {
+	for i, result := range s.store.run(ctx, (*calls)[:len(sent)]) {
 		replies[sent[i]] = read(&batch[sent[i]], result)
 	}
 	return replies
