@@ -174,7 +174,7 @@ func (c *client) waitForMessage(key, owner string) {
 // release is the owner's first, as the core has them, unless it was released before.
 func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	c.t.Helper()
-	q.First = !q.Uncertain && !c.released[q.Key+" "+q.Owner]
+	q.First = !c.released[q.Key+" "+q.Owner]
 	return c.releaseAgain(q)
 }
 
