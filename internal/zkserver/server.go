@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +49,8 @@ func Find() error {
 type Server struct {
 	Addr string // for clients
 	dir  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process is gone
+
+	process *childproc.Process
 }
 
 // ErrEnded is in errors about a server that has ended by itself.
@@ -128,45 +127,35 @@ func (s *Server) Restart() error {
 	if err != nil {
 		return err
 	}
-	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	defer func() { _ = log.Close() }() // the process has one of its own
+	cmd := exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.skipACL=no", "-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.extendedTypesEnabled=false", "-Dzookeeper.fastleader.minNotificationInterval=50",
 		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.file("zoo.cfg"))
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	childproc.Prepare(s.cmd)
-	done := make(chan struct{})
-	s.done = done
-	started := make(chan error)
-	go func() { // ends with the process, which Kill waits for
-		defer close(done)
-		defer func() { _ = log.Close() }() // the process has written it
-		runtime.LockOSThread()             // the kernel ends the process when the thread that started it ends
-		defer runtime.UnlockOSThread()
-		err := s.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = s.cmd.Wait() // as a rule it was killed
-		}
-	}()
-	return <-started
+	cmd.Stdout, cmd.Stderr = log, log
+	process, err := childproc.Start(cmd)
+	if err != nil {
+		return err
+	}
+	s.process = process
+	return nil
 }
 
 // Kill ends the process as kill -9 does, and waits until it is gone.
 func (s *Server) Kill() {
-	_ = childproc.Kill(s.cmd.Process) // it may have ended
-	<-s.done
+	_ = s.process.Kill() // fails only if it just went
 }
 
 // Pause stops the process, until Resume.
-func (s *Server) Pause() error { return childproc.Pause(s.cmd.Process) }
+func (s *Server) Pause() error { return s.process.Pause() }
 
 // Resume lets a paused process run on.
-func (s *Server) Resume() error { return childproc.Resume(s.cmd.Process) }
+func (s *Server) Resume() error { return s.process.Resume() }
 
 // Ended reports whether the process is gone.
 func (s *Server) Ended() bool {
 	select {
-	case <-s.done:
+	case <-s.process.Ended():
 		return true
 	default:
 		return false
