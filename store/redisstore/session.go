@@ -10,6 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 // A session is one client.
@@ -51,22 +53,11 @@ func (s *session) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-
-	done := make(chan struct{})
-	go func() { // ends when each inbox has been closed, which takes seconds at most
-		defer close(done)
-		var closing sync.WaitGroup
-		for _, in := range s.open() {
-			closing.Go(in.Close)
-		}
-		closing.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	var inboxes []*pubsub.Inbox
+	for _, in := range s.open() {
+		inboxes = append(inboxes, in.Inbox)
 	}
+	return pubsub.CloseAll(ctx, inboxes...)
 }
 
 // usable says why nothing can be asked any more, if so.
@@ -81,7 +72,7 @@ func (s *session) usable() error {
 // put writes the request into a call, or says why it makes no sense; read reads
 // the result; failed makes a reply of an error.
 func perform[Request, Reply any](
-	ctx context.Context, s *session, sc *script, batch []Request,
+	ctx context.Context, s *session, sc *redisconn.Script, batch []Request,
 	put func(*call, *Request) error,
 	read func(*Request, rueidis.RedisResult) Reply,
 	failed func(error) Reply,
