@@ -25,13 +25,13 @@ import (
 // sessions that end need not wait long.
 const Tick = 200 * time.Millisecond
 
-// Jar is where Debian's package zookeeper has the server. What it needs besides,
+// jar is where Debian's package zookeeper has the server. What it needs besides,
 // its manifest names.
-const Jar = "/usr/share/java/zookeeper.jar"
+const jar = "/usr/share/java/zookeeper.jar"
 
 // classPath is what its manifest names, and what it forgets: what speaks TLS needs
 // more of Netty, which the package brings along.
-const classPath = Jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+const classPath = jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 
 // Package is the name of that package, which brings Java along.
 const Package = "zookeeper"
@@ -41,7 +41,7 @@ func Find() error {
 	if _, err := exec.LookPath("java"); err != nil {
 		return err
 	}
-	_, err := os.Stat(Jar)
+	_, err := os.Stat(jar)
 	return err
 }
 
@@ -53,8 +53,8 @@ type Server struct {
 	process *childproc.Process
 }
 
-// ErrEnded is in errors about a server that has ended by itself.
-var ErrEnded = errors.New("the server has ended")
+// errEnded is in errors about a server that has ended by itself.
+var errEnded = errors.New("the server has ended")
 
 // config is what every server's configuration has in common. Nothing is forced to
 // a disk: what tests lose with the machine is no loss. Sessions may be as long as
@@ -83,7 +83,7 @@ func startAlone(ctx context.Context, dir string, port int, more string) (*Server
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Await(ctx, "standalone"); err != nil {
+	if err := s.await(ctx, "standalone"); err != nil {
 		s.Kill()
 		return nil, err
 	}
@@ -165,19 +165,19 @@ func (s *Server) Ended() bool {
 // readyIn is how long a server may take to come up on a busy machine.
 const readyIn = time.Minute
 
-// Await waits until the server serves in that mode: standalone, leader or
+// await waits until the server serves in that mode: standalone, leader or
 // follower. The empty mode is any.
-func (s *Server) Await(ctx context.Context, mode string) error {
+func (s *Server) await(ctx context.Context, mode string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyIn)
 	defer cancel()
 	for {
-		got, err := s.Mode(ctx)
+		got, err := s.mode(ctx)
 		switch {
 		case err == nil && (mode == "" || got == mode):
 			return nil
 		case s.Ended():
 			log, _ := os.ReadFile(s.file("log"))
-			return fmt.Errorf("ZooKeeper on %s: %w: %s", s.Addr, ErrEnded, log)
+			return fmt.Errorf("ZooKeeper on %s: %w: %s", s.Addr, errEnded, log)
 		}
 		select {
 		case <-ctx.Done():
@@ -190,8 +190,8 @@ func (s *Server) Await(ctx context.Context, mode string) error {
 // errNotServing: the server is there, and has no leader or is one yet to be.
 var errNotServing = errors.New("not serving")
 
-// Mode asks the server what it is.
-func (s *Server) Mode(ctx context.Context) (string, error) {
+// mode asks the server what it is.
+func (s *Server) mode(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr)

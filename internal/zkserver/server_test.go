@@ -46,13 +46,13 @@ func TestAServerComesAndGoes(t *testing.T) {
 	if !s.Ended() {
 		t.Error("it runs, want it ended")
 	}
-	if err := s.Await(t.Context(), ""); !errors.Is(err, ErrEnded) {
-		t.Errorf("Await of one that has ended: got %v, want ErrEnded", err)
+	if err := s.await(t.Context(), ""); !errors.Is(err, errEnded) {
+		t.Errorf("await of one that has ended: got %v, want errEnded", err)
 	}
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Await(t.Context(), "standalone"); err != nil {
+	if err := s.await(t.Context(), "standalone"); err != nil {
 		t.Errorf("after the restart: got %v, want it to serve", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
@@ -33,8 +34,6 @@ const (
 	long = time.Minute
 	// short is that of what has to end.
 	short = 4 * time.Second
-	// tick is the server's.
-	tick = 200 * time.Millisecond
 )
 
 // newRoot is a root of the test's own.
@@ -42,7 +41,7 @@ func newRoot() string { return "/interop/" + uuid.NewString() }
 
 func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Client {
 	t.Helper()
-	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(tick), zkstore.WithSessionTimeout(long)}, opts...)
+	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(long)}, opts...)
 	store, err := zkstore.Open(servers(t), opts...)
 	if err != nil {
 		t.Fatal(err)
