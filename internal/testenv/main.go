@@ -21,6 +21,8 @@
 // ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.
+//
+// To read the code, begin with run in main.go; servers.go is what it starts.
 package main
 
 import (
