@@ -5,6 +5,7 @@ package javapeer
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,14 +17,14 @@ func (p *Peer) Begin(thread, verb, key string, args ...any) <-chan string {
 	p.t.Helper()
 	p.mu.Lock()
 	p.last++
-	id := fmt.Sprint(p.last)
+	id := strconv.Itoa(p.last)
 	p.mu.Unlock()
 	answer := p.expect(id)
-	line := fmt.Sprintf("%s %s %s %s", id, thread, verb, url.QueryEscape(key))
+	words := []string{id, thread, verb, url.QueryEscape(key)}
 	for _, a := range args {
-		line += " " + url.QueryEscape(fmt.Sprint(a))
+		words = append(words, url.QueryEscape(fmt.Sprint(a)))
 	}
-	if _, err := fmt.Fprintln(p.input, line); err != nil {
+	if _, err := fmt.Fprintln(p.input, strings.Join(words, " ")); err != nil {
 		p.t.Fatalf("the Java peer does not listen: %v", err)
 	}
 	return answer
