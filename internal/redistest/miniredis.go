@@ -3,6 +3,9 @@
 package redistest
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"testing"
 	"time"
 
@@ -23,5 +26,21 @@ func Miniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Durati
 	return option, func(d time.Duration) {
 		now = now.Add(d)
 		mini.SetTime(now)
+	}
+}
+
+// InBubble starts a server inside a synctest bubble: its clock is the bubble's, and its
+// connections are pipes. Before the bubble ends, rueidis' last timers need a minute.
+func InBubble(t *testing.T) (*miniredis.Miniredis, rueidis.ClientOption) {
+	t.Helper()
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true)
+	t.Cleanup(mini.Close)
+	return mini, rueidis.ClientOption{
+		InitAddress:       []string{"bubble"},
+		ForceSingleClient: true,
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			return mini.Dial()
+		},
 	}
 }
