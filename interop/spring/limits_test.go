@@ -17,7 +17,7 @@ import (
 // been free, and then has it. Should a release mend one of these, its test fails
 // and the documentation is to be changed.
 func TestWhatJavaSleepsOver(t *testing.T) {
-	const sleep = 3 * time.Second // what Java's waiter is given
+	const sleep = 2 * short // what Java's waiter is given
 	start := func(t *testing.T, registry string, options ...string) (*javapeer.Peer, setup) {
 		t.Helper()
 		s := setup{line: lines[0], registry: registry, mode: springredis.PubSubLock, ttl: long, options: options}

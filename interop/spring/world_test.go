@@ -34,8 +34,9 @@ const (
 	// that missed a message would be told only by a timer: in Java after long, in
 	// Go after a second.
 	long = time.Minute
-	// short is the TTL of what has to expire.
-	short = 1500 * time.Millisecond
+	// short is the TTL of what has to expire: long enough to be renewed by processes
+	// that a busy machine lets stand still for a second.
+	short = 3 * time.Second
 	// patience is how long a test waits for what has to happen.
 	patience = javapeer.Patience
 )

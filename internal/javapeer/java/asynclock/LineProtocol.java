@@ -43,7 +43,7 @@ final class LineProtocol {
 
 	}
 
-	/** Has a player carry out commands until there are no more. */
+	/** Has a player carry out commands until there are no more, and ends the program. */
 	static void serve(Player player) throws Exception {
 		Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
 		say("ready");
