@@ -13,6 +13,11 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// Unhurried is the ConnWriteTimeout for a server in the test's own process, which
+// interprets scripts beside all other tests: on a busy machine a batch takes it longer
+// than what elsewhere means that the server is dead.
+const Unhurried = time.Minute
+
 // Miniredis starts a server in this process. Its clock stands still but for what
 // pass adds to it.
 func Miniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Duration)) {
@@ -21,8 +26,11 @@ func Miniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Durati
 	now := time.Now().Truncate(time.Microsecond)
 	mini.SetTime(now)
 	mini.ClockTTL(true)
-	// miniredis knows enough of Cluster to be taken for one.
-	option = rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true}
+	option = rueidis.ClientOption{
+		InitAddress:       []string{mini.Addr()},
+		ForceSingleClient: true, // miniredis knows enough of Cluster to be taken for one
+		ConnWriteTimeout:  Unhurried,
+	}
 	return option, func(d time.Duration) {
 		now = now.Add(d)
 		mini.SetTime(now)
