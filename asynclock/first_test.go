@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A releaseLog is a store that notes which releases call themselves the first.
+// A releaseLog is a store that notes which releases of "key" call themselves the first.
 type releaseLog struct {
 	asynclock.Store
 
@@ -33,7 +33,9 @@ func (r *releaseLog) Join(id string, events func(asynclock.Event)) (asynclock.Se
 
 func (s loggedSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	for _, q := range batch {
-		s.log.first = append(s.log.first, q.First)
+		if q.Key == "key" {
+			s.log.first = append(s.log.first, q.First)
+		}
 	}
 	return s.Session.Release(ctx, batch)
 }
@@ -51,8 +53,14 @@ func TestOnlyAReleaseThatNothingMayOvertakeIsTheFirst(t *testing.T) {
 		}, []bool{true, false}},
 		"renewed": {func(*asynclocktest.Store, *asynclock.Lease) { time.Sleep(ttl) }, []bool{true}},
 		"a renewal is under way": {func(s *asynclocktest.Store, _ *asynclock.Lease) {
-			s.Next(asynclocktest.Renew.Any, asynclocktest.Slow(0, time.Second))
-			time.Sleep(ttl/3 + 500*time.Millisecond)
+			arrived := make(chan struct{})
+			s.Next(asynclocktest.Renew.Any, func(ctx context.Context, carry func()) error {
+				carry()
+				close(arrived)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			<-arrived
 		}, []bool{false}},
 		"a renewal had no answer": {func(s *asynclocktest.Store, _ *asynclock.Lease) {
 			s.Next(asynclocktest.Renew.Any, asynclocktest.LoseReply)
@@ -114,5 +122,48 @@ func TestAWithdrawalIsNotTheFirstRelease(t *testing.T) {
 			t.Errorf("First of the releases: got %v, want [false]", log.first)
 		}
 		unlock(t, held)
+	})
+}
+
+// A retained key's renewal comes late, to a server that had forgotten the holding and
+// writes it anew, and its answer is the first thing that the client reads when it goes
+// on after the trust deadline. Somebody else may have had the key.
+func TestAReleaseThatComesTooLateIsNotTheFirst(t *testing.T) {
+	story(t, func(w *world) {
+		log := &releaseLog{Store: w.store}
+		b := &brake{Store: log, stopped: make(chan struct{})}
+		c, err := asynclock.New(b, asynclock.WithRetention(bound))
+		if err != nil {
+			w.Fatal(err)
+		}
+		b.client, b.number = c, w.clients
+		w.clients++
+		w.Cleanup(func() { abandon(c) })
+
+		l := lock(w, c, "key")
+		deadline := l.Deadline()
+		unlock(w, l)
+		arrived, answered := make(chan struct{}), make(chan struct{})
+		w.store.Next(asynclocktest.Renew.On("key"), func(_ context.Context, carry func()) error {
+			close(arrived)
+			<-answered
+			carry()
+			return nil
+		})
+		<-arrived
+		goOn := b.pull(w)
+		w.pass(time.Until(deadline) + time.Second)
+		close(answered)
+		w.wait()
+		goOn()
+		w.wait()
+		for _, first := range log.first {
+			if first {
+				w.Errorf("First of the releases after the deadline: got %v, want none", log.first)
+			}
+		}
+		if len(log.first) == 0 {
+			w.Error("got no release after the deadline")
+		}
 	})
 }

@@ -206,8 +206,8 @@ type ReleaseRequest struct {
 	// may still take effect. The store remembers for a while that the owner is
 	// gone, so that a late request can't bring it back.
 	Uncertain bool
-	// First says that no release of this owner was ever sent, and that all its
-	// renewals have been answered. A store whose servers may forget something
+	// First says that no release of this owner was ever sent, that all its renewals
+	// have been answered, and that its holding is trusted now. A store whose servers may forget something
 	// (a failover) can tell by it that a holding that it finds has not ended
 	// elsewhere. It may be ignored.
 	First bool

@@ -26,7 +26,7 @@ type tenure struct {
 	uncertain bool  // a request of this owner may still take effect, see attempt
 	inFlight  int16 // requests of this owner without an answer yet, likewise
 
-	unanswered int16 // renewals that may still take effect
+	unanswered int32 // renewals that may still take effect
 
 	renewing bool // a renewal is under way
 	failures int  // of renewals, in a row

@@ -119,6 +119,7 @@
 #define HAND_ON_ANY 23   /* any release hands on in the grace */
 #define HAND_ON_TWICE 24 /* one that was said before does */
 #define HAND_ON_LATE 25  /* one whose record ends within the lag of the clock does */
+#define HAND_ON_ENDED 27 /* one of a lease that is not trusted any more does */
 #define HAND_ON_DOUBT 26 /* one of an owner whose renewal had no answer does */
 #ifndef FAULT
 #define FAULT SOUND
@@ -425,7 +426,7 @@ inline leave(c, more) {
   if :: st[c] == HOLD -> head = 0 :: else fi;
 #endif
   next = used[c];
-  i = (st[c] == HOLD && !more && !head && ((!doubt[c] && !asked[c]) || FAULT==HAND_ON_DOUBT));
+  i = (FORGET && st[c] == HOLD && (trust[c] > 0 || FAULT==HAND_ON_ENDED) && !more && !head && ((!doubt[c] && !asked[c]) || FAULT==HAND_ON_DOUBT));
   give_up(c); give_up_leaving(c);
   leaving[c] = true; whose[c] = OWNER(c); wused[c] = next; unsaid[c] = head; again[c] = more; sure[c] = i; i = 0;
   next_owner(c);
@@ -585,13 +586,13 @@ end:
       left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
 
   /* Requests, answers and messages are lost, or given up and late. */
-  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = true fi; nothing_asked(c); LOSE }
+  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; nothing_asked(c); LOSE }
   :: d_step { msg[c] != NOBODY && MAY_LOSE -> msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false; LOSE }
   :: d_step { leaving[c] && left_ok[c] && MAY_LOSE ->               /* said again, without the queueing */
       left_ok[c] = false; again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false;
       if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi; LOSE }
 #if STRAY
-  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = true fi; give_up(c) }
+  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; give_up(c) }
   :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE -> LOSE;
       stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]; straysure = sure[c];
       again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }

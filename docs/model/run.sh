@@ -110,6 +110,7 @@ sound 'the server forgets, and its clock lags' "${forgetful[@]}" -DLOSS=0 -DMAXT
 sound 'the server forgets, something given up arrives' "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
 sound 'the server forgets, a first release hands on' "${begun[@]}" -DLOSS=2
 sound 'the server forgets, a first release hands on, the clock lags' "${begun[@]}" -DLOSS=1 -DSKEW=1
+sound 'the server forgets, a first release hands on, leases are renewed' "${begun[@]}" -DLOSS=0 -DSKEW=1 -DRENEWAL=1
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 
@@ -137,6 +138,7 @@ broken "$nothing_left" 'a release in the grace is remembered only if uncertain' 
 broken "$exclusive" 'any release hands on in the grace' HAND_ON_ANY "${begun[@]}" -DLOSS=1
 broken "$exclusive" 'a release that was said before hands on in the grace' HAND_ON_TWICE "${begun[@]}" -DLOSS=2
 broken "$exclusive" 'a release hands on in the grace what is about to end' HAND_ON_LATE "${begun[@]}" -DLOSS=1 -DSKEW=1
+broken "$exclusive" 'a release hands on in the grace what is trusted no more' HAND_ON_ENDED "${begun[@]}" -DLOSS=0 -DRENEWAL=1
 broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10

@@ -9,7 +9,8 @@
 //     whole group. A descendant that leaves the group (setsid, or the jobs of an
 //     interactive shell) is out of reach.
 //   - Linux: besides, the kernel kills the child itself when the thread that
-//     started it ends; so start it from a goroutine locked to its thread
+//     started it ends. [Start] keeps one; who calls [Prepare] and starts the child
+//     himself has to do so from a goroutine locked to its thread
 //     ([runtime.LockOSThread]) that stays until the child has ended.
 //   - Windows: a child can only be killed, and alone.
 package childproc

@@ -2,6 +2,9 @@
 
 // Package cli is the command asynclock: what its arguments mean, what it prints
 // and how it exits. The locking is package asynclock's.
+//
+// cli.go has what all commands have in common. run.go is the one that matters:
+// supervise.go sees to it that what runs under a lock ends soon after it.
 package cli
 
 import (

@@ -99,7 +99,7 @@ func TestRunForwardsSignals(t *testing.T) {
 	}
 }
 
-// TestRunCommandEndedByItsSignal: one that does not handle the signal.
+// TestRunCommandEndedByForwardedSignal: one that does not handle the signal.
 func TestRunCommandEndedByForwardedSignal(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beAsynclock)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // lockKinds are the Redis keys of a lock that the scripts need to grant it, in
@@ -65,7 +66,7 @@ func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address strin
 // request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 	switch {
-	case !isField(q.Owner):
+	case !redisconn.IsField(q.Owner):
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.Liveness <= 0):
 		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)

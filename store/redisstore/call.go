@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -16,7 +14,7 @@ import (
 // collected in one buffer and become strings all at once, because a string each
 // would be most of what an uncontended lock allocates.
 type call struct {
-	script *script
+	script *redisconn.Script
 	buffer []byte
 	ends   []int // of the parts, in buffer
 	keys   int   // how many of the parts are keys
@@ -102,22 +100,13 @@ func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / t
 
 func (c *call) end() { c.ends = append(c.ends, len(c.buffer)) }
 
-// cut makes the parts.
-func (c *call) cut() {
+// words makes the parts, and returns the Redis keys and the arguments.
+func (c *call) words() (keys, args []string) {
 	all, start := string(c.buffer), 0
 	c.parts = c.parts[:0]
 	for _, end := range c.ends {
 		c.parts = append(c.parts, all[start:end])
 		start = end
 	}
-}
-
-func (c *call) evalsha(b rueidis.Builder) rueidis.Completed {
-	c.cut()
-	return b.Evalsha().Sha1(c.script.sha).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
-}
-
-func (c *call) eval(b rueidis.Builder) rueidis.Completed {
-	c.cut()
-	return b.Eval().Script(c.script.source).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+	return c.parts[:c.keys], c.parts[c.keys:]
 }

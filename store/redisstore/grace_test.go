@@ -27,7 +27,7 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		handsOn := map[string]bool{"first": true, "said-before": false, "about-to-end": false}
+		handsOn := map[string]bool{"first": true, "said-before": false, "about-to-end": false, "asked-meanwhile": false}
 		tokens := make(map[string]int64)
 		for key := range handsOn {
 			tokens[key] = a.hold(key, "a").First
@@ -35,6 +35,7 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 		}
 		promote()
 		sv.do(t, "PEXPIRE", sv.redisKey("about-to-end", 'l'), "900")
+		b.wait("asked-meanwhile", "asked-meanwhile") // and would not believe such a grant
 		for key, want := range handsOn {
 			q := asynclock.ReleaseRequest{Key: key, Owner: "a", Token: tokens[key]}
 			release := a.release

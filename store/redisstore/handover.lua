@@ -11,10 +11,11 @@
 -- key come seldom. So it is a script by itself, with few keys and arguments and no
 -- function, and compares numbers as text, of no more digits than now has.
 --
--- It hands on without a look at the epoch (epoch.lua). Its owner never gave the key
--- back before, and no renewal of its is on its way (asynclock.ReleaseRequest.First); and
--- the record is there, and would be for longer than clocks of servers differ. So its
--- time was not over on any server, and nobody was granted the key after it.
+-- It hands on without a look at the epoch (epoch.lua). Its owner trusts its lease, never
+-- gave the key back before, and no renewal of its is on its way
+-- (asynclock.ReleaseRequest.First); and the record is there, and would be for longer than
+-- clocks of servers differ. So its time was not over on any server, and nobody was
+-- granted the key after it.
 
 local lag = 1000 -- ms
 
@@ -50,7 +51,7 @@ local now = time[1] .. string.sub('00000' .. time[2], -6)
 -- Here and below numbers are given as text, which takes Redis half as long.
 if deadline and #deadline + 3 == #now and deadline .. '000' >= now
   and #last <= #now and last < now and #token <= #now and token < now and #ARGV[2] <= #now and ARGV[2] < now
-  and #ttl < 16 and string.find(first, '^%S+$')
+  and #ttl < 16 and string.find(first, '^%S+$') and not string.find(flags, 'g', 1, true)
   and (mode == 'u' or mode == '-' or redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] ~= 0)
   and redis.call('PTTL', KEYS[1]) > lag then
   local size = 0

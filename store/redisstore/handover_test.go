@@ -23,13 +23,13 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
 			"redis.pcall('PUBSUB', question, string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
 		)
-		handover, release := newScript(heard.Replace(d.still(handoverLua).source)), newScript(heard.Replace(d.still(releaseLua).source))
+		handover, release := newScript(heard.Replace(d.still(handoverLua).Source)), newScript(heard.Replace(d.still(releaseLua).Source))
 		taken := make(map[string]int)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
 				d.write(t, st)
-				reply := d.ask(t, slices.Concat([]string{"EVAL", handover.source, "4"}, d.keys[:4], []string{owner, used})...)
+				reply := d.ask(t, slices.Concat([]string{"EVAL", handover.Source, "4"}, d.keys[:4], []string{owner, used})...)
 				after := d.read(t)
 				d.write(t, st)
 				if reply[0] == "0" {

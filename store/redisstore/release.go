@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Release sends one command per request, all at once. Where handover.lua could do
@@ -107,7 +108,7 @@ func checkHolding(key, owner string, token int64) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if !isField(owner) {
+	if !redisconn.IsField(owner) {
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	}
 	if token < 0 || token > maxToken {

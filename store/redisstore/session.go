@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 // A session is one client.
@@ -51,22 +52,11 @@ func (s *session) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-
-	done := make(chan struct{})
-	go func() { // ends when each inbox has been closed, which takes seconds at most
-		defer close(done)
-		var closing sync.WaitGroup
-		for _, in := range s.open() {
-			closing.Go(in.Close)
-		}
-		closing.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	var inboxes []*pubsub.Inbox
+	for _, in := range s.open() {
+		inboxes = append(inboxes, in.Inbox)
 	}
+	return pubsub.CloseAll(ctx, inboxes...)
 }
 
 // usable says why nothing can be asked any more, if so.
