@@ -26,6 +26,11 @@ two machines that each lock on a server of their own exclude nobody:
   redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
   redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
   unix:///run/redis/redis.sock                  a socket
+
+Special characters in user and password are percent-encoded. The parameters are
+addr, client_cache, client_name, db, dial_timeout, master_set, max_retries,
+protocol, skip_verify and write_timeout, of github.com/redis/rueidis; others, and
+an addr without a port, are refused.
 `
 
 // closePatience bounds how long the command waits for the server when it has
@@ -57,13 +62,7 @@ func (a *app) server() (rueidis.ClientOption, error) {
 	if url == "" {
 		return rueidis.ClientOption{}, errors.New("no server: give --redis URL or set " + urlVariable)
 	}
-	server, err := rueidis.ParseURL(url)
-	if err != nil {
-		// The parser's error quotes the URL, and with it the password.
-		return rueidis.ClientOption{}, errors.New("the server's URL makes no sense; it looks like " +
-			"redis://user:password@host:6379/0, and special characters in it are percent-encoded")
-	}
-	return server, nil
+	return parseURL(url)
 }
 
 func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.ClientOption) (*connection, error) {
