@@ -34,8 +34,9 @@ an addr without a port, are refused.
 `
 
 // closePatience bounds how long the command waits for the server when it has
-// nothing left to do but to say goodbye.
-const closePatience = 5 * time.Second
+// nothing left to do but to say goodbye, perhaps because a signal says so. What
+// the client grants itself besides comes on top, if the server is silent.
+const closePatience = time.Second
 
 // A connection is a lock client and the store that was opened for it.
 type connection struct {

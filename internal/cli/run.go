@@ -126,12 +126,16 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	// it, that is not inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	locks, err := a.connect(o.settings(command[0])...)
+	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
+		return a.connect(o.settings(command[0])...)
+	}, (*connection).close)
 	if err != nil {
 		return err
 	}
 	defer locks.close()
-	lease, err := a.lock(ctx, locks, o, signals)
+	lease, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*asynclock.Lease, error) {
+		return lock(ctx, locks, o)
+	}, func(lease *asynclock.Lease) { _ = lease.Unlock(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return err
 	}
@@ -147,6 +151,8 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	ctx = context.WithoutCancel(ctx)
 	err = lease.Unlock(ctx)
 	switch {
+	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // never started
+		return result
 	case errors.Is(err, asynclock.ErrLost):
 		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
 	case err != nil:
@@ -188,29 +194,18 @@ func describeHolder(command string) string {
 	return text
 }
 
-// lock waits for the key, as long as the options and signals let it.
-func (a *app) lock(ctx context.Context, locks *connection, o runOptions, signals <-chan os.Signal) (*asynclock.Lease, error) {
+// lock waits for the key, as long as the options let it.
+func lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
 	if o.wait == 0 {
 		return locks.TryLock(ctx, o.key)
 	}
 	wait, leaveQueue := o.wait.context(ctx)
 	defer leaveQueue()
-	pending := locks.LockChan(wait, o.key)
-	for {
-		select {
-		case got := <-pending:
-			lease, err := got.Lease()
-			if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
-				err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
-			}
-			return lease, err
-		case s := <-signals:
-			if endsUs(s) {
-				number, _ := s.(syscall.Signal)
-				return nil, &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for %q", s, o.key)}
-			}
-		}
+	lease, err := locks.Lock(wait, o.key)
+	if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
+		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
 	}
+	return lease, err
 }
 
 // lookPath finds the command as a shell does, with a shell's exit codes.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // alive reports whether a process runs, by the process id in text. One that
@@ -138,6 +140,40 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 		}
 		p.result(t).want(t, 128+int(s), "while waiting for \"k\"")
 		until(t, "nobody to wait", waiters(0))
+	}
+}
+
+// TestRunSignalWhileTheServerIsSilent: neither a server that does not even greet us
+// nor one that keeps us waiting for an answer can keep us from obeying a signal, and
+// what it says later starts no command.
+func TestRunSignalWhileTheServerIsSilent(t *testing.T) {
+	for _, c := range []struct{ to, wait string }{{"EVAL", "0"}, {"EVAL", "1m"}, {"HELLO", "0"}, {"HELLO", "forever"}} {
+		t.Run(c.to+" "+c.wait, func(t *testing.T) {
+			mini := startRedis(t)
+			bin := program(t, beAsynclock)
+			asked, over := make(chan struct{}, 1), make(chan struct{})
+			defer close(over)
+			mini.Server().SetPreHook(func(peer *server.Peer, command string, _ ...string) bool {
+				if strings.HasPrefix(command, c.to) {
+					select {
+					case asked <- struct{}{}:
+					default:
+					}
+					<-over
+				}
+				return standalone(peer, command)
+			})
+			p := startProcess(t, bin, "run", "--key", "k", "--wait", c.wait, bin, "exit", "0")
+			select {
+			case <-asked:
+			case <-time.After(patience):
+				t.Fatal("the server was not asked")
+			}
+			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			p.result(t).want(t, 128+15, "terminated while waiting for \"k\"")
+		})
 	}
 }
 

@@ -34,6 +34,13 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	cmd.WaitDelay = pipeDelay
 	takeBack := a.giveTerminal(cmd)
 	defer takeBack()
+	// Between the grant and now we may have been told to end, or stopped for long.
+	if err := interrupted(signals, lease.Key()); err != nil {
+		return err
+	}
+	if err := lease.Err(); err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		code := exitNotExecutable
 		if errors.Is(err, os.ErrNotExist) {
