@@ -69,7 +69,7 @@ func (a *app) server() (rueidis.ClientOption, error) {
 func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.ClientOption) (*connection, error) {
 	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix)}
 	if a.verbose {
-		logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		options = append(options, asynclock.WithLogger(logger))
 		storeOptions = append(storeOptions, redisstore.WithLogger(logger))
 	}

@@ -6,6 +6,8 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,6 +236,60 @@ func TestRunWithNobodyToTell(t *testing.T) {
 		t.Error("the command outlived us")
 	}
 	start("run", "--key", "k", "sh", "-c", "while :; do echo; done").result(t).want(t, 128+int(syscall.SIGPIPE))
+}
+
+// fullPipe returns the ends of a pipe that holds no byte more.
+func fullPipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		reader.Close()
+		writer.Close()
+	})
+	// A byte at a time, or the last bytes would stay free.
+	for err == nil {
+		if err = writer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
+			_, err = writer.Write([]byte("."))
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return reader, writer
+}
+
+// TestRunWithNobodyReading: as with nobody to tell, but here somebody may read yet,
+// and then finds what we had to say.
+func TestRunWithNobodyReading(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	for _, flag := range []string{"--verbose=false", "--verbose=true"} {
+		t.Run(flag, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "file")
+			reader, writer := fullPipe(t)
+			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", "--ttl", "1s", flag, bin, "stubborn", file)}
+			p.Cmd.Stderr = writer
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
+			pid := exists(t, file)
+			run(t, "unlock", "--force", "k").want(t, 0)
+			until(t, "the end of the command", func() bool { return !alive(pid) })
+			writer.Close() // ours
+			said := make(chan string, 1)
+			go func() { // ends with the process
+				text, _ := io.ReadAll(reader)
+				said <- string(text)
+			}()
+			r := p.result(t)
+			r.stderr = <-said
+			r.want(t, 79, "unlocked by force; ending the command", "(command: signal: killed)")
+		})
+	}
 }
 
 // TestRunKilled: the command does not outlive us, and the key is free when the

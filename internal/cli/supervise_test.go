@@ -45,7 +45,7 @@ func TestSuperviseStartsNothingTooLate(t *testing.T) {
 			signals := make(chan os.Signal, 16)
 			c.prep(t, lease, signals)
 			cmd := exec.Command(os.Args[0], "-test.run=^$") // were it run, it would do no harm
-			err = (&app{stderr: io.Discard}).supervise(t.Context(), cmd, lease, 0, signals)
+			err = (&app{messages: &messages{out: io.Discard}}).supervise(t.Context(), cmd, lease, 0, signals)
 			if err == nil || exitCode(err) != c.code {
 				t.Errorf("got %v, want an error with exit code %d", err, c.code)
 			}
