@@ -201,6 +201,34 @@ func TestRunUnderNohup(t *testing.T) {
 	p.result(t).want(t, 128+15)
 }
 
+// TestRunPaused: SIGSTOP can't be ignored. While we are paused the command runs on,
+// beyond its lease, for others to be protected from by their tokens; when we go on,
+// it is ended.
+func TestRunPaused(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	file := filepath.Join(t.TempDir(), "file")
+	p := startProcess(t, bin, "run", "--key", "k", "--ttl", "500ms", bin, "sleep", file)
+	pid := exists(t, file)
+	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next, err := newClient(t).Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(pid) {
+		t.Error("the command has ended: the help says that it does not")
+	}
+	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t).want(t, 79, "lease lost", "ending the command")
+	if err := next.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // closedPipe returns the end of a pipe whose other end nobody has.
 func closedPipe(t *testing.T) *os.File {
 	t.Helper()

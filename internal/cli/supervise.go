@@ -30,10 +30,8 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	childproc.Prepare(cmd)
-	cmd.WaitDelay = pipeDelay
-	takeBack := a.giveTerminal(cmd)
-	defer takeBack()
+	restore := ignoreStops()
+	defer restore()
 	// Between the grant and now we may have been told to end, or stopped for long.
 	if err := interrupted(signals, lease.Key()); err != nil {
 		return err
@@ -41,6 +39,10 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	if err := lease.Err(); err != nil {
 		return err
 	}
+	childproc.Prepare(cmd)
+	cmd.WaitDelay = pipeDelay
+	takeBack := a.giveTerminal(cmd)
+	defer takeBack()
 	if err := cmd.Start(); err != nil {
 		code := exitNotExecutable
 		if errors.Is(err, os.ErrNotExist) {

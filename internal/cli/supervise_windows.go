@@ -10,6 +10,9 @@ import (
 // forwarded are the signals that must not end us while the command runs.
 var forwarded = []os.Signal{os.Interrupt}
 
+// ignoreStops does nothing: no console stops a program.
+func ignoreStops() (restore func()) { return func() {} }
+
 // endsUs reports whether a signal ends a wait, having no command to go to.
 func endsUs(os.Signal) bool { return true }
 
