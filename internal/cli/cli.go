@@ -94,7 +94,7 @@ To see it at work, with nothing installed:
 		"say on stderr what the lock client does")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
-		a.runCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),
+		a.runCommand(), a.guardCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),
 		a.versionCommand(),
 	)
 	return root

@@ -60,20 +60,23 @@ TTL before the server may give the key to anyone else, so with the default grace
 the command is gone by then; a loss by force or by --max-hold leaves no such time.
 
 The command leads a process group of its own, and the signals HUP, INT, QUIT,
-TERM, USR1 and USR2 that we get go to that group; only what leaves it (setsid, the
-jobs of an interactive shell) escapes. If stdin and stdout are the terminal, the
-group has the terminal, too, and Ctrl-C reaches it directly. Otherwise the command
-can't read from a terminal: that fails.
+TERM, USR1 and USR2 that we get go to that group; only what leaves it (setsid,
+the jobs of an interactive shell) or becomes another user's (sudo) escapes. If
+stdin and stdout are the terminal, the group has the terminal, too, and Ctrl-C
+reaches it directly. Otherwise the command can't read from a terminal: that
+fails.
 
 No terminal stops asynclock or the command. The signals TSTP (Ctrl-Z), TTIN and
 TTOU are ignored by both, since a stopped command would keep the key, and nobody
 renews the lease of a stopped asynclock. STOP can't be ignored: if asynclock gets
-it, the command runs on beyond the lease, and only tokens protect others from it;
-when asynclock goes on, it ends the command.
+it, the command runs on beyond the lease, and only tokens protect others from
+it; when asynclock goes on, it ends the command.
 
-On Linux the command is killed if we are; elsewhere it then runs on, and the key
-is free when the TTL has passed. What the command leaves running when it ends runs
-on without the lock.
+If asynclock is killed, its guard, a second process that it starts, kills the
+group, and the key is free when the TTL has passed. Who kills the guard, too,
+leaves the group running, on Linux all of it but the command itself. On Windows
+there is no guard, and signals reach the command alone. What the command leaves
+running when it ends runs on without the lock.
 ` + environmentHelp + exitCodesHelp,
 		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
   asynclock run --key nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly

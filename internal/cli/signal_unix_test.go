@@ -320,22 +320,40 @@ func TestRunWithNobodyReading(t *testing.T) {
 	}
 }
 
-// TestRunKilled: the command does not outlive us, and the key is free when the
-// TTL has passed.
+// TestRunKilled: neither the command nor what it started outlives us, and the key
+// is free when the TTL has passed.
 func TestRunKilled(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends a child with its parent")
+	startRedis(t)
+	for _, what := range []string{"stubborn", "parent"} {
+		t.Run(what, func(t *testing.T) {
+			bin := program(t, beAsynclock)
+			file := filepath.Join(t.TempDir(), "file")
+			p := startProcess(t, bin, "run", "--key", what, "--ttl", "500ms", bin, what, file)
+			pid := exists(t, file)
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			p.result(t)
+			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
+			t.Setenv(roleVariable, beCommand)
+			run(t, "run", "--key", what, "--wait", "10s", bin, "exit", "0").want(t, 0)
+		})
 	}
+}
+
+// TestRunLeavesWhatTheCommandLeft: a command that ends by itself may leave something
+// running, a daemon say.
+func TestRunLeavesWhatTheCommandLeft(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beAsynclock)
 	file := filepath.Join(t.TempDir(), "file")
-	p := startProcess(t, bin, "run", "--key", "k", "--ttl", "500ms", bin, "stubborn", file)
-	pid := exists(t, file)
-	if err := p.Process.Kill(); err != nil {
+	startProcess(t, bin, "run", "--key", "k", bin, "leave", file).result(t).want(t, 0)
+	pid, err := strconv.Atoi(exists(t, file))
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.result(t)
-	until(t, "the end of the command", func() bool { return !alive(pid) })
-	t.Setenv(roleVariable, beCommand)
-	run(t, "run", "--key", "k", "--wait", "10s", bin, "exit", "0").want(t, 0)
+	if !alive(strconv.Itoa(pid)) {
+		t.Error("what the command left running was ended")
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 }

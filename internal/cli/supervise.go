@@ -30,6 +30,11 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	guard, err := startGuard()
+	if err != nil {
+		return fmt.Errorf("start a guard for the command: %w", err)
+	}
+	defer guard.dismiss()
 	restore := ignoreStops()
 	defer restore()
 	// Between the grant and now we may have been told to end, or stopped for long.
@@ -50,6 +55,7 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 		}
 		return &exitError{code, err}
 	}
+	guard.watch(cmd.Process)
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // cmd.ProcessState has it

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// A guard is a process that kills the command's group if we can't, being killed.
+// The kernel does that at most for the command itself (see childproc), not for what
+// the command has started.
+type guard struct {
+	process *exec.Cmd
+	life    *os.File // a pipe that closes with us
+}
+
+// startGuard starts a guard. It stands aside, out of reach of our terminal.
+func startGuard() (*guard, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	process := exec.Command(program, guardName)
+	process.Stdin = reader
+	process.Dir = "/"
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := process.Start(); err != nil {
+		writer.Close()
+		return nil, err
+	}
+	return &guard{process, writer}, nil
+}
+
+// watch tells the guard which group it guards.
+func (g *guard) watch(command *os.Process) {
+	fmt.Fprintln(g.life, command.Pid) // fails only if the guard was killed
+}
+
+// dismiss ends the guard, which does nothing then.
+func (g *guard) dismiss() {
+	_ = g.process.Process.Kill() // it may have been killed
+	g.life.Close()
+	_ = g.process.Wait()
+}
