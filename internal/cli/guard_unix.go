@@ -6,6 +6,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 // the command has started.
 type guard struct {
 	process *exec.Cmd
-	life    *os.File // a pipe that closes with us
+	life    io.WriteCloser // a pipe that closes with us
 }
 
 // startGuard starts a guard. It stands aside, out of reach of our terminal.
@@ -25,20 +26,17 @@ func startGuard() (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, writer, err := os.Pipe()
+	process := exec.Command(program, guardName)
+	process.Dir = "/"
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	life, err := process.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	defer reader.Close()
-	process := exec.Command(program, guardName)
-	process.Stdin = reader
-	process.Dir = "/"
-	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := process.Start(); err != nil {
-		writer.Close()
 		return nil, err
 	}
-	return &guard{process, writer}, nil
+	return &guard{process, life}, nil
 }
 
 // watch tells the guard which group it guards.
@@ -49,6 +47,6 @@ func (g *guard) watch(command *os.Process) {
 // dismiss ends the guard, which does nothing then.
 func (g *guard) dismiss() {
 	_ = g.process.Process.Kill() // it may have been killed
-	g.life.Close()
+	_ = g.life.Close()
 	_ = g.process.Wait()
 }

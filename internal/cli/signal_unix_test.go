@@ -299,7 +299,7 @@ func TestRunWithNobodyReading(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
 			reader, writer := fullPipe(t)
 			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", "--ttl", "1s", flag, bin, "stubborn", file)}
-			p.Cmd.Stderr = writer
+			p.Stderr = writer
 			if err := p.Start(); err != nil {
 				t.Fatal(err)
 			}
