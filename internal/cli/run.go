@@ -149,6 +149,8 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	if err != nil {
 		return err
 	}
+	restore := ignoreStops() // until we hold nothing
+	defer restore()
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
 	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),

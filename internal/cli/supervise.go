@@ -35,8 +35,6 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 		return fmt.Errorf("start a guard for the command: %w", err)
 	}
 	defer guard.dismiss()
-	restore := ignoreStops()
-	defer restore()
 	// Between the grant and now we may have been told to end, or stopped for long.
 	if err := interrupted(signals, lease.Key()); err != nil {
 		return err

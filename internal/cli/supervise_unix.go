@@ -62,7 +62,8 @@ func (a *app) giveTerminal(cmd *exec.Cmd) (takeBack func()) {
 	cmd.SysProcAttr.Foreground = true
 	cmd.SysProcAttr.Ctty = terminal
 	return func() {
-		// From the background, which takes ignoreStops. The terminal may be gone.
+		// This stops who does it from the background, unless it is ignored as by
+		// ignoreStops. The terminal may be gone.
 		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, us)
 	}
 }
