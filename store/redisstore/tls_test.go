@@ -5,9 +5,7 @@ package redisstore
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/certtest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -105,30 +104,18 @@ type encryption struct {
 
 func newEncryption(t *testing.T) *encryption {
 	t.Helper()
-	ca := newAuthority(t)
-	serverCert, clientCert := ca.issue(t), ca.issue(t)
+	const host = "127.0.0.1"
+	ca := certtest.NewAuthority(t)
 	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(serverCert.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
+	authority, pair := filepath.Join(dir, "authority.pem"), filepath.Join(dir, "server.pem")
+	ca.WriteFile(t, authority)
+	certtest.WritePair(t, pair, ca.Issue(t, host))
 	return &encryption{
 		files: []string{
-			"--tls-ca-cert-file", write("ca.pem", "CERTIFICATE", ca.cert.Raw),
-			"--tls-cert-file", write("cert.pem", "CERTIFICATE", serverCert.Certificate[0]),
-			"--tls-key-file", write("key.pem", "PRIVATE KEY", key),
+			"--tls-ca-cert-file", authority, "--tls-cert-file", pair, "--tls-key-file", pair,
 			"--tls-auth-clients", "yes", "--tls-replication", "yes",
 		},
-		config: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{clientCert}},
+		config: &tls.Config{RootCAs: ca.Roots(), Certificates: []tls.Certificate{ca.Issue(t)}},
 	}
 }
 
