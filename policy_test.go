@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it
 	"internal/certtest":  {},           // likewise
+	"internal/timerleak": {},
 	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/zkserver":  {"internal/childproc"},
 
