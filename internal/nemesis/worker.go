@@ -22,6 +22,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+	"github.com/asynclock/asynclock-go/internal/timerleak"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -45,6 +46,7 @@ type orders struct {
 	TTLs    []time.Duration
 	Callers int
 	Habits  habits
+	Timers  bool // look for those that are left in the end
 	Seed    uint64
 }
 
@@ -71,6 +73,9 @@ func beWorker(text string) error {
 	if err != nil {
 		return err
 	}
+	if o.Timers {
+		defer timerleak.Watch()()
+	}
 	w := &worker{orders: o, history: file}
 	input := make(chan struct{})
 	go func() { // ends with the input
@@ -88,6 +93,10 @@ func beWorker(text string) error {
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	w.locks, w.resources, w.rows = nil, nil, nil // or what they refer to would be in use
+	if o.Timers {
+		err = errors.Join(err, timerleak.Find("github.com/asynclock/asynclock-go/"))
+	}
 	if err != nil {
 		file.Add(history.Record{Kind: history.Left, Whom: o.Name, Error: err.Error()})
 	}
