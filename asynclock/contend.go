@@ -31,6 +31,7 @@ type attempt struct {
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	deaf      bool  // we might not be told who wants what this attempt leads to, or were already
+	held      bool  // it led to a tenure
 	uncertain bool  // some request never had an answer, and may still take effect
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row
@@ -41,6 +42,7 @@ type attempt struct {
 // An acquireCall is one request of an attempt on its way.
 type acquireCall struct {
 	state   *keyState
+	attempt *attempt
 	request AcquireRequest
 	timeout time.Duration
 	sent    clock.Instant
@@ -72,7 +74,8 @@ func (s *keyState) requestLocked() *acquireCall {
 	a.watch = a.watch || s.waiters.n > 1
 	ttl := s.ttl()
 	return &acquireCall{
-		state: s,
+		state:   s,
+		attempt: a,
 		request: AcquireRequest{
 			Key:             s.key,
 			Owner:           s.owner,
@@ -148,10 +151,11 @@ func (c *Client) onAcquire(call *acquireCall, reply *AcquireReply) {
 
 func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 	if s.owner != call.request.Owner {
-		// The attempt is over. Its withdrawal is on its way or done; should this
-		// request have taken the key all the same, give it back at once rather
-		// than let it expire.
-		if reply.Err == nil && reply.Status == Granted {
+		// The attempt is over. If it was withdrawn and this request has taken the key
+		// all the same, that is given back at once rather than left to expire. (W7) What
+		// became of a tenure is not ours to undo: its release may have kept the key
+		// back, or its holder may not know yet that it was lost.
+		if reply.Err == nil && reply.Status == Granted && !call.attempt.held {
 			s.client.withdraw(ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
 		}
 		return

@@ -28,7 +28,6 @@ type releaseCall struct {
 	tries int
 
 	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
-	shared  bool          // a withdrawal may have freed the key before, see onAcquireLocked
 	counted *atomic.Int64 // in which Close counts it
 
 	err  error // once done is closed
@@ -132,10 +131,10 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 
 // explained reports whether that the store has nothing to release may be our own
 // doing, and then is no loss of a lease that was good when it was unlocked: a
-// first try took effect and its answer was lost, a withdrawal overtook this
-// release, or it was under way until the TTL ended.
+// first try took effect and its answer was lost, or this one was under way until
+// the TTL ended.
 func (r *releaseCall) explained() bool {
-	return r.tries > 1 || r.shared || clock.Refresh() >= r.trusted
+	return r.tries > 1 || clock.Refresh() >= r.trusted
 }
 
 // Fire repeats the release.

@@ -48,6 +48,7 @@ func (t *tenure) uncertainLocked() bool { return t.uncertain || t.inFlight > 0 }
 // lease's. The store set ttl at some moment after sent.
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
 	a := s.attempt
+	a.held = true
 	s.attempt = nil
 	both := new(tenureAndLease)
 	s.tenure = &both.tenure

@@ -158,7 +158,6 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 		ttl:     s.settings.ttl,
 		until:   t.deadline.Add(s.settings.ttl),
 		trusted: t.deadline,
-		shared:  t.inFlight > 0,
 		counted: &s.client.inUse,
 		done:    make(chan struct{}),
 	}
