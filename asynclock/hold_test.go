@@ -111,6 +111,28 @@ func TestMaxHoldBoundsTheTTLOfAGrantByMessage(t *testing.T) {
 	})
 }
 
+// Nor does one that had it passed on inside the client, as a future: the renewal that is
+// sent with the handoff, before the claim and so before there is a bound, fits it too.
+func TestMaxHoldBoundsTheTTLOfAFuture(t *testing.T) {
+	const bound = 2 * time.Second
+	story(t, func(w *world) {
+		here, there := w.client(asynclock.WithMaxHold(bound)), w.client()
+		l := lock(w, here, "key")
+		future := here.LockChan(w.Context(), "key")
+		unlock(w, l)
+		w.wait() // the renewal is answered
+		if _, err := (<-future).Lease(); err != nil {
+			w.Fatal(err)
+		}
+		end := time.Now().Add(bound)
+		p := w.ask(w.Context(), there, "key")
+		unlock(w, p.get())
+		if late, limit := p.at.Sub(end), bound/5+20*time.Millisecond; late < 0 || late > limit {
+			w.Errorf("the key was free %v after the bound, want at most %v", late, limit)
+		}
+	})
+}
+
 // Renewals stop where they would only keep the key from others.
 func TestMaxHoldIsNotRenewedPastItsBound(t *testing.T) {
 	story(t, func(w *world) {

@@ -237,7 +237,7 @@ type renewCall struct {
 func (s *keyState) renewLocked() {
 	s.tenure.renewing = true
 	ttl := s.settings.ttl
-	if s.tenure.lease == nil {
+	if l := s.tenure.lease; l == nil || l.waiter != nil {
 		ttl = s.ttl() // the next lease has its maximum hold before it
 	}
 	call := s.renewalLocked(ttl)
