@@ -65,7 +65,12 @@ func (s *keyState) contendLocked() *acquireCall {
 }
 
 // ttl is what the store is asked for, of which all of an attempt's times follow.
-func (s *keyState) ttl() time.Duration { return holdTTL(s.settings.ttl, s.settings.maxHold) }
+func (s *keyState) ttl() time.Duration {
+	if s.settings.maxHold == 0 {
+		return s.settings.ttl
+	}
+	return holdTTL(s.settings.ttl, max(s.settings.maxHold, s.settings.minHold))
+}
 
 // requestLocked makes the attempt's next request.
 func (s *keyState) requestLocked() *acquireCall {

@@ -248,6 +248,44 @@ func TestMinHoldOutlastsMaxHold(t *testing.T) {
 	})
 }
 
+// One request that is lost at that moment does not cost the rest of the minimum hold.
+func TestMinHoldOutlastsMaxHoldWhenTheStoreIsSilent(t *testing.T) {
+	for _, c := range []struct {
+		most    time.Duration
+		renewal asynclock.LockOption
+	}{
+		{time.Second, asynclock.WithoutRenewal()},
+		{time.Second, asynclock.WithRenewal()},
+		{ttl, asynclock.WithRenewal()},
+		{3*ttl + ttl/7, asynclock.WithRenewal()},
+	} {
+		scene(t, c.most.String(), func(w *world) {
+			l := lock(w, w.client(), "key", asynclock.WithMinHold(time.Hour), asynclock.WithMaxHold(c.most), c.renewal)
+			w.store.Next(asynclocktest.Release.From(0), asynclocktest.Hang, asynclocktest.Hang)
+			<-l.Done()
+			w.pass(2 * ttl)
+			_, err := w.client().TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrHeld)
+		})
+	}
+}
+
+// Where the minimum hold is no longer than the maximum, nothing of that is needed.
+func TestMinHoldWithinMaxHoldKeepsTheKeyNoLonger(t *testing.T) {
+	for _, least := range []time.Duration{time.Second, 2 * time.Second} {
+		scene(t, least.String(), func(w *world) {
+			const most = 2 * time.Second
+			lock(w, w.client(), "key", asynclock.WithMinHold(least), asynclock.WithMaxHold(most))
+			end := time.Now().Add(most)
+			p := w.ask(w.Context(), w.client(), "key")
+			p.get()
+			if late, limit := p.at.Sub(end), most/5+20*time.Millisecond; late < 0 || late > limit {
+				w.Errorf("the key was free %v after the maximum, want at most %v", late, limit)
+			}
+		})
+	}
+}
+
 func TestMinHoldIsForTheWholeOfAJoinedHolding(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.client(asynclock.WithMinHold(time.Minute)), w.client()

@@ -124,7 +124,17 @@ func (s *keyState) renewableLocked() bool {
 		return false
 	}
 	l := t.lease
-	return l == nil || l.waiter == nil && (l.bound == 0 || t.deadline < l.bound)
+	switch {
+	case l == nil:
+		return true
+	case l.waiter != nil:
+		return false
+	case l.bound == 0 || t.deadline < l.bound:
+		return true
+	}
+	// At the bound the store has yet to hear that the key is to be kept back, and the
+	// TTL is the time for that.
+	return l.settings.minHold > l.settings.maxHold
 }
 
 // endLocked is when the present lease, or the retention, ends if nothing happens.
@@ -250,7 +260,7 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	t := s.tenure
 	now := clock.Now()
 	if t.lease != nil && t.lease.bound != 0 {
-		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
+		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), t.lease.keepLocked(now), time.Millisecond))
 	}
 	return &renewCall{
 		state: s,
