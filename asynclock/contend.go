@@ -64,7 +64,8 @@ func (s *keyState) contendLocked() *acquireCall {
 	return s.requestLocked()
 }
 
-// ttl is what the store is asked for, of which all of an attempt's times follow.
+// ttl is what the store is asked for. How long to wait follows from the setting
+// instead: a lease that is to be short is no reason to be impatient.
 func (s *keyState) ttl() time.Duration {
 	if s.settings.maxHold == 0 {
 		return s.settings.ttl
@@ -77,15 +78,15 @@ func (s *keyState) requestLocked() *acquireCall {
 	a := s.attempt
 	a.inFlight++
 	a.watch = a.watch || s.waiters.n > 1
-	ttl := s.ttl()
+	ttl := s.settings.ttl
 	return &acquireCall{
 		state:   s,
 		attempt: a,
 		request: AcquireRequest{
 			Key:             s.key,
 			Owner:           s.owner,
-			TTL:             ttl,
-			GrantTTL:        grantTTL(ttl),
+			TTL:             s.ttl(),
+			GrantTTL:        min(grantTTL(ttl), s.ttl()),
 			Liveness:        grantTTL(ttl),
 			Wait:            !a.try,
 			QueueLimit:      s.settings.queueLimit,
@@ -224,7 +225,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 // the store's queue also as soon as the holder's TTL will have run out, which is
 // how a dead holder is noticed.
 func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
-	wait := watchdog.Jitter(heartbeat(s.ttl()))
+	wait := watchdog.Jitter(heartbeat(s.settings.ttl))
 	if reply.Rank == 0 && reply.Remaining >= 0 {
 		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
 	}
@@ -263,7 +264,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	}
 	a.failures++
 	a.failure = err
-	ttl := s.ttl()
+	ttl := s.settings.ttl
 	if !call.request.Wait {
 		s.waiters.pop().failLocked(unreachable(err))
 		s.abandonLocked()
@@ -296,7 +297,7 @@ func (s *keyState) failAllLocked(err error) {
 func (s *keyState) abandonLocked() {
 	s.client.withdraw(ReleaseRequest{
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-	}, s.ttl())
+	}, s.settings.ttl)
 	s.forgetOwnerLocked()
 }
 
