@@ -57,7 +57,7 @@ func TestMaxHoldShortensNoWaiting(t *testing.T) {
 				served = append(served, name)
 				p.lease.UnlockChan(w.Context())
 			}()
-			w.pass(heartbeat) // its next request will be a while ago, too
+			w.pass(heartbeat / 3) // its last request is a while ago then, and the next one away
 		}
 		turn("first")
 		turn("second")
