@@ -35,6 +35,7 @@ type Client struct {
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
 	notes    *batch.Queue[note]
+	stops    *batch.Queue[func() bool]
 	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
@@ -114,6 +115,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
+	c.stops = batch.New(largestBatch, 1, 0, c.stopWatches)
 	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
 	return c, nil
 }

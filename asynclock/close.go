@@ -54,6 +54,7 @@ func (c *Client) Close(ctx context.Context) error {
 		c.renewals.Close()
 		c.releases.Close()
 		c.notes.Close()
+		c.stops.Close()
 	})
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()

@@ -78,7 +78,7 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		}
 		w.stage, w.err = queued, nil // it ended just now: wait, as anyone else
 	}
-	call, err := c.enqueue(w, key)
+	call, _, err := c.enqueue(w, key, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -149,35 +149,34 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) 
 }
 
 // enqueue adds a waiter to its key's queue. If it is the first, it returns the
-// request to send.
-func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
+// request to send, and for a future, whose waiting ends when done is closed, the watch
+// to arm, if that is new.
+func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireCall, *watch, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if c.closing.Load() {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	s, isNew := sh.stateLocked(c, key)
 	retained := !isNew && s.retainedLocked()
 	switch {
 	case isNew, retained:
 	case w.try:
-		return nil, s.heldHereLocked()
+		return nil, nil, s.heldHereLocked()
 	case s.waiters.n >= w.settings.queueLimit:
-		return nil, ErrQueueFull
+		return nil, nil, ErrQueueFull
 	}
 	w.state = s
 	s.waiters.push(w)
-	if w.future {
-		sh.watchLocked(w)
-	}
+	g := sh.watchLocked(w, done)
 	switch {
 	case isNew:
-		return s.contendLocked(), nil
+		return s.contendLocked(), g, nil
 	case retained:
 		s.retakeLocked()
 	}
-	return nil, nil
+	return nil, g, nil
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
@@ -189,12 +188,15 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 		w.sendLocked() // nobody else knows this waiter
 		return nil
 	}
-	call, err := c.enqueue(w, key)
+	call, g, err := c.enqueue(w, key, w.ctx.Done())
 	if err != nil {
 		return err
 	}
 	if call != nil {
 		c.send(call)
+	}
+	if g != nil {
+		w.state.shard.arm(g, w.ctx)
 	}
 	return nil
 }

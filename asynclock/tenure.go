@@ -97,7 +97,6 @@ func (s *keyState) deliverLocked(l *Lease, token int64) {
 // claimLocked makes the lease its caller's.
 func (s *keyState) claimLocked(w *waiter) {
 	w.stage = claimed
-	s.shard.unwatchLocked(w)
 	l := w.lease
 	l.waiter = nil
 	l.claimed = clock.Now()
