@@ -142,9 +142,11 @@ func (c *Client) acquire(caller context.Context, call *acquireCall) {
 	ctx, cancel := c.limits.bound(caller, call.timeout)
 	defer cancel()
 	call.sent = clock.Now()
-	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
+	reply := AcquireReply{Err: ErrOutcomeUnknown}
+	// Also if the store panics, which the caller may survive: other waiters do.
+	defer func() { c.onAcquire(call, &reply) }()
+	reply = c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
 	reply.Err = ourTimeout(caller, reply.Err)
-	c.onAcquire(call, &reply)
 }
 
 // onAcquire takes in the answer to a request.

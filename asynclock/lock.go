@@ -82,6 +82,12 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	if err != nil {
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			w.desert()
+		}
+	}()
 	if call != nil {
 		call.first = try
 		c.acquire(ctx, call)
@@ -93,7 +99,21 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // that is why there was no answer
 	}
+	returned = true
 	return l, err
+}
+
+// desert ends the waiting of a caller whom a panic, of the store or of its context, has
+// taken away. Nobody will unlock what it may have got.
+func (w *waiter) desert() {
+	s := w.state
+	s.shard.mu.Lock()
+	s.expelLocked(w, ErrOutcomeUnknown)
+	l := w.lease
+	s.shard.mu.Unlock()
+	if l != nil {
+		l.UnlockChan(context.Background())
+	}
 }
 
 // tryAgain is the second try of a TryLock that was refused a key which the holder's

@@ -91,11 +91,18 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	}
 	ctx, cancel := c.limits.bound(parent, timeout)
 	defer cancel()
-	replies := c.session.Release(ctx, requests)
-	for i, call := range calls {
-		replies[i].Err = ourTimeout(c.background, replies[i].Err)
-		call.onRelease(&replies[i])
-	}
+	var replies []ReleaseReply
+	defer func() {
+		for i, call := range calls {
+			reply := ReleaseReply{Err: ErrOutcomeUnknown} // if the store panics, as in acquire
+			if replies != nil {
+				reply = replies[i]
+			}
+			reply.Err = ourTimeout(c.background, reply.Err)
+			call.onRelease(&reply)
+		}
+	}()
+	replies = c.session.Release(ctx, requests)
 }
 
 // onRelease takes in the answer to a release.
