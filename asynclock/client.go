@@ -45,11 +45,11 @@ type Client struct {
 
 	refused sync.Once // to say that the store is no good for retention
 
-	closing atomic.Bool
-	inUse   atomic.Int64  // keys and background releases; Close waits for none
-	spare   atomic.Int64  // releases of what was retained; Close waits a moment
-	unused  chan struct{} // has room for one: either came to 0 while closing
-	closed  chan struct{} // closed when Close is through
+	closing  atomic.Bool
+	inUse    atomic.Int64  // keys; Close waits for none
+	underWay atomic.Int64  // releases; Close waits a moment
+	unused   chan struct{} // has room for one: either came to 0 while closing
+	closed   chan struct{} // closed when Close is through
 }
 
 // A shard is a part of the client's keys, under one mutex. No call to a store,

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -28,7 +27,6 @@ type releaseCall struct {
 	tries int
 
 	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
-	counted *atomic.Int64 // in which Close counts it
 
 	err  error // once done is closed
 	done chan struct{}
@@ -46,11 +44,10 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 		lane:    c.session.Lane(request.Key),
 		ttl:     ttl,
 		until:   clock.Now().Add(2 * ttl),
-		counted: &c.inUse,
 		done:    make(chan struct{}),
 	}
 	call.entry.Task = call
-	call.counted.Add(1)
+	c.underWay.Add(1)
 	call.queue()
 }
 
@@ -153,5 +150,5 @@ func (r *releaseCall) finish(err error) {
 	if r.tell != nil {
 		r.tell(err)
 	}
-	r.client.leaveOf(r.counted)
+	r.client.leaveOf(&r.client.underWay)
 }

@@ -158,14 +158,10 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 		ttl:     s.settings.ttl,
 		until:   t.deadline.Add(s.settings.ttl),
 		trusted: t.deadline,
-		counted: &s.client.inUse,
 		done:    make(chan struct{}),
 	}
-	if s.retainedLocked() {
-		call.counted = &s.client.spare
-	}
 	call.entry.Task = call
-	call.counted.Add(1)
+	s.client.underWay.Add(1)
 	s.forgetOwnerLocked()
 	if s.waiters.first != nil {
 		call.requeue = s.contendLocked()
