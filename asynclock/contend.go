@@ -49,6 +49,7 @@ type acquireCall struct {
 
 	first bool // the first of two that a TryLock may make
 	again bool // it is to make the second
+	ended bool // it has no answer because its caller's context ended
 }
 
 // contendLocked starts an attempt for the first waiter and returns its first
@@ -146,7 +147,8 @@ func (c *Client) acquire(caller context.Context, call *acquireCall) {
 	// Also if the store panics, which the caller may survive: other waiters do.
 	defer func() { c.onAcquire(call, &reply) }()
 	reply = c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
-	reply.Err = ourTimeout(caller, reply.Err)
+	call.ended = reply.Err != nil && caller.Err() != nil
+	reply.Err = ourTimeout(c.background, reply.Err)
 }
 
 // onAcquire takes in the answer to a request.
@@ -259,6 +261,13 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		return
 	}
 	now := clock.Now()
+	if call.ended && call.request.Wait {
+		// That says nothing about the store, whom the next waiter asks as soon as this
+		// one has left.
+		a.again = true
+		s.client.watchdog.Set(&s.entry, now.Add(heartbeat(s.settings.ttl)))
+		return
+	}
 	if a.failures == 0 {
 		// Not from when the store was last heard: this process may have been
 		// stopped since, and its first failure is then the pause's.

@@ -294,7 +294,7 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
-		if s.attempt.failures > 0 { // perhaps only because the one who left gave up
+		if s.attempt.failures > 0 || s.attempt.again { // perhaps the one who left gave up
 			s.askAgainLocked()
 		}
 		return

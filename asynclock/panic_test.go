@@ -43,6 +43,7 @@ func (p *panickingSession) Release(ctx context.Context, batch []asynclock.Releas
 
 func panicOnce(now *atomic.Bool) {
 	if now.CompareAndSwap(true, false) {
+		time.Sleep(time.Millisecond) // long enough for another to come meanwhile
 		panic("on demand")
 	}
 }
@@ -65,6 +66,17 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 		"lock": func(w *world, c *asynclock.Client, s *panickingStore) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
+		},
+		"lock, and another waits": func(w *world, c *asynclock.Client, s *panickingStore) {
+			s.acquire.Store(true)
+			future := make(chan (<-chan asynclock.Result), 1)
+			time.AfterFunc(time.Millisecond/2, func() { future <- c.LockChan(w.Context(), "key") })
+			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
+			l, err := (<-<-future).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
 		},
 		"try lock": func(w *world, c *asynclock.Client, s *panickingStore) {
 			s.acquire.Store(true)
