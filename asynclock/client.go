@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -75,7 +76,7 @@ const (
 // fails with [ErrBadOption] for a nil store or a bad option, or with what the
 // store's Join says.
 func New(store Store, options ...ClientOption) (*Client, error) {
-	if store == nil {
+	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
 	}
 	settings := defaultSettings()

@@ -29,8 +29,11 @@ const closeGrace = time.Second
 // waits for it is told so, with [ErrOutcomeUnknown] and [ErrClosed].
 //
 // It closes nothing that it did not open: the store stays usable. Called again
-// it waits for the first call.
+// it waits for the first call. A nil ctx is [ErrBadOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("asynclock: close: %w", errNilContext)
+	}
 	if c.closing.Swap(true) {
 		select {
 		case <-c.closed:
