@@ -216,7 +216,7 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 		c.send(call)
 	}
 	if g != nil {
-		w.state.shard.arm(g, w.ctx)
+		w.state.shard.arm(w.ctx, g)
 	}
 	return nil
 }

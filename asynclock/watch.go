@@ -40,8 +40,8 @@ func (sh *shard) watchLocked(w *waiter, done <-chan struct{}) *watch {
 
 // arm makes the watch end with ctx. If nobody is left by then whom it is for, it is
 // put out at once.
-func (sh *shard) arm(g *watch, ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() { sh.watchEnded(g, ctx) })
+func (sh *shard) arm(ctx context.Context, g *watch) {
+	stop := context.AfterFunc(ctx, func() { sh.watchEnded(ctx, g) })
 	sh.mu.Lock()
 	used := len(g.waiters) > 0
 	if used {
@@ -74,7 +74,7 @@ func (sh *shard) unwatchLocked(w *waiter) (stop func() bool) {
 }
 
 // watchEnded withdraws everyone who waited under ctx, which has ended.
-func (sh *shard) watchEnded(g *watch, ctx context.Context) {
+func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	reason := waitEnded(ctx)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
