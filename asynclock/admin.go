@@ -14,7 +14,7 @@ import (
 // client's holding as a whole. Nothing of it is a promise: it may have changed
 // by the time it is read.
 func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
-	if err := c.checkCall(key); err != nil {
+	if err := c.checkCall(ctx, key); err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
 	info, err := c.session.Inspect(ctx, key)
@@ -32,6 +32,8 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	return func(yield func(Info, error) bool) {
 		var err error
 		switch {
+		case ctx == nil:
+			err = errNilContext
 		case c.closing.Load():
 			err = ErrClosed
 		case len(prefix) > MaxKeyLen || !utf8.ValidString(prefix):
@@ -63,7 +65,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 // run ahead of the server's clock, for as long as the holder's TTL had to run.
 // Until then clients do not pass the key on among their own waiters.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	if err := c.checkCall(key); err != nil {
+	if err := c.checkCall(ctx, key); err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
 	held, err := c.session.Force(ctx, key)
@@ -85,8 +87,11 @@ func (c *Client) giveBack(key string) {
 	}
 }
 
-func (c *Client) checkCall(key string) error {
-	if c.closing.Load() {
+func (c *Client) checkCall(ctx context.Context, key string) error {
+	switch {
+	case ctx == nil:
+		return errNilContext
+	case c.closing.Load():
 		return ErrClosed
 	}
 	return checkKey(key)

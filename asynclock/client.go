@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +36,7 @@ type Client struct {
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
 	notes    *batch.Queue[note]
+	stops    *batch.Queue[func() bool]
 	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
@@ -44,11 +46,11 @@ type Client struct {
 
 	refused sync.Once // to say that the store is no good for retention
 
-	closing atomic.Bool
-	inUse   atomic.Int64  // keys and background releases; Close waits for none
-	spare   atomic.Int64  // releases of what was retained; Close waits a moment
-	unused  chan struct{} // has room for one: either came to 0 while closing
-	closed  chan struct{} // closed when Close is through
+	closing  atomic.Bool
+	inUse    atomic.Int64  // keys; Close waits for none
+	underWay atomic.Int64  // releases; Close waits a moment
+	unused   chan struct{} // has room for one: either came to 0 while closing
+	closed   chan struct{} // closed when Close is through
 }
 
 // A shard is a part of the client's keys, under one mutex. No call to a store,
@@ -74,7 +76,7 @@ const (
 // fails with [ErrBadOption] for a nil store or a bad option, or with what the
 // store's Join says.
 func New(store Store, options ...ClientOption) (*Client, error) {
-	if store == nil {
+	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
 	}
 	settings := defaultSettings()
@@ -114,6 +116,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
+	c.stops = batch.New(largestBatch, 1, 0, c.stopWatches)
 	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
 	return c, nil
 }

@@ -12,21 +12,28 @@ import (
 	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
-// closeGrace is how long Close waits, after its context has ended, for the store
+// closeGrace is how long Close waits, when the last lease has ended, for the store
 // to confirm what was given back, and for the log handler.
 const closeGrace = time.Second
 
 // Close ends the client. It refuses new work and tells everyone who waits
 // [ErrClosed] (a caller whose first request is under way, when that is answered
 // or given up, within a second), gives back what is retained, then waits until
-// every lease has been unlocked, which it
-// goes on renewing, and stops its goroutines. When ctx ends first, the leases
-// that are left end with [ErrClosed]; their keys are left to expire, since
-// whoever holds them may be at work still, and Close says how many they were.
+// every lease has been unlocked, which it goes on renewing, and stops its
+// goroutines. When ctx ends first, the leases that are left end with [ErrClosed];
+// their keys are left to expire, since whoever holds them may be at work still, and
+// Close says how many they were.
+//
+// When the last lease has ended, the store has a second to confirm what was given
+// back. What it has not confirmed by then is left to expire, too, and an Unlock that
+// waits for it is told so, with [ErrOutcomeUnknown] and [ErrClosed].
 //
 // It closes nothing that it did not open: the store stays usable. Called again
-// it waits for the first call.
+// it waits for the first call. A nil ctx is [ErrBadOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("asynclock: close: %w", errNilContext)
+	}
 	if c.closing.Swap(true) {
 		select {
 		case <-c.closed:
@@ -43,7 +50,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	// Releases may be under way that cost their waiters a TTL if they are lost.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
-	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.spare, grace.Done())
+	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.underWay, grace.Done())
 	cancel()
 	c.stop() // ends every call that is still under way
 	for _, task := range c.watchdog.Close() {
@@ -54,6 +61,7 @@ func (c *Client) Close(ctx context.Context) error {
 		c.renewals.Close()
 		c.releases.Close()
 		c.notes.Close()
+		c.stops.Close()
 	})
 	c.limits.close()
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)

@@ -39,7 +39,7 @@ type cohort struct {
 // mayPassLocked reports whether the key may pass to the waiter w without the
 // store.
 func (s *keyState) mayPassLocked(w *waiter, now clock.Instant) bool {
-	return *w.settings == *s.settings && // the store was asked on these terms
+	return *w.settings == *s.settings && !s.tenure.long && // the store was asked on these terms
 		s.lastsLocked(now) && s.tenure.tokenLeftLocked(now) && s.tenure.cohort.mayPassLocked(now)
 }
 

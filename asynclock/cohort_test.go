@@ -58,6 +58,24 @@ func TestKeyPassesInTheClientWithoutTheStore(t *testing.T) {
 	})
 }
 
+// A key that one lease has renewed for an hour is not passed on with that: should the
+// client die, others would wait for the hour, which the next one has not asked for.
+func TestRenewalByHandIsNotPassedOn(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		if err := l.Renew(w.Context(), time.Hour); err != nil {
+			w.Fatal(err)
+		}
+		p := w.ask(w.Context(), c, "key")
+		unlock(w, l)
+		p.has()
+		if got := w.inspect("key").Remaining; got > ttl {
+			w.Errorf("the store keeps the key of the next lease for %v, want at most its TTL of %v", got, ttl)
+		}
+	})
+}
+
 // While someone waits elsewhere, a client passes the key on so often and no
 // more, and then it is the other's turn.
 func TestHandoffsAreBoundedByTheirNumber(t *testing.T) {

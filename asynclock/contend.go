@@ -31,6 +31,7 @@ type attempt struct {
 	watch     bool  // ask to be told of waiters behind our holding; once asked, always
 	watched   bool  // the store has answered a request that asked so
 	deaf      bool  // we might not be told who wants what this attempt leads to, or were already
+	held      bool  // it led to a tenure
 	uncertain bool  // some request never had an answer, and may still take effect
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row
@@ -41,12 +42,14 @@ type attempt struct {
 // An acquireCall is one request of an attempt on its way.
 type acquireCall struct {
 	state   *keyState
+	attempt *attempt
 	request AcquireRequest
 	timeout time.Duration
 	sent    clock.Instant
 
 	first bool // the first of two that a TryLock may make
 	again bool // it is to make the second
+	ended bool // it has no answer because its caller's context ended
 }
 
 // contendLocked starts an attempt for the first waiter and returns its first
@@ -62,22 +65,29 @@ func (s *keyState) contendLocked() *acquireCall {
 	return s.requestLocked()
 }
 
-// ttl is what the store is asked for, of which all of an attempt's times follow.
-func (s *keyState) ttl() time.Duration { return holdTTL(s.settings.ttl, s.settings.maxHold) }
+// ttl is what the store is asked for. How long to wait follows from the setting
+// instead: a lease that is to be short is no reason to be impatient.
+func (s *keyState) ttl() time.Duration {
+	if s.settings.maxHold == 0 {
+		return s.settings.ttl
+	}
+	return holdTTL(s.settings.ttl, max(s.settings.maxHold, s.settings.minHold))
+}
 
 // requestLocked makes the attempt's next request.
 func (s *keyState) requestLocked() *acquireCall {
 	a := s.attempt
 	a.inFlight++
 	a.watch = a.watch || s.waiters.n > 1
-	ttl := s.ttl()
+	ttl := s.settings.ttl
 	return &acquireCall{
-		state: s,
+		state:   s,
+		attempt: a,
 		request: AcquireRequest{
 			Key:             s.key,
 			Owner:           s.owner,
-			TTL:             ttl,
-			GrantTTL:        grantTTL(ttl),
+			TTL:             s.ttl(),
+			GrantTTL:        min(grantTTL(ttl), s.ttl()),
 			Liveness:        grantTTL(ttl),
 			Wait:            !a.try,
 			QueueLimit:      s.settings.queueLimit,
@@ -133,9 +143,12 @@ func (c *Client) acquire(caller context.Context, call *acquireCall) {
 	ctx, cancel := c.limits.bound(caller, call.timeout)
 	defer cancel()
 	call.sent = clock.Now()
-	reply := c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
-	reply.Err = ourTimeout(caller, reply.Err)
-	c.onAcquire(call, &reply)
+	reply := AcquireReply{Err: ErrOutcomeUnknown}
+	// Also if the store panics, which the caller may survive: other waiters do.
+	defer func() { c.onAcquire(call, &reply) }()
+	reply = c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
+	call.ended = reply.Err != nil && caller.Err() != nil
+	reply.Err = ourTimeout(c.background, reply.Err)
 }
 
 // onAcquire takes in the answer to a request.
@@ -148,10 +161,11 @@ func (c *Client) onAcquire(call *acquireCall, reply *AcquireReply) {
 
 func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 	if s.owner != call.request.Owner {
-		// The attempt is over. Its withdrawal is on its way or done; should this
-		// request have taken the key all the same, give it back at once rather
-		// than let it expire.
-		if reply.Err == nil && reply.Status == Granted {
+		// The attempt is over. If it was withdrawn and this request has taken the key
+		// all the same, that is given back at once rather than left to expire. (W7) What
+		// became of a tenure is not ours to undo: its release may have kept the key
+		// back, or its holder may not know yet that it was lost.
+		if reply.Err == nil && reply.Status == Granted && !call.attempt.held {
 			s.client.withdraw(ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
 		}
 		return
@@ -215,7 +229,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 // the store's queue also as soon as the holder's TTL will have run out, which is
 // how a dead holder is noticed.
 func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
-	wait := watchdog.Jitter(heartbeat(s.ttl()))
+	wait := watchdog.Jitter(heartbeat(s.settings.ttl))
 	if reply.Rank == 0 && reply.Remaining >= 0 {
 		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
 	}
@@ -247,6 +261,13 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		return
 	}
 	now := clock.Now()
+	if call.ended && call.request.Wait {
+		// That says nothing about the store, whom the next waiter asks as soon as this
+		// one has left.
+		a.again = true
+		s.client.watchdog.Set(&s.entry, now.Add(heartbeat(s.settings.ttl)))
+		return
+	}
 	if a.failures == 0 {
 		// Not from when the store was last heard: this process may have been
 		// stopped since, and its first failure is then the pause's.
@@ -254,7 +275,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	}
 	a.failures++
 	a.failure = err
-	ttl := s.ttl()
+	ttl := s.settings.ttl
 	if !call.request.Wait {
 		s.waiters.pop().failLocked(unreachable(err))
 		s.abandonLocked()
@@ -287,7 +308,7 @@ func (s *keyState) failAllLocked(err error) {
 func (s *keyState) abandonLocked() {
 	s.client.withdraw(ReleaseRequest{
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-	}, s.ttl())
+	}, s.settings.ttl)
 	s.forgetOwnerLocked()
 }
 

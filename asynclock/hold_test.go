@@ -111,6 +111,28 @@ func TestMaxHoldBoundsTheTTLOfAGrantByMessage(t *testing.T) {
 	})
 }
 
+// Nor does one that had it passed on inside the client, as a future: the renewal that is
+// sent with the handoff, before the claim and so before there is a bound, fits it too.
+func TestMaxHoldBoundsTheTTLOfAFuture(t *testing.T) {
+	const bound = 2 * time.Second
+	story(t, func(w *world) {
+		here, there := w.client(asynclock.WithMaxHold(bound)), w.client()
+		l := lock(w, here, "key")
+		future := here.LockChan(w.Context(), "key")
+		unlock(w, l)
+		w.wait() // the renewal is answered
+		if _, err := (<-future).Lease(); err != nil {
+			w.Fatal(err)
+		}
+		end := time.Now().Add(bound)
+		p := w.ask(w.Context(), there, "key")
+		unlock(w, p.get())
+		if late, limit := p.at.Sub(end), bound/5+20*time.Millisecond; late < 0 || late > limit {
+			w.Errorf("the key was free %v after the bound, want at most %v", late, limit)
+		}
+	})
+}
+
 // Renewals stop where they would only keep the key from others.
 func TestMaxHoldIsNotRenewedPastItsBound(t *testing.T) {
 	story(t, func(w *world) {
@@ -224,6 +246,44 @@ func TestMinHoldOutlastsMaxHold(t *testing.T) {
 			w.Errorf("the key came %v after its time, want at most 5ms", late)
 		}
 	})
+}
+
+// One request that is lost at that moment does not cost the rest of the minimum hold.
+func TestMinHoldOutlastsMaxHoldWhenTheStoreIsSilent(t *testing.T) {
+	for _, c := range []struct {
+		most    time.Duration
+		renewal asynclock.LockOption
+	}{
+		{time.Second, asynclock.WithoutRenewal()},
+		{time.Second, asynclock.WithRenewal()},
+		{ttl, asynclock.WithRenewal()},
+		{3*ttl + ttl/7, asynclock.WithRenewal()},
+	} {
+		scene(t, c.most.String(), func(w *world) {
+			l := lock(w, w.client(), "key", asynclock.WithMinHold(time.Hour), asynclock.WithMaxHold(c.most), c.renewal)
+			w.store.Next(asynclocktest.Release.From(0), asynclocktest.Hang, asynclocktest.Hang)
+			<-l.Done()
+			w.pass(2 * ttl)
+			_, err := w.client().TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrHeld)
+		})
+	}
+}
+
+// Where the minimum hold is no longer than the maximum, nothing of that is needed.
+func TestMinHoldWithinMaxHoldKeepsTheKeyNoLonger(t *testing.T) {
+	for _, least := range []time.Duration{time.Second, 2 * time.Second} {
+		scene(t, least.String(), func(w *world) {
+			const most = 2 * time.Second
+			lock(w, w.client(), "key", asynclock.WithMinHold(least), asynclock.WithMaxHold(most))
+			end := time.Now().Add(most)
+			p := w.ask(w.Context(), w.client(), "key")
+			p.get()
+			if late, limit := p.at.Sub(end), most/5+20*time.Millisecond; late < 0 || late > limit {
+				w.Errorf("the key was free %v after the maximum, want at most %v", late, limit)
+			}
+		})
+	}
 }
 
 func TestMinHoldIsForTheWholeOfAJoinedHolding(t *testing.T) {

@@ -90,6 +90,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	t.Run("New without a store", func(t *testing.T) {
 		_, err := asynclock.New(nil)
 		wantError(t, err, asynclock.ErrBadOption)
+		_, err = asynclock.New((*memstore.Store)(nil))
+		wantError(t, err, asynclock.ErrBadOption)
 	})
 }
 
@@ -234,9 +236,15 @@ func TestNilContextIsRefused(t *testing.T) {
 		_, lockErr := c.Lock(none, "other")
 		_, tryErr := c.TryLock(none, "other")
 		_, futureErr := (<-c.LockChan(none, "other")).Lease()
+		_, inspectErr := c.Inspect(none, "key")
+		_, forceErr := c.ForceUnlock(none, "key")
+		var listErr error
+		for _, listErr = range c.List(none, "") {
+		}
 		for op, err := range map[string]error{
 			"lock": lockErr, "try lock": tryErr, "future": futureErr, "with lock": c.WithLock(none, "other", nil),
-			"renew": l.Renew(none, ttl), "unlock": l.Unlock(none), "unlock chan": <-l.UnlockChan(none),
+			"renew": l.Renew(none, ttl), "inspect": inspectErr, "force unlock": forceErr, "list": listErr,
+			"close": c.Close(none),
 		} {
 			if err == nil {
 				w.Errorf("%s: got no error", op)
@@ -245,6 +253,22 @@ func TestNilContextIsRefused(t *testing.T) {
 		}
 		wantValid(w, l)
 		unlock(w, l)
+	})
+}
+
+// But who unlocks is through with the lease, and often does not look at the error: a key
+// that is renewed for ever would be worse than a nil that goes unnoticed.
+func TestUnlockTakesANilContext(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		var none context.Context
+		if err := lock(w, c, "one").Unlock(none); err != nil {
+			w.Error(err)
+		}
+		if err := <-lock(w, c, "another").UnlockChan(none); err != nil {
+			w.Error(err)
+		}
+		w.wantUnused()
 	})
 }
 

@@ -65,18 +65,20 @@ func (l *Lease) Token() int64 { return l.token }
 func (l *Lease) Context() context.Context {
 	sh := l.state.shard
 	sh.mu.Lock()
+	ctx := l.ctx
+	sh.mu.Unlock()
+	if ctx != nil {
+		return ctx
+	}
+	// The parent may be the application's code, which takes as long as it likes, or panics.
+	ctx = newLeaseContext(context.WithoutCancel(l.parent), l)
+	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if l.ctx == nil {
-		// The parent may be the application's code, and takes as long as it likes.
-		sh.mu.Unlock()
-		ctx := newLeaseContext(context.WithoutCancel(l.parent), l)
-		sh.mu.Lock()
-		if l.ctx == nil {
-			l.ctx = ctx
-		}
-		if l.err != nil {
-			l.ctx.cancel(l.err)
-		}
+		l.ctx = ctx
+	}
+	if l.err != nil {
+		l.ctx.cancel(l.err)
 	}
 	return l.ctx
 }

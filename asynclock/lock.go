@@ -78,10 +78,16 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		}
 		w.stage, w.err = queued, nil // it ended just now: wait, as anyone else
 	}
-	call, err := c.enqueue(w, key)
+	call, _, err := c.enqueue(w, key, nil)
 	if err != nil {
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			w.desert()
+		}
+	}()
 	if call != nil {
 		call.first = try
 		c.acquire(ctx, call)
@@ -93,7 +99,21 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // that is why there was no answer
 	}
+	returned = true
 	return l, err
+}
+
+// desert ends the waiting of a caller whom a panic, of the store or of its context, has
+// taken away. Nobody will unlock what it may have got.
+func (w *waiter) desert() {
+	s := w.state
+	s.shard.mu.Lock()
+	s.expelLocked(w, ErrOutcomeUnknown)
+	l := w.lease
+	s.shard.mu.Unlock()
+	if l != nil {
+		l.UnlockChan(context.Background())
+	}
 }
 
 // tryAgain is the second try of a TryLock that was refused a key which the holder's
@@ -149,35 +169,34 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) 
 }
 
 // enqueue adds a waiter to its key's queue. If it is the first, it returns the
-// request to send.
-func (c *Client) enqueue(w *waiter, key string) (*acquireCall, error) {
+// request to send, and for a future, whose waiting ends when done is closed, the watch
+// to arm, if that is new.
+func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireCall, *watch, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if c.closing.Load() {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	s, isNew := sh.stateLocked(c, key)
 	retained := !isNew && s.retainedLocked()
 	switch {
 	case isNew, retained:
 	case w.try:
-		return nil, s.heldHereLocked()
+		return nil, nil, s.heldHereLocked()
 	case s.waiters.n >= w.settings.queueLimit:
-		return nil, ErrQueueFull
+		return nil, nil, ErrQueueFull
 	}
 	w.state = s
 	s.waiters.push(w)
-	if w.future {
-		sh.watchLocked(w)
-	}
+	g := sh.watchLocked(w, done)
 	switch {
 	case isNew:
-		return s.contendLocked(), nil
+		return s.contendLocked(), g, nil
 	case retained:
 		s.retakeLocked()
 	}
-	return nil, nil
+	return nil, g, nil
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
@@ -189,12 +208,15 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 		w.sendLocked() // nobody else knows this waiter
 		return nil
 	}
-	call, err := c.enqueue(w, key)
+	call, g, err := c.enqueue(w, key, w.ctx.Done())
 	if err != nil {
 		return err
 	}
 	if call != nil {
 		c.send(call)
+	}
+	if g != nil {
+		w.state.shard.arm(w.ctx, g)
 	}
 	return nil
 }
@@ -272,7 +294,7 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
-		if s.attempt.failures > 0 { // perhaps only because the one who left gave up
+		if s.attempt.failures > 0 || s.attempt.again { // perhaps the one who left gave up
 			s.askAgainLocked()
 		}
 		return

@@ -131,8 +131,9 @@ func WithMaxHold(d time.Duration) LockOption {
 // WithMinHold keeps the key from everyone until d has passed since the lease
 // was claimed, even after Unlock, which returns at once. It serves a job that
 // must run at most once per interval. It also holds when the lease ends by
-// WithMaxHold, but not when it is lost in another way: then nobody may be there
-// to keep the key. Default: none; at most [MaxTTL].
+// WithMaxHold (the store, if it is silent then, is asked again while the TTL lasts),
+// but not when it is lost in another way: then nobody may be there to keep the key.
+// Default: none; at most [MaxTTL].
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/clock"
@@ -28,8 +27,6 @@ type releaseCall struct {
 	tries int
 
 	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
-	shared  bool          // a withdrawal may have freed the key before, see onAcquireLocked
-	counted *atomic.Int64 // in which Close counts it
 
 	err  error // once done is closed
 	done chan struct{}
@@ -47,11 +44,10 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 		lane:    c.session.Lane(request.Key),
 		ttl:     ttl,
 		until:   clock.Now().Add(2 * ttl),
-		counted: &c.inUse,
 		done:    make(chan struct{}),
 	}
 	call.entry.Task = call
-	call.counted.Add(1)
+	c.underWay.Add(1)
 	call.queue()
 }
 
@@ -93,11 +89,18 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	}
 	ctx, cancel := c.limits.bound(parent, timeout)
 	defer cancel()
-	replies := c.session.Release(ctx, requests)
-	for i, call := range calls {
-		replies[i].Err = ourTimeout(c.background, replies[i].Err)
-		call.onRelease(&replies[i])
-	}
+	var replies []ReleaseReply
+	defer func() {
+		for i, call := range calls {
+			reply := ReleaseReply{Err: ErrOutcomeUnknown} // if the store panics, as in acquire
+			if replies != nil {
+				reply = replies[i]
+			}
+			reply.Err = ourTimeout(c.background, reply.Err)
+			call.onRelease(&reply)
+		}
+	}()
+	replies = c.session.Release(ctx, requests)
 }
 
 // onRelease takes in the answer to a release.
@@ -134,10 +137,10 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 
 // explained reports whether that the store has nothing to release may be our own
 // doing, and then is no loss of a lease that was good when it was unlocked: a
-// first try took effect and its answer was lost, a withdrawal overtook this
-// release, or it was under way until the TTL ended.
+// first try took effect and its answer was lost, or this one was under way until
+// the TTL ended.
 func (r *releaseCall) explained() bool {
-	return r.tries > 1 || r.shared || clock.Refresh() >= r.trusted
+	return r.tries > 1 || clock.Refresh() >= r.trusted
 }
 
 // Fire repeats the release.
@@ -149,5 +152,5 @@ func (r *releaseCall) finish(err error) {
 	if r.tell != nil {
 		r.tell(err)
 	}
-	r.client.leaveOf(r.counted)
+	r.client.leaveOf(&r.client.underWay)
 }

@@ -31,7 +31,16 @@ func (r Result) Lease() (*Lease, error) {
 // claim makes what the waiter was granted its caller's, unless that has ended.
 // What ended it may not have been noticed yet.
 func (w *waiter) claim() (*Lease, error) {
-	ended := waitEnded(w.ctx)
+	l, stop, err := w.settle(waitEnded(w.ctx))
+	if stop != nil {
+		stop()
+	}
+	return l, err
+}
+
+// settle is claim by a caller whose context has or has not ended. It returns also what
+// is to be called of what watched for that.
+func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -44,9 +53,10 @@ func (w *waiter) claim() (*Lease, error) {
 	case clock.Refresh() >= s.tenure.deadline:
 		s.takeBackLocked(ErrNotClaimed)
 	default:
+		stop = s.shard.unwatchLocked(w)
 		s.claimLocked(w)
 	}
-	return w.lease, w.err
+	return w.lease, stop, w.err
 }
 
 // joinLocked shares the holding that the waiter's context was made under. It

@@ -40,6 +40,30 @@ func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
 	})
 }
 
+// Nor does what was unlocked, or nobody waits for any more.
+func TestCloseDoesNotWaitForReleasesThatAreRefused(t *testing.T) {
+	const most = 3 * time.Second
+	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "longest TTL": asynclock.MaxTTL} {
+		scene(t, name+", unlocked", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			l := lock(w, c, "key")
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			answer := l.UnlockChan(w.Context())
+			wantCloses(w, c, most)
+			wantError(w, <-answer, asynclock.ErrOutcomeUnknown, asynclock.ErrClosed)
+		})
+		scene(t, name+", cancelled", func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := c.Lock(ctx, "key")
+			wantError(w, err, context.DeadlineExceeded)
+			wantCloses(w, c, most)
+		})
+	}
+}
+
 func wantCloses(w *world, c *asynclock.Client, most time.Duration) {
 	w.Helper()
 	start := time.Now()

@@ -50,6 +50,7 @@ func (t *tenure) uncertainLocked() bool { return t.uncertain || t.inFlight > 0 }
 // lease's. The store set ttl at some moment after sent.
 func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
 	a := s.attempt
+	a.held = true
 	s.attempt = nil
 	both := new(tenureAndLease)
 	s.tenure = &both.tenure
@@ -98,7 +99,6 @@ func (s *keyState) deliverLocked(l *Lease, token int64) {
 // claimLocked makes the lease its caller's.
 func (s *keyState) claimLocked(w *waiter) {
 	w.stage = claimed
-	s.shard.unwatchLocked(w)
 	l := w.lease
 	l.waiter = nil
 	l.claimed = clock.Now()
@@ -125,7 +125,17 @@ func (s *keyState) renewableLocked() bool {
 		return false
 	}
 	l := t.lease
-	return l == nil || l.waiter == nil && (l.bound == 0 || t.deadline < l.bound)
+	switch {
+	case l == nil:
+		return true
+	case l.waiter != nil:
+		return false
+	case l.bound == 0 || t.deadline < l.bound:
+		return true
+	}
+	// At the bound the store has yet to hear that the key is to be kept back, and the
+	// TTL is the time for that.
+	return l.settings.minHold > l.settings.maxHold
 }
 
 // endLocked is when the present lease, or the retention, ends if nothing happens.
@@ -238,7 +248,7 @@ type renewCall struct {
 func (s *keyState) renewLocked() {
 	s.tenure.renewing = true
 	ttl := s.settings.ttl
-	if s.tenure.lease == nil {
+	if l := s.tenure.lease; l == nil || l.waiter != nil {
 		ttl = s.ttl() // the next lease has its maximum hold before it
 	}
 	call := s.renewalLocked(ttl)
@@ -252,7 +262,7 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	t.unanswered++
 	now := clock.Now()
 	if t.lease != nil && t.lease.bound != 0 {
-		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
+		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), t.lease.keepLocked(now), time.Millisecond))
 	}
 	return &renewCall{
 		state: s,

@@ -68,13 +68,9 @@ func patience(ttl time.Duration) time.Duration {
 	return min(max(ttl/3, time.Second), 10*time.Second)
 }
 
-// holdTTL is the TTL to ask for when a lease will be held for at most bound (0:
-// no bound): just enough that trust lasts to the bound, so that the store frees
-// the key soon after.
+// holdTTL is the TTL to ask for when the key will be needed for at most bound: just
+// enough that trust lasts to the bound, so that the store frees the key soon after.
 func holdTTL(ttl, bound time.Duration) time.Duration {
-	if bound == 0 {
-		return ttl
-	}
 	return min(ttl, max(bound+bound/5+10*time.Millisecond, MinTTL))
 }
 

@@ -265,3 +265,38 @@ func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 		unlock(w, p.has())
 	})
 }
+
+// That another's context has ended says nothing of the store, and is nobody else's
+// error: not of who waits on, and not of who tries.
+func TestCancelledRequestIsNobodyElsesFailure(t *testing.T) {
+	scene(t, "not of a silent store", func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.On("key"), asynclocktest.Hang)
+		ctx, cancel := context.WithCancel(w.Context())
+		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
+		w.pass(callTimeout / 2)
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		_, err := c.TryLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrHeld)
+		if errors.Is(err, context.Canceled) {
+			w.Errorf("got error %v, which is another's", err)
+		}
+		w.pass(callTimeout + patience) // which begins when the second one's own request has failed
+		second.waits()
+		<-second.done
+		wantError(w, second.err, asynclock.ErrUnreachable)
+		if errors.Is(second.err, context.Canceled) {
+			w.Errorf("got error %v, which is another's", second.err)
+		}
+	})
+	scene(t, "and the next one asks at once", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Hang)
+		ctx, cancel := context.WithCancel(w.Context())
+		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		unlock(w, second.has())
+	})
+}

@@ -17,7 +17,8 @@ import (
 //
 // The end of ctx does not keep the key: it is given back all the same. Unlock
 // makes its first attempt, of at most a second, whatever becomes of ctx, and
-// waits for further ones as long as ctx lasts, but at most ten seconds.
+// waits for further ones as long as ctx lasts, but at most ten seconds. A nil ctx is
+// taken for context.Background(), since a key that is not given back is renewed for ever.
 //
 // The error is the lease's, which is [ErrLost] or [ErrClosed], if it had ended
 // before, and [ErrLost] if the store says that the key was not ours any more.
@@ -26,7 +27,7 @@ import (
 // holding anyway.
 func (l *Lease) Unlock(ctx context.Context) error {
 	if ctx == nil {
-		return l.unlockError(errNilContext)
+		ctx = context.Background()
 	}
 	call, isNew, err := l.unlock()
 	if call == nil {
@@ -58,8 +59,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	answer := make(chan error, 1)
 	if ctx == nil {
-		answer <- l.unlockError(errNilContext)
-		return answer
+		ctx = context.Background()
 	}
 	call, isNew, err := l.unlock()
 	switch {
@@ -159,15 +159,10 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 		ttl:     s.settings.ttl,
 		until:   t.deadline.Add(s.settings.ttl),
 		trusted: t.deadline,
-		shared:  t.inFlight > 0,
-		counted: &s.client.inUse,
 		done:    make(chan struct{}),
 	}
-	if s.retainedLocked() {
-		call.counted = &s.client.spare
-	}
 	call.entry.Task = call
-	call.counted.Add(1)
+	s.client.underWay.Add(1)
 	s.forgetOwnerLocked()
 	if s.waiters.first != nil {
 		call.requeue = s.contendLocked()

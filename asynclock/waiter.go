@@ -49,7 +49,9 @@ func (w *waiter) failLocked(err error) {
 	told := w.stage != queued // its result is in the channel already
 	w.stage, w.err = ended, err
 	w.lease = nil
-	w.state.shard.unwatchLocked(w)
+	if stop := w.state.shard.unwatchLocked(w); stop != nil {
+		w.state.client.stops.Add(0, stop)
+	}
 	if !told {
 		w.sendLocked()
 	}

@@ -40,13 +40,16 @@ func Do[T any](
 		}
 	}()
 	fnCtx, cancel := lease.scope(ctx)
-	defer cancel(nil)
+	defer cancel()
 	return fn(fnCtx, lease)
 }
 
 // scope returns ctx, made to end with the lease too.
-func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	scoped := newLeaseContext(ctx, l)
+func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	// A context that is cancelled takes its leave of its parent. This one stands between
+	// the lease's and the caller's, which may be the application's code.
+	between, cancel := context.WithCancel(ctx)
+	scoped := newLeaseContext(between, l)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -56,5 +59,5 @@ func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelCause
 	if l.err != nil {
 		scoped.cancel(l.err)
 	}
-	return scoped, scoped.cancel
+	return scoped, cancel
 }

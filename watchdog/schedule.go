@@ -36,7 +36,7 @@ func (s Schedule) RenewAt(sent clock.Instant) clock.Instant {
 // RetryIn returns how long to wait after so many failures in a row: 50 ms
 // doubled each time, at most a thirtieth of the TTL, with jitter of a fifth.
 func (s Schedule) RetryIn(failures int) time.Duration {
-	wait := 50 * time.Millisecond << min(failures-1, 10)
+	wait := 50 * time.Millisecond << min(max(failures-1, 0), 10)
 	return Jitter(max(min(wait, s.TTL/30), time.Millisecond))
 }
 
@@ -46,7 +46,7 @@ func (s Schedule) RetryIn(failures int) time.Duration {
 // in its queue still; at most a quarter of remaining, so that several attempts
 // fit however each one fails.
 func (s Schedule) Timeout(remaining time.Duration, failures int) time.Duration {
-	return max(min(remaining/4, time.Second<<min(failures, 10)), 5*time.Millisecond)
+	return max(min(remaining/4, time.Second<<min(max(failures, 0), 10)), 5*time.Millisecond)
 }
 
 // Jitter returns d changed at random by up to a fifth, either way, so that what

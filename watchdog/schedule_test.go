@@ -45,7 +45,7 @@ func TestRetryIn(t *testing.T) {
 	t.Parallel()
 	s := Schedule{TTL: 15 * time.Second}
 	for failures, middle := range map[int]time.Duration{
-		1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 4: 400 * time.Millisecond,
+		-1: 50 * time.Millisecond, 0: 50 * time.Millisecond, 1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 4: 400 * time.Millisecond,
 		5: 500 * time.Millisecond, 1000: 500 * time.Millisecond, // a thirtieth of the TTL
 	} {
 		between(t, middle, func() time.Duration { return s.RetryIn(failures) })
@@ -60,6 +60,7 @@ func TestTimeout(t *testing.T) {
 		failures  int
 		want      time.Duration
 	}{
+		{time.Hour, -1, time.Second},
 		{time.Hour, 0, time.Second},
 		{time.Hour, 1, 2 * time.Second},
 		{time.Hour, 3, 8 * time.Second},

@@ -47,11 +47,13 @@ func Now() Instant {
 // It asks at most once in each tenth of a millisecond of running time. That
 // misses nothing: programs are frozen before the devices are, and thawed after
 // them, so none runs so shortly before a suspend and so shortly after it.
-func Refresh() Instant {
+func Refresh() Instant { return refresh(sleepSince) }
+
+func refresh(sleepSince func(time.Time) time.Duration) Instant {
 	now := int64(time.Since(started))
-	before := asked.Load()
-	if since := now - before; (since > int64(time.Millisecond/10) || since < 0) && asked.CompareAndSwap(before, now) {
+	if since := now - asked.Load(); since > int64(time.Millisecond/10) || since < 0 {
 		learn(int64(sleepSince(started)))
+		asked.Store(now) // not before, or others would miss what is being learned
 	}
 	return Now()
 }

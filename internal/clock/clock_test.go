@@ -26,6 +26,28 @@ func TestSleepCounts(t *testing.T) {
 	})
 }
 
+// Whoever looks at the clock while another is asking the system is not told the
+// time without the sleep that the other is about to learn of.
+func TestSleepIsSeenByAllWhoAskAtOnce(t *testing.T) {
+	before := slept.Load()
+	defer slept.Store(before)
+	synctest.Test(t, func(t *testing.T) {
+		start := Now()
+		time.Sleep(time.Second)
+		anHour := func(time.Time) time.Duration { return time.Duration(before) + time.Hour }
+		var other Instant
+		first := refresh(func(t time.Time) time.Duration {
+			other = refresh(anHour)
+			return anHour(t)
+		})
+		for who, now := range map[string]Instant{"the first to ask": first, "the other": other} {
+			if got := now.Sub(start); got != time.Hour+time.Second {
+				t.Errorf("%s: got %v since a second and an hour of sleep ago", who, got)
+			}
+		}
+	})
+}
+
 func TestReadingsNeverGoBack(t *testing.T) {
 	last := Refresh()
 	for range 100_000 {

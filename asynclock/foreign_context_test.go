@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// A foreignContext is the application's own code: whatever it is asked, it looks at
+// something else first.
+type foreignContext struct {
+	context.Context
+
+	look func()
+}
+
+func (c foreignContext) Deadline() (time.Time, bool) { c.look(); return c.Context.Deadline() }
+func (c foreignContext) Done() <-chan struct{}       { c.look(); return c.Context.Done() }
+func (c foreignContext) Err() error                  { c.look(); return c.Context.Err() }
+func (c foreignContext) Value(key any) any           { c.look(); return c.Context.Value(key) }
+
+// A context that looks at a lease of the very key that is asked for with it hangs
+// nothing, since its code is never called under a mutex. (Not in bubbles, which do
+// not end when somebody waits for a mutex.)
+func TestContextMayAskAboutLeases(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, cancel func()){
+		"a future that is cancelled": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, cancel func()) {
+			futures := []<-chan asynclock.Result{c.LockChan(ctx, "key"), c.LockChan(ctx, "key")}
+			cancel()
+			for _, future := range futures {
+				_, err := (<-future).Lease()
+				wantError(t, err, context.Canceled)
+			}
+			unlock(t, held)
+		},
+		"a future that is claimed": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, _ func()) {
+			future := c.LockChan(ctx, "key")
+			unlock(t, held)
+			l, err := (<-future).Lease()
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlock(t, l)
+		},
+		"a future at Close": func(t *testing.T, c *asynclock.Client, _ *asynclock.Lease, ctx context.Context, _ func()) {
+			future := c.LockChan(ctx, "key")
+			abandon(c)
+			_, err := (<-future).Lease()
+			wantError(t, err, asynclock.ErrClosed)
+		},
+		"WithLock": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, _ func()) {
+			if err := c.WithLock(context.WithValue(ctx, t, t), "another", func(_ context.Context, l *asynclock.Lease) error {
+				unlock(t, held)
+				unlock(t, l)
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		},
+		"WithLock of the key": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, _ func()) {
+			unlock(t, held)
+			if err := c.WithLock(ctx, "key", func(ctx context.Context, l *asynclock.Lease) error {
+				unlock(t, l)
+				wantError(t, context.Cause(ctx), asynclock.ErrUnlocked)
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := asynclock.New(asynclocktest.New())
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := lock(t, c, "key")
+			parent, cancel := context.WithCancel(context.Background())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer cancel()
+				use(t, c, held, foreignContext{parent, func() { held.Valid(0) }}, cancel)
+				abandon(c)
+			}()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("it hangs")
+			}
+		})
+	}
+}
+
+// One that does not answer at all holds up nobody: not the watchdog, which takes back
+// what was asked for with it, and so not the renewal of anything else.
+func TestContextThatHangsHoldsUpNobody(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		var hanging atomic.Bool
+		until := make(chan struct{})
+		w.Cleanup(func() { close(until) })
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		future := c.LockChan(foreignContext{ctx, func() {
+			if hanging.Load() {
+				<-until
+			}
+		}}, "key")
+		others := make([]*asynclock.Lease, 10)
+		for i := range others {
+			others[i] = lock(w, c, fmt.Sprint("another ", i))
+		}
+		w.wait()
+		hanging.Store(true)
+		w.pass(2 * ttl)
+		for _, l := range others {
+			wantValid(w, l)
+		}
+		unlock(w, lock(w, c, "key"))
+		hanging.Store(false)
+		_, err := (<-future).Lease()
+		wantError(w, err, asynclock.ErrNotClaimed)
+	})
+}
+
+// A countedContext counts who is registered with it.
+type countedContext struct {
+	context.Context
+
+	watches *atomic.Int32
+}
+
+// AfterFunc is what package context registers with, if there is nothing better.
+func (c countedContext) AfterFunc(f func()) func() bool {
+	c.watches.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.watches.Add(-1)
+		return stop()
+	}
+}
+
+// Value has nothing, not even for package context.
+func (countedContext) Value(any) any { return nil }
+
+func TestWatchOfAContextIsPutOut(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		parent, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		ctx := countedContext{parent, new(atomic.Int32)}
+		want := func(n int32, when string) {
+			w.wait()
+			if got := ctx.watches.Load(); got != n {
+				w.Errorf("%s: got %d watches, want %d", when, got, n)
+			}
+		}
+		first, second := c.LockChan(ctx, "key"), c.LockChan(ctx, "key")
+		want(1, "while two futures wait")
+		l, err := (<-first).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		want(1, "when one is claimed")
+		unlock(w, l)
+		w.pass(2 * ttl)
+		want(0, "when the other was given back")
+		_, err = (<-second).Lease()
+		wantError(w, err, asynclock.ErrNotClaimed)
+		if l, err = (<-c.LockChan(ctx, "key")).Lease(); err != nil {
+			w.Fatal(err)
+		}
+		want(0, "when a third is claimed")
+		unlock(w, l)
+	})
+}

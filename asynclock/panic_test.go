@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// A panicking store panics in the next call that asks for it.
+type panickingStore struct {
+	asynclock.Store
+
+	acquire, release atomic.Bool
+}
+
+type panickingSession struct {
+	asynclock.Session
+
+	store *panickingStore
+}
+
+func (p *panickingStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+	s, err := p.Store.Join(id, events)
+	return &panickingSession{s, p}, err
+}
+
+func (p *panickingSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+	panicOnce(&p.store.acquire)
+	return p.Session.Acquire(ctx, batch)
+}
+
+func (p *panickingSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+	panicOnce(&p.store.release)
+	return p.Session.Release(ctx, batch)
+}
+
+func panicOnce(now *atomic.Bool) {
+	if now.CompareAndSwap(true, false) {
+		time.Sleep(time.Millisecond) // long enough for another to come meanwhile
+		panic("on demand")
+	}
+}
+
+// recovered calls f, and recovers from its panic as a server of requests does.
+func recovered(tb testing.TB, f func()) {
+	tb.Helper()
+	defer func() {
+		if recover() == nil {
+			tb.Error("no panic, want it to go on to the caller")
+		}
+	}()
+	f()
+}
+
+// A store that panics on the caller's goroutine may be survived by it. Then the key
+// has to be usable as after any other request without an answer.
+func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
+	for name, use := range map[string]func(w *world, c *asynclock.Client, s *panickingStore){
+		"lock": func(w *world, c *asynclock.Client, s *panickingStore) {
+			s.acquire.Store(true)
+			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
+		},
+		"lock, and another waits": func(w *world, c *asynclock.Client, s *panickingStore) {
+			s.acquire.Store(true)
+			future := make(chan (<-chan asynclock.Result), 1)
+			time.AfterFunc(time.Millisecond/2, func() { future <- c.LockChan(w.Context(), "key") })
+			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
+			l, err := (<-<-future).Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
+		},
+		"try lock": func(w *world, c *asynclock.Client, s *panickingStore) {
+			s.acquire.Store(true)
+			recovered(w, func() { _, _ = c.TryLock(w.Context(), "key") })
+		},
+		"unlock": func(w *world, c *asynclock.Client, s *panickingStore) {
+			l := lock(w, c, "key")
+			s.release.Store(true)
+			recovered(w, func() { _ = l.Unlock(w.Context()) })
+			unlock(w, l)
+		},
+	} {
+		scene(t, name, func(w *world) {
+			s := &panickingStore{Store: memstore.New()}
+			c, err := asynclock.New(s)
+			if err != nil {
+				w.Fatal(err)
+			}
+			use(w, c, s)
+			w.wait()
+			l, err := c.TryLock(w.Context(), "key")
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
+			before := time.Now()
+			if err := c.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+			wantTime(w, "end of Close", time.Now(), before)
+		})
+	}
+}
+
+// Nor does a context that panics keep a key which nobody will unlock.
+func TestPanicOfAContextLeavesTheKeyUsable(t *testing.T) {
+	scene(t, "while waiting", func(w *world) {
+		holder, c := w.client(), w.client()
+		held := lock(w, holder, "key")
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(time.Second/2, 0))
+		var panics atomic.Bool
+		time.AfterFunc(time.Second/4, func() {
+			panics.Store(true)
+			unlock(w, held)
+		})
+		recovered(w, func() { _, _ = c.Lock(foreignContext{w.Context(), func() { panicOnce(&panics) }}, "key") })
+		w.wait()
+		w.wantUnused()
+	})
+	scene(t, "while asking for the lease's", func(w *world) {
+		var panics atomic.Bool
+		l, err := w.client().Lock(foreignContext{w.Context(), func() { panicOnce(&panics) }}, "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		panics.Store(true)
+		recovered(w, func() { l.Context() })
+		wantValid(w, l)
+		unlock(w, l)
+	})
+}
