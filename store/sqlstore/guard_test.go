@@ -12,9 +12,10 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
+// begin begins a transaction at READ COMMITTED, whatever the default is.
 func begin(t testing.TB, d Database) *sql.Tx {
 	t.Helper()
-	tx, err := d.db.BeginTx(context.Background(), nil)
+	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,32 +120,5 @@ func TestGuardOfPgx(t *testing.T) {
 	}
 	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
-	}
-}
-
-func TestLockOfATransaction(t *testing.T) {
-	d := onPostgres(t)
-	first, second := begin(t, d), begin(t, d)
-	key := t.Name() + newPrefix(t, d) // the server may be in use by others
-	if err := LockTx(t.Context(), first, key); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := TryLockTx(t.Context(), second, key); err != nil || got {
-		t.Errorf("TryLockTx of a locked key: got %v, %v, want false", got, err)
-	}
-	if got, err := TryLockTx(t.Context(), second, key+"2"); err != nil || !got {
-		t.Errorf("TryLockTx of another key: got %v, %v, want true", got, err)
-	}
-	if err := first.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := LockTx(t.Context(), second, key); err != nil {
-		t.Errorf("LockTx after the transaction that had the key: got %v, want no error", err)
-	}
-	if err := LockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
-		t.Errorf("LockTx of no key: got %v, want ErrBadKey", err)
-	}
-	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
-		t.Errorf("TryLockTx of no key: got %v, want ErrBadKey", err)
 	}
 }
