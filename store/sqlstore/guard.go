@@ -85,7 +85,8 @@ func (st *Store) guard(key string, token int64, raise func(name string) (int64, 
 	}
 	name := keyName(key)
 	if s := st.settings.spring; s != nil {
-		name = keyName(s.region) + "%%" + name // which is in no name
+		// What is one lock to Java has one fence. Of "%%" there is none in a region's name.
+		name = keyName(s.region) + "%%" + lockKey(key)
 	}
 	newest, err := raise(name)
 	switch {

@@ -98,6 +98,40 @@ func TestGuardIsPartOfTheTransaction(t *testing.T) {
 	})
 }
 
+// TestGuardKnowsAKeyOfJavaHoweverItIsSpelled: to Java's table a UUID in capitals is the same
+// lock, so a later lease may be of the other spelling. Regions are apart.
+func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
+	const capitals, small = "4F0C7A4E-1D4C-4B9F-9E6A-0A7F0B5F1C2D", "4f0c7a4e-1d4c-4b9f-9e6a-0a7f0b5f1c2d"
+	onEach(t, func(t *testing.T, d Database) {
+		st := newSpringTables(t, d)
+		elsewhere, err := NewSpring(t.Context(), d, WithPrefix(st.settings.prefix), WithRegion("elsewhere"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(elsewhere.Close)
+		for _, step := range []struct {
+			st    *Store
+			key   string
+			token int64
+			want  error
+		}{
+			{st, small, 7, nil},
+			{st, capitals, 6, ErrStale},
+			{st, capitals, 8, nil},
+			{st, small, 7, ErrStale},
+			{elsewhere, small, 1, nil},
+		} {
+			tx := begin(t, d)
+			if err := step.st.Guard(t.Context(), tx, step.key, step.token); !errors.Is(err, step.want) {
+				t.Errorf("Guard of %s with %d: got %v, want %v", step.key, step.token, err, step.want)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestGuardOfPgx(t *testing.T) {
 	pool := onPool(t)
 	st := newTables(t, onPostgres(t))

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 -- The largest token that has guarded a transaction, of each key. These rows are for
 -- good: one that is deleted lets a holder that overslept write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
-	`key` VARBINARY(2048) NOT NULL PRIMARY KEY,
+	`key` VARBINARY(2048) NOT NULL PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //

@@ -53,7 +53,7 @@ END $$;
 -- The largest token that has guarded a transaction, of each key. These rows are for
 -- good: one that is deleted lets a holder that overslept write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
-	key TEXT COLLATE "C" PRIMARY KEY,
+	key TEXT COLLATE "C" PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
 );
 
