@@ -42,7 +42,10 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // at all, whatever clocks and networks do; provided that every writer uses Guard, with
 // the same store's tables. That a lease is still held it does not ask.
 //
-// The transaction is the caller's own, in the store's database. The largest token of
+// The transaction is the caller's own, in the store's database, of any isolation level. On
+// PostgreSQL, REPEATABLE READ and SERIALIZABLE give a later lease's Guard SQLSTATE 40001
+// where it would wait, if its transaction began to read before the other's commit: do that
+// transaction again. The largest token of
 // each key that was ever guarded is kept in a table for good.
 //
 // Where one row is all that a lock protects, a column of its own does the same without

@@ -132,6 +132,39 @@ func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
 	})
 }
 
+// TestGuardAtHigherLevels: MySQL waits there, too. PostgreSQL refuses a transaction that
+// began to read before the other's commit, with what says that it is to be tried again.
+func TestGuardAtHigherLevels(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		st := newTables(t, d)
+		for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
+			next, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = next.Rollback() }) // it has ended by then, as a rule
+			var one int
+			if err := next.QueryRowContext(t.Context(), "SELECT 1").Scan(&one); err != nil {
+				t.Fatal(err)
+			}
+			old := begin(t, d)
+			if err := st.Guard(t.Context(), old, level.String(), 5); err != nil {
+				t.Fatal(err)
+			}
+			if err := old.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			err = st.Guard(t.Context(), next, level.String(), 9)
+			if refused := d.again(err, ""); refused != (d.name == "postgres") || !refused && err != nil {
+				t.Errorf("Guard at %v of a snapshot from before the last one's commit: got %v, want it to be tried again: %v", level, err, d.name == "postgres")
+			}
+			if err := next.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestGuardOfPgx(t *testing.T) {
 	pool := onPool(t)
 	st := newTables(t, onPostgres(t))
