@@ -291,7 +291,7 @@ BEGIN
 				AND NOT EXISTS (SELECT 1 FROM asynclock_waiter w WHERE w.`key` = l.`key` AND w.alive_until > UTC_TIMESTAMP(6))
 			ORDER BY last_use LIMIT 1 FOR UPDATE SKIP LOCKED;
 		IF v_key IS NOT NULL THEN
-			UPDATE asynclock_floor SET token = GREATEST(token, v_token);
+			UPDATE asynclock_floor SET token = GREATEST(token, v_token) WHERE one = 1; -- which sql_safe_updates wants
 			DELETE FROM asynclock_waiter WHERE `key` = v_key; -- dead ones
 			DELETE FROM asynclock_lock WHERE `key` = v_key;
 		END IF;
