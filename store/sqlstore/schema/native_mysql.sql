@@ -89,6 +89,18 @@ BEGIN
 	START TRANSACTION;
 END
 //
+DROP PROCEDURE IF EXISTS asynclock_lowest
+//
+-- The token that new keys begin with. Its row is missing where tables were copied without
+-- what is in them, and then no key can begin.
+CREATE PROCEDURE asynclock_lowest(OUT v_token BIGINT)
+BEGIN
+	SET v_token = (SELECT token FROM asynclock_floor);
+	IF v_token IS NULL THEN
+		SIGNAL SQLSTATE 'AL003' SET MESSAGE_TEXT = 'asynclock: asynclock_floor is empty';
+	END IF;
+END
+//
 DROP PROCEDURE IF EXISTS asynclock_take
 //
 -- Lock the key's row, which is made if there is none; without v_wait only if no other
@@ -96,6 +108,7 @@ DROP PROCEDURE IF EXISTS asynclock_take
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
+	DECLARE v_token BIGINT;
 	SET v_taken = FALSE;
 	IF v_wait THEN
 		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
@@ -108,7 +121,8 @@ BEGIN
 		-- The floor is read after a row of this key was deleted, if one was.
 		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
 			ON DUPLICATE KEY UPDATE last_use = last_use;
-		UPDATE asynclock_lock SET token = GREATEST(token, (SELECT token FROM asynclock_floor)) WHERE `key` = v_key;
+		CALL asynclock_lowest(v_token);
+		UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
 	END IF;
 END
 //
@@ -471,7 +485,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_inspect
 //
--- Inspect: who holds the key, and the first in its queue.
+-- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
+-- asks to see whether all is there.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}
@@ -479,7 +494,7 @@ CREATE PROCEDURE asynclock_inspect(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers, v_queue LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
-	DECLARE v_last, v_left BIGINT DEFAULT 0;
+	DECLARE v_token, v_last, v_left BIGINT DEFAULT 0;
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -505,6 +520,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, ']}');
 		SET i = i + 1;
 	END WHILE;
+	CALL asynclock_lowest(v_token);
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);

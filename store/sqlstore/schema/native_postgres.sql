@@ -104,6 +104,19 @@ BEGIN
 	RETURN l;
 END $$;
 
+-- The token that new keys begin with. Its row is missing where tables were copied without
+-- what is in them, and then no key can begin.
+CREATE OR REPLACE FUNCTION asynclock_lowest() RETURNS BIGINT LANGUAGE plpgsql AS $$
+DECLARE
+	v_token BIGINT;
+BEGIN
+	SELECT token INTO v_token FROM asynclock_floor;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'asynclock: asynclock_floor is empty' USING ERRCODE = 'AL003';
+	END IF;
+	RETURN v_token;
+END $$;
+
 -- The key's row, locked, and made if there is none; without v_wait null if another
 -- transaction has it locked.
 CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
@@ -117,7 +130,7 @@ BEGIN
 		END IF;
 		-- The floor is read after a row of this key was deleted, if one was.
 		INSERT INTO asynclock_lock (key, held_until, token, last_use)
-			SELECT v_key, '-infinity', token, CURRENT_DATE FROM asynclock_floor
+			VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
 			ON CONFLICT (key) DO NOTHING;
 	END LOOP;
 END $$;
@@ -411,7 +424,8 @@ CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUA
 		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
 $$;
 
--- Inspect: who holds the key, and the first in its queue.
+-- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
+-- asks to see whether all is there.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}
@@ -434,6 +448,7 @@ BEGIN
 			v_answers := v_answers || '{"held": false}';
 		END IF;
 	END LOOP;
+	PERFORM asynclock_lowest();
 	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
 END $$;
 
