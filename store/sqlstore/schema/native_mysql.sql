@@ -229,7 +229,8 @@ this: BEGIN
 				LEAVE this;
 			END IF;
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
-			DELETE FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket AND alive_until <= v_now;
+			-- Of the dead, too, who are many where the key is held for long and clients come and go.
+			DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= v_now;
 			INSERT INTO asynclock_waiter (`key`, ticket, owner, alive_until, since, grant_ttl, holder)
 				VALUES (v_key, NULLIF(v_ticket, 0), v_asking, v_now + INTERVAL v_alive MICROSECOND, v_now, v_grant, v_holder);
 			SET v_ticket = (SELECT ticket FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking);

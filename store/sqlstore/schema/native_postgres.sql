@@ -233,7 +233,8 @@ BEGIN
 		IF v_ticket IS NULL AND (q->>'limit')::BIGINT BETWEEN 1 AND v_waiters THEN
 			RETURN '{"s": 4}';
 		END IF;
-		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR ticket = v_ticket AND alive_until <= v_now);
+		-- Of the dead, too, who are many where the key is held for long and clients come and go.
+		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR alive_until <= v_now);
 		INSERT INTO asynclock_waiter (key, ticket, owner, alive_until, since, grant_ttl, holder, inbox, watch)
 			VALUES (l.key, COALESCE(v_ticket, nextval(pg_get_serial_sequence('asynclock_waiter', 'ticket'))), v_owner,
 				v_now + (q->>'alive')::BIGINT * INTERVAL '1 microsecond', v_now,
