@@ -301,9 +301,9 @@ BEGIN
 END $$;
 
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended.
+-- ended. The holder's inbox may work by now, if it did not when the key was granted.
 --
--- items    key, owner, ttl, token, watch
+-- items    key, owner, ttl, token, watch, inbox
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE OR REPLACE FUNCTION asynclock_renew(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
@@ -316,14 +316,15 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN)
+		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN, inbox TEXT)
 	LOOP
 		l := asynclock_find(q.key, asynclock_alone(request));
 		v_now := clock_timestamp(); -- for finding the row may have taken a while
 		v_status := NULL;
 		IF l.owner = q.owner AND l.held_until > v_now THEN
 			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
-				token = GREATEST(token, q.token), watch = watch OR q.watch, last_use = CURRENT_DATE WHERE key = q.key;
+				token = GREATEST(token, q.token), watch = watch OR q.watch, inbox = COALESCE(NULLIF(q.inbox, ''), inbox),
+				last_use = CURRENT_DATE WHERE key = q.key;
 			v_status := 1;
 		ELSE
 			SELECT CASE owner WHEN q.owner THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
