@@ -64,7 +64,8 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 --
 -- A request of one item waits for its row. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked, and the client sends that one alone.
+-- an item whose row somebody else has locked or is about to make, and the client sends
+-- that one alone.
 --
 -- After its COMMIT a routine calls no other that could be missing because of a migration:
 -- a request that fails is taken for one of which nothing has happened. Answers are bytes,
@@ -104,7 +105,9 @@ END
 DROP PROCEDURE IF EXISTS asynclock_take
 //
 -- Lock the key's row, which is made if there is none; without v_wait only if no other
--- transaction has it locked.
+-- transaction has it locked or is about to make it, which shows only by waiting for it: not
+-- at all in MariaDB, for a second in MySQL. Where the server ends the whole transaction of
+-- who waits too long, nothing is made without v_wait.
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
@@ -116,13 +119,23 @@ BEGIN
 		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
 		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
 	END IF;
-	IF NOT v_taken AND v_rows = 0 THEN
-		SET v_taken = TRUE;
-		-- The floor is read after a row of this key was deleted, if one was.
-		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
-			ON DUPLICATE KEY UPDATE last_use = last_use;
-		CALL asynclock_lowest(v_token);
-		UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
+	IF NOT v_taken AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR 1205 BEGIN
+				IF v_wait THEN
+					RESIGNAL;
+				END IF;
+				SET @@innodb_lock_wait_timeout = 1;
+			END;
+			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+			INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
+				ON DUPLICATE KEY UPDATE last_use = last_use;
+			SET @@innodb_lock_wait_timeout = 1;
+			-- The floor is read after a row of this key was deleted, if one was.
+			CALL asynclock_lowest(v_token);
+			UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
+			SET v_taken = TRUE;
+		END;
 	END IF;
 END
 //

@@ -73,7 +73,8 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 --
 -- A request of one item waits for its row. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked, and the client sends that one alone.
+-- an item whose row somebody else has locked or is about to make, and the client sends
+-- that one alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -118,9 +119,10 @@ BEGIN
 END $$;
 
 -- The key's row, locked, and made if there is none; without v_wait null if another
--- transaction has it locked.
+-- transaction has it locked or is about to make it, which shows only by waiting for it.
 CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
+	v_patience TEXT := current_setting('lock_timeout');
 	l asynclock_lock;
 BEGIN
 	LOOP
@@ -128,10 +130,19 @@ BEGIN
 		IF l.key IS NOT NULL OR NOT v_wait AND EXISTS (SELECT 1 FROM asynclock_lock WHERE key = v_key) THEN
 			RETURN l;
 		END IF;
-		-- The floor is read after a row of this key was deleted, if one was.
-		INSERT INTO asynclock_lock (key, held_until, token, last_use)
-			VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
-			ON CONFLICT (key) DO NOTHING;
+		BEGIN
+			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
+			-- The floor is read after a row of this key was deleted, if one was.
+			INSERT INTO asynclock_lock (key, held_until, token, last_use)
+				VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
+				ON CONFLICT (key) DO NOTHING;
+			PERFORM set_config('lock_timeout', v_patience, TRUE);
+		EXCEPTION WHEN lock_not_available THEN
+			IF v_wait THEN
+				RAISE;
+			END IF;
+			RETURN NULL;
+		END;
 	END LOOP;
 END $$;
 
