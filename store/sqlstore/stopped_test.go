@@ -74,7 +74,7 @@ func TestClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 			t.Cleanup(stopped.Close)
 			a, b := join(t, stopped), join(t, st)
 			close(armed)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 			defer cancel()
 			answer := make(chan error, 1)
 			go func() { // ends when the server has hung up, or with ctx
