@@ -34,8 +34,10 @@ var stores = []struct {
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
-	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL")},
-	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL")},
+	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL", ownTables)},
+	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL", ownTables)},
+	{"Java's table in postgres", anyStore, onDatabase("ASYNCLOCK_POSTGRES_URL", javasTable)},
+	{"Java's table in mysql", anyStore, onDatabase("ASYNCLOCK_MYSQL_URL", javasTable)},
 	{"zkstore", processes, onZooKeeper},
 }
 
