@@ -39,6 +39,7 @@ var stores = []struct {
 	{"Java's table in postgres", anyStore, onDatabase("ASYNCLOCK_POSTGRES_URL", javasTable)},
 	{"Java's table in mysql", anyStore, onDatabase("ASYNCLOCK_MYSQL_URL", javasTable)},
 	{"zkstore", processes, onZooKeeper},
+	{"zkstore on an ensemble", processes, onEnsemble},
 }
 
 const (
