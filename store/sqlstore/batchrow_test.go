@@ -172,7 +172,14 @@ func testRowThatIsBeingMade(t *testing.T, d Database) {
 				return tx
 			}
 			t.Run(name+"/acquire/"+table, func(t *testing.T) {
-				c, tx, owner := join(t, st), making(t), "x/"+table
+				c, owner := join(t, st), "x/"+table
+				if table == "LOCK" { // then no row of ours has to be made before it
+					for _, key := range keys {
+						c.hold(request(key, "before"))
+						c.release(key, "before")
+					}
+				}
+				tx := making(t)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				var batch []asynclock.AcquireRequest
@@ -186,6 +193,8 @@ func testRowThatIsBeingMade(t *testing.T, d Database) {
 						}
 					} else if got.Status != asynclock.Granted {
 						t.Errorf("Acquire of %s beside a row that is being made: got %+v, want Granted", keys[i], got)
+					} else if info, err := c.session.Inspect(t.Context(), keys[i]); err != nil || !info.Held {
+						t.Errorf("Inspect of %s, which was granted: got %+v, %v, want it held", keys[i], info, err)
 					}
 				}
 				if err := tx.Rollback(); err != nil {
