@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,8 +57,7 @@ type report struct {
 // A child is another process with a client of its own.
 type child struct {
 	p       *place
-	process *os.Process
-	ended   <-chan struct{}
+	process *childproc.Process
 	orders  *json.Encoder
 	reports *json.Decoder
 
@@ -80,11 +78,11 @@ func (p *place) child() *child {
 	in, orders := pipe(p.T)
 	reports, out := pipe(p.T)
 	cmd.Stdin, cmd.Stdout = in, out
-	ended := launch(p.T, cmd)
+	process := launch(p.T, cmd)
 	in.Close() // these ends are the child's; what is left of the other ones ends with it
 	out.Close()
 	return &child{
-		p: p, process: cmd.Process, ended: ended,
+		p: p, process: process,
 		orders: json.NewEncoder(orders), reports: json.NewDecoder(reports),
 	}
 }
@@ -100,31 +98,19 @@ func pipe(t *testing.T) (r, w *os.File) {
 }
 
 // launch starts a process that ends with the test, or with this process should
-// that be killed. The channel is closed when it has ended.
-func launch(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
+// that be killed.
+func launch(t *testing.T, cmd *exec.Cmd) *childproc.Process {
 	t.Helper()
-	childproc.Prepare(cmd)
-	started, done := make(chan error), make(chan struct{})
-	go func() { // ends with the process
-		defer close(done)
-		runtime.LockOSThread() // the kernel ends the process when the thread that started it ends
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // as a rule it was killed
-		}
-	}()
-	if err := <-started; err != nil {
+	process, err := childproc.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := childproc.Kill(cmd.Process); err != nil {
+		if err := process.Kill(); err != nil {
 			t.Error(err)
 		}
-		<-done
 	})
-	return done
+	return process
 }
 
 // does gives an order and waits for the report.
@@ -158,10 +144,9 @@ func (c *child) hears() (r report) {
 // kill ends the process as a power failure would.
 func (c *child) kill() {
 	c.p.Helper()
-	if err := childproc.Kill(c.process); err != nil {
+	if err := c.process.Kill(); err != nil {
 		c.p.Fatal(err)
 	}
-	<-c.ended
 }
 
 // pause returns when the process stands still, as far as this system can tell:
@@ -169,11 +154,11 @@ func (c *child) kill() {
 func (c *child) pause() {
 	c.p.Helper()
 	c.pausedAt = time.Now()
-	if err := childproc.Pause(c.process); err != nil {
+	if err := c.process.Pause(); err != nil {
 		c.p.Fatal(err)
 	}
 	await(c.p.T, "the child to stop", func() bool {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.process.Pid))
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.process.Child.Pid))
 		for _, name := range threads {
 			if stat, err := os.ReadFile(name); err == nil && !bytes.Contains(stat, []byte(") T ")) {
 				return false
@@ -185,7 +170,7 @@ func (c *child) pause() {
 
 func (c *child) resume() {
 	c.p.Helper()
-	if err := childproc.Resume(c.process); err != nil {
+	if err := c.process.Resume(); err != nil {
 		c.p.Fatal(err)
 	}
 	c.paused += time.Since(c.pausedAt)

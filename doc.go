@@ -28,4 +28,7 @@
 // goroutine, [github.com/asynclock/asynclock-go/pubsub] keeps one subscription
 // alive and proves that it is. The command asynclock runs a program under a
 // lock; docs/design.md says how the parts fit and why.
+//
+// The tests in this directory are the stories: what a user may count on, seen from
+// outside, over every store. CONTRIBUTING.md says how all tests are layered.
 package asynclockgo

@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"internal/cli":       {everything},
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},
+	"internal/javapeer":  {"internal/childproc"}, // and only tests import it
 	"internal/mutants":   {},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
@@ -75,7 +76,7 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/redistest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},

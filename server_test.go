@@ -63,11 +63,11 @@ func startServer(t *testing.T, args ...string) *server {
 func tryServer(t *testing.T, cmd *exec.Cmd, port string) *server {
 	t.Helper()
 	s := &server{host: "127.0.0.1", port: port}
-	ended := launch(t, cmd)
-	want := fmt.Sprintf("process_id:%d\r\n", cmd.Process.Pid)
+	process := launch(t, cmd)
+	want := fmt.Sprintf("process_id:%d\r\n", process.Child.Pid)
 	for {
 		select {
-		case <-ended:
+		case <-process.Ended():
 			return nil
 		case <-time.After(10 * time.Millisecond):
 		}

@@ -19,13 +19,9 @@ import (
 // zooKeeperScheme tells a child where its store is.
 const zooKeeperScheme = "zookeeper://"
 
-const (
-	// sessionTimeout is how long a client that is gone keeps its keys: less than
-	// stories wait for it, and more than a machine stands still.
-	sessionTimeout = 4 * time.Second
-	// tickTime is that of the servers that internal/testenv starts.
-	tickTime = 200 * time.Millisecond
-)
+// sessionTimeout is how long a client that is gone keeps its keys: less than
+// stories wait for it, and more than a machine stands still.
+const sessionTimeout = 4 * time.Second
 
 // onZooKeeper opens places on a server that is running.
 func onZooKeeper(t *testing.T) func(*testing.T) *place {
@@ -95,7 +91,7 @@ func inZooKeeper(servers string) func(*testing.T) *place {
 // openZooKeeper opens a store whose connection can be cut.
 func openZooKeeper(servers, root string, c *cable) (*zkstore.Store, error) {
 	return zkstore.Open(strings.Split(servers, ","),
-		zkstore.WithRoot(root), zkstore.WithTickTime(tickTime), zkstore.WithSessionTimeout(sessionTimeout), zkstore.WithShortTTLs(),
+		zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(sessionTimeout), zkstore.WithShortTTLs(),
 		zkstore.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.connect(ctx, addr, new(net.Dialer), false)
 		}))

@@ -52,4 +52,10 @@
 // inside testing/synctest bubbles, where a TTL of a minute passes in no time.
 // Package asynclocktest is such a store behind a network that fails as the test
 // says.
+//
+// # Reading the code
+//
+// docs/design.md comes first: it has the words and the rules. Then keystate.go, what a
+// client knows of a key, of which the two halves are contend.go, waiting for it, and
+// tenure.go, having it. store.go is what the package asks of a store.
 package asynclock

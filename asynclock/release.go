@@ -77,11 +77,12 @@ func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	requests := make([]ReleaseRequest, len(calls))
 	timeout := calls[0].timeout()
-	now := clock.Now()
+	now := clock.Refresh()
 	for i, call := range calls {
 		timeout = min(timeout, call.timeout())
 		call.tries++
 		requests[i] = call.request
+		requests[i].First = call.request.First && now < call.trusted
 		if call.requeue != nil {
 			call.requeue.sent = now
 		}
@@ -101,6 +102,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 
 // onRelease takes in the answer to a release.
 func (r *releaseCall) onRelease(reply *ReleaseReply) {
+	r.request.First = false
 	if r.requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {

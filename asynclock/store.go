@@ -206,6 +206,11 @@ type ReleaseRequest struct {
 	// may still take effect. The store remembers for a while that the owner is
 	// gone, so that a late request can't bring it back.
 	Uncertain bool
+	// First says that no release of this owner was ever sent, that all its renewals
+	// have been answered, and that its holding is trusted now. A store whose servers may forget something
+	// (a failover) can tell by it that a holding that it finds has not ended
+	// elsewhere. It may be ignored.
+	First bool
 	// Requeue, if not nil, puts this client at the tail of the queue in the
 	// same step, under the request's new owner id. If it is not to wait, which is
 	// asked only of stores with Features.Wanted, it gets the key if that can be had

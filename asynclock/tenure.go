@@ -26,6 +26,8 @@ type tenure struct {
 	uncertain bool  // a request of this owner may still take effect, see attempt
 	inFlight  int16 // requests of this owner without an answer yet, likewise
 
+	unanswered int32 // renewals that may still take effect
+
 	renewing bool // a renewal is under way
 	failures int  // of renewals, in a row
 	failure  error
@@ -247,6 +249,7 @@ func (s *keyState) renewLocked() {
 // renewalLocked makes a renewal of the tenure by ttl.
 func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	t := s.tenure
+	t.unanswered++
 	now := clock.Now()
 	if t.lease != nil && t.lease.bound != 0 {
 		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), time.Millisecond))
@@ -322,6 +325,9 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		return // it ended meanwhile; a renewal that crosses a release changes nothing
 	}
 	t := s.tenure
+	if !mayTakeEffect(reply.Err) {
+		t.unanswered--
+	}
 	now := clock.Refresh()
 	if now >= t.deadline { // whatever the answer: a lease that ended does not revive
 		s.tendLocked(now)

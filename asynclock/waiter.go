@@ -36,7 +36,7 @@ const (
 	ended                // has an error instead
 )
 
-// send puts the waiter's one result into its channel.
+// sendLocked puts the waiter's one result into its channel.
 func (w *waiter) sendLocked() {
 	if w.result != nil {
 		w.result <- Result{waiter: w}

@@ -14,4 +14,8 @@
 // from run to run and machine to machine; the ratio is the result.
 //
 // docs/benchmarks says what each workload does and how each peer is set up.
+//
+// To read the code, begin with plan.go and workload.go: what is measured, and how. A
+// workload has a file of its own (some with a second, for its other process: child.go),
+// and each peer has one (peer.go).
 package main

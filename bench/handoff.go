@@ -30,7 +30,7 @@ func handoff(size sizes) workload {
 			if p.is.settles > 0 {
 				passes /= 10
 			}
-			taker, err := startTaker(ctx, p.name, w)
+			taker, err := startTaker(ctx, p, w)
 			return &handoffs{giver: g, taker: taker, times: make([]float64, passes)}, err
 		},
 	}

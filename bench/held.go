@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
-	"strconv"
 	"time"
 )
 
@@ -56,13 +54,10 @@ type keeper struct {
 }
 
 func (k keeper) round(ctx context.Context) ([]float64, error) {
-	program, err := os.Executable()
+	process, err := again(ctx, "keeper", k.peer, k.world, k.keys)
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, program, "-child", "keeper", "-peer", k.peer.name, "-keys", strconv.Itoa(k.keys),
-		"-ttl", k.world.ttl.String(), "-redis", k.world.redis, "-etcd", k.world.etcd)
-	process.Stderr = os.Stderr
 	said, err := process.Output()
 	if err != nil {
 		return nil, err
@@ -106,9 +101,11 @@ const watched = 2
 
 // keep is what a keeper process does.
 func keep(ctx context.Context, p peer, w world, keys int) error {
-	m := new(meter)
-	w.dial = m.dial
-	k, err := newKeeping(ctx, p, w)
+	cpu, err := newCPUMeter(w)
+	if err != nil {
+		return err
+	}
+	k, err := newHolding(ctx, p, w)
 	if err != nil {
 		return err
 	}
@@ -121,12 +118,27 @@ func keep(ctx context.Context, p peer, w world, keys int) error {
 	after, more := k.size()
 	cost.Bytes, cost.Goroutines = after-bytes, more-goroutines
 
-	span := watched * w.ttl / 3
-	if err := k.watch(ctx, span, m, &cost); err != nil {
+	length := watched * w.ttl / 3
+	began, err := cpu.now(ctx)
+	if err != nil {
 		return err
 	}
-	cost.Meanwhile = k.probe(ctx, span, k.renewals)
-	cost.Seconds = span.Seconds()
+	seen, err := k.watch(ctx, length)
+	if err != nil {
+		return err
+	}
+	ended, err := cpu.now(ctx)
+	if err != nil {
+		return err
+	}
+	used := ended.since(began)
+	cost.Commands, cost.ClientCPU, cost.RedisCPU = float64(seen.Commands), used.client, used.redis
+	cost.Renewing = -1
+	if k.renewals != nil {
+		cost.Renewing = total(seen.Spans).Seconds() / watched
+	}
+	cost.Meanwhile = k.probe(ctx, length, k.renewals)
+	cost.Seconds = length.Seconds()
 	if err := json.NewEncoder(os.Stdout).Encode(cost); err != nil {
 		return err
 	}

@@ -55,25 +55,6 @@ type flags struct {
 	keys             int
 }
 
-// runChild is this program as a process that another one of it started.
-func runChild(ctx context.Context, f flags) error {
-	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl}
-	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })
-	if i < 0 {
-		return fmt.Errorf("no peer %q", f.peer)
-	}
-	p := peers(w)[i]
-	switch f.child {
-	case "taker":
-		return take(ctx, w, p)
-	case "keeper":
-		return keep(ctx, p, w, f.keys)
-	case "renewer":
-		return renew(ctx, w, f.keys)
-	}
-	return fmt.Errorf("no child %q", f.child)
-}
-
 // among returns the peers whose names contain one of the parts of a list.
 func among(all []peer, list string) []peer {
 	return slices.DeleteFunc(all, func(p peer) bool {

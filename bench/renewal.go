@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"time"
@@ -72,25 +71,14 @@ type renewalRounds struct {
 	stop  func()
 }
 
-// A renewalRound is what the process that holds the keys says of one round.
-type renewalRound struct {
-	Spans    []span // in which renewals were under way
-	Keys     int    // that were renewed
-	Renewals int    // commands that carried them
-	Commands int    // of all kinds: each inbox proves itself every 5 to 10 s, too
-}
-
 func (r *renewalRounds) round(ctx context.Context) ([]float64, error) {
 	if err := r.acquaint(ctx); err != nil {
 		return nil, err
 	}
-	program, err := os.Executable()
+	process, err := again(ctx, "renewer", asynclockPeer, r.world, r.keys)
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, program, "-child", "renewer", "-peer", asynclockPeer.name, "-keys", strconv.Itoa(r.keys),
-		"-ttl", r.world.ttl.String(), "-redis", r.world.redis)
-	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -105,7 +93,7 @@ func (r *renewalRounds) round(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return said.beside(locks), nil
+	return said.rowBeside(locks), nil
 }
 
 // acquaint uses every bucket of keys, with the usual TTL. On a server that was just
@@ -126,7 +114,7 @@ func (r *renewalRounds) acquaint(ctx context.Context) error {
 }
 
 // watch locks from when all keys are held until their process says what it did.
-func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said renewalRound, locks []probed, err error) {
+func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said upkeep, locks []probed, err error) {
 	if _, err := from.ReadString('\n'); err != nil {
 		return said, nil, fmt.Errorf("renewer: %w", err)
 	}
@@ -184,12 +172,12 @@ func (r *renewalRounds) close(ctx context.Context) error {
 	return r.probe.close(ctx)
 }
 
-// beside divides locks by whether a renewal was under way meanwhile.
-func (r renewalRound) beside(locks []probed) []float64 {
+// rowBeside divides locks by whether a renewal was under way meanwhile.
+func (u upkeep) rowBeside(locks []probed) []float64 {
 	var between, meanwhile, alone, aloneMeanwhile []float64
 	for _, l := range locks {
 		took, locking := micros(l.End.Sub(l.Begin)), micros(l.Locked.Sub(l.Begin))
-		if l.meets(r.Spans) {
+		if l.meets(u.Spans) {
 			meanwhile, aloneMeanwhile = append(meanwhile, took), append(aloneMeanwhile, locking)
 		} else {
 			between, alone = append(between, took), append(alone, locking)
@@ -198,8 +186,34 @@ func (r renewalRound) beside(locks []probed) []float64 {
 	delay := quantiles(aloneMeanwhile, 0.99)[0] - quantiles(alone, 0.99)[0]
 	b, m := quantiles(between, 0.5, 0.99), quantiles(meanwhile, 0.5, 0.99)
 	perRenewal, perCommand := math.NaN(), math.NaN()
-	if r.Renewals > 0 {
-		perRenewal, perCommand = float64(r.Keys)/float64(r.Renewals), float64(r.Keys)/float64(r.Commands)
+	if u.Renewals > 0 {
+		perRenewal, perCommand = float64(u.Keys)/float64(u.Renewals), float64(u.Keys)/float64(u.Commands)
 	}
-	return []float64{millis(total(r.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1], delay}
+	return []float64{millis(total(u.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1], delay}
+}
+
+// renew is what the process does that holds the keys of a renewal round: it says
+// when it has them, and after a third of the TTL, in which each is renewed once,
+// what it did.
+func renew(ctx context.Context, w world, keys int) error {
+	k, err := newHolding(ctx, asynclockPeer, w)
+	if err != nil {
+		return err
+	}
+	leases, err := k.take(ctx, keys)
+	if err != nil {
+		return err
+	}
+	fmt.Println("held")
+	said, err := k.watch(ctx, w.ttl/3)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
+		return err
+	}
+	for _, l := range leases { // or else the next round would find them held
+		go func() { _ = l.Unlock(context.WithoutCancel(ctx)) }()
+	}
+	return k.worker.(*asynclockClient).close(ctx)
 }

@@ -26,7 +26,7 @@ import (
 //
 //	cd .. && go run ./internal/testenv -- sh -c 'cd bench && go test -bench SQL .'
 
-// open opens a pool, or ends the benchmark where there is no server.
+// openSQL opens a pool, or ends the benchmark where there is no server.
 func openSQL(b *testing.B, driver, variable string) *sql.DB {
 	b.Helper()
 	url := os.Getenv(variable)

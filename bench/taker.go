@@ -26,14 +26,12 @@ type taker struct {
 	out     *bufio.Reader
 }
 
-// startTaker starts this program again as the taker of the named peer.
-func startTaker(ctx context.Context, name string, w world) (*taker, error) {
-	program, err := os.Executable()
+// startTaker starts this program again as the taker of a peer.
+func startTaker(ctx context.Context, p peer, w world) (*taker, error) {
+	process, err := again(ctx, "taker", p, w, 0)
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, program, "-child", "taker", "-peer", name, "-redis", w.redis, "-etcd", w.etcd)
-	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
 		return nil, err

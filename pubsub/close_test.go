@@ -4,6 +4,7 @@ package pubsub_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -127,6 +128,30 @@ func wantCloseToWait(t *testing.T, inbox *pubsub.Inbox, free func()) {
 	}
 	free()
 	closing.Wait()
+}
+
+// CloseAll closes every inbox, whichever of them hangs, and waits for all of them, but
+// not longer than it may.
+func TestCloseAll(t *testing.T) {
+	t.Parallel()
+	stuck := func(f *fakeSource) { f.stuckReceive = make(chan struct{}) }
+	inBubble(t, stuck, func(t *testing.T, f *fakeSource, _ *recorder, hanging *pubsub.Inbox) {
+		other := pubsub.Open(newFakeSource(), pubsub.Handler{})
+		wantLive(t, hanging, true)
+		wantLive(t, other, true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		if err := pubsub.CloseAll(ctx, hanging, other); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Minute {
+			t.Errorf("CloseAll while one hangs: got %v after %v, want the context's end after a minute", err, time.Since(begin))
+		}
+		wantLive(t, hanging, false)
+		wantLive(t, other, false)
+		close(f.stuckReceive)
+		if err := pubsub.CloseAll(t.Context(), hanging, other); err != nil {
+			t.Errorf("CloseAll when none hangs any more: got %v, want nil", err)
+		}
+	})
 }
 
 func TestHandlerMayCloseFromAnotherGoroutine(t *testing.T) {

@@ -92,4 +92,9 @@
 //
 // Two goroutines per inbox, of which one is in [Source].Receive; a third while a
 // probe is being published. One PUBLISH to itself each 5 to 10 s.
+//
+// # Reading the code
+//
+// inbox.go has the life of an inbox, subscription.go that of one subscription, with
+// its proof and its timers, and queue.go what a slow handler leaves unheard.
 package pubsub

@@ -81,6 +81,26 @@ func (in *Inbox) Close() {
 	in.goroutines.Wait()
 }
 
+// CloseAll closes inboxes, all at once, and waits for that until ctx ends, whose
+// error it returns then; they are closed all the same.
+func CloseAll(ctx context.Context, inboxes ...*Inbox) error {
+	done := make(chan struct{})
+	go func() { // ends when each inbox is closed, which takes as long as its source does
+		defer close(done)
+		var closing sync.WaitGroup
+		for _, in := range inboxes {
+			closing.Go(in.Close)
+		}
+		closing.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // keepSubscribed subscribes, again and again, until the inbox is closed. The
 // end of ctx cuts everything short.
 func (in *Inbox) keepSubscribed(ctx context.Context) {

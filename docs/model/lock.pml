@@ -21,6 +21,7 @@
      FORGET  the server may forget its last writes, once: another one goes on with
              what it had at some earlier moment, its clock SKEW ticks behind at most.
              Tokens have the clock as their floor, which is ahead of every token given
+     BEGUN   the run begins with a holder, a waiter, and the other server cut off
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
      FAULT   breaks one rule; a name from the list below */
@@ -87,6 +88,9 @@
 #ifndef BOUND
 #define BOUND 255
 #endif
+#ifndef BEGUN
+#define BEGUN 0
+#endif
 
 /* The rules, each of which FAULT may break. */
 #define SOUND 0
@@ -112,6 +116,11 @@
 #define NO_REASSERT 20   /* holders don't write anew what is missing */
 #define NO_GRACE_AT_ALL 21 /* a server that has forgotten grants at once */
 #define SHORT_GRACE 22   /* it waits for less than the longest TTL */
+#define HAND_ON_ANY 23   /* any release hands on in the grace */
+#define HAND_ON_TWICE 24 /* one that was said before does */
+#define HAND_ON_LATE 25  /* one whose record ends within the lag of the clock does */
+#define HAND_ON_ENDED 27 /* one of a lease that is not trusted any more does */
+#define HAND_ON_DOUBT 26 /* one of an owner whose renewal had no answer does */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -122,6 +131,12 @@
 #define GRACE (TTL-1)
 #else
 #define GRACE TTL              /* ticks */
+#endif
+
+#if FAULT==HAND_ON_LATE || FAULT==HAND_ON_ANY || !defined(SKEW)
+#define MARGIN 0
+#else
+#define MARGIN SKEW           /* ticks that the record of who hands on must last */
 #endif
 
 #define NT (N*K)
@@ -157,6 +172,7 @@ mtype st[N] = IDLE;
 byte gen[N];                  /* which of its owners is in use */
 byte age[N], mark[N];         /* time since base, W2; greatest token known to be over, W4 */
 bool unsure[N];               /* some request of this owner had no answer */
+bool doubt[N];                /* some renewal of it had none */
 byte trust[N], first[N], used[N]; /* a tenure's trust, tokens of its grant and of its last lease */
 bool spare[N]; byte room[N], passed[N]; /* cohort handoff: may tokens be spent, how many, how often yet */
 
@@ -164,11 +180,11 @@ bool spare[N]; byte room[N], passed[N]; /* cohort handoff: may tokens be spent, 
    message for each client; and one request that was given up and may still arrive. */
 bool asked[N], answered[N]; mtype kind[N] = NONE; byte sent[N], spent[N];
 mtype answer[N] = NONE; byte number[N]; bool exact[N];
-bool leaving[N], left_ok[N], unsaid[N], again[N]; byte whose[N], wused[N], wsent[N];
+bool leaving[N], left_ok[N], unsaid[N], again[N], sure[N]; byte whose[N], wused[N], wsent[N];
 mtype wanswer[N] = NONE; byte wnumber[N]; bool wexact[N];
 bool riding[N];               /* the present owner's first request rides on that withdrawal */
 byte msg[N] = NOBODY, msgtoken[N]; bool msgexact[N];
-mtype stray = NONE; byte strayowner, strayused; bool strayunsure, strayagain;
+mtype stray = NONE; byte strayowner, strayused; bool strayunsure, strayagain, straysure;
 
 /* What is checked. */
 bool over[NT];                /* the owner's withdrawal was confirmed */
@@ -303,7 +319,7 @@ inline acquire(o) {
   fi
 }
 
-inline execute(k, o, tok, unc, more) {
+inline execute(k, o, tok, unc, more, certain) {
   if :: lock != NOBODY && left == 0 -> lock = NOBODY :: else fi;
   if
   :: k == ACQUIRE -> acquire(o)
@@ -341,20 +357,22 @@ inline execute(k, o, tok, unc, more) {
 #if FAULT!=NO_WRITEBACK
       if :: tok > last -> last = tok :: else fi;
 #endif
-      notice();
 #if FORGET
-      if :: grace > 0 -> lock = NOBODY; left = 0 :: else -> settle(NOBODY) fi
+      head = (certain && left > MARGIN);         /* handover.lua */
+      if :: head || FAULT==HAND_ON_ANY -> skip :: else -> notice() fi;
+      if :: grace > 0 && !head && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> settle(NOBODY) fi
 #else
       settle(NOBODY)
 #endif
-    :: else -> notice(); inq[o] = false; alive[o] = 0
+    :: else -> notice(); inq[o] = false; alive[o] = 0; head = 0
     fi;
 #if FAULT!=NO_GONE
     if :: unc -> gone[o] = true :: else fi;
 #endif
 #if FORGET && FAULT!=NO_GRACE_GONE
-    if :: grace > 0 -> gone[o] = true :: else fi;
+    if :: grace > 0 && !head -> gone[o] = true :: else fi;
 #endif
+    head = 0;
     r = OK;
     if :: more -> acquire(o+1) :: else fi
   fi;
@@ -374,7 +392,7 @@ inline execute(k, o, tok, unc, more) {
 #endif
 
 inline nothing_asked(c) { asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
-inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
+inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; sure[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
 
 inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok }
 
@@ -385,12 +403,12 @@ inline give_up(c) {
 }
 inline give_up_leaving(c) {
   if :: STRAY && leaving[c] && !left_ok[c] && stray == NONE ->
-    stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]
+    stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]; straysure = sure[c]
   :: else fi;
   nothing_leaves(c)
 }
 
-inline no_lease(c) { trust[c] = 0; first[c] = 0; used[c] = 0; spare[c] = false; room[c] = 0; age[c] = 0; mark[c] = 0; unsure[c] = false; riding[c] = false
+inline no_lease(c) { trust[c] = 0; first[c] = 0; used[c] = 0; spare[c] = false; room[c] = 0; age[c] = 0; mark[c] = 0; unsure[c] = false; doubt[c] = false; riding[c] = false
 #if LIVE
   ; waited[c] = 0; held[c] = 0; heard[c] = false
 #endif
@@ -408,8 +426,9 @@ inline leave(c, more) {
   if :: st[c] == HOLD -> head = 0 :: else fi;
 #endif
   next = used[c];
+  i = (FORGET && st[c] == HOLD && (trust[c] > 0 || FAULT==HAND_ON_ENDED) && !more && !head && ((!doubt[c] && !asked[c]) || FAULT==HAND_ON_DOUBT));
   give_up(c); give_up_leaving(c);
-  leaving[c] = true; whose[c] = OWNER(c); wused[c] = next; unsaid[c] = head; again[c] = more;
+  leaving[c] = true; whose[c] = OWNER(c); wused[c] = next; unsaid[c] = head; again[c] = more; sure[c] = i; i = 0;
   next_owner(c);
   if :: more -> st[c] = WAIT; riding[c] = true :: else fi;
   head = 0; next = 0
@@ -537,10 +556,10 @@ end:
 #endif
 #if STRAY
   :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
-      execute(stray, strayowner, strayused, strayunsure, strayagain);
-      stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false;
+      execute(stray, strayowner, strayused, strayunsure, strayagain, straysure);
+      stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false;
       r = NONE; rn = 0; rx = false; assert(EXCLUSIVE) } }
-  :: d_step { stray != NONE -> stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false }
+  :: d_step { stray != NONE -> stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false }
 #endif
 #if FORCE
   :: atomic { !force_done && lock != NOBODY && left > 0 -> guess(); d_step {
@@ -560,23 +579,23 @@ end:
   do
   /* The server gets to the requests, in any order. */
   :: atomic { asked[c] && !answered[c] -> guess(); d_step {
-      execute(kind[c], OWNER(c), spent[c], false, false);
+      execute(kind[c], OWNER(c), spent[c], false, false, false);
       answered[c] = true; answer[c] = r; number[c] = rn; exact[c] = rx; r = NONE; rn = 0; rx = false } }
   :: atomic { leaving[c] && !left_ok[c] -> guess(); d_step {
-      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c]);
+      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c], sure[c]);
       left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
 
   /* Requests, answers and messages are lost, or given up and late. */
-  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; nothing_asked(c); LOSE }
+  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; nothing_asked(c); LOSE }
   :: d_step { msg[c] != NOBODY && MAY_LOSE -> msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false; LOSE }
   :: d_step { leaving[c] && left_ok[c] && MAY_LOSE ->               /* said again, without the queueing */
-      left_ok[c] = false; again[c] = false; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false;
+      left_ok[c] = false; again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false;
       if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi; LOSE }
 #if STRAY
-  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else fi; give_up(c) }
+  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; give_up(c) }
   :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE -> LOSE;
-      stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c];
-      again[c] = false; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
+      stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]; straysure = sure[c];
+      again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
 #endif
 #if LOSS && !LIVE
   :: d_step { leaving[c] && MAY_LOSE -> LOSE; nothing_leaves(c); if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
@@ -658,7 +677,14 @@ end:
   od
 }
 
-init { atomic { run client(0); run client(1);
+init { atomic {
+#if BEGUN
+  /* Client 0 holds the key, client 1 waits for it; the other server hears no more. */
+  lock = 0; left = TTL; count(); token = last; st[0] = WAIT; hold(0, last, false, TTL);
+  st[1] = WAIT; tickets = 1; ticket[K] = 1; inq[K] = true; alive[K] = DL; mark[1] = last;
+  forgot = 1; b_lock = 0; b_left = TTL; b_token = last; b_last = last; b_inq[K] = true; b_alive[K] = DL;
+#endif
+  run client(0); run client(1);
 #if N>2
   run client(2);
 #endif

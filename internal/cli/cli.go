@@ -2,6 +2,9 @@
 
 // Package cli is the command asynclock: what its arguments mean, what it prints
 // and how it exits. The locking is package asynclock's.
+//
+// cli.go has what all commands have in common. run.go is the one that matters:
+// supervise.go sees to it that what runs under a lock ends soon after it.
 package cli
 
 import (
@@ -19,6 +22,7 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	messages       *messages // to stderr, of our own
 
 	url     string // --redis
 	prefix  string // --prefix
@@ -35,7 +39,8 @@ type app struct {
 // files they have to be safe for that. When ctx ends, so does the command, a
 // child process included.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, messages: &messages{out: stderr}}
+	defer a.messages.flush()
 	root := a.rootCommand()
 	root.SetArgs(append([]string{}, args...)) // nil would make cobra look at os.Args
 	root.SetIn(stdin)
@@ -55,15 +60,16 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	a.complain("%s", text)
 	if code == exitUsage {
-		fmt.Fprintf(stderr, "Try '%s --help'.\n", command.CommandPath())
+		fmt.Fprintf(a.messages, "Try '%s --help'.\n", command.CommandPath())
 	}
 	return code
 }
 
-// complain writes one line to stderr, under the program's name.
+// complain writes one line to stderr, under the program's name, and does not wait
+// for that.
 func (a *app) complain(format string, args ...any) {
 	text := strings.TrimPrefix(fmt.Sprintf(format, args...), "asynclock: ")
-	fmt.Fprintf(a.stderr, "asynclock: %s\n", text)
+	fmt.Fprintf(a.messages, "asynclock: %s\n", text)
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -91,7 +97,7 @@ To see it at work, with nothing installed:
 		"say on stderr what the lock client does")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
-		a.runCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),
+		a.runCommand(), a.guardCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),
 		a.versionCommand(),
 	)
 	return root

@@ -41,6 +41,10 @@ func TestBadCommandLines(t *testing.T) {
 		{"inspect \xff", "bad key"},
 		{"ls --prefix a{b", "bad option"},
 		{"ls --redis http://127.0.0.1", "URL makes no sense"},
+		{"ls --redis redis://127.0.0.1:1?master=main", "URL makes no sense"},
+		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "URL makes no sense"},
+		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "URL makes no sense"},
+		{"ls --redis redis:127.0.0.1:1", "URL makes no sense"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
@@ -68,8 +72,8 @@ func TestHelpIsOnStdout(t *testing.T) {
 		if !strings.Contains(got.stdout, "Usage:") {
 			t.Errorf("asynclock %s: got stdout %q, want a usage", args, got.stdout)
 		}
-		if strings.Contains(got.stdout, "demo-worker") {
-			t.Errorf("asynclock %s: the hidden command shows", args)
+		if strings.Contains(got.stdout, "demo-worker") || strings.Contains(got.stdout, "run-guard") {
+			t.Errorf("asynclock %s: a hidden command shows", args)
 		}
 	}
 }
@@ -165,6 +169,15 @@ func TestPasswordsStaySecret(t *testing.T) {
 		"redis://host?dial_timeout=" + password:            64,
 		"redis://host:1 " + password:                       64,
 		"redis://" + password + "@" + server.Addr() + "/0": 77,
+		// Of a password with a character that wanted to be encoded, a URL's parser takes
+		// what is before it for a host and a port, or for a database.
+		"redis://:1#" + password + "@127.0.0.1:6379":          64,
+		"redis://" + password + ":1?x@127.0.0.1:6379":         64,
+		"redis://" + password + ":1/0?x@127.0.0.1:6379":       64,
+		"redis://" + password + ":1#":                         64,
+		"unix:///" + password + "?x@/run/redis.sock":          64,
+		"redis:" + password + "@127.0.0.1:6379":               64,
+		"redis://127.0.0.1:1?addr=user:" + password + "@host": 64,
 	} {
 		for _, args := range [][]string{{"ls"}, {"-v", "run", "--key", "k", "true"}} {
 			got := run(t, append([]string{"--redis", url}, args...)...)

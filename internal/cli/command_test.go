@@ -50,6 +50,18 @@ func command(args []string) int {
 			return 3
 		case <-time.After(longSleep):
 		}
+	case "leave": // FILE: start a stubborn child and leave it to itself
+		if err := exec.Command(os.Args[0], "stubborn", args[1]).Start(); err != nil {
+			return 1
+		}
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(args[1]); err == nil {
+				return 0
+			}
+			if time.Now().After(deadline) {
+				return 1
+			}
+		}
 	case "parent": // FILE: start a stubborn child, then behave as sleep
 		child := exec.Command(os.Args[0], "stubborn", args[1])
 		if err := child.Start(); err != nil {

@@ -26,11 +26,17 @@ two machines that each lock on a server of their own exclude nobody:
   redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
   redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
   unix:///run/redis/redis.sock                  a socket
+
+Special characters in user and password are percent-encoded. The parameters are
+addr, client_cache, client_name, db, dial_timeout, master_set, max_retries,
+protocol, skip_verify and write_timeout, of github.com/redis/rueidis; others, and
+an addr without a port, are refused.
 `
 
 // closePatience bounds how long the command waits for the server when it has
-// nothing left to do but to say goodbye.
-const closePatience = 5 * time.Second
+// nothing left to do but to say goodbye, perhaps because a signal says so. What
+// the client grants itself besides comes on top, if the server is silent.
+const closePatience = time.Second
 
 // A connection is a lock client and the store that was opened for it.
 type connection struct {
@@ -57,19 +63,13 @@ func (a *app) server() (rueidis.ClientOption, error) {
 	if url == "" {
 		return rueidis.ClientOption{}, errors.New("no server: give --redis URL or set " + urlVariable)
 	}
-	server, err := rueidis.ParseURL(url)
-	if err != nil {
-		// The parser's error quotes the URL, and with it the password.
-		return rueidis.ClientOption{}, errors.New("the server's URL makes no sense; it looks like " +
-			"redis://user:password@host:6379/0, and special characters in it are percent-encoded")
-	}
-	return server, nil
+	return parseURL(url)
 }
 
 func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.ClientOption) (*connection, error) {
 	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix)}
 	if a.verbose {
-		logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		options = append(options, asynclock.WithLogger(logger))
 		storeOptions = append(storeOptions, redisstore.WithLogger(logger))
 	}

@@ -25,12 +25,15 @@ const roleVariable = "ASYNCLOCK_TEST_ROLE"
 // The roles.
 const (
 	beAsynclock = "asynclock" // the program, in a process of its own
-	beWorker    = "worker"    // the program, started by its own demo
+	beWorker    = "worker"    // the program, started by itself
 	beCommand   = "command"   // what the program runs
 )
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
+	if len(os.Args) == 2 && os.Args[1] == "run-guard" { // started by run, whatever plays that
+		role = beWorker
+	}
 	switch role {
 	case beAsynclock:
 		if err := os.Setenv(roleVariable, beCommand); err != nil {

@@ -60,13 +60,23 @@ TTL before the server may give the key to anyone else, so with the default grace
 the command is gone by then; a loss by force or by --max-hold leaves no such time.
 
 The command leads a process group of its own, and the signals HUP, INT, QUIT,
-TERM, USR1 and USR2 that we get go to that group. If stdin and stdout are the
-terminal, so does the terminal: Ctrl-C reaches the command directly, and Ctrl-Z
-is ignored, for a stopped command would keep the key. Otherwise the command can't
-read from a terminal. Only what leaves the group (setsid, the jobs of an
-interactive shell) escapes. On Linux the command is killed if we are; elsewhere
-it then runs on, and the key is free when the TTL has passed. What the command
-leaves running when it ends runs on without the lock.
+TERM, USR1 and USR2 that we get go to that group; only what leaves it (setsid,
+the jobs of an interactive shell) or becomes another user's (sudo) escapes. If
+stdin and stdout are the terminal, the group has the terminal, too, and Ctrl-C
+reaches it directly. Otherwise the command can't read from a terminal: that
+fails.
+
+No terminal stops asynclock or the command. The signals TSTP (Ctrl-Z), TTIN and
+TTOU are ignored by both, since a stopped command would keep the key, and nobody
+renews the lease of a stopped asynclock. STOP can't be ignored: if asynclock gets
+it, the command runs on beyond the lease, and only tokens protect others from
+it; when asynclock goes on, it ends the command.
+
+If asynclock is killed, its guard, a second process that it starts, kills the
+group, and the key is free when the TTL has passed. Who kills the guard, too,
+leaves the group running, on Linux all of it but the command itself. On Windows
+there is no guard, and signals reach the command alone. What the command leaves
+running when it ends runs on without the lock.
 ` + environmentHelp + exitCodesHelp,
 		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
   asynclock run --key nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
@@ -126,15 +136,21 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	// it, that is not inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	locks, err := a.connect(o.settings(command[0])...)
+	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
+		return a.connect(o.settings(command[0])...)
+	}, (*connection).close)
 	if err != nil {
 		return err
 	}
 	defer locks.close()
-	lease, err := a.lock(ctx, locks, o, signals)
+	lease, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*asynclock.Lease, error) {
+		return lock(ctx, locks, o)
+	}, func(lease *asynclock.Lease) { _ = lease.Unlock(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return err
 	}
+	restore := ignoreStops() // until we hold nothing
+	defer restore()
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
 	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
@@ -147,6 +163,8 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	ctx = context.WithoutCancel(ctx)
 	err = lease.Unlock(ctx)
 	switch {
+	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // never started
+		return result
 	case errors.Is(err, asynclock.ErrLost):
 		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
 	case err != nil:
@@ -188,29 +206,18 @@ func describeHolder(command string) string {
 	return text
 }
 
-// lock waits for the key, as long as the options and signals let it.
-func (a *app) lock(ctx context.Context, locks *connection, o runOptions, signals <-chan os.Signal) (*asynclock.Lease, error) {
+// lock waits for the key, as long as the options let it.
+func lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
 	if o.wait == 0 {
 		return locks.TryLock(ctx, o.key)
 	}
 	wait, leaveQueue := o.wait.context(ctx)
 	defer leaveQueue()
-	pending := locks.LockChan(wait, o.key)
-	for {
-		select {
-		case got := <-pending:
-			lease, err := got.Lease()
-			if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
-				err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
-			}
-			return lease, err
-		case s := <-signals:
-			if endsUs(s) {
-				number, _ := s.(syscall.Signal)
-				return nil, &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for %q", s, o.key)}
-			}
-		}
+	lease, err := locks.Lock(wait, o.key)
+	if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
+		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
 	}
+	return lease, err
 }
 
 // lookPath finds the command as a shell does, with a shell's exit codes.

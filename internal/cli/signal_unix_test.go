@@ -6,6 +6,8 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // alive reports whether a process runs, by the process id in text. One that
@@ -99,7 +103,7 @@ func TestRunForwardsSignals(t *testing.T) {
 	}
 }
 
-// TestRunCommandEndedByItsSignal: one that does not handle the signal.
+// TestRunCommandEndedByForwardedSignal: one that does not handle the signal.
 func TestRunCommandEndedByForwardedSignal(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beAsynclock)
@@ -141,6 +145,40 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 	}
 }
 
+// TestRunSignalWhileTheServerIsSilent: neither a server that does not even greet us
+// nor one that keeps us waiting for an answer can keep us from obeying a signal, and
+// what it says later starts no command.
+func TestRunSignalWhileTheServerIsSilent(t *testing.T) {
+	for _, c := range []struct{ to, wait string }{{"EVAL", "0"}, {"EVAL", "1m"}, {"HELLO", "0"}, {"HELLO", "forever"}} {
+		t.Run(c.to+" "+c.wait, func(t *testing.T) {
+			mini := startRedis(t)
+			bin := program(t, beAsynclock)
+			asked, over := make(chan struct{}, 1), make(chan struct{})
+			defer close(over)
+			mini.Server().SetPreHook(func(peer *server.Peer, command string, _ ...string) bool {
+				if strings.HasPrefix(command, c.to) {
+					select {
+					case asked <- struct{}{}:
+					default:
+					}
+					<-over
+				}
+				return standalone(peer, command)
+			})
+			p := startProcess(t, bin, "run", "--key", "k", "--wait", c.wait, bin, "exit", "0")
+			select {
+			case <-asked:
+			case <-time.After(patience):
+				t.Fatal("the server was not asked")
+			}
+			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			p.result(t).want(t, 128+15, "terminated while waiting for \"k\"")
+		})
+	}
+}
+
 // TestRunUnderNohup: a signal that we were told to ignore stays ignored, for us
 // and for the command.
 func TestRunUnderNohup(t *testing.T) {
@@ -161,6 +199,34 @@ func TestRunUnderNohup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.result(t).want(t, 128+15)
+}
+
+// TestRunPaused: SIGSTOP can't be ignored. While we are paused the command runs on,
+// beyond its lease, for others to be protected from by their tokens; when we go on,
+// it is ended.
+func TestRunPaused(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	file := filepath.Join(t.TempDir(), "file")
+	p := startProcess(t, bin, "run", "--key", "k", "--ttl", "500ms", bin, "sleep", file)
+	pid := exists(t, file)
+	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next, err := newClient(t).Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(pid) {
+		t.Error("the command has ended: the help says that it does not")
+	}
+	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.result(t).want(t, 79, "lease lost", "ending the command")
+	if err := next.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // closedPipe returns the end of a pipe whose other end nobody has.
@@ -200,22 +266,94 @@ func TestRunWithNobodyToTell(t *testing.T) {
 	start("run", "--key", "k", "sh", "-c", "while :; do echo; done").result(t).want(t, 128+int(syscall.SIGPIPE))
 }
 
-// TestRunKilled: the command does not outlive us, and the key is free when the
-// TTL has passed.
-func TestRunKilled(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends a child with its parent")
+// fullPipe returns the ends of a pipe that holds no byte more.
+func fullPipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		reader.Close()
+		writer.Close()
+	})
+	// A byte at a time, or the last bytes would stay free.
+	for err == nil {
+		if err = writer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
+			_, err = writer.Write([]byte("."))
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return reader, writer
+}
+
+// TestRunWithNobodyReading: as with nobody to tell, but here somebody may read yet,
+// and then finds what we had to say.
+func TestRunWithNobodyReading(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	for _, flag := range []string{"--verbose=false", "--verbose=true"} {
+		t.Run(flag, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "file")
+			reader, writer := fullPipe(t)
+			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", "--ttl", "1s", flag, bin, "stubborn", file)}
+			p.Stderr = writer
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
+			pid := exists(t, file)
+			run(t, "unlock", "--force", "k").want(t, 0)
+			until(t, "the end of the command", func() bool { return !alive(pid) })
+			writer.Close() // ours
+			said := make(chan string, 1)
+			go func() { // ends with the process
+				text, _ := io.ReadAll(reader)
+				said <- string(text)
+			}()
+			r := p.result(t)
+			r.stderr = <-said
+			r.want(t, 79, "unlocked by force; ending the command", "(command: signal: killed)")
+		})
+	}
+}
+
+// TestRunKilled: neither the command nor what it started outlives us, and the key
+// is free when the TTL has passed.
+func TestRunKilled(t *testing.T) {
+	startRedis(t)
+	for _, what := range []string{"stubborn", "parent"} {
+		t.Run(what, func(t *testing.T) {
+			bin := program(t, beAsynclock)
+			file := filepath.Join(t.TempDir(), "file")
+			p := startProcess(t, bin, "run", "--key", what, "--ttl", "500ms", bin, what, file)
+			pid := exists(t, file)
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			p.result(t)
+			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
+			t.Setenv(roleVariable, beCommand)
+			run(t, "run", "--key", what, "--wait", "10s", bin, "exit", "0").want(t, 0)
+		})
+	}
+}
+
+// TestRunLeavesWhatTheCommandLeft: a command that ends by itself may leave something
+// running, a daemon say.
+func TestRunLeavesWhatTheCommandLeft(t *testing.T) {
 	startRedis(t)
 	bin := program(t, beAsynclock)
 	file := filepath.Join(t.TempDir(), "file")
-	p := startProcess(t, bin, "run", "--key", "k", "--ttl", "500ms", bin, "stubborn", file)
-	pid := exists(t, file)
-	if err := p.Process.Kill(); err != nil {
+	startProcess(t, bin, "run", "--key", "k", bin, "leave", file).result(t).want(t, 0)
+	pid, err := strconv.Atoi(exists(t, file))
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.result(t)
-	until(t, "the end of the command", func() bool { return !alive(pid) })
-	t.Setenv(roleVariable, beCommand)
-	run(t, "run", "--key", "k", "--wait", "10s", bin, "exit", "0").want(t, 0)
+	if !alive(strconv.Itoa(pid)) {
+		t.Error("what the command left running was ended")
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 }

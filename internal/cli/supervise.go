@@ -30,6 +30,18 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	guard, err := startGuard()
+	if err != nil {
+		return fmt.Errorf("start a guard for the command: %w", err)
+	}
+	defer guard.dismiss()
+	// Between the grant and now we may have been told to end, or stopped for long.
+	if err := interrupted(signals, lease.Key()); err != nil {
+		return err
+	}
+	if err := lease.Err(); err != nil {
+		return err
+	}
 	childproc.Prepare(cmd)
 	cmd.WaitDelay = pipeDelay
 	takeBack := a.giveTerminal(cmd)
@@ -41,6 +53,7 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 		}
 		return &exitError{code, err}
 	}
+	guard.watch(cmd.Process)
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // cmd.ProcessState has it

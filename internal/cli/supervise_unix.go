@@ -21,6 +21,18 @@ var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
+// stops are the signals by which a terminal stops whoever it is not meant for.
+var stops = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
+
+// ignoreStops keeps terminals from stopping us, since then nobody would renew the
+// lease or end the command, and the command that we start until the returned
+// function is called, since that would keep the key: what is ignored is inherited.
+// Of SIGTTOU nothing less helps: a write that it interrupts would be tried for ever.
+func ignoreStops() (restore func()) {
+	signal.Ignore(stops...)
+	return func() { signal.Reset(stops...) }
+}
+
 // endsUs reports whether a signal ends a wait, having no command to go to.
 func endsUs(s os.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
 
@@ -49,11 +61,9 @@ func (a *app) giveTerminal(cmd *exec.Cmd) (takeBack func()) {
 	}
 	cmd.SysProcAttr.Foreground = true
 	cmd.SysProcAttr.Ctty = terminal
-	signal.Ignore(syscall.SIGTSTP) // Ctrl-Z; the command inherits this
 	return func() {
-		// From the background this needs SIGTTOU out of the way, or it stops us.
-		signal.Ignore(syscall.SIGTTOU)
-		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, us) // the terminal may be gone
-		signal.Reset(syscall.SIGTSTP, syscall.SIGTTOU)
+		// This stops who does it from the background, unless it is ignored as by
+		// ignoreStops. The terminal may be gone.
+		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, us)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,4 +127,49 @@ func TestRunInAPipeline(t *testing.T) {
 	person.expect("ready and read hello")
 	person.send("\x03")
 	person.expect("code 130")
+}
+
+// TestRunIsNotStoppedByTheTerminal: when we are stopped, the command runs on and
+// nobody renews its lease; when it is stopped, it keeps the key. So nothing that a
+// person does at a terminal stops either, whatever is redirected. The shell has job
+// control: only then does a terminal stop anything at all.
+func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
+	startRedis(t)
+	bin := program(t, beAsynclock)
+	out := filepath.Join(t.TempDir(), "out")
+	t.Run("Ctrl-Z with a redirected stdout", func(t *testing.T) {
+		person, terminal := openTerminal(t)
+		file := filepath.Join(t.TempDir(), "file")
+		const command = `echo ready >&2; while ! [ -e "$0" ]; do sleep 0.1; done; exit 7`
+		startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" "$2" >"$3"; echo "code $?"`, bin, command, file, out)
+		person.expect("ready")
+		person.send("\x1a") // Ctrl-Z
+		person.send("typed\n")
+		person.expect("typed") // its echo; the signal was sent before
+		touch(file)
+		person.expect("code 7")
+	})
+	t.Run("the command reads in the background", func(t *testing.T) {
+		person, terminal := openTerminal(t)
+		const command = `cat /dev/tty >&2; exit 7`
+		startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		person.expect("Input/output error")
+		person.expect("code 7")
+	})
+	t.Run("the command writes in the background", func(t *testing.T) {
+		person, terminal := openTerminal(t)
+		const command = `echo written >&2; exit 7`
+		startShell(t, terminal, `set -m; stty tostop; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		person.expect("written")
+		person.expect("code 7")
+	})
+	t.Run("we write in the background", func(t *testing.T) {
+		person, terminal := openTerminal(t)
+		file := filepath.Join(t.TempDir(), "file")
+		startShell(t, terminal, `set -m; stty tostop; "$0" run --key lost --ttl 1s "$0" stubborn "$1"; echo "code $?"`, bin, file)
+		exists(t, file)
+		run(t, "unlock", "--force", "lost").want(t, 0)
+		person.expect("ending the command")
+		person.expect("code 79")
+	})
 }

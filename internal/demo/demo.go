@@ -6,6 +6,9 @@
 //
 // The process that calls [Run] conducts: it starts the server and the workers
 // ([Work]), tells them what to do over their stdin, and counts.
+//
+// demo.go is what happens, crew.go the workers as the conductor sees them, worker.go
+// what a worker does. The rest is what it looks like.
 package demo
 
 import (

@@ -17,6 +17,8 @@
 // a mutant that does not compile, or that only other tests notice, is not
 // killed. A mutant whose old text is no longer in the file, or whose test is not
 // there, is rotten. The exit code is 1 if one survived or is rotten.
+//
+// list.go reads the mutants, runner.go tries them, verdict.go judges.
 package main
 
 import (

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/dbserver"
 )
 
@@ -19,7 +20,7 @@ import (
 type database struct {
 	url     string
 	data    *dbserver.Data
-	process *process
+	process *childproc.Process
 }
 
 // errNoDatabase says that none can be started here. A run can do without.
@@ -62,7 +63,7 @@ func (d *database) run(ctx context.Context, name string, port int) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.process, err = start(command()); err != nil {
+	if d.process, err = childproc.Start(command()); err != nil {
 		return err
 	}
 	d.url = dbserver.Postgres.URL(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dbserver.Postgres.System)
@@ -71,8 +72,8 @@ func (d *database) run(ctx context.Context, name string, port int) (err error) {
 			return nil
 		}
 		select {
-		case <-d.process.ended: // the port is another's
-			return fmt.Errorf("it ended: %w", d.process.err)
+		case <-d.process.Ended(): // the port is another's
+			return fmt.Errorf("it ended: %w", d.process.Err())
 		case <-time.After(30 * time.Millisecond):
 		}
 	}
@@ -85,10 +86,10 @@ func (d *database) stop() {
 		return
 	}
 	select {
-	case <-d.process.ended:
+	case <-d.process.Ended():
 	default:
-		_ = d.process.cmd.Process.Signal(dbserver.Postgres.Stop) // fails only if it has ended meanwhile
-		<-d.process.ended
+		_ = d.process.Child.Signal(dbserver.Postgres.Stop) // fails only if it has ended meanwhile
+		<-d.process.Ended()
 	}
 }
 

@@ -23,15 +23,15 @@ func (r *run) dismiss() {
 	limit := time.After(r.limits().Turns + 30*time.Second)
 	for _, s := range r.seats {
 		select {
-		case <-s.process.ended:
-			if err := s.process.err; err != nil {
+		case <-s.process.Ended():
+			if err := s.process.Err(); err != nil {
 				r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
 			}
 		case <-limit:
 			r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
-			_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // it prints its goroutines
+			_ = s.process.Child.Signal(syscall.SIGQUIT) // it prints its goroutines
 			time.Sleep(time.Second)
-			_ = s.process.kill()
+			_ = s.process.Kill()
 		}
 	}
 }

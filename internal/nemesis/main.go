@@ -11,6 +11,10 @@
 //
 // docs/chaos.md says what is judged and has the figures of a long run. The exit
 // code is 1 if anything that is promised was not kept.
+//
+// To read the code, begin with run.go, which sets the stage. caller.go and holding.go
+// are what a worker does, fault.go is what can be broken, and by whom; what is written
+// down of it is package history's, and what it is worth, package check's.
 package main
 
 import (

@@ -106,12 +106,12 @@ func (b *blow) outrun() (err error) {
 	const late = 85 // percent of the TTL; an inbox that hears nothing for 2 s is given up
 	s.proxy.change(func(w *weather) { w.messages = ttl * late / 100 })
 	defer s.proxy.change(func(w *weather) { w.messages = 0 })
-	if err := s.process.pause(); err != nil {
+	if err := s.process.Pause(); err != nil {
 		return err
 	}
 	first.unlock()
 	second, err := v.lock(ctx, key, ttl) // when what the worker was granted has run out
-	if err = errors.Join(err, s.process.resume()); err != nil {
+	if err = errors.Join(err, s.process.Resume()); err != nil {
 		return err
 	}
 	// The message was sent before this lease.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/nemesis/check"
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
 )
@@ -90,7 +91,7 @@ type seat struct {
 	number  int
 	times   int // that it was taken
 	proxy   *proxy
-	process *process
+	process *childproc.Process
 	stdin   io.Closer
 }
 
@@ -222,14 +223,18 @@ func (r *run) employ(s *seat) error {
 		_ = s.stdin.Close() // of a process that is dead
 	}
 	s.stdin = stdin
-	s.process, err = start(cmd)
-	return err
+	p, err := childproc.Start(cmd)
+	if err != nil {
+		return err
+	}
+	s.process = p
+	return nil
 }
 
 func (r *run) close() {
 	for _, s := range r.seats {
 		if s.process != nil {
-			_ = s.process.kill()
+			_ = s.process.Kill()
 		}
 		if s.stdin != nil {
 			_ = s.stdin.Close()

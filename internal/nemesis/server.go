@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/childproc"
 )
 
 // Ports of our servers are below those that systems give to outgoing
@@ -32,7 +34,7 @@ type server struct {
 	port    string
 	args    []string
 	env     []string
-	process *process
+	process *childproc.Process
 	admin   rueidis.Client // not through any proxy
 }
 
@@ -70,7 +72,7 @@ func (s *server) run(ctx context.Context) error {
 	})
 	cmd := exec.Command("redis-server", args...)
 	cmd.Env = append(os.Environ(), s.env...)
-	p, err := start(cmd)
+	p, err := childproc.Start(cmd)
 	if err != nil {
 		return err
 	}
@@ -81,8 +83,8 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-p.ended:
-			return fmt.Errorf("redis-server: %w", p.err)
+		case <-p.Ended():
+			return fmt.Errorf("redis-server: %w", p.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 		if tries == 1000 {
@@ -110,7 +112,7 @@ func (s *server) tryAdmin(ctx context.Context) error {
 	if strings.Contains(info, "loading:1\r\n") { // it answers this, and nothing else yet
 		return errors.New("the server is reading its data")
 	}
-	if want := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); !strings.Contains(info, want) {
+	if want := fmt.Sprintf("process_id:%d\r\n", s.process.Child.Pid); !strings.Contains(info, want) {
 		return errors.New("another process has the port")
 	}
 	return nil
@@ -174,6 +176,6 @@ func (s *server) close() {
 		s.admin.Close()
 	}
 	if s.process != nil {
-		_ = s.process.kill()
+		_ = s.process.Kill()
 	}
 }

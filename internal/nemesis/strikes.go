@@ -18,11 +18,11 @@ func (b *blow) killWorker() error {
 	s, pause := b.pick(), b.between(0, 20)
 	b.hit(s.name)
 	select {
-	case <-s.process.ended:
-		return fmt.Errorf("%s ended by itself: %w", s.name, s.process.err)
+	case <-s.process.Ended():
+		return fmt.Errorf("%s ended by itself: %w", s.name, s.process.Err())
 	default:
 	}
-	if err := s.process.kill(); err != nil {
+	if err := s.process.Kill(); err != nil {
 		return err
 	}
 	b.wait(pause)
@@ -32,11 +32,11 @@ func (b *blow) killWorker() error {
 func (b *blow) pauseWorker(d time.Duration) error {
 	s := b.pick()
 	b.hit(s.name)
-	if err := s.process.pause(); err != nil {
+	if err := s.process.Pause(); err != nil {
 		return err
 	}
 	b.wait(d)
-	return s.process.resume()
+	return s.process.Resume()
 }
 
 // storm changes the weather of one worker, or of all of them, for a while.
@@ -88,17 +88,17 @@ func (b *blow) pauseServer(d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := node.process.pause(); err != nil {
+	if err := node.process.Pause(); err != nil {
 		return err
 	}
 	b.wait(d)
-	return node.process.resume()
+	return node.process.Resume()
 }
 
 // restart kills the server and starts it again.
 func (b *blow) restart(empty bool) error {
 	d, node := b.between(0, 60), b.store.nodes[0]
-	if err := node.process.kill(); err != nil {
+	if err := node.process.Kill(); err != nil {
 		return err
 	}
 	if empty {

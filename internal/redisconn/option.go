@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redisconn is what every store in Redis does in the same way: how it
-// connects, how it runs a script, and what it takes an error for.
+// connects, how it runs a script and scans, what it lets into a message, and what it
+// takes an error for.
 package redisconn
 
 import (
@@ -40,6 +41,7 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	}
 	option.AlwaysPipelining = !option.DisableAutoPipelining
 	option.DisableCache = true
+	option.ConnLifetime = 0 // a command that is under way when a lifetime ends may be sent twice
 	option.ClientTrackingOptions = nil
 	option.SendToReplicas = nil
 	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, and must not be in effect all the same

@@ -4,6 +4,8 @@ package redisconn
 
 import (
 	"context"
+	"crypto/sha1" // #nosec G505 -- how Redis names scripts
+	"encoding/hex"
 
 	"github.com/redis/rueidis"
 )
@@ -13,25 +15,60 @@ import (
 // what was sent before.
 const MaxPipeline = 512
 
-// RunScript runs a script n times, all at once, and returns the results in the
-// same order. The commands for the i-th run are evalsha, which names the script,
-// and eval, which has all of it. A server that does not know the script, because
-// it was restarted or is new in the cluster, has not run it; it is told the whole
-// script then. (rueidis' own Lua type would load it into every node before each
-// pipeline, and fail if one of them is down.)
-func RunScript(ctx context.Context, client rueidis.CoreClient, n int, evalsha, eval func(i int) rueidis.Completed) []rueidis.RedisResult {
-	results := pipeline(ctx, client, n, evalsha)
+// A Script is a Lua script and its name on the server. A server that does not know
+// the script by its name, because it was restarted or is new in the cluster, has not
+// run it; it is told the whole script then. (rueidis' own Lua type would load it into
+// every node before each pipeline, and fail if one of them is down.)
+type Script struct {
+	Source string
+	sha    string
+}
+
+// NewScript makes a script of its source.
+func NewScript(source string) *Script {
+	sum := sha1.Sum([]byte(source)) // #nosec G401
+	return &Script{Source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// RunScripts runs n scripts, all at once, and returns the results in the same order.
+// The i-th is a run of that script with those Redis keys and arguments; it may be
+// asked for twice.
+func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(i int) (sc *Script, keys, args []string)) []rueidis.RedisResult {
+	results := pipeline(ctx, client, n, func(i int) rueidis.Completed {
+		sc, keys, args := run(i)
+		return sc.byName(client, keys, args)
+	})
 	var unknown []int
 	for i := range results {
-		if IsNoScript(results[i]) {
+		if isNoScript(results[i]) {
 			unknown = append(unknown, i)
 		}
 	}
-	again := pipeline(ctx, client, len(unknown), func(i int) rueidis.Completed { return eval(unknown[i]) })
+	again := pipeline(ctx, client, len(unknown), func(i int) rueidis.Completed {
+		sc, keys, args := run(unknown[i])
+		return sc.whole(client, keys, args)
+	})
 	for i, result := range again {
 		results[unknown[i]] = result
 	}
 	return results
+}
+
+// RunOnce is RunScripts for a single run, without its slices.
+func (s *Script) RunOnce(ctx context.Context, client rueidis.CoreClient, keys, args []string) rueidis.RedisResult {
+	result := client.Do(ctx, s.byName(client, keys, args))
+	if isNoScript(result) {
+		result = client.Do(ctx, s.whole(client, keys, args))
+	}
+	return result
+}
+
+func (s *Script) byName(client rueidis.CoreClient, keys, args []string) rueidis.Completed {
+	return client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+}
+
+func (s *Script) whole(client rueidis.CoreClient, keys, args []string) rueidis.Completed {
+	return client.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
 // pipeline sends n commands. Each pipeline is a slice of its own: when ctx ends,
@@ -48,8 +85,8 @@ func pipeline(ctx context.Context, client rueidis.CoreClient, n int, command fun
 	return results
 }
 
-// IsNoScript reports whether the server does not know a script by its name.
-func IsNoScript(result rueidis.RedisResult) bool {
+// isNoScript reports whether the server does not know a script by its name.
+func isNoScript(result rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(result.Error())
 	return ok && err.IsNoScript()
 }

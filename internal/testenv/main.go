@@ -21,6 +21,8 @@
 // ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.
+//
+// To read the code, begin with run in main.go; servers.go is what it starts.
 package main
 
 import (
@@ -71,7 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	ctx, release := untilStopped()
 	defer release()
-	plan := plan{compiles: job == jobTest, java: job == jobTest && playsSpring(rest), zooKeeper: playsZooKeeper(job, rest)}
+	plan := plan{compiles: job == jobTest, java: job == jobTest && playsJava(rest), zooKeeper: playsZooKeeper(job, rest)}
 	bin, err := prepare(ctx, plan, stderr)
 	if err != nil {
 		say("%v", err)
@@ -79,7 +81,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	env := os.Environ()
 	if plan.java {
-		peers, err := preparePeers(ctx, stderr)
+		peers, err := buildPeers(ctx, stderr)
 		if err != nil {
 			say("%v", err)
 			return exitCode(ctx)
@@ -129,25 +131,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		code = max(code, 1)
 	}
 	return code
-}
-
-// preparePeers builds the Java peers of this module, and returns what the tests
-// learn about them.
-func preparePeers(ctx context.Context, log io.Writer) (env []string, err error) {
-	dirs, err := modules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	cmd := command{stderr: log, grace: grace}
-	spring, err := buildSpring(ctx, cmd, dirs[0])
-	if err != nil {
-		return nil, err
-	}
-	curator, err := buildZooKeeperPeer(ctx, cmd, dirs[0])
-	if err != nil {
-		return nil, err
-	}
-	return []string{"ASYNCLOCK_SPRING=" + spring, "ASYNCLOCK_ZOOKEEPER_PEER=" + curator}, nil
 }
 
 // exitCode tells a failure from an order to stop.

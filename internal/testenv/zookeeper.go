@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,19 +42,3 @@ func startZooKeeper(ctx context.Context, dir string) (*zkserver.Server, error) {
 
 // zooKeeperEnv is what the tests learn about it.
 func zooKeeperEnv(s *zkserver.Server) string { return "ASYNCLOCK_ZOOKEEPER=" + s.Addr }
-
-// buildZooKeeperPeer builds the peer of interop/zookeeper and returns the directory
-// that it is in.
-func buildZooKeeperPeer(ctx context.Context, cmd command, root string) (string, error) {
-	cmd.dir = filepath.Join(root, "interop", "zookeeper")
-	cmd.stdout = cmd.stderr
-	fmt.Fprintln(cmd.stderr, "testenv: building interop/zookeeper")
-	code, err := cmd.run(ctx, "mvn", "-B", "-q", "-ntp", "package")
-	if err != nil {
-		return "", err
-	}
-	if code != 0 {
-		return "", fmt.Errorf("mvn in interop/zookeeper: exit code %d", code)
-	}
-	return filepath.Join(cmd.dir, "target"), nil
-}

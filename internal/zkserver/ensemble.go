@@ -35,7 +35,7 @@ func StartEnsemble(ctx context.Context, dir string, ports []int) (*Ensemble, err
 		e.Servers = append(e.Servers, s)
 	}
 	for _, s := range e.Servers {
-		if err := s.Await(ctx, ""); err != nil {
+		if err := s.await(ctx, ""); err != nil {
 			e.Kill()
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func (e *Ensemble) Addrs() (all []string) {
 	return all
 }
 
-// ErrNoLeader says that no server leads, for now.
-var ErrNoLeader = errors.New("no server leads")
+// errNoLeader says that no server leads, for now.
+var errNoLeader = errors.New("no server leads")
 
 // Roles finds the leader and the followers that serve.
 func (e *Ensemble) Roles(ctx context.Context) (leader *Server, followers []*Server, err error) {
@@ -79,7 +79,7 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Server, followers []*Serv
 		if s.Ended() {
 			continue
 		}
-		switch mode, _ := s.Mode(ctx); mode {
+		switch mode, _ := s.mode(ctx); mode {
 		case "leader":
 			leader = s
 		case "follower":
@@ -87,7 +87,7 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Server, followers []*Serv
 		}
 	}
 	if leader == nil {
-		return nil, nil, ErrNoLeader
+		return nil, nil, errNoLeader
 	}
 	return leader, followers, nil
 }

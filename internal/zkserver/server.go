@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -26,13 +25,13 @@ import (
 // sessions that end need not wait long.
 const Tick = 200 * time.Millisecond
 
-// Jar is where Debian's package zookeeper has the server. What it needs besides,
+// jar is where Debian's package zookeeper has the server. What it needs besides,
 // its manifest names.
-const Jar = "/usr/share/java/zookeeper.jar"
+const jar = "/usr/share/java/zookeeper.jar"
 
 // classPath is what its manifest names, and what it forgets: what speaks TLS needs
 // more of Netty, which the package brings along.
-const classPath = Jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+const classPath = jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 
 // Package is the name of that package, which brings Java along.
 const Package = "zookeeper"
@@ -42,7 +41,7 @@ func Find() error {
 	if _, err := exec.LookPath("java"); err != nil {
 		return err
 	}
-	_, err := os.Stat(Jar)
+	_, err := os.Stat(jar)
 	return err
 }
 
@@ -50,12 +49,12 @@ func Find() error {
 type Server struct {
 	Addr string // for clients
 	dir  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process is gone
+
+	process *childproc.Process
 }
 
-// ErrEnded is in errors about a server that has ended by itself.
-var ErrEnded = errors.New("the server has ended")
+// errEnded is in errors about a server that has ended by itself.
+var errEnded = errors.New("the server has ended")
 
 // config is what every server's configuration has in common. Nothing is forced to
 // a disk: what tests lose with the machine is no loss. Sessions may be as long as
@@ -84,7 +83,7 @@ func startAlone(ctx context.Context, dir string, port int, more string) (*Server
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Await(ctx, "standalone"); err != nil {
+	if err := s.await(ctx, "standalone"); err != nil {
 		s.Kill()
 		return nil, err
 	}
@@ -128,45 +127,35 @@ func (s *Server) Restart() error {
 	if err != nil {
 		return err
 	}
-	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	defer func() { _ = log.Close() }() // the process has one of its own
+	cmd := exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.skipACL=no", "-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.extendedTypesEnabled=false", "-Dzookeeper.fastleader.minNotificationInterval=50",
 		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.file("zoo.cfg"))
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	childproc.Prepare(s.cmd)
-	done := make(chan struct{})
-	s.done = done
-	started := make(chan error)
-	go func() { // ends with the process, which Kill waits for
-		defer close(done)
-		defer func() { _ = log.Close() }() // the process has written it
-		runtime.LockOSThread()             // the kernel ends the process when the thread that started it ends
-		defer runtime.UnlockOSThread()
-		err := s.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = s.cmd.Wait() // as a rule it was killed
-		}
-	}()
-	return <-started
+	cmd.Stdout, cmd.Stderr = log, log
+	process, err := childproc.Start(cmd)
+	if err != nil {
+		return err
+	}
+	s.process = process
+	return nil
 }
 
 // Kill ends the process as kill -9 does, and waits until it is gone.
 func (s *Server) Kill() {
-	_ = childproc.Kill(s.cmd.Process) // it may have ended
-	<-s.done
+	_ = s.process.Kill() // fails only if it just went
 }
 
 // Pause stops the process, until Resume.
-func (s *Server) Pause() error { return childproc.Pause(s.cmd.Process) }
+func (s *Server) Pause() error { return s.process.Pause() }
 
 // Resume lets a paused process run on.
-func (s *Server) Resume() error { return childproc.Resume(s.cmd.Process) }
+func (s *Server) Resume() error { return s.process.Resume() }
 
 // Ended reports whether the process is gone.
 func (s *Server) Ended() bool {
 	select {
-	case <-s.done:
+	case <-s.process.Ended():
 		return true
 	default:
 		return false
@@ -176,19 +165,19 @@ func (s *Server) Ended() bool {
 // readyIn is how long a server may take to come up on a busy machine.
 const readyIn = time.Minute
 
-// Await waits until the server serves in that mode: standalone, leader or
+// await waits until the server serves in that mode: standalone, leader or
 // follower. The empty mode is any.
-func (s *Server) Await(ctx context.Context, mode string) error {
+func (s *Server) await(ctx context.Context, mode string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyIn)
 	defer cancel()
 	for {
-		got, err := s.Mode(ctx)
+		got, err := s.mode(ctx)
 		switch {
 		case err == nil && (mode == "" || got == mode):
 			return nil
 		case s.Ended():
 			log, _ := os.ReadFile(s.file("log"))
-			return fmt.Errorf("ZooKeeper on %s: %w: %s", s.Addr, ErrEnded, log)
+			return fmt.Errorf("ZooKeeper on %s: %w: %s", s.Addr, errEnded, log)
 		}
 		select {
 		case <-ctx.Done():
@@ -201,8 +190,8 @@ func (s *Server) Await(ctx context.Context, mode string) error {
 // errNotServing: the server is there, and has no leader or is one yet to be.
 var errNotServing = errors.New("not serving")
 
-// Mode asks the server what it is.
-func (s *Server) Mode(ctx context.Context) (string, error) {
+// mode asks the server what it is.
+func (s *Server) mode(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr)

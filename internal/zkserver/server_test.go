@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -45,13 +46,13 @@ func TestAServerComesAndGoes(t *testing.T) {
 	if !s.Ended() {
 		t.Error("it runs, want it ended")
 	}
-	if err := s.Await(t.Context(), ""); !errors.Is(err, ErrEnded) {
-		t.Errorf("Await of one that has ended: got %v, want ErrEnded", err)
+	if err := s.await(t.Context(), ""); !errors.Is(err, errEnded) {
+		t.Errorf("await of one that has ended: got %v, want errEnded", err)
 	}
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Await(t.Context(), "standalone"); err != nil {
+	if err := s.await(t.Context(), "standalone"); err != nil {
 		t.Errorf("after the restart: got %v, want it to serve", err)
 	}
 }
@@ -62,8 +63,15 @@ func TestAnEnsembleElects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Kill()
-	leader, followers, err := e.Roles(t.Context())
-	if err != nil || leader == nil || len(followers) != 2 || len(e.Addrs()) != 3 {
-		t.Errorf("got leader %v, %d followers, %v, want one and two", leader, len(followers), err)
+	// One that has served may be found not serving once more: it is asked with a time
+	// limit, and on a busy machine the others may have lost sight of it meanwhile.
+	for end := time.Now().Add(readyIn); ; time.Sleep(20 * time.Millisecond) {
+		leader, followers, err := e.Roles(t.Context())
+		if err == nil && leader != nil && len(followers) == 2 && len(e.Addrs()) == 3 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got leader %v, %d followers of %d servers, %v, want one and two of three", leader, len(followers), len(e.Addrs()), err)
+		}
 	}
 }

@@ -3,18 +3,16 @@
 package spring
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -52,9 +50,7 @@ func playChild() {
 	if _, err := client.Lock(context.Background(), p.Key); err != nil {
 		panic(err)
 	}
-	fmt.Println("held")
-	time.Sleep(patience)
-	os.Exit(0)
+	javapeer.Hold()
 }
 
 func (p part) store() asynclock.Store {
@@ -80,28 +76,11 @@ func startChild(t *testing.T, p part) (kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	kill = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	t.Cleanup(kill)
-	if line, err := bufio.NewReader(output).ReadString('\n'); line != "held\n" {
-		t.Fatalf("the child says %q, %v; want that it holds the key", line, err)
-	}
-	return kill
+	return javapeer.StartHolder(t, childEnv, string(text))
 }
 
 // part is what a child is to do that holds a key of this registry.
 func (s setup) part(t *testing.T, key string) part {
 	t.Helper()
-	return part{Redis: &redisPart{URL: needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Mode: s.mode}, Key: key, TTL: s.ttl}
+	return part{Redis: &redisPart{URL: javapeer.Needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Mode: s.mode}, Key: key, TTL: s.ttl}
 }

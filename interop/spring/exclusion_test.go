@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -30,17 +31,17 @@ func TestNoIncrementIsLost(t *testing.T) {
 
 // raise has two threads of Java and two clients of Go raise one number so many
 // times each, and checks that no increment is lost.
-func raise(t *testing.T, java *peer, times int, newClient func() *asynclock.Client) {
+func raise(t *testing.T, java *javapeer.Peer, times int, newClient func() *asynclock.Client) {
 	t.Helper()
 	const each = 2
-	java.do("idle", "any", 2)
+	java.Do("idle", "any", 2)
 	file := filepath.Join(t.TempDir(), "counter")
 	write(t, file, 0)
 
 	began := time.Now()
 	var inJava []<-chan string
 	for i := range each {
-		inJava = append(inJava, java.begin(strconv.Itoa(i), "bump", "counter", file, times))
+		inJava = append(inJava, java.Begin(strconv.Itoa(i), "bump", "counter", file, times))
 	}
 	var inGo sync.WaitGroup
 	var last, turns atomic.Int64 // what Go wrote last, and how often that was not what it found
@@ -50,7 +51,7 @@ func raise(t *testing.T, java *peer, times int, newClient func() *asynclock.Clie
 	}
 	inGo.Wait()
 	for _, answer := range inJava {
-		if value, exception := java.await(answer); exception != "" {
+		if value, exception := java.Await(answer); exception != "" {
 			t.Errorf("in Java: got %s, want success", value)
 		}
 	}
@@ -119,14 +120,14 @@ var keys = []string{
 
 // share has each key go from one language to the other and back, both ways, and
 // checks what Go says of a holder in Java.
-func share(t *testing.T, java *peer, client *asynclock.Client, holder string, more ...string) {
+func share(t *testing.T, java *javapeer.Peer, client *asynclock.Client, holder string, more ...string) {
 	t.Helper()
 	for _, key := range slices.Concat(keys, more) {
 		lease := lock(t, client, key)
 		wantRefused(t, java, key)
-		waiter := java.begin("waiter", "lock", key)
+		waiter := java.Begin("waiter", "lock", key)
 		unlock(t, lease)
-		if value, exception := java.await(waiter); exception != "" {
+		if value, exception := java.Await(waiter); exception != "" {
 			t.Fatalf("lock of %q in Java: got %s, want it", key, value)
 		}
 		held := heldBy(t, client, key)
@@ -134,7 +135,7 @@ func share(t *testing.T, java *peer, client *asynclock.Client, holder string, mo
 			t.Errorf("what Go says of the holder of %q: got %+v, want a registry, no token, and at most %v", key, held, long)
 		}
 		future := client.LockChan(t.Context(), key)
-		if value, exception := java.await(java.begin("waiter", "unlock", key)); exception != "" {
+		if value, exception := java.Await(java.Begin("waiter", "unlock", key)); exception != "" {
 			t.Errorf("unlock of %q in Java: got %s, want success", key, value)
 		}
 		lease, err := (<-future).Lease()
@@ -155,18 +156,18 @@ func TestReentryInJava(t *testing.T) {
 
 // reenter has Java lock a key thrice and unlock it as often, and once more, which
 // throws.
-func reenter(t *testing.T, java *peer, client *asynclock.Client, thrown string) {
+func reenter(t *testing.T, java *javapeer.Peer, client *asynclock.Client, thrown string) {
 	t.Helper()
 	for range 3 {
-		java.do("lock", "key")
+		java.Do("lock", "key")
 	}
 	for range 2 {
-		java.do("unlock", "key")
+		java.Do("unlock", "key")
 		wantHeld(t, client, "key")
 	}
-	java.do("unlock", "key")
+	java.Do("unlock", "key")
 	wantFree(t, client, "key")
-	if got := java.fails("unlock", "key"); got != thrown {
+	if got := java.Fails("unlock", "key"); got != thrown {
 		t.Errorf("one unlock too many in Java: got %q, want %s", got, thrown)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -52,11 +53,11 @@ func TestJDBCHolders(t *testing.T) {
 		t.Run("another region is a world of its own", func(t *testing.T) {
 			b.region = "elsewhere"
 			client := b.client(t)
-			java.do("lock", "key")
+			java.Do("lock", "key")
 			lease := lock(t, client, "key")
-			java.do("unlock", "key")
+			java.Do("unlock", "key")
 			awaitJava(t, java, "key")
-			java.do("unlock", "key")
+			java.Do("unlock", "key")
 			unlock(t, lease)
 		})
 	})
@@ -64,7 +65,7 @@ func TestJDBCHolders(t *testing.T) {
 
 // Nothing wakes Java, and Java wakes nobody: both languages ask again and again.
 func TestJDBCLatency(t *testing.T) {
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
 			b := newTable(t, p.kind, p.line, p.generation)

@@ -7,25 +7,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // Why a table is of one generation: a peer of the other can't take part, or takes
 // live locks.
 func TestJDBCGenerationsDoNotMix(t *testing.T) {
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 
 	t.Run("6.5 in a table of 7.0", func(t *testing.T) {
 		t.Parallel()
 		b := javaTable(t, postgres, "7.0", sqlstore.Spring7)
-		b.startPeer(t).do("lock", "key")
+		b.startPeer(t).Do("lock", "key")
 		b.change(t, "UPDATE INT_LOCK SET CREATED_DATE = CREATED_DATE - INTERVAL '1' HOUR") // a holder that has renewed ever since
 		b.line = "6.5"
 		java := b.startStranger(t)
-		if got := java.do("trylock", "other"); got != "false" {
+		if got := java.Do("trylock", "other"); got != "false" {
 			t.Errorf("tryLock of a free key: got %s, want false, for want of an EXPIRED_AFTER", got)
 		}
-		if got := java.do("trylock", "key"); got != "true" {
+		if got := java.Do("trylock", "key"); got != "true" {
 			t.Errorf("tryLock of a live lock: got %s, want true, as the documentation warns", got)
 		}
 	})
@@ -34,7 +35,7 @@ func TestJDBCGenerationsDoNotMix(t *testing.T) {
 		t.Parallel()
 		b := javaTable(t, postgres, "6.5", sqlstore.Spring6)
 		b.line = "7.0"
-		if got := b.startStranger(t).fails("trylock", "key"); got != "CannotAcquireLockException" {
+		if got := b.startStranger(t).Fails("trylock", "key"); got != "CannotAcquireLockException" {
 			t.Errorf("tryLock without the column: got %q, want CannotAcquireLockException", got)
 		}
 	})
@@ -54,10 +55,10 @@ func TestJDBCGenerationByName(t *testing.T) {
 
 // Go refuses a table that both generations can use, or do.
 func TestJDBCGenerationsMixed(t *testing.T) {
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 	t.Parallel()
 	b := newTable(t, postgres, "7.0", sqlstore.Spring7)
-	b.startPeer(t).do("lock", "key")
+	b.startPeer(t).Do("lock", "key")
 	b.store(t)
 	b.change(t, "UPDATE INT_LOCK SET CREATED_DATE = EXPIRED_AFTER + INTERVAL '1' SECOND") // as 6.5 does, once the lock's first TTL is over
 	b.wantRefused(t, "before 7.0 writes to the table")
@@ -111,7 +112,7 @@ func (b table) columns(t *testing.T) string {
 // How a table gets from one generation to the next, as docs/spring.md says: while
 // nobody uses it. A store that does all the same is told, and does no harm.
 func TestJDBCUpgrade(t *testing.T) {
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 	for _, k := range []kind{postgres, mariaDB} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,8 +121,8 @@ func TestJDBCUpgrade(t *testing.T) {
 			before := lock(t, late, "key")
 			unlock(t, before)
 			java6 := b.startPeer(t)
-			java6.do("lock", "key")
-			java6.kill()
+			java6.Do("lock", "key")
+			java6.Kill()
 
 			b.exec(t, "DELETE FROM "+b.prefix+"LOCK")
 			b.exec(t, "ALTER TABLE "+b.prefix+"LOCK ADD EXPIRED_AFTER "+k.stamp+" NOT NULL")
@@ -136,7 +137,7 @@ func TestJDBCUpgrade(t *testing.T) {
 			}
 			wantRefused(t, java, "key")
 			unlock(t, lease)
-			java.do("lock", "key")
+			java.Do("lock", "key")
 			wantHeld(t, client, "key")
 
 			var schema *sqlstore.SchemaError

@@ -52,7 +52,7 @@ func TestJDBCJavaIsAboutToTakeIt(t *testing.T) {
 				select { // were Go slow to come, it would only see at once what Java has done
 				case err := <-tried:
 					t.Fatalf("TryLock while Java is at it: got %v, want no answer yet", err)
-				case <-time.After(short / 5):
+				case <-time.After(short / 10):
 				}
 				if err := java.Commit(); err != nil {
 					t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 )
 
 // A key that is renewed outlasts its TTL. Java does not renew by itself here.
@@ -16,35 +17,35 @@ func TestJDBCRenewal(t *testing.T) {
 		b.ttl, b.lease = 2*short, short
 		java, client := b.startPeer(t), b.client(t)
 
-		java.do("lock", "java")
+		java.Do("lock", "java")
 		lease := lock(t, client, "go")
 		for began := time.Now(); time.Since(began) < 2*b.ttl; time.Sleep(short / 10) {
-			java.do("renew", "java")
+			java.Do("renew", "java")
 			wantHeld(t, client, "java")
 			wantRefused(t, java, "go")
 		}
-		java.do("unlock", "java")
+		java.Do("unlock", "java")
 		unlock(t, lease)
 		wantFree(t, client, "java")
 		awaitJava(t, java, "go")
-		java.do("unlock", "go")
+		java.Do("unlock", "go")
 	})
 }
 
 // renewByHand: renewLock and Lease.Renew set the TTL that the other side sees, also
 // one that is not the TTL of Java's repositories.
-func renewByHand(t *testing.T, b table, java *peer, client *asynclock.Client) {
+func renewByHand(t *testing.T, b table, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
-	java.do("lock", "java")
+	java.Do("lock", "java")
 	b.end(t, 10*time.Second)
 	if got := heldBy(t, client, "java").Remaining; got > 10*time.Second {
 		t.Fatalf("what remains of 10 s: got %v", got)
 	}
-	java.do("renew", "java")
+	java.Do("renew", "java")
 	if got := heldBy(t, client, "java").Remaining; got <= 10*time.Second || got > long {
 		t.Errorf("what remains after renewLock: got %v, want nearly %v", got, long)
 	}
-	java.do("unlock", "java")
+	java.Do("unlock", "java")
 
 	lease := lock(t, client, "go")
 	if err := lease.Renew(t.Context(), 2*long); err != nil {
@@ -53,7 +54,7 @@ func renewByHand(t *testing.T, b table, java *peer, client *asynclock.Client) {
 	if got := heldBy(t, client, "go").Remaining; got <= long || got > 2*long {
 		t.Errorf("what remains after Renew: got %v, want nearly %v", got, 2*long)
 	}
-	if got := java.fails("renew", "go"); got != "IllegalMonitorStateException" {
+	if got := java.Fails("renew", "go"); got != "IllegalMonitorStateException" {
 		t.Errorf("renewLock of what Go holds: got %q, want IllegalMonitorStateException", got)
 	}
 	unlock(t, lease)
@@ -61,16 +62,16 @@ func renewByHand(t *testing.T, b table, java *peer, client *asynclock.Client) {
 
 // renewTooLate: after its TTL, while nobody has taken the key, Java renews, and Go
 // sees a holder again. Go never does so.
-func renewTooLate(t *testing.T, b table, java *peer, client *asynclock.Client) {
+func renewTooLate(t *testing.T, b table, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
-	java.do("lock", "java")
+	java.Do("lock", "java")
 	b.end(t, -time.Second)
 	if info, err := client.Inspect(t.Context(), "java"); info.Held || err != nil {
 		t.Fatalf("after the TTL: got %+v, %v; want nobody", info, err)
 	}
-	java.do("renew", "java")
+	java.Do("renew", "java")
 	wantHeld(t, client, "java")
-	java.do("unlock", "java")
+	java.Do("unlock", "java")
 
 	lease := lock(t, client, "go", asynclock.WithoutRenewal())
 	b.end(t, -time.Second)
@@ -78,5 +79,5 @@ func renewTooLate(t *testing.T, b table, java *peer, client *asynclock.Client) {
 		t.Errorf("Renew after the TTL: got %v, want ErrExpired", err)
 	}
 	awaitJava(t, java, "go")
-	java.do("unlock", "go")
+	java.Do("unlock", "go")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -51,7 +52,7 @@ var jdbcPlaces = []struct {
 // onEachTable runs a test in each place, on a table of its own, several at once.
 func onEachTable(t *testing.T, test func(*testing.T, table)) {
 	t.Helper()
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +74,7 @@ func newTable(t *testing.T, k kind, line string, generation sqlstore.Generation)
 // javaTable makes a table by the statement that a release of Java comes with.
 func javaTable(t *testing.T, k kind, line string, generation sqlstore.Generation) table {
 	t.Helper()
-	address := needed(t, k.variable)
+	address := javapeer.Needed(t, k.variable)
 	b := table{
 		kind: k, url: address, db: k.open(t, address), line: line, generation: generation,
 		prefix: "J" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] + "_",
@@ -89,7 +90,7 @@ var createLock = regexp.MustCompile(`CREATE TABLE INT_LOCK\s[^;]*`)
 // javaStatement is how a release of Java creates INT_LOCK, as its jar says.
 func javaStatement(t *testing.T, k kind, line string) string {
 	t.Helper()
-	pattern := filepath.Join(needed(t, "ASYNCLOCK_SPRING"), "spring-"+line, "lib", "spring-integration-jdbc-*.jar")
+	pattern := filepath.Join(javapeer.Needed(t, "ASYNCLOCK_SPRING"), "spring-"+line, "lib", "spring-integration-jdbc-*.jar")
 	jars, err := filepath.Glob(pattern)
 	if err != nil || len(jars) != 1 {
 		t.Fatalf("%s: got %v, %v; want one file", pattern, jars, err)
@@ -167,13 +168,13 @@ func (b table) change(t *testing.T, statement string) {
 }
 
 // startPeer starts a process with a JdbcLockRegistry, which ends with the test.
-func (b table) startPeer(t *testing.T) *peer {
+func (b table) startPeer(t *testing.T) *javapeer.Peer {
 	t.Helper()
-	return b.startStranger(t).warm()
+	return warm(b.startStranger(t))
 }
 
 // startStranger is startPeer for a release that the table may not be made for.
-func (b table) startStranger(t *testing.T) *peer {
+func (b table) startStranger(t *testing.T) *javapeer.Peer {
 	t.Helper()
 	address, user, password := b.kind.forJava(t, b.url)
 	address += b.parameters

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -25,7 +26,7 @@ func TestJDBCZones(t *testing.T) {
 				lease := lock(t, client, "key")
 				wantRefused(t, java, "key")
 				unlock(t, lease)
-				java.do("lock", "key")
+				java.Do("lock", "key")
 				if got := heldBy(t, client, "key").Remaining; got <= long-30*time.Second || got > long {
 					t.Errorf("what remains of Java's TTL of %v: got %v", long, got)
 				}
@@ -37,7 +38,7 @@ func TestJDBCZones(t *testing.T) {
 					t.Errorf("Unlock of what Java has taken: got %v, want ErrLost", err)
 				}
 				wantHeld(t, client, "key")
-				java.do("unlock", "key")
+				java.Do("unlock", "key")
 			})
 		})
 	}
@@ -49,8 +50,8 @@ func TestJDBCZones(t *testing.T) {
 // locks, or has its own taken. Should a release mend this, the test fails and the
 // documentation is to be changed.
 func TestJDBCInstantsKept(t *testing.T) {
-	needed(t, "ASYNCLOCK_SPRING")
-	start := func(t *testing.T, zone string) (*peer, *asynclock.Client) {
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	start := func(t *testing.T, zone string) (*javapeer.Peer, *asynclock.Client) {
 		t.Helper()
 		b := newTable(t, mariaDB, "6.5", sqlstore.Spring6)
 		b.options = []string{"-Duser.timezone=" + zone}
@@ -61,7 +62,7 @@ func TestJDBCInstantsKept(t *testing.T) {
 		t.Parallel()
 		java, client := start(t, "Pacific/Honolulu")
 		lease := lock(t, client, "key")
-		if got := java.do("trylock", "key"); got != "true" {
+		if got := java.Do("trylock", "key"); got != "true" {
 			t.Errorf("tryLock of a live lock: got %s, want true, as the documentation warns", got)
 		}
 		if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrStolen) {
@@ -71,7 +72,7 @@ func TestJDBCInstantsKept(t *testing.T) {
 	t.Run("east of UTC", func(t *testing.T) {
 		t.Parallel()
 		java, client := start(t, "Pacific/Kiritimati")
-		java.do("lock", "key")
+		java.Do("lock", "key")
 		wantFree(t, client, "key") // takes it from Java, as the documentation warns
 	})
 }

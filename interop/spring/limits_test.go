@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -16,22 +17,22 @@ import (
 // been free, and then has it. Should a release mend one of these, its test fails
 // and the documentation is to be changed.
 func TestWhatJavaSleepsOver(t *testing.T) {
-	const sleep = 3 * time.Second // what Java's waiter is given
-	start := func(t *testing.T, registry string, options ...string) (*peer, setup) {
+	const sleep = 2 * short // what Java's waiter is given
+	start := func(t *testing.T, registry string, options ...string) (*javapeer.Peer, setup) {
 		t.Helper()
 		s := setup{line: lines[0], registry: registry, mode: springredis.PubSubLock, ttl: long, options: options}
 		return startPeer(t, s), s
 	}
-	wantSleep := func(t *testing.T, java *peer, answer <-chan string, began time.Time) {
+	wantSleep := func(t *testing.T, java *javapeer.Peer, answer <-chan string, began time.Time) {
 		t.Helper()
-		if got, exception := java.await(answer); got != "true" {
+		if got, exception := java.Await(answer); got != "true" {
 			t.Fatalf("tryLock in Java: got %s %s, want true in the end", got, exception)
 		}
 		if got := time.Since(began); got < sleep-100*time.Millisecond {
 			t.Errorf("tryLock in Java: had the key after %v, want it to sleep for %v, as the documentation says", got, sleep)
 		}
 	}
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 
 	t.Run("the end of a TTL", func(t *testing.T) {
 		t.Parallel()
@@ -39,7 +40,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 		s.ttl = short
 		kill := startChild(t, s.part(t, "key"))
 		began := time.Now()
-		answer := java.begin("main", "trylockfor", "key", sleep.Milliseconds())
+		answer := java.Begin("main", "trylockfor", "key", sleep.Milliseconds())
 		kill()
 		wantSleep(t, java, answer, began)
 	})
@@ -53,7 +54,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 			client := goClient(t, s)
 			lease := lock(t, client, tt.key)
 			began := time.Now()
-			answer := java.begin("main", "trylockfor", tt.key, sleep.Milliseconds())
+			answer := java.Begin("main", "trylockfor", tt.key, sleep.Milliseconds())
 			time.Sleep(sleep / 3) // Java is asleep by now; were it not, it would be as fast as can be, and the test red
 			unlock(t, lease)
 			wantSleep(t, java, answer, began)

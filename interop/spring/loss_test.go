@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 )
 
 // A holder in Java that is killed keeps the key for its TTL, and then a waiter in
@@ -20,12 +21,12 @@ func TestJavaHolderIsKilled(t *testing.T) {
 	})
 }
 
-func killJava(t *testing.T, java *peer, client *asynclock.Client) {
+func killJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
 	began := time.Now()
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	future := client.LockChan(t.Context(), "key")
-	java.kill()
+	java.Kill()
 	lease, err := (<-future).Lease()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ func TestGoHolderIsKilled(t *testing.T) {
 	})
 }
 
-func killGo(t *testing.T, java *peer, p part) {
+func killGo(t *testing.T, java *javapeer.Peer, p part) {
 	t.Helper()
 	kill := startChild(t, p)
 	wantRefused(t, java, p.Key)
@@ -53,7 +54,7 @@ func killGo(t *testing.T, java *peer, p part) {
 	if got := time.Since(began); got > short+5*time.Second {
 		t.Errorf("Java had the key after %v, want it soon after the TTL of %v", got, short)
 	}
-	java.do("unlock", p.Key)
+	java.Do("unlock", p.Key)
 }
 
 // wantAfterTTL checks that a key passed on soon after the TTL of who had it.
@@ -75,19 +76,19 @@ func TestExpiryUnderJava(t *testing.T) {
 	})
 }
 
-func expireUnderJava(t *testing.T, java *peer, client *asynclock.Client) {
+func expireUnderJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
 	before := lock(t, client, "key")
 	unlock(t, before)
 
 	began := time.Now()
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	lease := lock(t, client, "key") // the TTL ends the wait
 	wantAfterTTL(t, began)
 	if lease.Token() <= before.Token() {
 		t.Errorf("token after a tenure of Java: got %d, want more than %d", lease.Token(), before.Token())
 	}
-	if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
+	if got := java.Fails("unlock", "key"); got != "ConcurrentModificationException" {
 		t.Errorf("unlock in Java after the key was lost: got %q, want ConcurrentModificationException", got)
 	}
 	wantRefused(t, java, "key")
@@ -107,7 +108,7 @@ func TestExpiryUnderGo(t *testing.T) {
 	})
 }
 
-func expireUnderGo(t *testing.T, java *peer, client *asynclock.Client) {
+func expireUnderGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
 	lease := lock(t, client, "key", asynclock.WithoutRenewal())
 	awaitJava(t, java, "key")
@@ -123,7 +124,7 @@ func expireUnderGo(t *testing.T, java *peer, client *asynclock.Client) {
 		t.Errorf("Unlock after the key was lost: got %v, want ErrExpired", err)
 	}
 	wantHeld(t, client, "key")
-	java.do("unlock", "key")
+	java.Do("unlock", "key")
 }
 
 // What Go loses to Java without a TTL's end, as old Java releases and people at a
@@ -134,18 +135,18 @@ func TestJavaHoldsWhatGoHeld(t *testing.T) {
 	})
 }
 
-func replaceGo(t *testing.T, java *peer, client *asynclock.Client, remove func()) {
+func replaceGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client, remove func()) {
 	t.Helper()
 	lease := lock(t, client, "key")
 	remove()
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrStolen) {
 		t.Errorf("Renew: got %v, want ErrStolen", err)
 	}
 	if err := lease.Err(); !errors.Is(err, asynclock.ErrStolen) {
 		t.Errorf("Err: got %v, want ErrStolen", err)
 	}
-	java.do("unlock", "key")
+	java.Do("unlock", "key")
 }
 
 // Force takes a key from Java, which learns of it at unlock.
@@ -153,14 +154,14 @@ func TestForceTakesFromJava(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) { forceJava(t, startPeer(t, s), goClient(t, s)) })
 }
 
-func forceJava(t *testing.T, java *peer, client *asynclock.Client) {
+func forceJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
 		t.Errorf("ForceUnlock: got %v, %v; want true", held, err)
 	}
 	wantFree(t, client, "key")
-	if got := java.fails("unlock", "key"); got != "ConcurrentModificationException" {
+	if got := java.Fails("unlock", "key"); got != "ConcurrentModificationException" {
 		t.Errorf("unlock in Java after that: got %q, want ConcurrentModificationException", got)
 	}
 }

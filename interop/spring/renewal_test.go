@@ -13,17 +13,17 @@ func TestRenewal(t *testing.T) {
 		s.ttl, s.renew = short, true
 		java, client := startPeer(t, s), goClient(t, s)
 
-		java.do("lock", "java")
+		java.Do("lock", "java")
 		lease := lock(t, client, "go")
 		for began := time.Now(); time.Since(began) < 2*short; time.Sleep(short / 10) {
 			wantHeld(t, client, "java")
 			wantRefused(t, java, "go")
 		}
-		java.do("unlock", "java")
+		java.Do("unlock", "java")
 		unlock(t, lease)
 		wantFree(t, client, "java")
 		awaitJava(t, java, "go")
-		java.do("unlock", "go")
+		java.Do("unlock", "go")
 	})
 }
 
@@ -31,13 +31,13 @@ func TestRenewal(t *testing.T) {
 func TestRenewalByHand(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		java, client := startPeer(t, s), goClient(t, s)
-		java.do("lock", "java")
+		java.Do("lock", "java")
 		shorten(t, s, "java", 10*time.Second)
-		java.do("renew", "java")
+		java.Do("renew", "java")
 		if got := pttl(t, s, "java"); got <= 10*time.Second || got > long {
 			t.Errorf("TTL after renewLock: got %v, want nearly %v", got, long)
 		}
-		java.do("unlock", "java")
+		java.Do("unlock", "java")
 
 		lease := lock(t, client, "go")
 		if err := lease.Renew(t.Context(), 2*long); err != nil {
@@ -46,7 +46,7 @@ func TestRenewalByHand(t *testing.T) {
 		if got := pttl(t, s, "go"); got <= long || got > 2*long {
 			t.Errorf("TTL after Renew: got %v, want nearly %v", got, 2*long)
 		}
-		if got := java.fails("renew", "go"); got != "IllegalStateException" {
+		if got := java.Fails("renew", "go"); got != "IllegalStateException" {
 			t.Errorf("renewLock of what Go holds: got %q, want IllegalStateException", got)
 		}
 		unlock(t, lease)

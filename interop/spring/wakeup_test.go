@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -28,7 +29,7 @@ func TestWakeUpLatency(t *testing.T) {
 
 // passOn passes a key to and fro between the languages, and checks that the median
 // of the times from an unlock to the other's lock is within the limit.
-func passOn(t *testing.T, java *peer, client *asynclock.Client, limit time.Duration) {
+func passOn(t *testing.T, java *javapeer.Peer, client *asynclock.Client, limit time.Duration) {
 	t.Helper()
 	const rounds = 9
 	settle := func() { time.Sleep(80*time.Millisecond + rand.N(100*time.Millisecond)) } // so that the waiter is asleep; if not, it is only faster
@@ -36,31 +37,31 @@ func passOn(t *testing.T, java *peer, client *asynclock.Client, limit time.Durat
 	var toJava []time.Duration
 	for range rounds {
 		lease := lock(t, client, "key")
-		waiter := java.begin("waiter", "lock", "key")
+		waiter := java.Begin("waiter", "lock", "key")
 		settle()
 		began := time.Now()
 		unlock(t, lease)
-		if value, exception := java.await(waiter); exception != "" {
+		if value, exception := java.Await(waiter); exception != "" {
 			t.Fatalf("lock in Java: got %s, want it", value)
 		}
 		toJava = append(toJava, time.Since(began))
-		java.await(java.begin("waiter", "unlock", "key"))
+		java.Await(java.Begin("waiter", "unlock", "key"))
 	}
 	report(t, "Go to Java", toJava, limit)
 
 	var toGo []time.Duration
 	for range rounds {
-		java.do("lock", "key")
+		java.Do("lock", "key")
 		future := client.LockChan(t.Context(), "key")
 		settle()
 		began := time.Now()
-		unlocked := java.begin("main", "unlock", "key")
+		unlocked := java.Begin("main", "unlock", "key")
 		lease, err := (<-future).Lease()
 		toGo = append(toGo, time.Since(began))
 		if err != nil {
 			t.Fatal(err)
 		}
-		java.await(unlocked)
+		java.Await(unlocked)
 		unlock(t, lease)
 	}
 	report(t, "Java to Go", toGo, limit)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -33,10 +34,11 @@ const (
 	// that missed a message would be told only by a timer: in Java after long, in
 	// Go after a second.
 	long = time.Minute
-	// short is the TTL of what has to expire.
-	short = 1500 * time.Millisecond
+	// short is the TTL of what has to expire: long enough to be renewed by processes
+	// that a busy machine lets stand still for a second.
+	short = 3 * time.Second
 	// patience is how long a test waits for what has to happen.
-	patience = 100 * time.Second
+	patience = javapeer.Patience
 )
 
 // onEach runs a test against every line of releases, in both modes, under a
@@ -52,7 +54,7 @@ func onEach(t *testing.T, test func(*testing.T, setup)) {
 // onEachAlone is onEach, one after the other.
 func onEachAlone(t *testing.T, test func(*testing.T, setup)) {
 	t.Helper()
-	needed(t, "ASYNCLOCK_SPRING")
+	javapeer.Needed(t, "ASYNCLOCK_SPRING")
 	for _, line := range lines {
 		for _, mode := range modes {
 			t.Run(line+"/"+mode.String(), func(t *testing.T) {
@@ -138,17 +140,17 @@ func wantFree(t *testing.T, c *asynclock.Client, key string) {
 }
 
 // wantRefused checks that Java can't have the key.
-func wantRefused(t *testing.T, p *peer, key string) {
+func wantRefused(t *testing.T, p *javapeer.Peer, key string) {
 	t.Helper()
-	if got := p.do("trylock", key); got != "false" {
+	if got := p.Do("trylock", key); got != "false" {
 		t.Fatalf("tryLock of %q in Java: got %s, want false", key, got)
 	}
 }
 
 // awaitJava tries in Java until it has the key, whatever its mode.
-func awaitJava(t *testing.T, p *peer, key string) {
+func awaitJava(t *testing.T, p *javapeer.Peer, key string) {
 	t.Helper()
-	for end := time.Now().Add(patience); p.do("trylock", key) != "true"; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); p.Do("trylock", key) != "true"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("Java did not get %q in %v", key, patience)
 		}

@@ -17,6 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
@@ -27,13 +29,11 @@ func TestMain(m *testing.M) {
 
 const (
 	// patience is how long a test waits for what has to happen.
-	patience = 100 * time.Second
+	patience = javapeer.Patience
 	// long is the session timeout of what must not end while a test runs.
 	long = time.Minute
 	// short is that of what has to end.
 	short = 4 * time.Second
-	// tick is the server's.
-	tick = 200 * time.Millisecond
 )
 
 // newRoot is a root of the test's own.
@@ -41,8 +41,8 @@ func newRoot() string { return "/interop/" + uuid.NewString() }
 
 func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Client {
 	t.Helper()
-	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(tick), zkstore.WithSessionTimeout(long)}, opts...)
-	store, err := zkstore.Open(strings.Split(needed(t, "ASYNCLOCK_ZOOKEEPER"), ","), opts...)
+	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(long)}, opts...)
+	store, err := zkstore.Open(servers(t), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,18 +115,18 @@ func TestExclusion(t *testing.T) {
 		"lock-1", "block-42", "blocks/block-42", "lock-0000000001", // which look like nodes
 	} {
 		lease := lock(t, client, key)
-		if got := java.do("trylockfor", key, 1500); got != "false" {
+		if got := java.Do("trylockfor", key, 1500); got != "false" {
 			t.Errorf("tryLock in Java of %q, which Go holds: got %s, want false", key, got)
 		}
 		unlock(t, lease)
-		java.do("lock", key)
+		java.Do("lock", key)
 		var held *asynclock.HeldError
 		if _, err := client.TryLock(t.Context(), key); !errors.As(err, &held) {
 			t.Errorf("TryLock in Go of %q, which Java holds: got %v, want ErrHeld", key, err)
 		} else if held.Holder == "" || held.Token == 0 {
 			t.Errorf("TryLock in Go: got %+v, want Java's address and the token of its node", *held)
 		}
-		java.do("unlock", key)
+		java.Do("unlock", key)
 		again := lock(t, client, key)
 		if again.Token() <= lease.Token() {
 			t.Errorf("token after a tenure of Java: got %d after %d, want more", again.Token(), lease.Token())
@@ -141,7 +141,7 @@ func TestWhatJavaCantHave(t *testing.T) {
 	t.Parallel()
 	java := startPeer(t, newRoot(), long)
 	for _, key := range []string{"/", "a/", "/a", "a//b", ".", "a/../b", "\x01", "\x1f", "\x7f", "\u009f", "\ue000", "\uf8ff", "\ufff0", "🔒"} {
-		if value, exception := java.await(java.begin("main", "lock", key)); exception == "" {
+		if value, exception := java.Await(java.Begin("main", "lock", key)); exception == "" {
 			t.Errorf("lock in Java of %q: got %q, want an exception", key, value)
 		}
 	}
@@ -154,7 +154,7 @@ func TestJavaCountsKeysBelow(t *testing.T) {
 	root := newRoot()
 	java, client := startPeer(t, root, long), goClient(t, root)
 	below := lock(t, client, "key/0")
-	if got := java.do("acquirefor", "key", 500); got != "false" {
+	if got := java.Do("acquirefor", "key", 500); got != "false" {
 		t.Errorf("acquire in Java of a key with a key below it that comes first: got %s, want false", got)
 	}
 	above, err := client.TryLock(t.Context(), "key")
@@ -163,8 +163,8 @@ func TestJavaCountsKeysBelow(t *testing.T) {
 	}
 	unlock(t, above)
 	unlock(t, below)
-	java.do("acquire", "key") // when the server has removed what is empty
-	java.do("release", "key")
+	java.Do("acquire", "key") // when the server has removed what is empty
+	java.Do("release", "key")
 }
 
 // A file that both raise loses nothing.
@@ -177,8 +177,8 @@ func TestNothingIsLost(t *testing.T) {
 	if err := os.WriteFile(file, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one := java.begin("one", "bump", "counter", file, rounds)
-	two := java.begin("two", "bump", "counter", file, rounds)
+	one := java.Begin("one", "bump", "counter", file, rounds)
+	two := java.Begin("two", "bump", "counter", file, rounds)
 	read := func() int {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -197,8 +197,8 @@ func TestNothingIsLost(t *testing.T) {
 		}
 		unlock(t, lease)
 	}
-	java.succeeds(one)
-	java.succeeds(two)
+	java.Succeeds(one)
+	java.Succeeds(two)
 	if got := read(); got != 3*rounds {
 		t.Errorf("counter: got %d, want %d", got, 3*rounds)
 	}
@@ -210,27 +210,27 @@ func TestOneQueue(t *testing.T) {
 	root := newRoot()
 	java, first, second, third := startPeer(t, root, long), goClient(t, root), goClient(t, root), goClient(t, root)
 	lease := lock(t, first, "key")
-	javaOne := java.begin("one", "lock", "key")
+	javaOne := java.Begin("one", "lock", "key")
 	wantWaiters(t, first, "key", 1)
 	pending := second.LockChan(t.Context(), "key")
 	wantWaiters(t, first, "key", 2)
-	javaTwo := java.begin("two", "acquire", "key") // by Curator's own mutex, not through the registry
+	javaTwo := java.Begin("two", "acquire", "key") // by Curator's own mutex, not through the registry
 	wantWaiters(t, first, "key", 3)
 	last := third.LockChan(t.Context(), "key")
 	wantWaiters(t, first, "key", 4)
 	unlock(t, lease)
-	java.succeeds(javaOne)
-	java.succeeds(java.begin("one", "unlock", "key"))
+	java.Succeeds(javaOne)
+	java.Succeeds(java.Begin("one", "unlock", "key"))
 	next := claim(t, pending)
 	if next.Token() <= lease.Token() {
 		t.Errorf("token: got %d after %d, want more", next.Token(), lease.Token())
 	}
 	unlock(t, next)
-	java.succeeds(javaTwo)
+	java.Succeeds(javaTwo)
 	if len(last) > 0 {
 		t.Error("who came last is served before who came before, want the queue's order")
 	}
-	java.succeeds(java.begin("two", "release", "key"))
+	java.Succeeds(java.Begin("two", "release", "key"))
 	unlock(t, claim(t, last))
 }
 
@@ -239,10 +239,10 @@ func TestJavaHolderIsKilled(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
 	java, client := startPeer(t, root, short), goClient(t, root)
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	pending := client.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
-	java.kill()
+	java.Kill()
 	start := time.Now()
 	unlock(t, claim(t, pending))
 	if took := time.Since(start); took > short+10*time.Second {
@@ -256,13 +256,13 @@ func TestJavaSessionEnds(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
 	java, client := startPeer(t, root, short), goClient(t, root)
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	pending := client.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
-	java.do("expire", "key")
+	java.Do("expire", "key")
 	lease := claim(t, pending)
-	_, _ = java.await(java.begin("main", "unlock", "key")) // whatever it says
-	if got := java.do("acquirefor", "key", 1500); got != "false" {
+	_, _ = java.Await(java.Begin("main", "unlock", "key")) // whatever it says
+	if got := java.Do("acquirefor", "key", 1500); got != "false" {
 		t.Errorf("acquire in Java of what Go holds: got %s, want false", got)
 	}
 	if err := lease.Renew(t.Context(), long); err != nil {
@@ -279,9 +279,9 @@ func TestParticipants(t *testing.T) {
 	lease := lock(t, client, "key")
 	pending := other.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
-	waiting := java.begin("one", "acquire", "key")
+	waiting := java.Begin("one", "acquire", "key")
 	wantWaiters(t, client, "key", 2)
-	nodes := strings.Fields(java.do("participants", "key"))
+	nodes := strings.Fields(java.Do("participants", "key"))
 	if len(nodes) != 3 || !strings.HasPrefix(nodes[0], root+"/key/_c_") {
 		t.Fatalf("participants: got %q, want three nodes", nodes)
 	}
@@ -299,8 +299,8 @@ func TestParticipants(t *testing.T) {
 	}
 	unlock(t, lease)
 	unlock(t, claim(t, pending))
-	java.succeeds(waiting)
-	java.succeeds(java.begin("one", "release", "key"))
+	java.Succeeds(waiting)
+	java.Succeeds(java.Begin("one", "release", "key"))
 }
 
 // Curator's Revoker asks a holder in Go to give up, if that has agreed to it.
@@ -311,7 +311,7 @@ func TestJavaRevokesGo(t *testing.T) {
 	stubborn := goClient(t, root)
 	lease, other := lock(t, client, "key"), lock(t, stubborn, "other")
 	for _, key := range []string{"key", "other"} {
-		java.do("revoke", key, java.do("participants", key))
+		java.Do("revoke", key, java.Do("participants", key))
 	}
 	select {
 	case <-lease.Done():
@@ -321,12 +321,12 @@ func TestJavaRevokesGo(t *testing.T) {
 	if !errors.Is(lease.Err(), asynclock.ErrForced) {
 		t.Errorf("the lease: got %v, want ErrForced", lease.Err())
 	}
-	if got := java.do("acquirefor", "key", 500); got != "false" {
+	if got := java.Do("acquirefor", "key", 500); got != "false" {
 		t.Errorf("acquire in Java before the holder has unlocked: got %s, want false", got)
 	}
 	_ = lease.Unlock(t.Context()) // which has noticed
-	java.do("acquire", "key")
-	java.do("release", "key")
+	java.Do("acquire", "key")
+	java.Do("release", "key")
 	if err := other.Renew(t.Context(), long); err != nil || other.Err() != nil {
 		t.Errorf("a lease whose store was not told to listen: got %v and %v, want it to go on", err, other.Err())
 	}
@@ -338,12 +338,12 @@ func TestForceTakesFromJava(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
 	java, client := startPeer(t, root, long), goClient(t, root)
-	java.do("lock", "key")
+	java.Do("lock", "key")
 	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
 		t.Errorf("ForceUnlock: got %v, %v, want true", held, err)
 	}
 	lease := lock(t, client, "key")
-	java.do("unlock", "key") // without an exception: that is how Curator is
+	java.Do("unlock", "key") // without an exception: that is how Curator is
 	if err := lease.Renew(t.Context(), long); err != nil {
 		t.Errorf("Renew after Java's late unlock: got %v, want no error", err)
 	}
@@ -356,23 +356,23 @@ func TestJavaThreads(t *testing.T) {
 	root := newRoot()
 	java, client := startPeer(t, root, long), goClient(t, root)
 	for range 2 {
-		java.do("lock", "key") // the second time it is re-entered
+		java.Do("lock", "key") // the second time it is re-entered
 	}
-	if _, exception := java.await(java.begin("other", "unlock", "key")); exception == "" {
+	if _, exception := java.Await(java.Begin("other", "unlock", "key")); exception == "" {
 		t.Error("unlock by another thread of Java: got success, want an exception")
 	}
-	java.do("unlock", "key")
+	java.Do("unlock", "key")
 	if _, err := client.TryLock(t.Context(), "key"); !errors.Is(err, asynclock.ErrHeld) {
 		t.Errorf("TryLock while Java has unlocked once of twice: got %v, want ErrHeld", err)
 	}
-	java.do("unlock", "key")
+	java.Do("unlock", "key")
 	unlock(t, lock(t, client, "key"))
 }
 
 // raw is a driver's connection.
 func raw(t *testing.T) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect(strings.Split(needed(t, "ASYNCLOCK_ZOOKEEPER"), ","), 10*time.Second, zk.WithLogInfo(false))
+	conn, events, err := zk.Connect(servers(t), 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@
 // Tokens rise for as long as the Store lives and start again from 1 in the next
 // one. A resource that outlives the process and checks tokens needs a store that
 // does, too.
+//
+// To read the code, begin with lock.go, the state of a key and all that can happen to
+// it; turn.go is the call that it happens in.
 package memstore
 
 import (

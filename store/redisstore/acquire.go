@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // lockKinds are the Redis keys of a lock that the scripts need to grant it, in
@@ -35,7 +36,7 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 
 func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
-	return perform(ctx, s, acquireScript, batch,
+	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.AcquireRequest) error {
 			return c.acquire(s.store.settings.prefix, q, address, s.store.grace())
 		},
@@ -47,11 +48,12 @@ func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	)
 }
 
-// acquire adds the keys and arguments that acquire.lua describes.
+// acquire is a run of acquire.lua, which describes its keys and arguments.
 func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address string, grace time.Duration) error {
 	if err := checkKey(q.Key); err != nil {
 		return err
 	}
+	c.script = acquireScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
 	if err := c.request(q, address); err != nil {
@@ -64,7 +66,7 @@ func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address strin
 // request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 	switch {
-	case !isField(q.Owner):
+	case !redisconn.IsField(q.Owner):
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.Liveness <= 0):
 		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)

@@ -3,34 +3,20 @@
 package redisstore
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// inBubble opens a store inside a synctest bubble: the server's clock is the
-// bubble's, and its connections are pipes.
+// inBubble opens a store inside a synctest bubble.
 func inBubble(t *testing.T) *Store {
 	t.Helper()
-	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true)
-	t.Cleanup(mini.Close)
-	st, err := Open(rueidis.ClientOption{
-		InitAddress:       []string{"bubble"},
-		ForceSingleClient: true,
-		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-			return mini.Dial()
-		},
-	})
+	_, option := redistest.InBubble(t)
+	st, err := Open(option)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// A call is the Redis keys and arguments of one run of a script. They are
+// A call is one run of a script: its Redis keys and arguments. They are
 // collected in one buffer and become strings all at once, because a string each
 // would be most of what an uncontended lock allocates.
 type call struct {
+	script *redisconn.Script
 	buffer []byte
 	ends   []int // of the parts, in buffer
 	keys   int   // how many of the parts are keys
@@ -50,7 +49,7 @@ func returnCalls(borrowed *[]call) {
 func (c *call) reset() {
 	clear(c.parts) // owners in it are secrets
 	clear(c.buffer)
-	c.buffer, c.ends, c.parts, c.keys = c.buffer[:0], c.ends[:0], c.parts[:0], 0
+	c.script, c.buffer, c.ends, c.parts, c.keys = nil, c.buffer[:0], c.ends[:0], c.parts[:0], 0
 }
 
 // lockKeys adds the Redis keys of a lock, one of each kind. All keys come before
@@ -101,22 +100,13 @@ func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / t
 
 func (c *call) end() { c.ends = append(c.ends, len(c.buffer)) }
 
-// cut makes the parts.
-func (c *call) cut() {
+// words makes the parts, and returns the Redis keys and the arguments.
+func (c *call) words() (keys, args []string) {
 	all, start := string(c.buffer), 0
 	c.parts = c.parts[:0]
 	for _, end := range c.ends {
 		c.parts = append(c.parts, all[start:end])
 		start = end
 	}
-}
-
-func (c *call) evalsha(b rueidis.Builder, sc *script) rueidis.Completed {
-	c.cut()
-	return b.Evalsha().Sha1(sc.sha).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
-}
-
-func (c *call) eval(b rueidis.Builder, sc *script) rueidis.Completed {
-	c.cut()
-	return b.Eval().Script(sc.source).Numkeys(int64(c.keys)).Key(c.parts[:c.keys]...).Arg(c.parts[c.keys:]...).Build()
+	return c.parts[:c.keys], c.parts[c.keys:]
 }

@@ -21,9 +21,10 @@ const (
 
 // A client is one session and what it was told.
 type client struct {
-	t       testing.TB
-	session *session
-	events  chan asynclock.Event
+	t        testing.TB
+	session  *session
+	events   chan asynclock.Event
+	released map[string]bool // by key and owner
 }
 
 // join connects a client and waits until it is known whether messages reach it,
@@ -32,7 +33,7 @@ type client struct {
 // PUBLISH that counts its receivers.)
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
-	c := &client{t: t, events: make(chan asynclock.Event, 4096)}
+	c := &client{t: t, events: make(chan asynclock.Event, 4096), released: make(map[string]bool)}
 	joined, err := st.Join("client-"+uuid.NewString(), func(e asynclock.Event) {
 		if e.Kind != asynclock.EventGap && e.Kind != asynclock.EventDeaf {
 			c.events <- e
@@ -170,8 +171,17 @@ func (c *client) waitForMessage(key, owner string) {
 	eventually(c.t, "messages come through", func() bool { return c.wait(key, owner).Recheck == 0 })
 }
 
+// release is the owner's first, as the core has them, unless it was released before.
 func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	c.t.Helper()
+	q.First = !c.released[q.Key+" "+q.Owner]
+	return c.releaseAgain(q)
+}
+
+// releaseAgain is release for one that was said before, to whatever server.
+func (c *client) releaseAgain(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	c.t.Helper()
+	c.released[q.Key+" "+q.Owner] = true
 	got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{q})[0]
 	if got.Err != nil {
 		c.t.Fatalf("Release of %q by %q: got %v, want no error", q.Key, q.Owner, got.Err)

@@ -22,7 +22,9 @@ func TestConformanceOnMiniredis(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) asynclock.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
-				return onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: mode.single}).store(t)
+				return onServer(t, rueidis.ClientOption{
+					InitAddress: []string{mini.Addr()}, ForceSingleClient: mode.single, ConnWriteTimeout: redistest.Unhurried,
+				}).store(t)
 			})
 		})
 	}

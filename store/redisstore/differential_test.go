@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // acquire.lua says the common cases twice. On any state, what comes before any
@@ -59,7 +61,7 @@ type differential struct {
 	sv             *server
 	keys           []string // lock, queue, waiters, counter, gone, epoch
 	told           string   // the key that messages go to
-	shortcut, rest *script
+	shortcut, rest *redisconn.Script
 	id             string // of the server's history; empty if it says none
 	taken          map[string]int
 }
@@ -70,15 +72,8 @@ func newDifferential(t *testing.T, sv *server) *differential {
 	if !ok {
 		t.Fatal("acquire.lua has no rest")
 	}
-	// Messages become items of a list, or of a set, so that nobody has to listen.
-	still := func(source string) *script {
-		s := newScript(source)
-		return newScript(strings.NewReplacer(
-			"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
-			"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
-		).Replace(s.source))
-	}
-	d := &differential{sv: sv, shortcut: still(shortcut), rest: still("--include epoch.lua\n" + rest), taken: make(map[string]int)}
+	d := &differential{sv: sv, taken: make(map[string]int)}
+	d.shortcut, d.rest = d.still(shortcut), d.still("--include epoch.lua\n"+rest)
 	for _, kind := range []byte(lockKinds) {
 		d.keys = append(d.keys, sv.redisKey("key", kind))
 	}
@@ -89,6 +84,16 @@ func newDifferential(t *testing.T, sv *server) *differential {
 		d.id, _, _ = strings.Cut(id, "\r\n")
 	}
 	return d
+}
+
+// still makes a script for which time stands still. Its messages become items of a
+// list, or of a set, so that nobody has to listen.
+func (d *differential) still(source string) *redisconn.Script {
+	s := newScript(source)
+	return newScript(strings.NewReplacer(
+		"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
+		"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
+	).Replace(s.Source))
 }
 
 // A differentialState is commands that make it.
@@ -197,8 +202,8 @@ func (d *differential) write(t *rapid.T, st differentialState) {
 }
 
 // run returns the reply's parts; none for nil.
-func (d *differential) run(t *rapid.T, sc *script, args []string) []string {
-	return d.ask(t, append(append([]string{"EVAL", sc.source, strconv.Itoa(len(d.keys))}, d.keys...), args...)...)
+func (d *differential) run(t *rapid.T, sc *redisconn.Script, args []string) []string {
+	return d.ask(t, append(append([]string{"EVAL", sc.Source, strconv.Itoa(len(d.keys))}, d.keys...), args...)...)
 }
 
 // read returns what all keys hold, and for how long.

@@ -77,4 +77,10 @@
 //
 // On Redis 6.2 leave out what it does not know: +spublish, +ssubscribe and
 // +sunsubscribe.
+//
+// # Reading the code
+//
+// All decisions are made in the scripts: promote.lua says what is stored and who is
+// next, then come acquire.lua, release.lua and renew.lua, and epoch.lua for what a
+// server may have forgotten. session.go and call.go send them; inbox.go hears.
 package redisstore

@@ -27,11 +27,12 @@ func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, erro
 		return asynclock.Info{}, err
 	}
 	c.inspect(s.store.settings.prefix, key, waitersShown)
-	return s.store.info(key, s.store.runOne(ctx, inspectScript, &c))
+	return s.store.info(key, s.store.runOne(ctx, &c))
 }
 
-// inspect adds the keys and arguments that inspect.lua describes.
+// inspect is a run of inspect.lua, which describes its keys and arguments.
 func (c *call) inspect(prefix, key string, waiters int64) {
+	c.script = inspectScript
 	c.lockKeys(prefix, key, inspectKinds)
 	c.number(waiters)
 }
@@ -61,10 +62,11 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	if err := checkKey(key); err != nil {
 		return false, err
 	}
+	c.script = forceScript
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
 	c.epochKey(s.store.settings.prefix, key)
 	c.millis(s.store.grace())
-	result := s.store.runOne(ctx, forceScript, &c)
+	result := s.store.runOne(ctx, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()
 		return held == 1, nil

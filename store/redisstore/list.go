@@ -6,75 +6,43 @@ import (
 	"context"
 	"iter"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
-
-// scanPage is how many of its keys, of all kinds, a server looks at per SCAN.
-const scanPage = 500
 
 // List scans one primary after the other and inspects what it finds, page by
 // page. A key that moves to another node meanwhile may be missed.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
-		err := s.usable()
-		var nodes []rueidis.Client
-		if err == nil {
-			nodes, err = s.store.primaries(ctx)
+		if err := s.usable(); err != nil {
+			yield(asynclock.Info{}, err)
+			return
 		}
-		l := listing{session: s, pattern: matchKeys(s.store.settings.prefix, prefix), yield: yield, seen: make(map[string]bool)}
-		for _, node := range nodes {
-			if err == nil && !l.stopped {
-				err = l.scan(ctx, node)
+		l := listing{session: s, yield: yield, seen: make(map[string]bool)}
+		for names, err := range redisconn.Pages(ctx, s.store.commands, matchKeys(s.store.settings.prefix, prefix)) {
+			if err != nil {
+				yield(asynclock.Info{}, s.store.failure(err))
+				return
+			}
+			if !l.show(ctx, names) {
+				return
 			}
 		}
-		if err != nil {
-			yield(asynclock.Info{}, err)
-		}
 	}
-}
-
-func (st *Store) primaries(ctx context.Context) ([]rueidis.Client, error) {
-	nodes, err := redisconn.Primaries(ctx, st.commands)
-	if err != nil {
-		return nil, st.failure(err)
-	}
-	return nodes, nil
 }
 
 // A listing is one run of List.
 type listing struct {
 	session *session
-	pattern string
 	yield   func(asynclock.Info, error) bool
-	stopped bool // yield wants no more
 	// seen are keys with waiters that were yielded: they have a queue besides a
 	// record, so SCAN names them twice.
 	seen map[string]bool
 }
 
-// scan lists the keys of one node.
-func (l *listing) scan(ctx context.Context, node rueidis.Client) error {
-	var cursor uint64
-	for {
-		command := node.B().Scan().Cursor(cursor).Match(l.pattern).Count(scanPage).Build()
-		page, err := node.Do(ctx, command).AsScanEntry()
-		if err != nil {
-			return l.session.store.failure(err)
-		}
-		if err := l.show(ctx, page.Elements); err != nil || l.stopped {
-			return err
-		}
-		if cursor = page.Cursor; cursor == 0 {
-			return nil
-		}
-	}
-}
-
-// show inspects what a page names and yields what is held or waited for.
-func (l *listing) show(ctx context.Context, redisKeys []string) error {
+// show inspects what a page names and yields what is held or waited for, or an error,
+// which is the last. It reports whether the caller wants more.
+func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 	st := l.session.store
 	var keys []string
 	inPage := make(map[string]bool, len(redisKeys))
@@ -85,8 +53,12 @@ func (l *listing) show(ctx context.Context, redisKeys []string) error {
 			keys = append(keys, key)
 		}
 	}
-	if err := l.session.usable(); err != nil || len(keys) == 0 {
-		return err
+	if err := l.session.usable(); err != nil {
+		l.yield(asynclock.Info{}, err)
+		return false
+	}
+	if len(keys) == 0 {
+		return true
 	}
 
 	calls := borrowCalls(len(keys))
@@ -94,10 +66,11 @@ func (l *listing) show(ctx context.Context, redisKeys []string) error {
 	for i, key := range keys {
 		(*calls)[i].inspect(st.settings.prefix, key, 0)
 	}
-	for i, result := range st.run(ctx, inspectScript, *calls) {
+	for i, result := range st.run(ctx, *calls) {
 		info, err := st.info(keys[i], result)
 		if err != nil {
-			return err
+			l.yield(asynclock.Info{}, err)
+			return false
 		}
 		if !info.Held && info.Waiters == 0 { // it ended meanwhile
 			continue
@@ -106,9 +79,8 @@ func (l *listing) show(ctx context.Context, redisKeys []string) error {
 			l.seen[info.Key] = true
 		}
 		if !l.yield(info, nil) {
-			l.stopped = true
-			return nil
+			return false
 		}
 	}
-	return nil
+	return true
 }

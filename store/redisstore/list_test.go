@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
@@ -84,7 +85,7 @@ func onOtherPrefix(t *testing.T, sv *server) *client {
 func TestListPages(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		const n = 3 * scanPage
+		const n = 3 * redisconn.ScanPage
 		var batch []asynclock.AcquireRequest
 		for i := range n {
 			batch = append(batch, request("key"+strconv.Itoa(i), strconv.Itoa(i)))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // maxToken is the largest token or ticket that scripts go on from; by the clock
@@ -18,23 +19,6 @@ const (
 	maxToken = 9e15
 	maxGiven = 1<<53 - 1
 )
-
-// maxFieldLen bounds owners and client ids.
-const maxFieldLen = 128
-
-// isField reports whether s can be a field of a record or message: printable
-// ASCII without spaces. A lone hyphen stands for "none" there.
-func isField(s string) bool {
-	if s == "" || s == "-" || len(s) > maxFieldLen {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
 
 // parseMessage reads a message of an inbox:
 //
@@ -48,7 +32,7 @@ func isField(s string) bool {
 func parseMessage(payload string) (event asynclock.Event, ok bool) {
 	kind, rest, _ := strings.Cut(payload, " ")
 	owner, rest, more := strings.Cut(rest, " ")
-	if !isField(owner) {
+	if !redisconn.IsField(owner) {
 		return event, false
 	}
 	event.Owner = owner

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 func TestParseMessage(t *testing.T) {
@@ -30,7 +31,7 @@ func TestParseMessage(t *testing.T) {
 		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "w", "w a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
 		"g a 1 1 0 1 ", "g a 1 1 0 1 1", "g a 0 1 0 1", "g a 1 0 0 1", "g a 1 1 0 2", "g a +1 1 0 1", "g a -1 1 0 1", "g a 1 1 -1 1", "g a 1.5 1 0 1",
 		"g a 0x1 1 0 1", "g a 1e3 1 0 1", "g a 1_0 1 0 1", "g a  1 1 0 1", "g a\n 1 1 0 1", "g ä 1 1 0 1", "g a 9007199254740992 1 0 1",
-		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", maxFieldLen+1),
+		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", redisconn.MaxFieldLen+1),
 		"pubsub-probe:XYZ",
 	} {
 		if got, ok := parseMessage(payload); ok {
@@ -49,7 +50,7 @@ func FuzzParseMessage(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !isField(e.Owner) || e.Waiters < 0 {
+		if !redisconn.IsField(e.Owner) || e.Waiters < 0 {
 			t.Fatalf("%q: got %+v, want a proper owner and count", payload, e)
 		}
 		want := ""

@@ -324,7 +324,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				if err := c.acquire(sv.prefix, &q, address, st.grace()); err != nil {
 					t.Fatal(err)
 				}
-				r := newReply(st.runOne(ctx, acquireScript, &c))
+				r := newReply(st.runOne(ctx, &c))
 				got, _ := r.acquireReply()
 				m.step()
 				check(t, fmt.Sprintf("acquire %+v from %s", q, address), round(got), round(m.acquire(q, address)))
@@ -343,11 +343,16 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					again := newRequest(t)
 					q.Requeue = &again
 				}
-				var c call
-				if err := c.release(sv.prefix, &q, address, st.grace()); err != nil {
-					t.Fatal(err)
+				var got asynclock.ReleaseReply
+				if q.First = q.Requeue == nil && rapid.Bool().Draw(t, "first"); q.First {
+					got = s.Release(ctx, []asynclock.ReleaseRequest{q})[0]
+				} else {
+					var c call
+					if err := c.release(sv.prefix, &q, address, st.grace()); err != nil {
+						t.Fatal(err)
+					}
+					got = s.releaseReply(&q, st.runOne(ctx, &c), listening)
 				}
-				got := s.releaseReply(&q, st.runOne(ctx, releaseScript, &c), listening)
 				m.step()
 				want := m.release(q, address)
 				if got.Requeue != nil {

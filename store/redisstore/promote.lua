@@ -24,6 +24,7 @@
 --   h  the holder wants to hear when somebody queues behind it
 --   w  it wants to hear each time that somebody asks in vain
 --   t  its token was the clock's time, not merely the last one plus one
+--   g  it asked in the grace, and believes no token from before its end
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
@@ -312,6 +313,9 @@ local function acquire(before)
     if size == 1 and record and string.find(record.flags, 'h', 1, true) then
       tell(record.channel, 'c ' .. record.owner)
     end
+  end
+  if grace > 0 then
+    flags = flags == '-' and 'g' or flags .. 'g'
   end
   redis.call('HSET', waiters, owner,
     text(now_ms + liveness) .. ' ' .. channel .. ' ' .. grant_ttl .. ' ' .. flags .. ' ' .. holder)

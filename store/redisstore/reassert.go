@@ -30,7 +30,7 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 	for n, i := range missed {
 		(*calls)[n].reassert(s.store, &batch[i], address)
 	}
-	for n, result := range s.store.run(ctx, reassertScript, *calls) {
+	for n, result := range s.store.run(ctx, *calls) {
 		i := missed[n]
 		if isTryAgain(result) { // its slot is being moved; what renew.lua said holds
 			continue
@@ -43,8 +43,9 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 	}
 }
 
-// reassert adds the keys and arguments that reassert.lua describes.
+// reassert is a run of reassert.lua, which describes its keys and arguments.
 func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
+	c.script = reassertScript
 	c.lockKeys(st.settings.prefix, q.Key, lockKinds)
 	c.epochKey(st.settings.prefix, q.Key)
 	c.text(q.Owner)

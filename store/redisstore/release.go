@@ -4,19 +4,47 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// Release sends one command per request, all at once.
+// Release sends one command per request, all at once. Where handover.lua could do
+// nothing, another one follows.
 func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	if len(batch) == 0 {
 		return nil
 	}
+	replies := s.release(ctx, batch)
+	var uncommon []int
+	for i := range replies {
+		if replies[i].Err == errUncommon { //nolint:errorlint // it is never wrapped
+			uncommon = append(uncommon, i)
+		}
+	}
+	if uncommon == nil {
+		return replies
+	}
+	again := make([]asynclock.ReleaseRequest, len(uncommon))
+	for n, i := range uncommon {
+		again[n] = batch[i]
+		again[n].First = false
+	}
+	for n, reply := range s.release(ctx, again) {
+		replies[uncommon[n]] = reply
+	}
+	return replies
+}
+
+// errUncommon says that a release is for release.lua.
+var errUncommon = errors.New("redisstore: not a common release")
+
+func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	address := noAddress
 	for i := range batch {
 		if batch[i].Requeue != nil {
@@ -24,7 +52,7 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 			break
 		}
 	}
-	return perform(ctx, s, releaseScript, batch,
+	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.ReleaseRequest) error {
 			return c.release(s.store.settings.prefix, q, address, s.store.grace())
 		},
@@ -35,7 +63,16 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	)
 }
 
-// release adds the keys and arguments that release.lua describes.
+// common reports whether a release may be one for handover.lua.
+func common(q *asynclock.ReleaseRequest) bool {
+	return q.First && q.Keep == 0 && !q.Uncertain && q.Requeue == nil
+}
+
+// handoverKinds are the Redis keys of a lock that handover.lua needs, in its order.
+const handoverKinds = "lqwf"
+
+// release is a run of handover.lua or release.lua, which describe their keys and
+// arguments.
 func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string, grace time.Duration) error {
 	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
@@ -43,6 +80,14 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
 	}
+	if common(q) {
+		c.script = handoverScript
+		c.lockKeys(prefix, q.Key, handoverKinds)
+		c.text(q.Owner)
+		c.number(q.Token)
+		return nil
+	}
+	c.script = releaseScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
 	c.text(q.Owner)
@@ -63,7 +108,7 @@ func checkHolding(key, owner string, token int64) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if !isField(owner) {
+	if !redisconn.IsField(owner) {
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	}
 	if token < 0 || token > maxToken {
@@ -77,6 +122,9 @@ func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.Redis
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
 		held, _ := m.ToInt64()
 		answer.WasHeld = held == 1
+		if common(q) && held == 0 {
+			answer.Err = errUncommon
+		}
 		return answer
 	}
 	r := newReply(result)

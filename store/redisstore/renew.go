@@ -56,7 +56,7 @@ func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewReques
 	for i, chunk := range chunks {
 		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.grace())
 	}
-	for i, result := range s.store.run(ctx, renewScript, *calls) {
+	for i, result := range s.store.run(ctx, *calls) {
 		s.renewReplies(replies, chunks[i], result)
 		if isTryAgain(result) {
 			moving = append(moving, chunks[i]...)
@@ -89,8 +89,9 @@ func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.Ren
 	return chunks
 }
 
-// renew adds the keys and arguments that renew.lua describes.
+// renew is a run of renew.lua, which describes its keys and arguments.
 func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int, kinds string, grace time.Duration) {
+	c.script = renewScript
 	for _, i := range chunk {
 		c.lockKeys(prefix, batch[i].Key, kinds)
 		if kinds == renewKinds {

@@ -4,9 +4,7 @@ package redisstore
 
 import (
 	"context"
-	"crypto/sha1" // #nosec G505 -- how Redis names scripts
 	_ "embed"
-	"encoding/hex"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -22,6 +20,9 @@ var promoteLua string
 
 //go:embed acquire.lua
 var acquireLua string
+
+//go:embed handover.lua
+var handoverLua string
 
 //go:embed release.lua
 var releaseLua string
@@ -41,6 +42,7 @@ var inspectLua string
 // The scripts, as the server knows them.
 var (
 	acquireScript  = newScript(acquireLua)
+	handoverScript = newScript(handoverLua)
 	releaseScript  = newScript(releaseLua)
 	renewScript    = newScript(renewLua)
 	reassertScript = newScript(reassertLua)
@@ -48,36 +50,25 @@ var (
 	inspectScript  = newScript(inspectLua)
 )
 
-// A script is a Lua script and its name on the server.
-type script struct {
-	source string
-	sha    string
-}
-
 // newScript replaces the lines that ask for epoch.lua and promote.lua by them.
-func newScript(source string) *script {
+func newScript(source string) *redisconn.Script {
 	source = strings.Replace(source, "--include epoch.lua\n", epochLua, 1)
 	source = strings.Replace(source, "--include promote.lua\n", promoteLua, 1)
-	sum := sha1.Sum([]byte(source)) // #nosec G401
-	return &script{source: source, sha: hex.EncodeToString(sum[:])}
+	return redisconn.NewScript(source)
 }
 
-// run runs a script once per call, all at once, and returns the results in the
-// same order.
-func (st *Store) run(ctx context.Context, sc *script, calls []call) []rueidis.RedisResult {
-	return redisconn.RunScript(ctx, st.commands, len(calls),
-		func(i int) rueidis.Completed { return calls[i].evalsha(st.commands.B(), sc) },
-		func(i int) rueidis.Completed { return calls[i].eval(st.commands.B(), sc) },
-	)
+// run makes the calls, all at once, and returns the results in the same order.
+func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
+	return redisconn.RunScripts(ctx, st.commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
+		keys, args = calls[i].words()
+		return calls[i].script, keys, args
+	})
 }
 
 // runOne is run for a single call, without its slices.
-func (st *Store) runOne(ctx context.Context, sc *script, c *call) rueidis.RedisResult {
-	result := st.commands.Do(ctx, c.evalsha(st.commands.B(), sc))
-	if redisconn.IsNoScript(result) {
-		result = st.commands.Do(ctx, c.eval(st.commands.B(), sc))
-	}
-	return result
+func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
+	keys, args := c.words()
+	return c.script.RunOnce(ctx, st.commands, keys, args)
 }
 
 func isTryAgain(result rueidis.RedisResult) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 // A session is one client.
@@ -51,22 +52,11 @@ func (s *session) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-
-	done := make(chan struct{})
-	go func() { // ends when each inbox has been closed, which takes seconds at most
-		defer close(done)
-		var closing sync.WaitGroup
-		for _, in := range s.open() {
-			closing.Go(in.Close)
-		}
-		closing.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	var inboxes []*pubsub.Inbox
+	for _, in := range s.open() {
+		inboxes = append(inboxes, in.Inbox)
 	}
+	return pubsub.CloseAll(ctx, inboxes...)
 }
 
 // usable says why nothing can be asked any more, if so.
@@ -77,11 +67,11 @@ func (s *session) usable() error {
 	return nil
 }
 
-// perform runs a script for each request of a batch and returns their replies.
-// put writes the request into a call, or says why it makes no sense; read reads
+// perform makes a call of each request of a batch and returns their replies. put
+// writes the request into the call, or says why it makes no sense; read reads
 // the result; failed makes a reply of an error.
 func perform[Request, Reply any](
-	ctx context.Context, s *session, sc *script, batch []Request,
+	ctx context.Context, s *session, batch []Request,
 	put func(*call, *Request) error,
 	read func(*Request, rueidis.RedisResult) Reply,
 	failed func(error) Reply,
@@ -101,7 +91,7 @@ func perform[Request, Reply any](
 		if err := put(one, &batch[0]); err != nil {
 			replies[0] = failed(err)
 		} else {
-			replies[0] = read(&batch[0], s.store.runOne(ctx, sc, one))
+			replies[0] = read(&batch[0], s.store.runOne(ctx, one))
 		}
 		return replies
 	}
@@ -115,7 +105,7 @@ func perform[Request, Reply any](
 			sent = append(sent, i)
 		}
 	}
-	for i, result := range s.store.run(ctx, sc, (*calls)[:len(sent)]) {
+	for i, result := range s.store.run(ctx, (*calls)[:len(sent)]) {
 		replies[sent[i]] = read(&batch[sent[i]], result)
 	}
 	return replies

@@ -75,6 +75,8 @@ func openError(err error) error {
 //     of one client may overtake each other; that is safe and costs round trips.
 //   - Without AlwaysPipelining, a call whose context ends may close the
 //     connection that it shares with others.
+//   - With a ConnLifetime, a command that is under way when one ends may be sent
+//     twice, in a failover to two servers; Open does without.
 //   - Scripts and subscriptions must not go to replicas; see
 //     rueidis.ClientOption.SendToReplicas.
 func New(client rueidis.Client, opts ...Option) (*Store, error) {
@@ -110,7 +112,7 @@ func (st *Store) Features() asynclock.Features {
 // of at most 128 bytes.
 func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
 	switch {
-	case !isField(id):
+	case !redisconn.IsField(id):
 		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case events == nil:
 		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)

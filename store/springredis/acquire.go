@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // unknownWaiters is how many wait, as far as the store can tell: Java's waiters
@@ -53,7 +54,7 @@ func checkAcquire(q *asynclock.AcquireRequest) error {
 		return err
 	}
 	switch {
-	case !isField(q.Owner):
+	case !redisconn.IsField(q.Owner):
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case q.TTL <= 0:
 		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)

@@ -4,33 +4,22 @@ package springredis
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
-	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// inBubble opens a client of the registry "shop" inside a synctest bubble: the
-// server's clock is the bubble's, and its connections are pipes.
+// inBubble opens a client of the registry "shop" inside a synctest bubble.
 func inBubble(t *testing.T, mode LockType) (*miniredis.Miniredis, *asynclock.Client) {
 	t.Helper()
-	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true)
-	t.Cleanup(mini.Close)
-	st, err := Open(rueidis.ClientOption{
-		InitAddress:       []string{"bubble"},
-		ForceSingleClient: true,
-		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-			return mini.Dial()
-		},
-	}, "shop", WithLockType(mode))
+	mini, option := redistest.InBubble(t)
+	st, err := Open(option, "shop", WithLockType(mode))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) asynclock.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
-				sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
+				sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true, ConnWriteTimeout: redistest.Unhurried})
 				return sv.store(t, WithLockType(mode))
 			})
 		})

@@ -76,4 +76,10 @@
 // +role, besides what a Cluster's clients need: +cluster|slots +cluster|shards
 // +asking. Behind Sentinel: +role, without which no client connects. In the patterns
 // of the channels, glob characters of the registry key are escaped by a backslash.
+//
+// # Reading the code
+//
+// shared.lua says what is stored beside Java's keys; acquire.lua, renew.lua and
+// release.lua decide. waiting.go, inbox.go and message.go are how waiters learn of a
+// release.
 package springredis

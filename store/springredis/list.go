@@ -7,63 +7,37 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
-
-// scanPage is how many of its keys, of all kinds, a server looks at per SCAN.
-const scanPage = 500
 
 // List scans one primary after the other and inspects what it finds, page by
 // page. Other things whose names begin as the registry's locks do are left out
 // where they are no strings; strings look like locks of Java.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
-		err := s.usable()
-		var nodes []rueidis.Client
-		if err == nil {
-			nodes, err = s.primaries(ctx)
+		if err := s.usable(); err != nil {
+			yield(asynclock.Info{}, err)
+			return
 		}
-		more := true
-		for _, node := range nodes {
-			if more && err == nil {
-				more, err = s.scan(ctx, node, s.store.names.match(prefix), yield)
+		for names, err := range redisconn.Pages(ctx, s.store.commands, s.store.names.match(prefix)) {
+			if err != nil {
+				yield(asynclock.Info{}, s.store.failure(err))
+				return
+			}
+			if !s.show(ctx, names, yield) {
+				return
 			}
 		}
-		if err != nil {
-			yield(asynclock.Info{}, err)
-		}
 	}
 }
 
-// scan lists the locks of one node. It reports whether the caller wants more.
-func (s *session) scan(ctx context.Context, node rueidis.Client, pattern string, yield func(asynclock.Info, error) bool) (more bool, err error) {
-	for cursor := uint64(0); ; {
-		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanPage).Build()).AsScanEntry()
-		if err != nil {
-			return true, s.store.failure(err)
-		}
-		more, err := s.show(ctx, page.Elements, yield)
-		if cursor = page.Cursor; cursor == 0 || !more || err != nil {
-			return more, err
-		}
-	}
-}
-
-func (s *session) primaries(ctx context.Context) ([]rueidis.Client, error) {
-	nodes, err := redisconn.Primaries(ctx, s.store.commands)
-	if err != nil {
-		return nil, s.store.failure(err)
-	}
-	return nodes, nil
-}
-
-// show inspects what a page names and yields what is held. It reports the same.
-func (s *session) show(ctx context.Context, redisKeys []string, yield func(asynclock.Info, error) bool) (more bool, err error) {
+// show inspects what a page names and yields what is held, or an error, which is the
+// last. It reports whether the caller wants more.
+func (s *session) show(ctx context.Context, redisKeys []string, yield func(asynclock.Info, error) bool) (more bool) {
 	if err := s.usable(); err != nil {
-		return true, err
+		yield(asynclock.Info{}, err)
+		return false
 	}
 	var keys []string
 	var calls []call
@@ -78,11 +52,12 @@ func (s *session) show(ctx context.Context, redisKeys []string, yield func(async
 		case errors.Is(err, asynclock.ErrForeignData), err == nil && !info.Held: // no lock, or it ended meanwhile
 			continue
 		case err != nil:
-			return true, err
+			yield(asynclock.Info{}, err)
+			return false
 		}
 		if !yield(info, nil) {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }

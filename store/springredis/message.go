@@ -2,7 +2,11 @@
 
 package springredis
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+)
 
 // Messages on the registry's channels are
 //
@@ -18,22 +22,5 @@ const forcedPrefix = sidePrefix + ":forced "
 // parseForced finds the owner in a message of the second kind.
 func parseForced(payload string) (owner string, ok bool) {
 	owner, found := strings.CutPrefix(payload, forcedPrefix)
-	return owner, found && isField(owner)
-}
-
-// maxFieldLen bounds owners and client ids.
-const maxFieldLen = 128
-
-// isField reports whether s can be an owner in a lock's value or message:
-// printable ASCII without spaces. A lone hyphen stands for "none" there.
-func isField(s string) bool {
-	if s == "" || s == "-" || len(s) > maxFieldLen {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return owner, found && redisconn.IsField(owner)
 }

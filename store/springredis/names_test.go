@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -110,7 +111,7 @@ func FuzzForced(f *testing.F) {
 		f.Add(payload)
 	}
 	f.Fuzz(func(t *testing.T, payload string) {
-		if owner, ok := parseForced(payload); ok && (payload != forcedPrefix+owner || !isField(owner)) {
+		if owner, ok := parseForced(payload); ok && (payload != forcedPrefix+owner || !redisconn.IsField(owner)) {
 			t.Errorf("parseForced(%q): got %q", payload, owner)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Renew sends one command per request, all at once. It is a script even where the
@@ -56,7 +57,7 @@ func checkHolding(key, owner string, token int64) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if !isField(owner) {
+	if !redisconn.IsField(owner) {
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	}
 	if token < 0 || token > maxToken {

@@ -4,9 +4,7 @@ package springredis
 
 import (
 	"context"
-	"crypto/sha1" // #nosec G505 -- how Redis names scripts
 	_ "embed"
-	"encoding/hex"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -41,17 +39,9 @@ var (
 	inspectScript = newScript(inspectLua)
 )
 
-// A script is a Lua script and its name on the server.
-type script struct {
-	source string
-	sha    string
-}
-
 // newScript replaces the line that asks for shared.lua by it.
-func newScript(source string) *script {
-	source = strings.Replace(source, "--include shared.lua\n", sharedLua, 1)
-	sum := sha1.Sum([]byte(source)) // #nosec G401
-	return &script{source: source, sha: hex.EncodeToString(sum[:])}
+func newScript(source string) *redisconn.Script {
+	return redisconn.NewScript(strings.Replace(source, "--include shared.lua\n", sharedLua, 1))
 }
 
 // A call is the Redis keys and arguments of one run of a script.
@@ -59,21 +49,13 @@ type call struct{ keys, args []string }
 
 // run runs a script once per call, all at once, and returns the results in the
 // same order.
-func (st *Store) run(ctx context.Context, sc *script, calls []call) []rueidis.RedisResult {
-	b := st.commands.B()
-	return redisconn.RunScript(ctx, st.commands, len(calls),
-		func(i int) rueidis.Completed {
-			c := calls[i]
-			return b.Evalsha().Sha1(sc.sha).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
-		},
-		func(i int) rueidis.Completed {
-			c := calls[i]
-			return b.Eval().Script(sc.source).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
-		},
-	)
+func (st *Store) run(ctx context.Context, sc *redisconn.Script, calls []call) []rueidis.RedisResult {
+	return redisconn.RunScripts(ctx, st.commands, len(calls), func(i int) (*redisconn.Script, []string, []string) {
+		return sc, calls[i].keys, calls[i].args
+	})
 }
 
 // runOne is run for a single call.
-func (st *Store) runOne(ctx context.Context, sc *script, c call) rueidis.RedisResult {
-	return st.run(ctx, sc, []call{c})[0]
+func (st *Store) runOne(ctx context.Context, sc *redisconn.Script, c call) rueidis.RedisResult {
+	return sc.RunOnce(ctx, st.commands, c.keys, c.args)
 }

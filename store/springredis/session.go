@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -50,17 +51,7 @@ func (s *session) Leave(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() { // ends when the inbox has been closed, which takes seconds at most
-		defer close(done)
-		s.inbox.Close()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pubsub.CloseAll(ctx, s.inbox)
 }
 
 // usable says why nothing can be asked any more, if so.
@@ -78,7 +69,7 @@ func (s *session) live() bool { return s.inbox != nil && s.inbox.Live() }
 // put makes a call of the request, or says why it makes no sense; read reads the
 // result; failed makes a reply of an error.
 func perform[Request, Reply any](
-	ctx context.Context, s *session, sc *script, batch []Request,
+	ctx context.Context, s *session, sc *redisconn.Script, batch []Request,
 	put func(*Request) (call, error),
 	read func(*Request, rueidis.RedisResult) Reply,
 	failed func(error) Reply,

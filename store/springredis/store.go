@@ -105,7 +105,7 @@ func (st *Store) Features() asynclock.Features {
 // spaces, of at most 128 bytes.
 func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
 	switch {
-	case !isField(id):
+	case !redisconn.IsField(id):
 		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case events == nil:
 		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)

@@ -43,7 +43,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	st := sv.store(t)
-	for _, id := range []string{"", "-", "a b", "ä", "a\n", strings.Repeat("x", maxFieldLen+1)} {
+	for _, id := range []string{"", "-", "a b", "ä", "a\n", strings.Repeat("x", redisconn.MaxFieldLen+1)} {
 		if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
 			t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
 		}

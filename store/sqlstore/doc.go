@@ -70,4 +70,11 @@
 // [Store.Guard] ties a transaction of the application's own to a lease's token.
 // [LockTx] is another kind of lock, for those who want one that is part of a
 // transaction.
+//
+// # Reading the code
+//
+// All decisions are made in the routines: schema/native_postgres.sql has them with
+// their reasons, the other files of schema say the same for the other kinds of tables.
+// session.go and call.go call them; inbox.go, or where there are no messages
+// polling.go, is how waiters learn that a key is theirs.
 package sqlstore

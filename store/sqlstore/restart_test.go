@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/dbserver"
 )
 
@@ -29,8 +29,7 @@ type dbServer struct {
 	kind    *dbserver.Kind
 	addr    string
 	command func() *exec.Cmd
-	process *os.Process
-	ended   <-chan struct{}
+	process *childproc.Process
 }
 
 // startServer starts one of the kind that the variable is for, which ends with the test.
@@ -68,27 +67,17 @@ func freePort(t *testing.T) int {
 
 func (s *dbServer) start() {
 	s.t.Helper()
-	cmd, started, ended := s.command(), make(chan error), make(chan struct{})
-	go func() { // ends with the process
-		defer close(ended)
-		runtime.LockOSThread() // the kernel ends the process when the thread that started it ends
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // it was killed
-		}
-	}()
-	if err := <-started; err != nil {
+	process, err := childproc.Start(s.command())
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.process, s.ended = cmd.Process, ended
+	s.process = process
 }
 
 // kill ends it at once, as a crash does.
 func (s *dbServer) kill() {
-	_ = s.process.Signal(s.kind.Stop) // fails only if it has ended
-	<-s.ended
+	_ = s.process.Child.Signal(s.kind.Stop) // fails only if it has ended
+	<-s.process.Ended()
 }
 
 // database waits until the server answers, and makes a database.

@@ -43,17 +43,7 @@ func (s *session) Leave(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() { // ends when the inbox has been closed, which takes seconds at most
-		defer close(done)
-		s.inbox.Close()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pubsub.CloseAll(ctx, s.inbox)
 }
 
 // usable says why nothing can be asked any more, if so.

@@ -146,10 +146,11 @@ func listMany(w *world) {
 		lane := a.session.Lane(r.Key)
 		batches[lane] = append(batches[lane], r)
 	}
-	ctx, cancel := a.call()
-	defer cancel()
 	for _, batch := range batches {
-		for _, reply := range a.session.Acquire(ctx, batch) {
+		ctx, cancel := a.call() // a time limit for each: they are many for a busy machine
+		replies := a.session.Acquire(ctx, batch)
+		cancel()
+		for _, reply := range replies {
 			if reply.Err != nil || reply.Status != asynclock.Granted {
 				w.Fatalf("Acquire of a free key: got status %d, error %v; want Granted", reply.Status, reply.Err)
 			}
@@ -158,6 +159,8 @@ func listMany(w *world) {
 	if got := len(a.list(w.key + "/")); got != n {
 		w.Errorf("List: got %d keys, want %d", got, n)
 	}
+	ctx, cancel := a.call()
+	defer cancel()
 	for _, err := range a.session.List(ctx, w.key+"/") {
 		if err != nil {
 			w.Errorf("List: got error %v, want none", err)
@@ -169,7 +172,14 @@ func listMany(w *world) {
 		for i, r := range batch {
 			releases[i] = asynclock.ReleaseRequest{Key: r.Key, Owner: r.Owner}
 		}
-		a.session.Release(ctx, releases)
+		ctx, cancel := a.call()
+		replies := a.session.Release(ctx, releases)
+		cancel()
+		for _, reply := range replies {
+			if reply.Err != nil {
+				w.Fatalf("Release: got error %v, want none", reply.Err)
+			}
+		}
 	}
 	if got := len(a.list(w.key + "/")); got != 0 {
 		w.Errorf("List after all releases: got %d keys, want none", got)

@@ -16,6 +16,9 @@
 // use by others: every case makes up its own keys. What a store does not have by
 // its [asynclock.Features] is not asked of it; such cases are skipped. A store
 // that has everything skips none.
+//
+// To read the code, begin with cases at the end of storetest.go. Each other file has
+// cases about one thing, but for world.go and steps.go, which are what they are made of.
 package storetest
 
 import (

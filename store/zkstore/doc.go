@@ -58,4 +58,10 @@
 // Java peers create nodes that everybody may change, unless told otherwise; with
 // [WithDigest] or [WithACL] both sides have to agree. Whoever may delete nodes may
 // take every key.
+//
+// # Reading the code
+//
+// stake.go is what an owner has in a lock, from its node to its end; acquire.go,
+// renew.go and release.go are what is asked of it. view.go reads a lock's nodes as
+// Curator does, pulse.go and line.go keep the session.
 package zkstore

@@ -13,12 +13,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// tick is the tickTime of the servers that internal/testenv starts.
-const tick = 200 * time.Millisecond
 
 // servers reads where a server is from the environment. Without it the test is
 // skipped, or fails where servers are required.
@@ -52,7 +50,7 @@ func open(t testing.TB, root string, opts ...Option) *Store {
 
 func openOn(t testing.TB, servers []string, root string, opts ...Option) *Store {
 	t.Helper()
-	opts = append([]Option{WithRoot(root), WithTickTime(tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
+	opts = append([]Option{WithRoot(root), WithTickTime(zkserver.Tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
 	st, err := Open(servers, opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
 // testPatience is how long a test waits for what has to happen.
@@ -242,7 +243,7 @@ func TestTrustFollowsTheSessionNotTheTTL(t *testing.T) {
 // be less.
 func TestTTLsBelowTheSessionTimeoutAreRefused(t *testing.T) {
 	t.Parallel()
-	st, err := Open(servers(t), WithRoot(newRoot()), WithTickTime(tick), WithSessionTimeout(20*time.Second))
+	st, err := Open(servers(t), WithRoot(newRoot()), WithTickTime(zkserver.Tick), WithSessionTimeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,12 +391,12 @@ func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
 	for range 2 {
-		time.Sleep(tick) // of answers that follow each other closely only the first is remembered
+		time.Sleep(zkserver.Tick) // of answers that follow each other closely only the first is remembered
 		before := clock.Now()
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}
-		time.Sleep(tick) // more than the leader's delay
+		time.Sleep(zkserver.Tick) // more than the leader's delay
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}

@@ -5,7 +5,7 @@
 // Each rule is judged by itself, from what the processes and resources told, so
 // that one mistake in here does not hide all others; the model of the lock, which
 // porcupine searches, repeats in other words what the rules of overlap and order
-// say.
+// say. check.go begins it; the other files, but for figures.go, have a rule each.
 package check
 
 import (

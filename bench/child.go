@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+)
+
+// again is this program once more, not yet started, in a part that it plays for a
+// peer: see runChild. The world's dial is not passed on.
+func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, "-child", part, "-peer", p.name,
+		"-redis", w.redis, "-etcd", w.etcd, "-ttl", w.ttl.String(), "-keys", strconv.Itoa(keys))
+	cmd.Stderr = os.Stderr
+	return cmd, nil
+}
+
+// runChild is this program as a process that another one of it started.
+func runChild(ctx context.Context, f flags) error {
+	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl}
+	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })
+	if i < 0 {
+		return fmt.Errorf("no peer %q", f.peer)
+	}
+	p := peers(w)[i]
+	switch f.child {
+	case "taker":
+		return take(ctx, w, p)
+	case "keeper":
+		return keep(ctx, p, w, f.keys)
+	case "renewer":
+		return renew(ctx, w, f.keys)
+	}
+	return fmt.Errorf("no child %q", f.child)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A project of Maven's has Java peers.
+type project struct {
+	dir      string   // from the module's root
+	variable string   // tells tests where the peers are built
+	profiles []string // those in its pom.xml, of which each makes a peer; without any it makes one
+}
+
+var projects = []project{
+	{"interop/spring", "ASYNCLOCK_SPRING", []string{"spring-7.1", "spring-7.0", "spring-6.5", "spring-6.5-old"}},
+	{"interop/zookeeper", "ASYNCLOCK_ZOOKEEPER_PEER", nil},
+}
+
+// oldestJava is what the projects are compiled for.
+const oldestJava = 17
+
+// playsJava reports whether go test with these arguments may reach the tests
+// that need the Java peers: no packages means all of them.
+func playsJava(args []string) bool {
+	isPackage := func(a string) bool { return strings.HasPrefix(a, ".") }
+	reaches := func(a string) bool { return a == "./..." || strings.HasPrefix(a, "./interop") }
+	return !slices.ContainsFunc(args, isPackage) || slices.ContainsFunc(args, reaches)
+}
+
+// buildPeers builds the Java peers of this module, and returns what the tests learn
+// about them.
+func buildPeers(ctx context.Context, log io.Writer) (env []string, err error) {
+	dirs, err := modules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		target, err := p.build(ctx, command{stderr: log, grace: grace}, dirs[0])
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, p.variable+"="+target)
+	}
+	return env, nil
+}
+
+// build builds the project's peers and returns the directory that they are in. Maven
+// downloads what it lacks from where its own settings say.
+func (p project) build(ctx context.Context, cmd command, root string) (string, error) {
+	cmd.dir = filepath.Join(root, p.dir)
+	cmd.stdout = cmd.stderr
+	for i := range max(1, len(p.profiles)) {
+		args := []string{"-B", "-q", "-ntp", "package"}
+		if len(p.profiles) > 0 {
+			args = append(args, "-P", p.profiles[i])
+		}
+		fmt.Fprintf(cmd.stderr, "testenv: in %s: mvn %s\n", p.dir, strings.Join(args, " "))
+		code, err := cmd.run(ctx, "mvn", args...)
+		if err != nil {
+			return "", err
+		}
+		if code != 0 {
+			return "", fmt.Errorf("mvn %s in %s: exit code %d", strings.Join(args, " "), p.dir, code)
+		}
+	}
+	return filepath.Join(cmd.dir, "target"), nil
+}
+
+// hasJava reports whether there is a compiler of Java that is new enough.
+func hasJava(ctx context.Context) bool {
+	text, err := exec.CommandContext(ctx, "javac", "-version").CombinedOutput()
+	return err == nil && javaMajor(string(text)) >= oldestJava
+}
+
+// javaMajor reads what javac -version says; 0 if it names no version.
+func javaMajor(banner string) int {
+	for line := range strings.Lines(banner) { // others may come from the environment's JAVA_TOOL_OPTIONS
+		if version, found := strings.CutPrefix(strings.TrimSpace(line), "javac "); found {
+			digits, _, _ := strings.Cut(version, ".")
+			digits, _, _ = strings.Cut(digits, "-") // 26-ea
+			n, err := strconv.Atoi(digits)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}

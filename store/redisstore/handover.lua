@@ -1,0 +1,73 @@
+-- handover: the two common ends of a holding. Either nobody waits, or the first waiter
+-- is alive and is given the key. release.lua does both too, and whatever is less
+-- common; promote.lua says why each step is as it is.
+--
+-- KEYS  lock, queue, waiters, counter (see promote.lua)
+-- ARGV  owner, last token used
+--
+-- Reply: 1; or 0 if it is neither case, and then nothing was changed.
+--
+-- Waiters wait for this script, and it finds the processor cold, as commands on one
+-- key come seldom. So it is a script by itself, with few keys and arguments and no
+-- function, and compares numbers as text, of no more digits than now has.
+--
+-- It hands on without a look at the epoch (epoch.lua). Its owner trusts its lease, never
+-- gave the key back before, and no renewal of its is on its way
+-- (asynclock.ReleaseRequest.First); and the record is there, and would be for longer than
+-- clocks of servers differ. So its time was not over on any server, and nobody was
+-- granted the key after it.
+
+local lag = 1000 -- ms
+
+local value = redis.pcall('GET', KEYS[1])
+local token, owner
+if type(value) == 'string' then
+  token, owner = string.match(value, '^(%d+) (%S+) ')
+end
+local head = owner == ARGV[1] and redis.pcall('ZRANGE', KEYS[2], '0', '1')
+local last = head and not head.err and redis.pcall('GET', KEYS[4])
+if type(last) ~= 'string' or not string.find(last, '^%d+$') then
+  return 0
+end
+
+local first = head[1]
+if not first then
+  -- What the counter does not say would be forgotten with the record, and should the
+  -- clock be set back, the next token would be smaller.
+  if token == ARGV[2] and last == token then
+    redis.call('DEL', KEYS[1])
+    return 1
+  end
+  return 0
+end
+
+local entry = redis.pcall('HGET', KEYS[3], first)
+if type(entry) ~= 'string' then
+  return 0
+end
+local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([psu-])(%S*) ([1-9]%d*) (%S+) (.*)$')
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+-- Here and below numbers are given as text, which takes Redis half as long.
+if deadline and #deadline + 3 == #now and deadline .. '000' >= now
+  and #last <= #now and last < now and #token <= #now and token < now and #ARGV[2] <= #now and ARGV[2] < now
+  and #ttl < 16 and string.find(first, '^%S+$') and not string.find(flags, 'g', 1, true)
+  and (mode == 'u' or mode == '-' or redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] ~= 0)
+  and redis.call('PTTL', KEYS[1]) > lag then
+  local size = 0
+  if head[2] then
+    redis.call('ZREM', KEYS[2], first)
+    redis.call('HDEL', KEYS[3], first)
+    size = redis.call('ZCARD', KEYS[2])
+  else -- the queue ends with it
+    redis.call('DEL', KEYS[2], KEYS[3])
+  end
+  redis.call('SET', KEYS[4], now, 'PX', '86400000')
+  redis.call('SET', KEYS[1], now .. ' ' .. first .. ' ' .. mode .. channel
+    .. (flags == '-' and ' t ' or ' ' .. flags .. 't ') .. holder, 'PX', ttl)
+  if mode ~= '-' then
+    redis.pcall(mode == 's' and 'SPUBLISH' or 'PUBLISH', channel, 'g ' .. first .. ' ' .. now .. ' ' .. ttl .. ' ' .. size .. ' 1')
+  end
+  return 1
+end
+return 0
