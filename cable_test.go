@@ -35,16 +35,25 @@ func (c *cable) isCut() bool { return c.broken.Load() }
 var errNoRoute = errors.New("no route to host")
 
 // dial connects through the cable; it is rueidis' DialCtxFn.
-func (c *cable) dial(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+func (c *cable) dial(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+	if config != nil {
+		// What is counted and cut is what goes into the encryption and comes out of it.
+		return c.connect(ctx, addr, &tls.Dialer{NetDialer: dialer, Config: config}, true)
+	}
 	return c.connect(ctx, addr, dialer, true)
 }
 
+// A dialer makes connections, such as net.Dialer and tls.Dialer.
+type dialer interface {
+	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
 // connect is dial for any protocol. Only the commands of Redis can be counted.
-func (c *cable) connect(ctx context.Context, addr string, dialer *net.Dialer, counts bool) (net.Conn, error) {
+func (c *cable) connect(ctx context.Context, addr string, by dialer, counts bool) (net.Conn, error) {
 	if c.isCut() {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errNoRoute}
 	}
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	conn, err := by.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}

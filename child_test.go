@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -31,6 +29,8 @@ import (
 const (
 	childURL    = "ASYNCLOCK_STORY_URL"
 	childPrefix = "ASYNCLOCK_STORY_PREFIX"
+	// childCertificates may be empty.
+	childCertificates = "ASYNCLOCK_STORY_CERTIFICATES"
 )
 
 // An order is what a child is to do. It answers each with one report.
@@ -73,7 +73,7 @@ func (p *place) child() *child {
 		p.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.corner)
+	cmd.Env = append(os.Environ(), childURL+"="+p.url, childPrefix+"="+p.corner, childCertificates+"="+p.certificates)
 	cmd.Stderr = os.Stderr
 	in, orders := pipe(p.T)
 	reports, out := pipe(p.T)
@@ -185,7 +185,7 @@ func beChild() {
 }
 
 func obey(ctx context.Context) error {
-	store, err := openAt(os.Getenv(childURL), os.Getenv(childPrefix))
+	store, err := openAt(address{os.Getenv(childURL), os.Getenv(childCertificates)}, os.Getenv(childPrefix))
 	if err != nil {
 		return err
 	}
@@ -222,18 +222,18 @@ func obey(ctx context.Context) error {
 }
 
 // openAt opens a place's store.
-func openAt(url, corner string) (asynclock.Store, error) {
-	if servers, found := strings.CutPrefix(url, zooKeeperScheme); found {
+func openAt(at address, corner string) (asynclock.Store, error) {
+	if servers, found := strings.CutPrefix(at.url, zooKeeperScheme); found {
 		return openZooKeeper(servers, corner, new(cable))
 	}
-	if !strings.HasPrefix(url, "redis") {
-		d, _, err := openDatabase(url, new(net.Dialer).DialContext)
+	if !strings.HasPrefix(at.url, "redis") {
+		d, _, err := openDatabase(at.url, new(net.Dialer).DialContext)
 		if err != nil {
 			return nil, err
 		}
 		return sqlstore.New(context.Background(), d, sqlstore.WithPrefix(corner))
 	}
-	option, err := rueidis.ParseURL(url)
+	option, err := at.option()
 	if err != nil {
 		return nil, err
 	}

@@ -9,92 +9,110 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func openOwnServer(t *testing.T) (*place, *server) {
 	t.Helper()
-	s := startServer(t)
-	return openRedis(t, s.url(), "story"), s
+	d := startAlone(t, nil)
+	return openRedis(t, d.address, "story"), d.nodes[0]
+}
+
+// onOwnServers makes a test twice: on servers that let everyone do everything, and on
+// those that speak TLS only, with the least rights for the clients. What the test does
+// to the servers is not done by those.
+func onOwnServers(t *testing.T, start func(*testing.T, *redistest.Encryption) *deployment, test func(*testing.T, *place, *deployment)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("in clear", func(t *testing.T) {
+		t.Parallel()
+		d := start(t, nil)
+		test(t, openRedis(t, d.address, "story"), d)
+	})
+	t.Run("with the least rights by TLS", func(t *testing.T) {
+		t.Parallel()
+		d := start(t, redistest.NewEncryption(t))
+		test(t, d.openForUser(t, "story"), d)
+	})
 }
 
 func TestScriptsThatTheServerForgetsAreTold(t *testing.T) {
-	t.Parallel()
-	p, server := openOwnServer(t)
-	crew := p.newCrew(no)
-	for range 20 {
-		crew.advance(3)
-		server.ask(t, "SCRIPT", "FLUSH")
-	}
-	crew.wantNothingLost()
+	onOwnServers(t, startAlone, func(t *testing.T, p *place, d *deployment) {
+		crew := p.newCrew(no)
+		for range 20 {
+			crew.advance(3)
+			d.nodes[0].ask(t, "SCRIPT", "FLUSH")
+		}
+		crew.wantNothingLost()
+	})
 }
 
 func TestLostSubscriptionsLoseNobody(t *testing.T) {
-	t.Parallel()
-	const times = 10
-	p, server := openOwnServer(t)
-	crew := p.newCrew(no)
-	crew.advance(3)
-	tell(t, p.again, func(p *place) {
-		start := time.Now()
-		for range times {
-			server.ask(t, "CLIENT", "KILL", "TYPE", "pubsub")
-			crew.advance(3)
-		}
-		p.wantWithin(times*soon, start, "going on when the subscription is back, not by heartbeats")
+	onOwnServers(t, startAlone, func(t *testing.T, p *place, d *deployment) {
+		const times = 10
+		crew := p.newCrew(no)
+		crew.advance(3)
+		tell(t, p.again, func(p *place) {
+			start := time.Now()
+			for range times {
+				d.nodes[0].ask(t, "CLIENT", "KILL", "TYPE", "pubsub")
+				crew.advance(3)
+			}
+			p.wantWithin(times*soon, start, "going on when the subscription is back, not by heartbeats")
+		})
+		crew.wantNothingLost()
 	})
-	crew.wantNothingLost()
 }
 
 func TestLostConnectionsLoseNothing(t *testing.T) {
-	t.Parallel()
-	p, server := openOwnServer(t)
-	crew := p.newCrew(no)
-	for range 10 {
-		crew.advance(3)
-		server.ask(t, "CLIENT", "KILL", "TYPE", "normal") // not the one that asks
-	}
-	crew.wantNothingLost()
+	onOwnServers(t, startAlone, func(t *testing.T, p *place, d *deployment) {
+		crew := p.newCrew(no)
+		for range 10 {
+			crew.advance(3)
+			d.nodes[0].ask(t, "CLIENT", "KILL", "TYPE", "normal") // not the one that asks
+		}
+		crew.wantNothingLost()
+	})
 }
 
 func TestServerThatForgetsEverythingEndsLeases(t *testing.T) {
-	t.Parallel()
-	p, server := openOwnServer(t)
-	tell(t, p.again, func(p *place) {
-		ours, theirs := p.client(asynclock.WithTTL(short)), p.client(asynclock.WithTTL(short))
-		first := p.lock(ours, "key")
-		pending := theirs.LockChan(p.ctx, "key")
-		p.awaitWaiters(ours, "key", 1)
-		server.ask(t, "FLUSHALL")
-		start := time.Now()
-		p.awaitEnd(first)
-		p.wantWithin(short, start, "noticing the loss at the next renewal")
-		if !errors.Is(first.Err(), asynclock.ErrLost) {
-			t.Errorf("the lease: got %v, want ErrLost", first.Err())
-		}
-		next := p.claim(pending) // its place is gone, too; its next heartbeat says that it waits
-		if next.Token() <= first.Token() {
-			t.Errorf("the next token: got %d, want more than %d, although the counter is lost", next.Token(), first.Token())
-		}
-		p.unlock(next)
+	onOwnServers(t, startAlone, func(t *testing.T, p *place, d *deployment) {
+		tell(t, p.again, func(p *place) {
+			ours, theirs := p.client(asynclock.WithTTL(short)), p.client(asynclock.WithTTL(short))
+			first := p.lock(ours, "key")
+			pending := theirs.LockChan(p.ctx, "key")
+			p.awaitWaiters(ours, "key", 1)
+			d.nodes[0].ask(t, "FLUSHALL")
+			start := time.Now()
+			p.awaitEnd(first)
+			p.wantWithin(short, start, "noticing the loss at the next renewal")
+			if !errors.Is(first.Err(), asynclock.ErrLost) {
+				t.Errorf("the lease: got %v, want ErrLost", first.Err())
+			}
+			next := p.claim(pending) // its place is gone, too; its next heartbeat says that it waits
+			if next.Token() <= first.Token() {
+				t.Errorf("the next token: got %d, want more than %d, although the counter is lost", next.Token(), first.Token())
+			}
+			p.unlock(next)
+		})
 	})
 }
 
 func TestClientsGoOnAfterAFailover(t *testing.T) {
-	t.Parallel()
-	set := startSentinelSet(t)
-	p := openRedis(t, set.url, "story")
-	p.redis.lossy = true
-	// A replica may miss the last locks and unlocks. The store does not promise
-	// more than tokens that rise, and to go on, at the latest after a TTL.
-	crew := p.newCrew(func(err error) bool {
-		return errors.Is(err, asynclock.ErrLost) || errors.Is(err, asynclock.ErrUnreachable)
-	}, asynclock.WithTTL(short))
-	for range 2 {
+	onOwnServers(t, startSentinelSet, func(t *testing.T, p *place, d *deployment) {
+		p.redis.lossy = true
+		// A replica may miss the last locks and unlocks. The store does not promise
+		// more than tokens that rise, and to go on, at the latest after a TTL.
+		crew := p.newCrew(func(err error) bool {
+			return errors.Is(err, asynclock.ErrLost) || errors.Is(err, asynclock.ErrUnreachable)
+		}, asynclock.WithTTL(short))
+		for range 2 {
+			crew.advance(3)
+			d.failOver(t)
+		}
 		crew.advance(3)
-		set.failOver(t)
-	}
-	crew.advance(3)
-	crew.stop()
+		crew.stop()
+	})
 }
 
 func TestClusterKeepsKeysOnAllItsMasters(t *testing.T) {
@@ -120,19 +138,18 @@ func TestClusterKeepsKeysOnAllItsMasters(t *testing.T) {
 }
 
 func TestClientsFollowAMovingSlot(t *testing.T) {
-	t.Parallel()
-	nodes := startCluster(t)
-	p := openRedis(t, nodes[0].url(), "story")
-	crew := p.newCrew(no)
-	crew.advance(1)
-	slot := nodes[0].ask(t, "CLUSTER", "KEYSLOT", p.redisKeys(jobKey(0))['f'])
-	owner := ownerOf(t, nodes, slot)
-	for i := range 3 {
+	onOwnServers(t, startCluster, func(t *testing.T, p *place, d *deployment) {
+		crew := p.newCrew(no)
+		crew.advance(1)
+		slot := d.nodes[0].ask(t, "CLUSTER", "KEYSLOT", p.redisKeys(jobKey(0))['f'])
+		owner := ownerOf(t, d.nodes, slot)
+		for i := range 3 {
+			crew.advance(3)
+			moveSlot(t, slot, d.nodes[(owner+i)%3], d.nodes[(owner+i+1)%3])
+		}
 		crew.advance(3)
-		moveSlot(t, slot, nodes[(owner+i)%3], nodes[(owner+i+1)%3])
-	}
-	crew.advance(3)
-	crew.wantNothingLost()
+		crew.wantNothingLost()
+	})
 }
 
 // ownerOf returns which node has a slot.

@@ -56,8 +56,8 @@ func deadlineOfTheWaitEndsNoHold(t *testing.T) {
 // leases can't be saved, the others must not notice.
 func renewalsPassASickShard(t *testing.T) {
 	const keys = 60
-	nodes := startCluster(t)
-	p := openRedis(t, nodes[0].url(), "story")
+	cluster := startCluster(t, nil)
+	p, nodes := openRedis(t, cluster.address, "story"), cluster.nodes
 	tell(t, p.again, func(p *place) {
 		locks := p.client(asynclock.WithTTL(short))
 		leases := make(map[string]*asynclock.Lease, keys)

@@ -33,6 +33,9 @@ var stores = []struct {
 	{"redis", redisItself, onServer("ASYNCLOCK_REDIS_URL")},
 	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
 	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
+	{"redis with the least rights by TLS", redisItself, onServersForLockers(startAlone)},
+	{"sentinel with the least rights by TLS", redisItself, onServersForLockers(startSentinelSet)},
+	{"cluster with the least rights by TLS", redisItself, onServersForLockers(startCluster)},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
 	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL", ownTables)},
 	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL", ownTables)},
@@ -65,8 +68,9 @@ type place struct {
 	redis *redisPlace     // nil: the store is not in Redis
 	// sessions: the store's server knows those, and no TTLs.
 	sessions bool
-	// url and corner are where a child finds the place.
-	url, corner string
+	// url and corner are where a child finds the place, and certificates by what it
+	// is let in: see address.
+	url, corner, certificates string
 
 	silent bool // the store has no way to tell a holder anything
 
@@ -128,7 +132,7 @@ func openMiniredis(t *testing.T) *place {
 		peer.WriteError("ERR This instance has cluster support disabled") // it claims to be a cluster of one
 		return true
 	})
-	return openRedis(t, "redis://"+server.Addr(), "story")
+	return openRedis(t, address{url: "redis://" + server.Addr()}, "story")
 }
 
 // onServer opens places on a server that is running, if there is one.
@@ -138,7 +142,7 @@ func onServer(variable string) func(*testing.T) func(*testing.T) *place {
 		url := serverURL(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
-			return openRedis(t, url, "story-"+uuid.NewString())
+			return openRedis(t, address{url: url}, "story-"+uuid.NewString())
 		}
 	}
 }
@@ -150,12 +154,12 @@ func onServerAsSpring(variable string) func(*testing.T) func(*testing.T) *place 
 		url := serverURL(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
-			return openSpring(t, url, "story-"+uuid.NewString())
+			return openSpring(t, address{url: url}, "story-"+uuid.NewString())
 		}
 	}
 }
 
-func openSpring(t *testing.T, url, registryKey string) *place {
+func openSpring(t *testing.T, at address, registryKey string) *place {
 	t.Helper()
 	p := newPlace(t)
 	connect := func(option rueidis.ClientOption) *springredis.Store {
@@ -167,11 +171,11 @@ func openSpring(t *testing.T, url, registryKey string) *place {
 		return store
 	}
 	p.connect = func(c *cable) asynclock.Store {
-		option := redisOption(t, url)
+		option := redisOption(t, at)
 		option.DialCtxFn = c.dial
 		return connect(option)
 	}
-	visitor := connect(redisOption(t, url))
+	visitor := connect(redisOption(t, at))
 	t.Cleanup(func() { wantNothingListed(t, visitor) })
 	return p
 }

@@ -61,6 +61,8 @@ var mayImport = map[string][]string{
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it
+	"internal/certtest":  {},           // likewise
+	"internal/timerleak": {},
 	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/zkserver":  {"internal/childproc"},
 
@@ -76,7 +78,7 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},

@@ -11,12 +11,12 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // A redisPlace is what a story can see and do behind the library's back.
 type redisPlace struct {
-	url    string
 	prefix string
 	admin  rueidis.Client
 	// lossy: the server may lose what it has acknowledged, the end of a wait too.
@@ -28,22 +28,45 @@ type redisPlace struct {
 // granted then has tests in package redisstore.
 var atOnce = redisstore.WithoutFailoverGrace()
 
+// An address is where a Redis is, and who comes there.
+type address struct {
+	url string
+	// certificates is the directory of those that it takes: see
+	// redistest.Encryption. Empty: it takes none.
+	certificates string
+}
+
+func (a address) option() (rueidis.ClientOption, error) {
+	option, err := rueidis.ParseURL(a.url)
+	if err != nil {
+		return option, err
+	}
+	option.DisableCache = true // miniredis has none
+	if a.certificates != "" {
+		option.TLSConfig, err = redistest.ClientTLS(a.certificates)
+	}
+	if option.Sentinel.MasterSet != "" {
+		option.Sentinel.TLSConfig = option.TLSConfig
+	}
+	return option, err
+}
+
 // openRedis makes a place with a prefix of its own on a server, and checks in
 // the end that nothing but counters is left of it.
-func openRedis(t *testing.T, url, prefix string, options ...redisstore.Option) *place {
+func openRedis(t *testing.T, at address, prefix string, options ...redisstore.Option) *place {
 	t.Helper()
 	p := newPlace(t)
-	option := redisOption(t, url)
+	option := redisOption(t, at)
 	option.Username, option.Password = "", "" // whoever the clients are, this one may do everything
 	admin, err := rueidis.NewClient(option)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(admin.Close)
-	p.redis = &redisPlace{url: url, prefix: prefix, admin: admin}
-	p.url, p.corner = url, prefix
+	p.redis = &redisPlace{prefix: prefix, admin: admin}
+	p.url, p.certificates, p.corner = at.url, at.certificates, prefix
 	p.connect = func(c *cable) asynclock.Store {
-		option := redisOption(t, url)
+		option := redisOption(t, at)
 		option.DialCtxFn = c.dial
 		store, err := redisstore.Open(option, append(options, redisstore.WithPrefix(prefix), atOnce)...)
 		if err != nil {
@@ -56,13 +79,12 @@ func openRedis(t *testing.T, url, prefix string, options ...redisstore.Option) *
 	return p
 }
 
-func redisOption(t *testing.T, url string) rueidis.ClientOption {
+func redisOption(t *testing.T, at address) rueidis.ClientOption {
 	t.Helper()
-	option, err := rueidis.ParseURL(url)
+	option, err := at.option()
 	if err != nil {
 		t.Fatal(err)
 	}
-	option.DisableCache = true // miniredis has none
 	return option
 }
 

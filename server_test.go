@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // What some tests do to Redis would disturb all others on the same server. They
@@ -25,11 +27,19 @@ import (
 // A server is a redis-server process that ends with the test.
 type server struct {
 	host, port string
+	encryption *redistest.Encryption
 	client     rueidis.Client // connected to this one, whatever else it is part of
 }
 
 func (s *server) addr() string { return net.JoinHostPort(s.host, s.port) }
-func (s *server) url() string  { return "redis://" + s.addr() }
+
+// address is that of the server for whoever may do everything.
+func (s *server) address() address {
+	if s.encryption != nil {
+		return address{"rediss://" + s.addr(), s.encryption.Dir}
+	}
+	return address{url: "redis://" + s.addr()}
+}
 
 // Ports of our own are below those that systems give to outgoing connections,
 // and a Cluster node listens on one more, 10000 above.
@@ -40,8 +50,8 @@ const (
 )
 
 // startServer starts one that keeps nothing on disk, with more arguments as on
-// its command line.
-func startServer(t *testing.T, args ...string) *server {
+// its command line. If it can't encrypt what is to be, the test is skipped.
+func startServer(t *testing.T, e *redistest.Encryption, args ...string) *server {
 	t.Helper()
 	serverURL(t, "ASYNCLOCK_REDIS_URL")
 	program, err := exec.LookPath("redis-server")
@@ -50,40 +60,46 @@ func startServer(t *testing.T, args ...string) *server {
 	}
 	for range 5 { // somebody may take the port before the server does
 		port := freePort(t)
-		config := slices.Concat(args, []string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""})
-		if s := tryServer(t, exec.Command(program, config...), port); s != nil {
+		config := slices.Concat(args, e.Args(port), []string{"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--acllog-max-len", "1000"})
+		var said journal
+		cmd := exec.Command(program, config...)
+		cmd.Stdout, cmd.Stderr = &said, &said
+		s := &server{host: "127.0.0.1", port: port, encryption: e}
+		if s.start(t, cmd) {
 			return s
+		}
+		if e.Unknown(said.String()) {
+			t.Skip("left out: this redis-server was built without TLS")
 		}
 	}
 	t.Fatal("redis-server does not start")
 	return nil
 }
 
-// tryServer returns nil if the process ends instead of answering.
-func tryServer(t *testing.T, cmd *exec.Cmd, port string) *server {
+// start starts the process. It returns false if that ends instead of answering.
+func (s *server) start(t *testing.T, cmd *exec.Cmd) bool {
 	t.Helper()
-	s := &server{host: "127.0.0.1", port: port}
+	option := redisOption(t, s.address())
+	option.ForceSingleClient = true
 	process := launch(t, cmd)
 	want := fmt.Sprintf("process_id:%d\r\n", process.Child.Pid)
 	for {
 		select {
 		case <-process.Ended():
-			return nil
+			return false
 		case <-time.After(10 * time.Millisecond):
 		}
-		client, err := rueidis.NewClient(rueidis.ClientOption{
-			InitAddress: []string{s.addr()}, ForceSingleClient: true, DisableCache: true,
-		})
+		client, err := rueidis.NewClient(option)
 		if err != nil {
 			continue // not yet
 		}
 		if info, err := client.Do(t.Context(), client.B().Info().Section("server").Build()).ToString(); err != nil || !strings.Contains(info, want) {
 			client.Close() // another process is there
-			return nil
+			return false
 		}
 		t.Cleanup(client.Close)
 		s.client = client
-		return s
+		return true
 	}
 }
 
@@ -119,19 +135,33 @@ func (s *server) try(ctx context.Context, words ...string) (string, error) {
 	return fmt.Sprint(reply), err
 }
 
-// A sentinelSet is a primary with one replica and one sentinel.
-type sentinelSet struct {
-	url      string
-	sentinel *server
+// A deployment is servers of one test's own.
+type deployment struct {
+	address            // of whoever may do everything
+	nodes    []*server // that have keys, or copies of them
+	sentinel *server   // or nil
+	rights   []string  // that a user needs there
+	// refused is what a user is refused and does not need: rueidis asks, by the way,
+	// whether this is a Cluster, and introduces itself. A refusal is an answer, too.
+	refused []string
+}
+
+// startAlone starts one server.
+func startAlone(t *testing.T, e *redistest.Encryption) *deployment {
+	t.Helper()
+	s := startServer(t, e)
+	always, _ := rights(t)
+	return &deployment{address: s.address(), nodes: []*server{s}, rights: always, refused: []string{"cluster", "client"}}
 }
 
 const masterSet = "stories"
 
-func startSentinelSet(t *testing.T) *sentinelSet {
+// startSentinelSet starts a primary with one replica and one sentinel.
+func startSentinelSet(t *testing.T, e *redistest.Encryption) *deployment {
 	t.Helper()
 	fast := []string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0"}
-	primary := startServer(t, fast...)
-	replica := startServer(t, append(fast, "--replicaof", primary.host, primary.port)...)
+	primary := startServer(t, e, fast...)
+	replica := startServer(t, e, append(fast, "--replicaof", primary.host, primary.port)...)
 	await(t, "the replica", func() bool {
 		return strings.Contains(replica.ask(t, "INFO", "replication"), "master_link_status:up")
 	})
@@ -141,36 +171,42 @@ func startSentinelSet(t *testing.T) *sentinelSet {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sentinel := startServer(t, config, "--sentinel")
+	sentinel := startServer(t, e, config, "--sentinel")
 	await(t, "the sentinel", func() bool {
 		reply, err := sentinel.try(t.Context(), "SENTINEL", "REPLICAS", masterSet)
 		return err == nil && strings.Contains(reply, "master-link-status:ok")
 	})
-	return &sentinelSet{url: sentinel.url() + "?master_set=" + masterSet, sentinel: sentinel}
+	at := sentinel.address()
+	at.url += "?master_set=" + masterSet
+	always, _ := rights(t)
+	return &deployment{
+		address: at, nodes: []*server{primary, replica}, sentinel: sentinel,
+		rights: append(always, "+role"), refused: []string{"cluster", "client"},
+	}
 }
 
 // failOver makes the replica the primary and waits until it is.
-func (s *sentinelSet) failOver(t *testing.T) {
+func (d *deployment) failOver(t *testing.T) {
 	t.Helper()
-	before := s.sentinel.ask(t, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterSet)
+	before := d.sentinel.ask(t, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterSet)
 	await(t, "the failover", func() bool {
-		if s.sentinel.ask(t, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterSet) != before {
+		if d.sentinel.ask(t, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterSet) != before {
 			return true
 		}
 		// It refuses while the last one is not over, and gives up when the machine is
 		// so busy that a step takes longer than its timeout. So it is asked again.
-		_, _ = s.sentinel.try(t.Context(), "SENTINEL", "FAILOVER", masterSet)
+		_, _ = d.sentinel.try(t.Context(), "SENTINEL", "FAILOVER", masterSet)
 		return false
 	})
 }
 
 // startCluster starts a Cluster of three masters.
-func startCluster(t *testing.T) []*server {
+func startCluster(t *testing.T, e *redistest.Encryption) *deployment {
 	t.Helper()
-	const masters, slots = 3, 16384
+	const masters, slots, nodeTimeout = 3, 16384, 2 * time.Second
 	nodes := make([]*server, masters)
 	for i := range nodes {
-		nodes[i] = startServer(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		nodes[i] = startServer(t, e, "--cluster-enabled", "yes", "--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10))
 		nodes[i].ask(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 		add := []string{"CLUSTER", "ADDSLOTS"}
 		for slot := slots * i / masters; slot < slots*(i+1)/masters; slot++ {
@@ -178,10 +214,16 @@ func startCluster(t *testing.T) []*server {
 		}
 		nodes[i].ask(t, add...)
 	}
-	for _, n := range nodes[1:] {
-		nodes[0].ask(t, "CLUSTER", "MEET", n.host, n.port)
-	}
+	var met time.Time
 	await(t, "the Cluster", func() bool {
+		// Again and again: a busy machine may not get through a handshake in time, and
+		// then the two have forgotten each other.
+		if time.Since(met) > nodeTimeout {
+			met = time.Now()
+			for _, n := range nodes[1:] {
+				nodes[0].ask(t, "CLUSTER", "MEET", n.host, n.port)
+			}
+		}
 		for _, n := range nodes {
 			info := n.ask(t, "CLUSTER", "INFO")
 			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") {
@@ -190,7 +232,8 @@ func startCluster(t *testing.T) []*server {
 		}
 		return true
 	})
-	return nodes
+	_, inCluster := rights(t)
+	return &deployment{address: nodes[0].address(), nodes: nodes, rights: inCluster, refused: []string{"client"}}
 }
 
 // moveSlot moves a slot from one master to another, key by key, as the tools of

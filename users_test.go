@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -32,7 +35,7 @@ func rights(t *testing.T) (always, inCluster []string) {
 	right := regexp.MustCompile(`[~&+][a-z|:{*]+`)
 	// The indented block is for everyone, the text after it for Clusters.
 	for line := range strings.Lines(text) {
-		found := right.FindAllString(strings.ReplaceAll(line, "asynclock:", "story:"), -1)
+		found := right.FindAllString(line, -1)
 		inCluster = append(inCluster, found...)
 		if strings.HasPrefix(line, "//\t") {
 			always = append(always, found...)
@@ -44,16 +47,12 @@ func rights(t *testing.T) (always, inCluster []string) {
 	return always, inCluster
 }
 
-// By the way, rueidis asks whether this is a Cluster, and introduces itself. A
-// refusal is an answer, too.
-var byTheWay = []string{"cluster", "client"}
-
 func TestSecurityPageNamesTheSameRights(t *testing.T) {
 	page, err := os.ReadFile("docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(strings.ReplaceAll(string(page), "asynclock:", "story:"), "ACL SETUSER locker ")
+	_, text, _ := strings.Cut(string(page), "ACL SETUSER locker ")
 	text, _, _ = strings.Cut(text, "On Redis 6.2")
 	standalone, _, found := strings.Cut(text, "In a Cluster")
 	if !found {
@@ -75,8 +74,7 @@ func TestSecurityPageNamesTheSameRights(t *testing.T) {
 
 func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
 	t.Parallel()
-	always, _ := rights(t)
-	p := openForUser(t, []*server{startServer(t)}, always, byTheWay)
+	p := startAlone(t, nil).openForUser(t, "story")
 	counterLosesNothing(p)
 	clientsAreServedInOrder(p)
 	tell(t, p.again, wokenWaiterRunsAtOnce)
@@ -86,8 +84,7 @@ func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
 
 func TestUserWithTheLeastRightsCanDoEverythingInACluster(t *testing.T) {
 	t.Parallel()
-	_, inCluster := rights(t)
-	p := openForUser(t, startCluster(t), inCluster, []string{"client"})
+	p := startCluster(t, nil).openForUser(t, "story")
 	counterLosesNothing(p)
 	tell(t, p.again, wokenWaiterRunsAtOnce)
 	tell(t, p.again, forceTakesTheKey)
@@ -98,11 +95,12 @@ func TestUserWhoMayNotSubscribePolls(t *testing.T) {
 	t.Parallel()
 	var log journal
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	always, _ := rights(t)
-	silent := slices.DeleteFunc(always, func(right string) bool {
+	d := startAlone(t, nil)
+	d.rights = slices.DeleteFunc(d.rights, func(right string) bool {
 		return right[0] == '&' || strings.Contains(right, "pub") || strings.Contains(right, "sub")
 	})
-	p := openForUser(t, []*server{startServer(t)}, silent, []string{"cluster", "client", "subscribe"}, redisstore.WithLogger(logger))
+	d.refused = append(d.refused, "subscribe", "unsubscribe")
+	p := d.openForUser(t, "story", redisstore.WithLogger(logger))
 	counterLosesNothing(p)
 	stores := 4
 	tell(t, p.again, func(p *place) { // not at once, but many times per heartbeat
@@ -116,32 +114,56 @@ func TestUserWhoMayNotSubscribePolls(t *testing.T) {
 	}
 }
 
-// openForUser makes a place whose clients log in as a user with the given
-// rights, and checks in the end that they were refused nothing but what is
-// expected, as ACL LOG names it.
-func openForUser(t *testing.T, servers []*server, rights, refused []string, options ...redisstore.Option) *place {
-	t.Helper()
-	const name, password = "locker", "secret"
-	for _, s := range servers {
-		s.ask(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all"}, s.known(t, rights)...)...)
+// toList are the rights to list keys, which not every user needs.
+var toList = []string{"+scan", "+role"}
+
+// onServersForLockers starts servers that speak nothing but TLS, and opens places on
+// them, each with a user of its own who has the least rights. What a story does to a
+// server, and what it looks at there, is not done by that user.
+func onServersForLockers(start func(*testing.T, *redistest.Encryption) *deployment) func(*testing.T) func(*testing.T) *place {
+	return func(t *testing.T) func(*testing.T) *place {
+		t.Helper()
+		d := start(t, redistest.NewEncryption(t))
+		d.rights = append(d.rights, toList...)
+		return func(t *testing.T) *place {
+			t.Helper()
+			return d.openForUser(t, "story-"+uuid.NewString())
+		}
 	}
-	p := openRedis(t, "redis://"+name+":"+password+"@"+servers[0].addr(), "story", options...)
+}
+
+// openForUser makes a place whose clients log in as a user with the deployment's
+// rights, for the prefix alone, and checks in the end that they were refused nothing
+// but what is expected, as ACL LOG names it.
+func (d *deployment) openForUser(t *testing.T, prefix string, options ...redisstore.Option) *place {
+	t.Helper()
+	const password = "secret"
+	name := "locker-of-" + prefix
+	for _, s := range d.nodes {
+		words := append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all"}, s.known(t, d.rights)...)
+		for i, word := range words {
+			words[i] = strings.ReplaceAll(word, "asynclock:", prefix+":")
+		}
+		s.ask(t, words...)
+	}
+	at := d.address
+	at.url = strings.Replace(at.url, "://", "://"+name+":"+password+"@", 1)
 	t.Cleanup(func() {
-		for _, s := range servers {
-			log, err := s.client.Do(context.Background(), s.client.B().Arbitrary("ACL", "LOG").Build()).ToArray()
+		for _, s := range d.nodes {
+			log, err := s.client.Do(context.Background(), s.client.B().Arbitrary("ACL", "LOG", "1000").Build()).ToArray()
 			if err != nil {
 				t.Error(err)
 			}
 			for _, m := range log {
 				entry, err := m.AsStrMap()
 				command, _, _ := strings.Cut(entry["object"], "|")
-				if err != nil || !slices.Contains(refused, command) {
-					t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, refused)
+				if err != nil || entry["username"] == name && !slices.Contains(d.refused, command) {
+					t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, d.refused)
 				}
 			}
 		}
 	})
-	return p
+	return openRedis(t, at, prefix, options...)
 }
 
 // known leaves out rights to commands that the server does not have.

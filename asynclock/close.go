@@ -55,6 +55,7 @@ func (c *Client) Close(ctx context.Context) error {
 		c.releases.Close()
 		c.notes.Close()
 	})
+	c.limits.close()
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := c.session.Leave(leaveCtx)

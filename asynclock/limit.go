@@ -13,15 +13,35 @@ import (
 // A limiter bounds calls to the store in time. A timer for each call would be
 // the most expensive part of an uncontended lock on this side of the wire; calls
 // that begin close together share one instead.
-type limiter struct{ current atomic.Pointer[limit] }
+type limiter struct {
+	current atomic.Pointer[limit] // nil: none
+	closed  atomic.Bool
+}
 
 // A limit is a moment at which calls are cut short.
 type limit struct {
 	context.Context //nolint:containedctx // it is one: it ends at that moment
 
-	cancel  context.CancelFunc // never called: while one call is done, others go on
+	cancel  context.CancelFunc
 	timeout time.Duration
 	until   clock.Instant // calls may begin under it until then
+	// users are the calls under it, and one more for as long as others may begin. The
+	// last one cancels it: nobody would wait for its timer.
+	users atomic.Int64
+	leave context.CancelFunc // for a user that goes; made once, as every call needs it
+}
+
+// enter makes the caller a user, unless the limit is over.
+func (l *limit) enter() bool {
+	for {
+		n := l.users.Load()
+		if n == 0 {
+			return false
+		}
+		if l.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }
 
 // sharing is the part of a timeout within which calls share a limit, and by
@@ -33,28 +53,52 @@ const sharing = 8
 func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if parent.Done() == nil {
 		if l := r.share(timeout); l != nil {
-			return limited{l, parent}, func() {}
+			return limited{l, parent}, l.leave
 		}
 	}
 	return context.WithTimeout(parent, timeout)
 }
 
-// share returns a limit that has just begun, or nil if that of another timeout
-// is in use: then this one's would not be shared either.
+// share makes the caller a user of a limit that has just begun. It returns nil if that
+// of another timeout is in use, since then this one's would not be shared either.
 func (r *limiter) share(timeout time.Duration) *limit {
 	now := clock.Now()
-	l := r.current.Load()
+	old := r.current.Load()
 	switch {
-	case l == nil || now >= l.until:
-	case l.timeout == timeout:
-		return l
-	default:
+	case r.closed.Load():
 		return nil
+	case old == nil || now >= old.until:
+	case old.timeout != timeout:
+		return nil
+	case old.enter():
+		return old
 	}
 	fresh := &limit{timeout: timeout, until: now.Add(timeout / sharing)}
 	fresh.Context, fresh.cancel = context.WithTimeout(context.Background(), timeout)
-	r.current.Store(fresh)
+	fresh.leave = func() {
+		if fresh.users.Add(-1) == 0 {
+			fresh.cancel()
+		}
+	}
+	fresh.users.Store(2)
+	switch {
+	case !r.current.CompareAndSwap(old, fresh): // another call was faster
+		fresh.leave()
+	case old != nil:
+		old.leave()
+	}
+	if r.closed.Load() {
+		r.close()
+	}
 	return fresh
+}
+
+// close makes sure that no timer outlives the calls that there are.
+func (r *limiter) close() {
+	r.closed.Store(true)
+	if l := r.current.Swap(nil); l != nil {
+		l.leave()
+	}
 }
 
 // limited has the values of one context and the end of a limit.

@@ -17,9 +17,10 @@ import (
 //go:embed clock.c.txt
 var clockSource string
 
-var errNoClock = errors.New("to set a server's clock back takes a C compiler")
+var errNoClock = errors.New("to set the servers' clock takes a C compiler")
 
-// A wallClock is a server's, and can be set back.
+// A wallClock is that of all servers of a site, as if they were on one machine,
+// and can be set.
 type wallClock struct {
 	file    string
 	library string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
@@ -26,6 +27,9 @@ type fault struct {
 	// strike breaks something, waits, and mends it. It notes whom it hits.
 	strike func(*blow) error
 }
+
+// turnsClock: it takes a clock of the servers' own.
+func (f fault) turnsClock() bool { return strings.HasPrefix(f.name, "clock") }
 
 // A lane is what faults have in common that can't be there at once. Faults of
 // different lanes coincide at random.
@@ -116,10 +120,9 @@ var faults = []fault{
 	{name: "failover in agreement", lane: servers, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
 	{name: "failover without agreement", lane: servers, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
 	{name: "slot moved", lane: servers, only: []string{cluster}, strike: (*blow).moveSlot},
-	// Holders must not die then, see docs/design.md, so it takes part by name only.
-	{name: "clock set back", lane: servers, only: []string{standalone}, rare: true, strike: (*blow).turnBack},
-	// Leases end early then, which is not promised against: all of them may be lost.
-	{name: "clock set forward", lane: servers, only: []string{standalone}, rare: true, lossy: true, strike: (*blow).turnForward},
+	{name: "clock set back", lane: servers, strike: (*blow).turnBack},
+	// Leases end early then, which is not promised against.
+	{name: "clock set forward", lane: servers, lossy: true, strike: (*blow).turnForward},
 }
 
 // faultsNamed returns the faults with these names.

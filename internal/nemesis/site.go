@@ -52,9 +52,9 @@ func startSite(ctx context.Context, kind, dir string, env []string) (s *site, er
 			s.url = "redis://" + s.nodes[0].addr()
 		}
 	case sentinel:
-		err = s.startSentinelSet(ctx, dir)
+		err = s.startSentinelSet(ctx, dir, env)
 	case cluster:
-		err = s.startCluster(ctx, dir)
+		err = s.startCluster(ctx, dir, env)
 	default:
 		err = fmt.Errorf("there is no site %q", kind)
 	}
@@ -73,13 +73,13 @@ func (s *site) add(ctx context.Context, dir string, env []string, args ...string
 const masterSet = "nemesis"
 
 // startSentinelSet starts a primary, a replica and a sentinel.
-func (s *site) startSentinelSet(ctx context.Context, dir string) error {
+func (s *site) startSentinelSet(ctx context.Context, dir string, env []string) error {
 	fast := []string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0"}
-	if err := s.add(ctx, dir, nil, fast...); err != nil {
+	if err := s.add(ctx, dir, env, fast...); err != nil {
 		return err
 	}
 	primary := s.nodes[0]
-	if err := s.add(ctx, dir, nil, append(fast, "--replicaof", "127.0.0.1", primary.port)...); err != nil {
+	if err := s.add(ctx, dir, env, append(fast, "--replicaof", "127.0.0.1", primary.port)...); err != nil {
 		return err
 	}
 	if err := until(ctx, s.nodes[1].linked); err != nil {
@@ -111,10 +111,10 @@ func (s *site) replicaIsKnown(ctx context.Context) (bool, error) {
 }
 
 // startCluster starts three masters, each with a replica.
-func (s *site) startCluster(ctx context.Context, dir string) error {
+func (s *site) startCluster(ctx context.Context, dir string, env []string) error {
 	const masters, slots = 3, 16384
 	for range 2 * masters {
-		if err := s.add(ctx, dir, nil, "--cluster-enabled", "yes", "--cluster-node-timeout", nothingFailsOverByItself,
+		if err := s.add(ctx, dir, env, "--cluster-enabled", "yes", "--cluster-node-timeout", nothingFailsOverByItself,
 			"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0"); err != nil {
 			return err
 		}

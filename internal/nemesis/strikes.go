@@ -5,9 +5,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/nemesis/history"
 )
 
 // pick chooses a worker.
@@ -144,12 +147,12 @@ func (b *blow) exhaust() error {
 	return node.tell(ctx, "CONFIG", "SET", "maxmemory", "0")
 }
 
-// scribble writes into one of our Redis keys what is not ours, and removes it
-// after a while: the library leaves what it does not know as it is.
+// scribble writes into one of the Redis keys of a lock what is not ours, and removes
+// it after a while: the library leaves what it does not know as it is.
 func (b *blow) scribble() error {
 	ctx, d := context.WithoutCancel(b.ctx), b.between(1, 20)
 	key := b.Keys[b.rand.IntN(len(b.Keys))]
-	kind := []string{"l", "q", "w", "f"}[b.rand.IntN(4)]
+	kind := []string{"l", "q", "w", "f", "x", "e"}[b.rand.IntN(6)]
 	b.hit(kind + " of " + key)
 	names, err := b.store.names(ctx)
 	if err != nil {
@@ -157,31 +160,54 @@ func (b *blow) scribble() error {
 	}
 	for node, some := range names {
 		for _, name := range some {
-			if !strings.HasSuffix(name, ":"+key+":"+kind) {
+			bucket, _, found := strings.Cut(name, ":"+key+":")
+			if !found {
 				continue
 			}
-			if kind == "l" { // the holder's record is gone: that is a loss, of this key only
-				b.record.Lossy, b.record.Key = true, key
+			name = bucket + ":" + key + ":" + kind
+			if kind == "e" {
+				name = bucket + ":e"
 			}
-			if err := node.tell(ctx, "SET", name, "scribble"); err != nil {
+			if err := b.overwrite(ctx, node, name, key); err != nil {
 				return err
 			}
 			b.wait(d)
 			return node.tell(ctx, "DEL", name)
 		}
 	}
-	return nil // it is not there just now
+	return nil // nobody uses it just now
 }
 
-// turnBack sets the server's clock back, a little more each time. Until it shows
-// again what it showed, tokens come from the counter alone, and setting it back once
-// more would change nothing.
-func (b *blow) turnBack() error {
-	d := b.between(20, 100)
-	err := b.clock.setBack(d)
-	b.wait(d)
+// overwrite writes into a Redis key, be it there or not, that belongs to a lock. If
+// that had a holder, its record is gone: a loss, of this key only.
+func (b *blow) overwrite(ctx context.Context, node *server, name, key string) error {
+	if !strings.HasSuffix(name, ":l") {
+		return node.tell(ctx, "SET", name, "scribble")
+	}
+	was, err := node.ask(ctx, "SET", name, "scribble", "GET")
+	if !was.IsNil() {
+		b.record.Lossy, b.record.Key = true, key
+	}
 	return err
 }
 
-// turnForward sets it forward, by less than it was set back as a rule.
-func (b *blow) turnForward() error { return b.clock.setBack(-b.between(10, 60)) }
+// turnBack sets the servers' clock back, by less than half of the shortest TTL, when
+// the store has lost nothing for twice as long, nor will. docs/chaos.md says why tokens
+// rise then, whoever dies meanwhile.
+func (b *blow) turnBack() error {
+	d := slices.Min(b.TTLs) / 100 * time.Duration(10+b.rand.Int64N(35))
+	if b.wait(2 * d); ended(b.ctx) {
+		return nil
+	}
+	b.record.Begin = history.Now()
+	err := b.clock.setBack(d)
+	b.wait(2 * d)
+	return err
+}
+
+// turnForward sets it forward.
+func (b *blow) turnForward() error {
+	d := b.between(10, 60)
+	b.record.Step = history.Span(d)
+	return b.clock.setBack(-d)
+}

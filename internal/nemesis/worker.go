@@ -22,6 +22,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/nemesis/history"
+	"github.com/asynclock/asynclock-go/internal/timerleak"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -45,6 +46,7 @@ type orders struct {
 	TTLs    []time.Duration
 	Callers int
 	Habits  habits
+	Timers  bool // look for those that are left in the end
 	Seed    uint64
 }
 
@@ -71,6 +73,9 @@ func beWorker(text string) error {
 	if err != nil {
 		return err
 	}
+	if o.Timers {
+		defer timerleak.Watch()()
+	}
 	w := &worker{orders: o, history: file}
 	input := make(chan struct{})
 	go func() { // ends with the input
@@ -82,17 +87,26 @@ func beWorker(text string) error {
 		return err
 	}
 	<-input
-	// rueidis' Cluster client puts some things off, asleep, even if it is closed
-	// meanwhile; nobody can wait for that.
-	err = goleak.Find(
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
-	if err != nil {
+	w.locks, w.resources, w.rows = nil, nil, nil // or what they refer to would be in use
+	if o.Timers {
+		err = timerleak.Find("github.com/asynclock/asynclock-go/")
+	}
+	if err := errors.Join(err, findGoroutines()); err != nil {
 		file.Add(history.Record{Kind: history.Left, Whom: o.Name, Error: err.Error()})
 	}
 	file.Add(history.Record{Kind: history.Bye, Whom: o.Name, Asked: int(w.asked.Load()), Told: int(w.told.Load())})
 	return file.Close()
+}
+
+// findGoroutines returns an error that lists those that are left. rueidis' Cluster client
+// closes connections 5 s after it has replaced them, asleep, even if it is closed itself
+// meanwhile. So where there are any, it looks again for so long.
+func findGoroutines() (err error) {
+	for end := time.Now().Add(6 * time.Second); ; {
+		if err = goleak.Find(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // work connects, works until it is to stop, and leaves nothing behind.

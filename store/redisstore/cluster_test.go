@@ -18,11 +18,10 @@ import (
 // command lines. It returns a client of the cluster and one of each node.
 func ownCluster(t *testing.T, args ...string) (*server, []*server) {
 	t.Helper()
-	var plain *encryption
 	return plain.ownCluster(t, args...)
 }
 
-func (e *encryption) ownCluster(t *testing.T, args ...string) (*server, []*server) {
+func (e encryption) ownCluster(t *testing.T, args ...string) (*server, []*server) {
 	t.Helper()
 	const slots = 16384
 	nodes := make([]*server, 3)
@@ -39,19 +38,16 @@ func (e *encryption) ownCluster(t *testing.T, args ...string) (*server, []*serve
 	for _, node := range nodes {
 		node.agrees(t, 3)
 	}
-	return onServer(t, e.option(nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0])), nodes
+	return onServer(t, e.option(t, nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0])), nodes
 }
 
 // clusterNode starts a node without slots.
-func (e *encryption) clusterNode(t *testing.T, args ...string) *server {
+func (e encryption) clusterNode(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
 	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)
-	if e != nil {
-		args = append(args, "--tls-cluster", "yes")
-	}
 	e.startServer(t, addr, args...)
-	option := e.option(addr)
+	option := e.option(t, addr)
 	option.ForceSingleClient = true
 	return onServer(t, option)
 }
@@ -350,7 +346,6 @@ func TestAClusterFailsOver(t *testing.T) {
 	b.wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
-	var plain *encryption
 	replica := plain.clusterNode(t)
 	replica.meet(t, nodes[0])
 	replica.agrees(t, 3)

@@ -39,7 +39,6 @@ func sentinelPair(t *testing.T) *pair {
 	process := startServer(t, first)
 	host, port, _ := strings.Cut(first, ":")
 	startServer(t, second, "--replicaof", host, port)
-	var plain *encryption
 	sentinel := plain.startSentinel(t, first)
 	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 	single := func(addr string) *server {
@@ -53,7 +52,6 @@ func sentinelPair(t *testing.T) *pair {
 
 func clusterPair(t *testing.T) *pair {
 	t.Helper()
-	var plain *encryption
 	sv, nodes := plain.ownCluster(t)
 	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: plain.clusterNode(t)}
 	p.replica.meet(t, nodes[0])

@@ -17,7 +17,7 @@ import (
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary.
-func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
+func (e encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	t.Helper()
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
@@ -29,7 +29,7 @@ func (e *encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redistest.Start(t, "tcp", addr, "redis-server", append([]string{config, "--sentinel"}, e.args(port)...)...); err != nil {
+	if _, err := redistest.Start(t, "tcp", addr, "redis-server", append([]string{config, "--sentinel"}, e.of.Args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
 	return addr
@@ -51,7 +51,6 @@ func TestASentinelFailsOver(t *testing.T) {
 	host, port, _ := strings.Cut(first, ":")
 	startServer(t, second, "--replicaof", host, port)
 	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
-	var plain *encryption
 	sentinel := plain.startSentinel(t, first)
 	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 

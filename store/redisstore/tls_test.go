@@ -5,16 +5,14 @@ package redisstore
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -30,23 +28,23 @@ const (
 // by their certificates, and a user with the rights that the package comment
 // lists and no other.
 func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
-	for name, start := range map[string]func(*testing.T, *encryption) (whole *server, nodes []*server, rights string){
-		"standalone": func(t *testing.T, e *encryption) (*server, []*server, string) {
+	for name, start := range map[string]func(*testing.T, encryption) (whole *server, nodes []*server, rights string){
+		"standalone": func(t *testing.T, e encryption) (*server, []*server, string) {
 			sv := e.ownServer(t)
 			return sv, []*server{sv}, documentedRights + rightsToList
 		},
-		"sentinel": func(t *testing.T, e *encryption) (*server, []*server, string) {
+		"sentinel": func(t *testing.T, e encryption) (*server, []*server, string) {
 			sv, nodes := e.ownSentinelSet(t)
 			return sv, nodes, documentedRights + rightsToList + rightsInSentinel
 		},
-		"cluster": func(t *testing.T, e *encryption) (*server, []*server, string) {
+		"cluster": func(t *testing.T, e encryption) (*server, []*server, string) {
 			sv, nodes := e.ownCluster(t)
 			return sv, nodes, documentedRights + rightsToList + rightsInCluster
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sv, nodes, rights := start(t, newEncryption(t))
+			sv, nodes, rights := start(t, encryption{redistest.NewEncryption(t)})
 			user := sv.locker(t, nodes, rights)
 			sv.acquaint(t, long) // once, for all the tests share a prefix
 			storetest.Run(t, func(t *testing.T) asynclock.Store { return user.newStore(t) })
@@ -61,7 +59,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 
 // Nobody talks to a server that can't prove who it is, nor a server to a client.
 func TestStrangersAreRefused(t *testing.T) {
-	sv := newEncryption(t).ownServer(t)
+	sv := encryption{redistest.NewEncryption(t)}.ownServer(t)
 	good := sv.option.TLSConfig
 	for name, config := range map[string]*tls.Config{
 		"a server of an unknown authority": {Certificates: good.Certificates, RootCAs: x509.NewCertPool()},
@@ -96,75 +94,40 @@ func (sv *server) locker(t *testing.T, nodes []*server, rights string) *server {
 	return &user
 }
 
-// An encryption is what servers speak nothing but TLS with, to nobody without a
-// certificate. Those of a nil one speak to anybody.
-type encryption struct {
-	files  []string // arguments of a server
-	config *tls.Config
-}
+// An encryption is that of servers of one test's own; the zero one is none.
+type encryption struct{ of *redistest.Encryption }
 
-func newEncryption(t *testing.T) *encryption {
-	t.Helper()
-	ca := newAuthority(t)
-	serverCert, clientCert := ca.issue(t), ca.issue(t)
-	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(serverCert.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
-	return &encryption{
-		files: []string{
-			"--tls-ca-cert-file", write("ca.pem", "CERTIFICATE", ca.cert.Raw),
-			"--tls-cert-file", write("cert.pem", "CERTIFICATE", serverCert.Certificate[0]),
-			"--tls-key-file", write("key.pem", "PRIVATE KEY", key),
-			"--tls-auth-clients", "yes", "--tls-replication", "yes",
-		},
-		config: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{clientCert}},
-	}
-}
-
-// args are those of a server that listens on a port.
-func (e *encryption) args(port string) []string {
-	if e == nil {
-		return []string{"--port", port}
-	}
-	return append([]string{"--port", "0", "--tls-port", port}, e.files...)
-}
+var plain encryption
 
 // option is a client's.
-func (e *encryption) option(addrs ...string) rueidis.ClientOption {
+func (e encryption) option(t *testing.T, addrs ...string) rueidis.ClientOption {
+	t.Helper()
 	option := rueidis.ClientOption{InitAddress: addrs}
-	if e != nil {
-		option.TLSConfig = e.config
+	if e.of != nil {
+		var err error
+		if option.TLSConfig, err = redistest.ClientTLS(e.of.Dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return option
 }
 
 // ownServer starts a server. args are added to its command line.
-func (e *encryption) ownServer(t *testing.T, args ...string) *server {
+func (e encryption) ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
 	e.startServer(t, addr, args...)
-	return onServer(t, e.option(addr))
+	return onServer(t, e.option(t, addr))
 }
 
 // startServer starts one at the address. Not every redis-server is built with TLS.
-func (e *encryption) startServer(t *testing.T, addr string, args ...string) {
+func (e encryption) startServer(t *testing.T, addr string, args ...string) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
-	_, err := tryServer(t, addr, append(e.args(port), args...)...)
+	_, err := tryServer(t, addr, append(e.of.Args(port), args...)...)
 	switch {
 	case err == nil:
-	case strings.Contains(err.Error(), "Bad directive"), strings.Contains(err.Error(), "Failed finding TLS support"):
+	case e.of.Unknown(err.Error()):
 		t.Skip("this redis-server was built without TLS")
 	default:
 		t.Fatal(err)
@@ -172,18 +135,18 @@ func (e *encryption) startServer(t *testing.T, addr string, args ...string) {
 }
 
 // ownSentinelSet starts a primary, a replica and a sentinel.
-func (e *encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
+func (e encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
 	t.Helper()
 	primary := e.ownServer(t)
 	addr := primary.option.InitAddress[0]
 	host, port, _ := strings.Cut(addr, ":")
 	replica := e.ownServer(t, "--replicaof", host, port)
 	sentinel := e.startSentinel(t, addr)
-	option := e.option(sentinel)
+	option := e.option(t, sentinel)
 	option.ForceSingleClient = true
 	onServer(t, option).knowsAReplica(t)
 
-	option = e.option(sentinel)
+	option = e.option(t, sentinel)
 	option.Sentinel = rueidis.SentinelOption{MasterSet: "locks", TLSConfig: option.TLSConfig}
 	return onServer(t, option), []*server{primary, replica}
 }

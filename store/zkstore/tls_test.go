@@ -3,22 +3,15 @@
 package zkstore
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/certtest"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
@@ -67,41 +60,16 @@ func startSecure(t *testing.T) (secure, wrong string, roots *x509.CertPool) {
 	if err := zkserver.Find(); err != nil {
 		missing(t, "ZooKeeper is not installed: not tested with TLS: "+err.Error())
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		Subject:  pkix.Name{CommonName: "asynclock"}, // Java wants one
-		DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := certtest.NewAuthority(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "server.pem")
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	certtest.WritePair(t, file, ca.Issue(t, "localhost"))
 	ports := freePorts(t, 2)
 	s, err := zkserver.StartSecure(t.Context(), filepath.Join(dir, "zookeeper"), ports[0], ports[1], file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Kill)
-	roots = x509.NewCertPool()
-	roots.AddCert(certificate)
 	port := ":" + strconv.Itoa(ports[1])
-	return "localhost" + port, "127.0.0.1" + port, roots
+	return "localhost" + port, "127.0.0.1" + port, ca.Roots()
 }

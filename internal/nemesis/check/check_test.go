@@ -52,6 +52,13 @@ func (h tale) fault(name string, begin, end history.Time, lossy bool) tale {
 	return append(h, history.Record{Kind: history.Fault, Fault: name, Begin: begin * ms, End: end * ms, Lossy: lossy})
 }
 
+// forward is a step of the store's clock.
+func (h tale) forward(at, step history.Time) tale {
+	h = h.fault("clock set forward", at, at+1, true)
+	h[len(h)-1].Step = step * ms
+	return h
+}
+
 // wantRules checks which rules a history offends. Each rule counts once.
 func (h tale) wantRules(t *testing.T, want ...string) check.Report {
 	t.Helper()
@@ -87,13 +94,18 @@ func TestGoodHistories(t *testing.T) {
 			held("w1/2", 6, 15, 21, 30),
 		"the same by way of another, before it is given anew": tale{}.held("w1/1", 5, 1, 2, 14).fault("FLUSHALL", 10, 11, true).
 			held("w1/2", 6, 12, 15, 17).held("w1/3", 8, 16, 18, 40).held("w2/1", 90, 19, 20, 30),
-		"an overlap that a loss explains":      tale{}.held("1", 5, 1, 2, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 50),
-		"one whose first answer came after it": tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
-		"one who hears late of what was lost":  tale{}.held("1", 5, 1, 30, 32).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 14),
-		"one handed on by who has lost it":     tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 13, 14).held("3", 6, 15, 31, 40),
-		"the same, asked for a little earlier": tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 14, 15).held("3", 6, 13, 31, 40),
-		"a wait as long as the fault":          tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
-		"a request that failed":                tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
+		"an overlap that a loss explains":        tale{}.held("1", 5, 1, 2, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 50),
+		"one whose first answer came after it":   tale{}.held("1", 5, 1, 12, 40).fault("FLUSHALL", 10, 11, true).held("2", 6, 13, 14, 50),
+		"one who hears late of what was lost":    tale{}.held("1", 5, 1, 30, 32).fault("FLUSHALL", 10, 11, true).held("2", 6, 12, 13, 14),
+		"one handed on by who has lost it":       tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 13, 14).held("3", 6, 15, 31, 40),
+		"the same, asked for a little earlier":   tale{}.held("1", 5, 1, 2, 30).fault("FLUSHALL", 10, 11, true).held("2", 99, 12, 14, 15).held("3", 6, 13, 31, 40),
+		"an overlap that a clock explains":       tale{}.held("1", 5, 1, 2, 40).forward(10, 27).held("2", 6, 12, 13, 50),
+		"an overlap that two steps explain":      tale{}.held("1", 5, 1, 2, 40).forward(8, 20).forward(10, 7).held("2", 6, 12, 13, 50),
+		"one who hears late of what ended early": tale{}.held("1", 5, 1, 30, 32).forward(10, 19).held("2", 6, 12, 13, 14),
+		"one who is handed on what ended early": tale{}.held("w1/1", 5, 1, 2, 20).forward(10, 17).held("w2/1", 90, 12, 13, 40).
+			held("w1/2", 6, 15, 21, 30),
+		"a wait as long as the fault": tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
+		"a request that failed":       tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
 	} {
 		t.Run(name, func(t *testing.T) { good.wantRules(t) })
 	}
@@ -115,10 +127,19 @@ func TestBadHistories(t *testing.T) {
 		"one who is granted anew what was not lost": {
 			tale{}.held("w1/1", 5, 1, 2, 4).fault("FLUSHALL", 10, 11, true).held("w1/2", 60, 12, 13, 40).held("w2/1", 90, 15, 21, 30), []string{"model", "overlap"},
 		},
-		"an overlap before the loss":             {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"model", "overlap"}},
-		"an overlap long after the loss":         {tale{}.held("1", 5, 1, 2, 90).fault("FLUSHALL", 10, 11, true).held("2", 6, 3, 80, 100), []string{"model", "overlap"}},
-		"one that no loss explains":              {tale{}.fault("FLUSHALL", 1, 2, true).held("1", 5, 3, 4, 20).held("2", 6, 5, 10, 30), []string{"model", "overlap"}},
-		"a fault that loses nothing":             {tale{}.held("1", 5, 1, 2, 40).fault("server paused", 10, 11, false).held("2", 6, 12, 13, 50), []string{"model", "overlap"}},
+		"an overlap before the loss":      {tale{}.held("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"model", "overlap"}},
+		"an overlap long after the loss":  {tale{}.held("1", 5, 1, 2, 90).fault("FLUSHALL", 10, 11, true).held("2", 6, 3, 80, 100), []string{"model", "overlap"}},
+		"one that no loss explains":       {tale{}.fault("FLUSHALL", 1, 2, true).held("1", 5, 3, 4, 20).held("2", 6, 5, 10, 30), []string{"model", "overlap"}},
+		"a fault that loses nothing":      {tale{}.held("1", 5, 1, 2, 40).fault("server paused", 10, 11, false).held("2", 6, 12, 13, 50), []string{"model", "overlap"}},
+		"an overlap longer than the step": {tale{}.held("1", 5, 1, 2, 40).forward(10, 26).held("2", 6, 12, 13, 50), []string{"model", "overlap"}},
+		"an overlap after the step":       {tale{}.forward(1, 40).held("1", 5, 3, 4, 20).held("2", 6, 5, 10, 30), []string{"model", "overlap"}},
+		"an overlap long after the step":  {tale{}.held("1", 5, 1, 2, 90).forward(10, 40).held("2", 6, 3, 80, 100), []string{"model", "overlap"}},
+		"a step of another time": {
+			tale{}.held("1", 5, 1, 2, 40).forward(10, 26).held("2", 6, 12, 13, 50).forward(60, 26), []string{"model", "overlap"},
+		},
+		"one who is handed on for longer than the step": {
+			tale{}.held("w1/1", 5, 1, 2, 14).forward(10, 7).held("w2/1", 90, 12, 13, 14).held("w1/2", 6, 15, 21, 21), []string{"model", "token order"},
+		},
 		"one who hears late of what nobody lost": {tale{}.held("1", 5, 1, 30, 32).held("2", 6, 12, 13, 14), []string{"model"}},
 		"a token given twice":                    {tale{}.held("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
 		"a token that falls":                     {tale{}.held("1", 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},

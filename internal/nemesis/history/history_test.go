@@ -19,7 +19,7 @@ var good = []history.Record{
 	{Kind: history.Ended, Op: "1", Valid: 3, Begin: 4, End: 5, Unlocked: true, Refused: 1},
 	{Kind: history.Failed, Op: "2", Key: "k", How: "TryLock", Begin: 1, End: 2, Error: "held"},
 	{Kind: history.Write, Op: "1", Key: "k", Resource: "file", Token: 7, Read: 0, Wrote: 1},
-	{Kind: history.Fault, Fault: "kill", Whom: "w1", Begin: 5, End: 6, Lossy: true},
+	{Kind: history.Fault, Fault: "kill", Whom: "w1", Begin: 5, End: 6, Lossy: true, Step: 3},
 	{Kind: history.Bye, Whom: "w1", Asked: 2, Told: 2},
 	{Kind: history.Left, Error: "a goroutine"},
 }

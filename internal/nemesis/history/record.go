@@ -61,11 +61,12 @@ type Record struct {
 	Wrote    int64  `json:"wrote,omitempty"`
 
 	// Fault: its name, whom it hit, whether the store may have lost data that it
-	// had acknowledged (of Key only, if there is one), and whether it set the
-	// store's clock back.
+	// had acknowledged (of Key only, if there is one). Step is set if what was lost
+	// is only the last of each TTL, so much of it: the store's clock was set forward.
 	Fault string `json:"fault,omitempty"`
 	Whom  string `json:"whom,omitempty"`
 	Lossy bool   `json:"lossy,omitempty"`
+	Step  Time   `json:"step,omitempty"`
 
 	// Run: what it can be made again with. It went on for End.
 	Seed  uint64 `json:"seed,omitempty"`
@@ -107,6 +108,9 @@ func (r *Record) Check() error {
 	case Fault:
 		if r.Fault == "" || r.End == 0 {
 			return bad("a name and times are needed")
+		}
+		if r.Step < 0 || r.Step > 0 && !r.Lossy {
+			return bad("a clock that is set forward ends leases early")
 		}
 	case Bye:
 		if r.Whom == "" || r.Told > r.Asked {
