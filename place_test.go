@@ -37,9 +37,12 @@ var stores = []struct {
 	{"sentinel with the least rights by TLS", redisItself, onServersForLockers(startSentinelSet)},
 	{"cluster with the least rights by TLS", redisItself, onServersForLockers(startCluster)},
 	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
-	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL")},
-	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL")},
+	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL", ownTables)},
+	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL", ownTables)},
+	{"Java's table in postgres", anyStore, onDatabase("ASYNCLOCK_POSTGRES_URL", javasTable)},
+	{"Java's table in mysql", anyStore, onDatabase("ASYNCLOCK_MYSQL_URL", javasTable)},
 	{"zkstore", processes, onZooKeeper},
+	{"zkstore on an ensemble", processes, onEnsemble},
 }
 
 const (

@@ -45,35 +45,62 @@ func openDatabase(url string, dial func(ctx context.Context, network, addr strin
 	return sqlstore.MySQL(db), db, nil
 }
 
+// sqlTables are what a store of package sqlstore can be made of.
+type sqlTables struct {
+	migrate func(context.Context, sqlstore.Database, sqlstore.Option) error
+	open    func(context.Context, sqlstore.Database, sqlstore.Option) (*sqlstore.Store, error)
+	// listens: on PostgreSQL its clients are told of things.
+	listens bool
+}
+
+var (
+	ownTables = sqlTables{
+		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) error {
+			return sqlstore.Migrate(ctx, d, prefix)
+		},
+		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) (*sqlstore.Store, error) {
+			return sqlstore.New(ctx, d, prefix)
+		}, true,
+	}
+	javasTable = sqlTables{
+		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) error {
+			return sqlstore.MigrateSpring(ctx, d, prefix)
+		},
+		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) (*sqlstore.Store, error) {
+			return sqlstore.NewSpring(ctx, d, prefix)
+		}, false,
+	}
+)
+
 // onDatabase opens places on a server that is running, if there is one.
-func onDatabase(variable string) func(*testing.T) func(*testing.T) *place {
+func onDatabase(variable string, tables sqlTables) func(*testing.T) func(*testing.T) *place {
 	return func(t *testing.T) func(*testing.T) *place {
 		t.Helper()
 		url := serverURL(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
-			return openSQL(t, url, "S"+strings.ReplaceAll(uuid.NewString(), "-", "")[:12]+"_")
+			return openSQL(t, url, tables, "S"+strings.ReplaceAll(uuid.NewString(), "-", "")[:12]+"_")
 		}
 	}
 }
 
-// openSQL makes a place with tables of its own, and checks in the end that nobody holds
-// or waits in them.
-func openSQL(t *testing.T, url, prefix string) *place {
+// openSQL makes a place with tables that nobody else uses, and checks in the end that nobody
+// holds or waits in them.
+func openSQL(t *testing.T, url string, tables sqlTables, prefix string) *place {
 	t.Helper()
 	p := newPlace(t)
-	p.url, p.corner, p.silent = url, prefix, !strings.HasPrefix(url, postgresScheme)
+	p.url, p.corner, p.silent = url, prefix, !tables.listens || !strings.HasPrefix(url, postgresScheme)
 	d, admin, err := openDatabase(url, new(net.Dialer).DialContext)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { admin.Close() })
-	if err := sqlstore.Migrate(p.ctx, d, sqlstore.WithPrefix(prefix)); err != nil {
+	if err := tables.migrate(p.ctx, d, sqlstore.WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dropTables(t, admin, url, prefix) })
 	connect := func(d sqlstore.Database) asynclock.Store {
-		store, err := sqlstore.New(context.Background(), d, sqlstore.WithPrefix(prefix))
+		store, err := tables.open(context.Background(), d, sqlstore.WithPrefix(prefix))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,13 @@ var MariaDB = &Kind{
 	},
 }
 
+// With returns the same kind with further arguments for the server.
+func (k *Kind) With(arguments ...string) *Kind {
+	other, serve := *k, k.serve
+	other.serve = func(bin, dir, port string) []string { return append(serve(bin, dir, port), arguments...) }
+	return &other
+}
+
 // findPostgres looks where Debian puts the servers of all versions, for those are not
 // in PATH.
 func findPostgres() (string, error) {

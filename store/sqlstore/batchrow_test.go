@@ -141,3 +141,78 @@ func TestBusyRowsAreWaitedForAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestRowThatIsBeingMadeHoldsUpNoBatch: nor does the row of a new key that somebody has
+// inserted and not committed yet, as a JVM that stands still between the two.
+func TestRowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) {
+	onEach(t, testRowThatIsBeingMade)
+}
+
+func testRowThatIsBeingMade(t *testing.T, d Database) {
+	t.Helper()
+	keys := []string{"a", "b", "c", "d"}
+	for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+		inserts := map[string]string{
+			"lock": "(" + map[string]string{"postgres": "key", "mysql": "`key`"}[d.name] + ", held_until, token, last_use) VALUES ('b', '2020-01-01', 0, '2020-01-01')",
+		}
+		if name == "spring" {
+			inserts = map[string]string{
+				"LOCK": "(LOCK_KEY, REGION, CLIENT_ID, CREATED_DATE, EXPIRED_AFTER) VALUES ('" + lockKey("b") + "', 'DEFAULT', '" +
+					clientID("java") + "', '2020-01-01', '2100-01-01')",
+				"LOCK_LEASE": "(LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES ('" + lockKey("b") + "', 'DEFAULT', 'b', '2020-01-01')",
+			}
+		}
+		for table, row := range inserts {
+			making := func(t *testing.T) *sql.Tx {
+				t.Helper()
+				tx := begin(t, d)
+				if _, err := tx.ExecContext(t.Context(), "INSERT INTO "+st.settings.prefix+table+" "+row); err != nil {
+					t.Fatal(err)
+				}
+				return tx
+			}
+			t.Run(name+"/acquire/"+table, func(t *testing.T) {
+				c, owner := join(t, st), "x/"+table
+				if table == "LOCK" { // then no row of ours has to be made before it
+					for _, key := range keys {
+						c.hold(request(key, "before"))
+						c.release(key, "before")
+					}
+				}
+				tx := making(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				var batch []asynclock.AcquireRequest
+				for _, key := range keys {
+					batch = append(batch, request(key, owner))
+				}
+				for i, got := range c.session.Acquire(ctx, batch) {
+					if keys[i] == "b" {
+						if got.Err == nil {
+							t.Errorf("Acquire of the key whose row is being made: got %+v, want an error", got)
+						}
+					} else if got.Status != asynclock.Granted {
+						t.Errorf("Acquire of %s beside a row that is being made: got %+v, want Granted", keys[i], got)
+					} else if info, err := c.session.Inspect(t.Context(), keys[i]); err != nil || !info.Held {
+						t.Errorf("Inspect of %s, which was granted: got %+v, %v, want it held", keys[i], info, err)
+					}
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range []string{"a", "c", "d", "b"} {
+					c.hold(request(key, owner)) // once more, for b
+					// The first request for b was given up, and may come through yet.
+					q := asynclock.ReleaseRequest{Key: key, Owner: owner, Uncertain: key == "b"}
+					if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
+						t.Errorf("Release of %s: got %+v, want WasHeld", key, got)
+					}
+				}
+				run(t, d, "DELETE FROM "+st.settings.prefix+lockTable(st)) // all is new to the next one
+				if name == "spring" {
+					run(t, d, "DELETE FROM "+st.settings.prefix+"LOCK_LEASE")
+				}
+			})
+		}
+	}
+}

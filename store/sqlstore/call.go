@@ -185,6 +185,8 @@ func (st *Store) failed(err error, routine string) error {
 		return fmt.Errorf("%w: a routine is missing, which a migration may be replacing: %w", means, err)
 	case st.dialect.missing(err):
 		return &SchemaError{st.settings.prefix + "*", "a table or routine is missing; run the migration: " + err.Error()}
+	case st.dialect.state(err) == stateNoFloor:
+		return &SchemaError{st.settings.prefix + "floor", "its row is missing, as where the schema was copied without the data; run the migration: " + err.Error()}
 	case st.dialect.state(err) == stateOtherSchema:
 		return &SchemaError{st.settings.prefix + "*", "its routines are for another generation of the table or another release of this library; " +
 			"run the migration: " + err.Error()}

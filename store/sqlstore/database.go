@@ -59,6 +59,9 @@ type dialect struct {
 	otherRegion string
 	// engine, if not empty, asks whether the table has transactions.
 	engine string
+	// refuses, if not empty, asks why the server would refuse to write what locks are; empty:
+	// it would not.
+	refuses string
 }
 
 // Postgres takes a pool of database/sql for PostgreSQL 11 or newer. The driver is

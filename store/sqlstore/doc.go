@@ -27,10 +27,11 @@
 // # Guarantees
 //
 // With tables of its own, what package asynclock promises holds as long as the server
-// keeps what it acknowledged and its clock does not jump forward. Tokens never go back:
-// the larger of the clock in microseconds and the last token, plus one, of the key or of
-// all keys whose rows were forgotten. A server that was restored from a backup goes on
-// with the clock.
+// keeps what it acknowledged and its clock does not jump forward. Tokens are the
+// larger of the clock in microseconds and the last token, plus one, of the key or of all
+// keys whose rows were forgotten, and don't go back as long as the server keeps what it
+// acknowledged. One that was restored from a backup, or a replica without the last commits,
+// goes on with its clock: if that is behind the lost server's, a token may come again.
 //
 // With Java's table a key has at most one holder at a time, in both languages, as long
 // as in addition
@@ -45,8 +46,8 @@
 //   - Java services run in the time zone UTC (-Duser.timezone=UTC), unless docs/spring.md
 //     says otherwise of their releases.
 //
-// Neither survives a failover to a replica that lacks the last commits, except by
-// tokens.
+// Neither survives a failover to a replica that lacks the last commits, except by tokens
+// where its clock is not behind.
 //
 // # Where it runs
 //

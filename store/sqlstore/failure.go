@@ -20,6 +20,7 @@ import (
 const (
 	stateNotReadCommitted = "AL001"
 	stateOtherSchema      = "AL002"
+	stateNoFloor          = "AL003"
 )
 
 // neverSent is the error of a request that the server has not seen. A dial that took

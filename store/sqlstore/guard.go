@@ -42,7 +42,10 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // at all, whatever clocks and networks do; provided that every writer uses Guard, with
 // the same store's tables. That a lease is still held it does not ask.
 //
-// The transaction is the caller's own, in the store's database. The largest token of
+// The transaction is the caller's own, in the store's database, of any isolation level. On
+// PostgreSQL, REPEATABLE READ and SERIALIZABLE give a later lease's Guard SQLSTATE 40001
+// where it would wait, if its transaction began to read before the other's commit: do that
+// transaction again. The largest token of
 // each key that was ever guarded is kept in a table for good.
 //
 // Where one row is all that a lock protects, a column of its own does the same without
@@ -85,7 +88,8 @@ func (st *Store) guard(key string, token int64, raise func(name string) (int64, 
 	}
 	name := keyName(key)
 	if s := st.settings.spring; s != nil {
-		name = keyName(s.region) + "%%" + name // which is in no name
+		// What is one lock to Java has one fence. Of "%%" there is none in a region's name.
+		name = keyName(s.region) + "%%" + lockKey(key)
 	}
 	newest, err := raise(name)
 	switch {

@@ -12,9 +12,10 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
+// begin begins a transaction at READ COMMITTED, whatever the default is.
 func begin(t testing.TB, d Database) *sql.Tx {
 	t.Helper()
-	tx, err := d.db.BeginTx(context.Background(), nil)
+	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +98,73 @@ func TestGuardIsPartOfTheTransaction(t *testing.T) {
 	})
 }
 
+// TestGuardKnowsAKeyOfJavaHoweverItIsSpelled: to Java's table a UUID in capitals is the same
+// lock, so a later lease may be of the other spelling. Regions are apart.
+func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
+	const capitals, small = "4F0C7A4E-1D4C-4B9F-9E6A-0A7F0B5F1C2D", "4f0c7a4e-1d4c-4b9f-9e6a-0a7f0b5f1c2d"
+	onEach(t, func(t *testing.T, d Database) {
+		st := newSpringTables(t, d)
+		elsewhere, err := NewSpring(t.Context(), d, WithPrefix(st.settings.prefix), WithRegion("elsewhere"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(elsewhere.Close)
+		for _, step := range []struct {
+			st    *Store
+			key   string
+			token int64
+			want  error
+		}{
+			{st, small, 7, nil},
+			{st, capitals, 6, ErrStale},
+			{st, capitals, 8, nil},
+			{st, small, 7, ErrStale},
+			{elsewhere, small, 1, nil},
+		} {
+			tx := begin(t, d)
+			if err := step.st.Guard(t.Context(), tx, step.key, step.token); !errors.Is(err, step.want) {
+				t.Errorf("Guard of %s with %d: got %v, want %v", step.key, step.token, err, step.want)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestGuardAtHigherLevels: MySQL waits there, too. PostgreSQL refuses a transaction that
+// began to read before the other's commit, with what says that it is to be tried again.
+func TestGuardAtHigherLevels(t *testing.T) {
+	onEach(t, func(t *testing.T, d Database) {
+		st := newTables(t, d)
+		for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
+			next, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = next.Rollback() }) // it has ended by then, as a rule
+			var one int
+			if err := next.QueryRowContext(t.Context(), "SELECT 1").Scan(&one); err != nil {
+				t.Fatal(err)
+			}
+			old := begin(t, d)
+			if err := st.Guard(t.Context(), old, level.String(), 5); err != nil {
+				t.Fatal(err)
+			}
+			if err := old.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			err = st.Guard(t.Context(), next, level.String(), 9)
+			if refused := d.again(err, ""); refused != (d.name == "postgres") || !refused && err != nil {
+				t.Errorf("Guard at %v of a snapshot from before the last one's commit: got %v, want it to be tried again: %v", level, err, d.name == "postgres")
+			}
+			if err := next.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestGuardOfPgx(t *testing.T) {
 	pool := onPool(t)
 	st := newTables(t, onPostgres(t))
@@ -119,32 +187,5 @@ func TestGuardOfPgx(t *testing.T) {
 	}
 	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
-	}
-}
-
-func TestLockOfATransaction(t *testing.T) {
-	d := onPostgres(t)
-	first, second := begin(t, d), begin(t, d)
-	key := t.Name() + newPrefix(t, d) // the server may be in use by others
-	if err := LockTx(t.Context(), first, key); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := TryLockTx(t.Context(), second, key); err != nil || got {
-		t.Errorf("TryLockTx of a locked key: got %v, %v, want false", got, err)
-	}
-	if got, err := TryLockTx(t.Context(), second, key+"2"); err != nil || !got {
-		t.Errorf("TryLockTx of another key: got %v, %v, want true", got, err)
-	}
-	if err := first.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := LockTx(t.Context(), second, key); err != nil {
-		t.Errorf("LockTx after the transaction that had the key: got %v, want no error", err)
-	}
-	if err := LockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
-		t.Errorf("LockTx of no key: got %v, want ErrBadKey", err)
-	}
-	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
-		t.Errorf("TryLockTx of no key: got %v, want ErrBadKey", err)
 	}
 }

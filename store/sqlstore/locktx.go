@@ -7,8 +7,12 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
+
+// ErrIsolation says that a transaction does not run at READ COMMITTED.
+var ErrIsolation = errors.New("sqlstore: the transaction is not READ COMMITTED")
 
 // LockTx takes a lock that lasts exactly as long as a transaction of the caller's own,
 // on PostgreSQL: pg_advisory_xact_lock. It waits, until ctx ends, for whoever else has
@@ -22,13 +26,17 @@ import (
 // several in one order, or the server ends one of the transactions with a deadlock.
 // Keys are hashed to 64 bits: two that meet there exclude each other.
 //
-// Errors are the driver's own, and ErrBadKey.
+// The transaction has to be READ COMMITTED, PostgreSQL's default: at the levels above that
+// it goes on reading what was committed before it had the lock, and the lock would protect
+// nothing. It is refused with [ErrIsolation] otherwise, and may go on without the lock.
+//
+// Errors are the driver's own, ErrIsolation and ErrBadKey.
 func LockTx(ctx context.Context, tx *sql.Tx, key string) error {
 	id, err := advisoryID(key)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", id); err != nil {
+	if _, err = atReadCommitted(ctx, tx, "pg_advisory_xact_lock($1) IS NOT NULL", id); err != nil {
 		return fmt.Errorf("sqlstore: lock %q: %w", key, err)
 	}
 	return nil
@@ -40,10 +48,22 @@ func TryLockTx(ctx context.Context, tx *sql.Tx, key string) (locked bool, err er
 	if err != nil {
 		return false, err
 	}
-	if err := tx.QueryRowContext(ctx, "SELECT pg_try_advisory_xact_lock($1)", id).Scan(&locked); err != nil {
+	if locked, err = atReadCommitted(ctx, tx, "pg_try_advisory_xact_lock($1)", id); err != nil {
 		return false, fmt.Errorf("sqlstore: try lock %q: %w", key, err)
 	}
 	return locked, nil
+}
+
+// atReadCommitted asks for something that is true or false, if each statement sees what
+// was committed when it began. PostgreSQL takes READ UNCOMMITTED for that, too.
+func atReadCommitted(ctx context.Context, tx *sql.Tx, what string, id int64) (is bool, err error) {
+	var answer sql.NullBool
+	err = tx.QueryRowContext(ctx, "SELECT CASE WHEN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN "+
+		what+" END", id).Scan(&answer)
+	if err == nil && !answer.Valid {
+		err = ErrIsolation
+	}
+	return answer.Bool, err
 }
 
 // advisoryID is the number of a key. What is hashed with it keeps it apart from other

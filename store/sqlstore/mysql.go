@@ -44,6 +44,8 @@ var mySQL = dialect{
 		AND EXISTS (SELECT 1 FROM information_schema.COLUMNS` + mySQLTable + ` AND COLUMN_NAME = 'REGION' AND COLLATION_NAME LIKE '%%\_ci')`,
 	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS` + mySQLTable + ` AND NON_UNIQUE = 0 GROUP BY INDEX_NAME
 		HAVING COUNT(*) = 2 AND SUM(LOWER(COLUMN_NAME) IN ('lock_key', 'region') AND SUB_PART IS NULL) = 2)`,
+	refuses: `SELECT IF(@@log_bin AND @@binlog_format = 'STATEMENT', 'the server logs statements (binlog_format = STATEMENT), which it '
+		'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW', '')`,
 	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES` + mySQLTable,
 }
 

@@ -69,8 +69,9 @@ func (l *waitingList) remove(owner string) {
 }
 
 // recheck is how soon a waiter asks again, besides what the core does by itself: by
-// its heartbeat, and once the holder's TTL has run out. Zero where its request said how
-// to tell it.
+// its heartbeat, and once the holder's TTL has run out. What remains of that says nothing of
+// an unlock, which can come at any time, so it is not asked here. Zero where its request said
+// how to tell it.
 func (s *session) recheck(q *asynclock.AcquireRequest, rank int, address string) time.Duration {
 	if address != "" {
 		return 0

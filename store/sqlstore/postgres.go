@@ -48,7 +48,7 @@ var postgres = dialect{
 func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (out string, err error) {
 	statement := "SELECT " + routine + "($1::text::jsonb)::text"
 	if whole {
-		return callInTransaction(ctx, db, statement, argument)
+		return callInTransaction(ctx, db, statement+commitSoon, argument)
 	}
 	if _, ours := db.Driver().(*stdlib.Driver); ours {
 		err = db.QueryRowContext(ctx, statement, argument).Scan(&out)
@@ -64,6 +64,11 @@ func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, who
 	}
 	return out, err
 }
+
+// commitSoon has the server end a transaction whose client has stopped between the routine's
+// answer and its COMMIT, and has a second for that. Until then the rows of the whole batch
+// are locked, and no TTL is of any help.
+const commitSoon = " FROM set_config('idle_in_transaction_session_timeout', '1000', TRUE)"
 
 func callInTransaction(ctx context.Context, db *sql.DB, statement, argument string) (out string, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})

@@ -24,6 +24,9 @@ func (s *session) putRenew(q *asynclock.RenewRequest) (item, error) {
 		err = errTTL
 	}
 	it.TTL, it.Token, it.Watch = micros(q.TTL), q.Token, q.WatchContention
+	if s.inbox != nil && s.inbox.Live() { // it may not have been when the key was granted
+		it.Inbox = s.channel
+	}
 	return it, err
 }
 

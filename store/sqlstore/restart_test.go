@@ -89,7 +89,7 @@ func (s *dbServer) database() Database {
 		return err == nil
 	})
 	db := openDB(s.t, s.kind.Driver, s.kind.URL(s.addr, "asynclock"))
-	if s.kind == dbserver.Postgres {
+	if s.kind.Driver == dbserver.Postgres.Driver {
 		return Postgres(db)
 	}
 	return MySQL(db)

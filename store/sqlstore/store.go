@@ -33,7 +33,7 @@ var _ asynclock.Store = (*Store)(nil)
 // New uses tables of the store's own, which [Migrate] makes. The errors are
 // asynclock's ErrBadOption, ErrUnreachable, ErrDenied, ErrClosed (the pool is) and
 // ctx's own, and [*SchemaError] where tables or routines are missing or of another
-// release.
+// release, or the server could write no lock.
 func New(ctx context.Context, database Database, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -65,7 +65,10 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 	if s.spring != nil {
 		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
 	}
-	err = check(st, ctx)
+	err = st.checkServer(ctx)
+	if err == nil {
+		err = check(st, ctx)
+	}
 	st.open = err == nil
 	if err == nil && s.spring == nil && s.listen {
 		st.connect, err = database.connector(ctx, db)
@@ -84,6 +87,18 @@ func opened(err error) error {
 		return err
 	}
 	return fmt.Errorf("sqlstore: open: %w", err)
+}
+
+// checkServer refuses a server on which every lock would fail.
+func (st *Store) checkServer(ctx context.Context) error {
+	if st.dialect.refuses == "" {
+		return nil
+	}
+	why, err := query[string](ctx, st.db, st.dialect, st.dialect.refuses)
+	if err == nil && why != "" {
+		err = &SchemaError{st.settings.prefix + "*", why}
+	}
+	return err
 }
 
 // checkRoutines sees whether the routines are there and are ours.

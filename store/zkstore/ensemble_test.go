@@ -117,6 +117,7 @@ func TestEnsemble(t *testing.T) {
 			return leader
 		})
 	})
+	t.Run("a client is cut off from all servers", func(t *testing.T) { cutOff(t, e.Addrs()) })
 	t.Run("a session is closed by force", func(t *testing.T) { closedByForce(t, e) })
 	t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
 	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })

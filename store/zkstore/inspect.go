@@ -17,8 +17,9 @@ import (
 // queueShown is how many waiters Inspect describes.
 const queueShown = 10
 
-// Inspect asks the connected server, once that has caught up with its leader. The
-// age of waiters is by that server's clock and this machine's.
+// Inspect asks the connected server, once that has caught up with its leader. Should it be
+// the leader itself, sync waits for nothing there, and followers may have seen a write that it
+// has yet to carry out: now and then what was a moment before is shown. The age of waiters is by that server's clock and this machine's.
 func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
 	return alone(ctx, s, func(context.Context) (asynclock.Info, error) {
 		lock, err := s.store.settings.names.lock(key)

@@ -179,10 +179,15 @@ func TestAWaiterOutlivesItsSession(t *testing.T) {
 // fail, before the server gives the key to the next.
 func TestACutOffClientHasLostBeforeTheNextHas(t *testing.T) {
 	t.Parallel()
+	cutOff(t, servers(t))
+}
+
+func cutOff(t *testing.T, servers []string) {
+	t.Helper()
 	const timeout = 3 * time.Second
 	w, root := newWire(t), newRoot()
-	ours := locks(t, open(t, root, WithDialer(w.dial), WithSessionTimeout(timeout)))
-	theirs := locks(t, open(t, root))
+	ours := locks(t, openOn(t, servers, root, WithDialer(w.dial), WithSessionTimeout(timeout)))
+	theirs := locks(t, openOn(t, servers, root))
 	first := lock(t, ours, "key")
 	pending := theirs.LockChan(t.Context(), "key")
 	wantWaiters(t, theirs, "key", 1)

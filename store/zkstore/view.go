@@ -35,7 +35,8 @@ func (st *Store) read(lock string) (view, error) {
 }
 
 // peek is read for who would rather not make a node. A server that is behind its
-// leader may show a holder that is gone, so one that shows any is asked again.
+// leader may show a holder that is gone, so one that shows any is asked again. Even so the
+// leader itself may, rarely, for a moment: see Inspect.
 func (st *Store) peek(lock string) (view, error) {
 	v, err := st.read(lock)
 	if err != nil || len(v.nodes) == 0 {

@@ -64,7 +64,8 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 --
 -- A request of one item waits for its row. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked, and the client sends that one alone.
+-- an item whose row somebody else has locked or is about to make, and the client sends
+-- that one alone.
 --
 -- After its COMMIT a routine calls no other that could be missing because of a migration:
 -- a request that fails is taken for one of which nothing has happened. Answers are bytes,
@@ -89,13 +90,28 @@ BEGIN
 	START TRANSACTION;
 END
 //
+DROP PROCEDURE IF EXISTS asynclock_lowest
+//
+-- The token that new keys begin with. Its row is missing where tables were copied without
+-- what is in them, and then no key can begin.
+CREATE PROCEDURE asynclock_lowest(OUT v_token BIGINT)
+BEGIN
+	SET v_token = (SELECT token FROM asynclock_floor);
+	IF v_token IS NULL THEN
+		SIGNAL SQLSTATE 'AL003' SET MESSAGE_TEXT = 'asynclock: asynclock_floor is empty';
+	END IF;
+END
+//
 DROP PROCEDURE IF EXISTS asynclock_take
 //
 -- Lock the key's row, which is made if there is none; without v_wait only if no other
--- transaction has it locked.
+-- transaction has it locked or is about to make it, which shows only by waiting for it: not
+-- at all in MariaDB, for a second in MySQL. Where the server ends the whole transaction of
+-- who waits too long, nothing is made without v_wait.
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
+	DECLARE v_token BIGINT;
 	SET v_taken = FALSE;
 	IF v_wait THEN
 		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
@@ -103,12 +119,23 @@ BEGIN
 		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
 		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
 	END IF;
-	IF NOT v_taken AND v_rows = 0 THEN
-		SET v_taken = TRUE;
-		-- The floor is read after a row of this key was deleted, if one was.
-		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
-			ON DUPLICATE KEY UPDATE last_use = last_use;
-		UPDATE asynclock_lock SET token = GREATEST(token, (SELECT token FROM asynclock_floor)) WHERE `key` = v_key;
+	IF NOT v_taken AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR 1205 BEGIN
+				IF v_wait THEN
+					RESIGNAL;
+				END IF;
+				SET @@innodb_lock_wait_timeout = 1;
+			END;
+			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+			INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
+				ON DUPLICATE KEY UPDATE last_use = last_use;
+			SET @@innodb_lock_wait_timeout = 1;
+			-- The floor is read after a row of this key was deleted, if one was.
+			CALL asynclock_lowest(v_token);
+			UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
+			SET v_taken = TRUE;
+		END;
 	END IF;
 END
 //
@@ -215,7 +242,8 @@ this: BEGIN
 				LEAVE this;
 			END IF;
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
-			DELETE FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket AND alive_until <= v_now;
+			-- Of the dead, too, who are many where the key is held for long and clients come and go.
+			DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= v_now;
 			INSERT INTO asynclock_waiter (`key`, ticket, owner, alive_until, since, grant_ttl, holder)
 				VALUES (v_key, NULLIF(v_ticket, 0), v_asking, v_now + INTERVAL v_alive MICROSECOND, v_now, v_grant, v_holder);
 			SET v_ticket = (SELECT ticket FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking);
@@ -291,7 +319,7 @@ BEGIN
 				AND NOT EXISTS (SELECT 1 FROM asynclock_waiter w WHERE w.`key` = l.`key` AND w.alive_until > UTC_TIMESTAMP(6))
 			ORDER BY last_use LIMIT 1 FOR UPDATE SKIP LOCKED;
 		IF v_key IS NOT NULL THEN
-			UPDATE asynclock_floor SET token = GREATEST(token, v_token);
+			UPDATE asynclock_floor SET token = GREATEST(token, v_token) WHERE one = 1; -- which sql_safe_updates wants
 			DELETE FROM asynclock_waiter WHERE `key` = v_key; -- dead ones
 			DELETE FROM asynclock_lock WHERE `key` = v_key;
 		END IF;
@@ -471,7 +499,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_inspect
 //
--- Inspect: who holds the key, and the first in its queue.
+-- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
+-- asks to see whether all is there.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}
@@ -479,7 +508,7 @@ CREATE PROCEDURE asynclock_inspect(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers, v_queue LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
-	DECLARE v_last, v_left BIGINT DEFAULT 0;
+	DECLARE v_token, v_last, v_left BIGINT DEFAULT 0;
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -505,6 +534,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, ']}');
 		SET i = i + 1;
 	END WHILE;
+	CALL asynclock_lowest(v_token);
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);

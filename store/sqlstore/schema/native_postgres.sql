@@ -73,7 +73,8 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 --
 -- A request of one item waits for its row. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked, and the client sends that one alone.
+-- an item whose row somebody else has locked or is about to make, and the client sends
+-- that one alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -104,10 +105,24 @@ BEGIN
 	RETURN l;
 END $$;
 
+-- The token that new keys begin with. Its row is missing where tables were copied without
+-- what is in them, and then no key can begin.
+CREATE OR REPLACE FUNCTION asynclock_lowest() RETURNS BIGINT LANGUAGE plpgsql AS $$
+DECLARE
+	v_token BIGINT;
+BEGIN
+	SELECT token INTO v_token FROM asynclock_floor;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'asynclock: asynclock_floor is empty' USING ERRCODE = 'AL003';
+	END IF;
+	RETURN v_token;
+END $$;
+
 -- The key's row, locked, and made if there is none; without v_wait null if another
--- transaction has it locked.
+-- transaction has it locked or is about to make it, which shows only by waiting for it.
 CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
+	v_patience TEXT := current_setting('lock_timeout');
 	l asynclock_lock;
 BEGIN
 	LOOP
@@ -115,10 +130,19 @@ BEGIN
 		IF l.key IS NOT NULL OR NOT v_wait AND EXISTS (SELECT 1 FROM asynclock_lock WHERE key = v_key) THEN
 			RETURN l;
 		END IF;
-		-- The floor is read after a row of this key was deleted, if one was.
-		INSERT INTO asynclock_lock (key, held_until, token, last_use)
-			SELECT v_key, '-infinity', token, CURRENT_DATE FROM asynclock_floor
-			ON CONFLICT (key) DO NOTHING;
+		BEGIN
+			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
+			-- The floor is read after a row of this key was deleted, if one was.
+			INSERT INTO asynclock_lock (key, held_until, token, last_use)
+				VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
+				ON CONFLICT (key) DO NOTHING;
+			PERFORM set_config('lock_timeout', v_patience, TRUE);
+		EXCEPTION WHEN lock_not_available THEN
+			IF v_wait THEN
+				RAISE;
+			END IF;
+			RETURN NULL;
+		END;
 	END LOOP;
 END $$;
 
@@ -220,7 +244,8 @@ BEGIN
 		IF v_ticket IS NULL AND (q->>'limit')::BIGINT BETWEEN 1 AND v_waiters THEN
 			RETURN '{"s": 4}';
 		END IF;
-		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR ticket = v_ticket AND alive_until <= v_now);
+		-- Of the dead, too, who are many where the key is held for long and clients come and go.
+		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR alive_until <= v_now);
 		INSERT INTO asynclock_waiter (key, ticket, owner, alive_until, since, grant_ttl, holder, inbox, watch)
 			VALUES (l.key, COALESCE(v_ticket, nextval(pg_get_serial_sequence('asynclock_waiter', 'ticket'))), v_owner,
 				v_now + (q->>'alive')::BIGINT * INTERVAL '1 microsecond', v_now,
@@ -287,9 +312,9 @@ BEGIN
 END $$;
 
 -- Renew: extend holdings. It never shortens one and never brings back one that has
--- ended.
+-- ended. The holder's inbox may work by now, if it did not when the key was granted.
 --
--- items    key, owner, ttl, token, watch
+-- items    key, owner, ttl, token, watch, inbox
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE OR REPLACE FUNCTION asynclock_renew(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
@@ -302,14 +327,15 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN)
+		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN, inbox TEXT)
 	LOOP
 		l := asynclock_find(q.key, asynclock_alone(request));
 		v_now := clock_timestamp(); -- for finding the row may have taken a while
 		v_status := NULL;
 		IF l.owner = q.owner AND l.held_until > v_now THEN
 			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + q.ttl * INTERVAL '1 microsecond'),
-				token = GREATEST(token, q.token), watch = watch OR q.watch, last_use = CURRENT_DATE WHERE key = q.key;
+				token = GREATEST(token, q.token), watch = watch OR q.watch, inbox = COALESCE(NULLIF(q.inbox, ''), inbox),
+				last_use = CURRENT_DATE WHERE key = q.key;
 			v_status := 1;
 		ELSE
 			SELECT CASE owner WHEN q.owner THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
@@ -411,7 +437,8 @@ CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUA
 		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
 $$;
 
--- Inspect: who holds the key, and the first in its queue.
+-- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
+-- asks to see whether all is there.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}
@@ -434,6 +461,7 @@ BEGIN
 			v_answers := v_answers || '{"held": false}';
 		END IF;
 	END LOOP;
+	PERFORM asynclock_lowest();
 	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
 END $$;
 

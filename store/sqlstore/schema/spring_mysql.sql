@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 -- The largest token that has guarded a transaction, of each key. These rows are for
 -- good: one that is deleted lets a holder that overslept write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
-	`key` VARBINARY(2048) NOT NULL PRIMARY KEY,
+	`key` VARBINARY(2048) NOT NULL PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
@@ -64,7 +64,8 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 --
 -- A request of one item waits for its rows. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose rows somebody else has locked, and the client sends that one alone.
+-- an item whose rows somebody else has locked or is about to make, and the client sends
+-- that one alone.
 -- Whoever locks both rows of a key begins with that of INT_LOCK_LEASE.
 --
 -- After its COMMIT a routine calls no other that could be missing because of a migration:
@@ -121,8 +122,11 @@ END
 DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
 //
 -- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and that of
--- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked.
--- As long as we have the first, Go's requests for this key come one after the other.
+-- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked or
+-- is about to make the first, which shows only by waiting for it: not at all in MariaDB, for
+-- a second in MySQL. Where the server ends the whole transaction of who waits too long,
+-- nothing is made without v_wait. As long as we have the first, Go's requests for this key
+-- come one after the other.
 CREATE PROCEDURE INT_LOCK_TAKE(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
 	IN v_name VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
@@ -135,10 +139,20 @@ BEGIN
 		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
 		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
 	END IF;
-	IF v_found = 0 AND v_rows = 0 THEN
-		INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
-			ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
-		SET v_found = 1;
+	IF v_found = 0 AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR 1205 BEGIN
+				IF v_wait THEN
+					RESIGNAL;
+				END IF;
+				SET @@innodb_lock_wait_timeout = 1;
+			END;
+			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
+				ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
+			SET @@innodb_lock_wait_timeout = 1;
+			SET v_found = 1;
+		END;
 	END IF;
 	SET v_taken = v_found;
 	IF v_taken THEN
@@ -181,6 +195,7 @@ BEGIN
 	DECLARE v_now, v_live, v_until, v_stamp DATETIME(6);
 	DECLARE v_ttl, v_token, v_clock BIGINT;
 	DECLARE v_clocked, v_taken BOOLEAN;
+	DECLARE v_alone BOOLEAN DEFAULT JSON_LENGTH(request, '$.items') = 1;
 	DECLARE v_got, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
@@ -197,7 +212,7 @@ BEGIN
 		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
 		-- Who asks again and again while another has the key writes nothing, and locks nothing.
 		IF v_until IS NULL OR v_client = v_owner OR v_until < v_live THEN
-			CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), JSON_LENGTH(request, '$.items') = 1, v_taken);
+			CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), v_alone, v_taken);
 			SELECT TOKEN, CLOCKED INTO v_token, v_clocked FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
 			SET v_client = NULL, v_until = NULL;
 			SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
@@ -215,16 +230,29 @@ BEGIN
 		THEN
 			SET v_answer = '{"s": 5}';
 		ELSEIF v_got = 1 THEN
-			IF v_until IS NULL THEN
-				INSERT IGNORE INTO INT_LOCK (
-					LOCK_KEY, REGION, CLIENT_ID,
-					CREATED_DATE, -- 7.x
-					EXPIRED_AFTER)
-					VALUES (
-					v_key, v_region, v_owner,
-					v_now, -- 7.x
-					v_stamp);
-				SET v_got = ROW_COUNT(); -- none if Java was first
+			IF v_until IS NULL AND NOT v_alone AND @@innodb_rollback_on_timeout THEN
+				SET v_got = 0, v_answer = '{"s": -4}'; -- as in INT_LOCK_TAKE
+			ELSEIF v_until IS NULL THEN
+				BEGIN
+					DECLARE EXIT HANDLER FOR 1205 BEGIN -- Java is making it
+						IF v_alone THEN
+							RESIGNAL;
+						END IF;
+						SET @@innodb_lock_wait_timeout = 1;
+						SET v_got = 0, v_answer = '{"s": -4}';
+					END;
+					SET @@innodb_lock_wait_timeout = IF(v_alone OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+					INSERT IGNORE INTO INT_LOCK (
+						LOCK_KEY, REGION, CLIENT_ID,
+						CREATED_DATE, -- 7.x
+						EXPIRED_AFTER)
+						VALUES (
+						v_key, v_region, v_owner,
+						v_now, -- 7.x
+						v_stamp);
+					SET v_got = ROW_COUNT(); -- none if Java was first
+					SET @@innodb_lock_wait_timeout = 1;
+				END;
 			ELSE
 				UPDATE INT_LOCK SET CLIENT_ID = v_owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = v_key AND REGION = v_region;
 			END IF;

@@ -53,7 +53,7 @@ END $$;
 -- The largest token that has guarded a transaction, of each key. These rows are for
 -- good: one that is deleted lets a holder that overslept write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
-	key TEXT COLLATE "C" PRIMARY KEY,
+	key TEXT COLLATE "C" PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
 );
 
@@ -72,7 +72,8 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 --
 -- A request of one item waits for its rows. One of several waits for none, for it would
 -- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose rows somebody else has locked, and the client sends that one alone.
+-- an item whose rows somebody else has locked or is about to make, and the client sends
+-- that one alone.
 -- Whoever locks both rows of a key begins with that of INT_LOCK_LEASE.
 
 CREATE OR REPLACE FUNCTION INT_LOCK_CLOCK(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
@@ -103,11 +104,12 @@ BEGIN
 END $$;
 
 -- The key's row of INT_LOCK_LEASE, locked, and made if there is none; without v_wait null
--- if another transaction has it locked. As long as we have it, Go's requests for this
--- key come one after the other.
+-- if another transaction has it locked or is about to make it, which shows only by waiting
+-- for it. As long as we have it, Go's requests for this key come one after the other.
 CREATE OR REPLACE FUNCTION INT_LOCK_TAKE(v_key CHAR(36), v_region VARCHAR(100), v_name TEXT, v_wait BOOLEAN)
 	RETURNS INT_LOCK_LEASE LANGUAGE plpgsql AS $$
 DECLARE
+	v_patience TEXT := current_setting('lock_timeout');
 	v_lease INT_LOCK_LEASE;
 BEGIN
 	LOOP
@@ -121,8 +123,17 @@ BEGIN
 		THEN
 			RETURN v_lease;
 		END IF;
-		INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, CURRENT_DATE)
-			ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+		BEGIN
+			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
+			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, CURRENT_DATE)
+				ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+			PERFORM set_config('lock_timeout', v_patience, TRUE);
+		EXCEPTION WHEN lock_not_available THEN
+			IF v_wait THEN
+				RAISE;
+			END IF;
+			RETURN NULL;
+		END;
 	END LOOP;
 END $$;
 
@@ -141,6 +152,7 @@ DECLARE
 	v_stamp TIMESTAMP;
 	v_until TIMESTAMP;
 	v_client CHAR(36);
+	v_patience TEXT := current_setting('lock_timeout');
 	v_lease INT_LOCK_LEASE;
 	v_got BOOLEAN;
 	v_answer JSONB;
@@ -177,16 +189,26 @@ BEGIN
 			v_answer := '{"s": 5}';
 		ELSIF v_got THEN
 			IF v_until IS NULL THEN
-				INSERT INTO INT_LOCK (
-					LOCK_KEY, REGION, CLIENT_ID,
-					CREATED_DATE, -- 7.x
-					EXPIRED_AFTER)
-					VALUES (
-					q.key, v_region, q.owner,
-					v_now, -- 7.x
-					v_stamp)
-					ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
-				v_got := FOUND; -- not if Java was first
+				BEGIN
+					PERFORM set_config('lock_timeout', CASE WHEN INT_LOCK_ALONE(request) THEN v_patience ELSE '1ms' END, TRUE);
+					INSERT INTO INT_LOCK (
+						LOCK_KEY, REGION, CLIENT_ID,
+						CREATED_DATE, -- 7.x
+						EXPIRED_AFTER)
+						VALUES (
+						q.key, v_region, q.owner,
+						v_now, -- 7.x
+						v_stamp)
+						ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+					v_got := FOUND; -- not if Java was first
+					PERFORM set_config('lock_timeout', v_patience, TRUE);
+				EXCEPTION WHEN lock_not_available THEN -- Java is making it
+					IF INT_LOCK_ALONE(request) THEN
+						RAISE;
+					END IF;
+					v_got := FALSE;
+					v_answer := '{"s": -4}';
+				END;
 			ELSE
 				UPDATE INT_LOCK SET CLIENT_ID = q.owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = q.key AND REGION = v_region;
 			END IF;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A commitSink is a connection on which, once a COMMIT is to be sent, nothing is sent any
+// more: that of a client that stops there, with its side of the connection as it was.
+type commitSink struct {
+	net.Conn
+
+	stop *sync.Once
+	at   chan struct{} // closed when it has stopped
+}
+
+func (c commitSink) Write(b []byte) (int, error) {
+	if bytes.Contains(bytes.ToLower(b), []byte("commit\x00")) {
+		c.stop.Do(func() { close(c.at) })
+	}
+	select {
+	case <-c.at:
+		return len(b), nil
+	default:
+		return c.Conn.Write(b)
+	}
+}
+
+// TestClientThatStopsBeforeItsCommitKeepsNoRow: where the store has to begin and end its
+// transactions itself, a client can stop in between, with the rows of a whole batch locked.
+func TestClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
+	d := onPostgres(t)
+	config, err := pgx.ParseConfig(serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RuntimeParams["default_transaction_isolation"] = "serializable"
+	for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
+		t.Run(name, func(t *testing.T) {
+			config, dial := config.Copy(), config.DialFunc
+			armed, at, stop := make(chan struct{}), make(chan struct{}), new(sync.Once)
+			config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				select {
+				case <-armed:
+					return commitSink{conn, stop, at}, err
+				default:
+					return conn, err
+				}
+			}
+			db := sql.OpenDB(stdlib.GetConnector(*config))
+			t.Cleanup(func() { db.Close() })
+			db.SetMaxIdleConns(0) // so that each statement dials
+			prefix := WithPrefix(st.settings.prefix)
+			stopped, err := New(t.Context(), Postgres(db), prefix, WithPolling())
+			if name == "spring" {
+				stopped, err = NewSpring(t.Context(), Postgres(db), prefix)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(stopped.Close)
+			a, b := join(t, stopped), join(t, st)
+			close(armed)
+			ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+			defer cancel()
+			answer := make(chan error, 1)
+			go func() { // ends when the server has hung up, or with ctx
+				answer <- a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err
+			}()
+			<-at
+			inTime, cancel := context.WithTimeout(t.Context(), patience/3)
+			defer cancel()
+			if got := b.session.Acquire(inTime, []asynclock.AcquireRequest{request("key", "b")})[0]; got.Status != asynclock.Granted {
+				t.Errorf("Acquire behind a client that stopped before its COMMIT: got %+v, want Granted", got)
+			}
+			cancel()
+			if err := <-answer; !errors.Is(err, asynclock.ErrUnreachable) {
+				t.Errorf("Acquire whose COMMIT never came: got %v, want ErrUnreachable", err)
+			}
+		})
+	}
+}
