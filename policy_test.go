@@ -35,7 +35,7 @@ const everything = "*"
 // to asynclock and pubsub, asynclock to watchdog. A new package needs a line.
 var mayImport = map[string][]string{
 	".":                 {},
-	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "watchdog"},
+	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "internal/notes", "watchdog"},
 	"watchdog":          {"internal/clock"},
 	"pubsub":            {},
 	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"internal/demo":      {everything},
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/mutants":   {},
+	"internal/notes":     {"internal/batch"},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it

@@ -13,7 +13,7 @@ import (
 )
 
 // closeGrace is how long Close waits, after its context has ended, for the store
-// to confirm what was given back, and for the log handler.
+// to confirm what was given back, and for its calls to return.
 const closeGrace = time.Second
 
 // Close ends the client. It refuses new work and tells everyone who waits
@@ -53,8 +53,8 @@ func (c *Client) Close(ctx context.Context) error {
 		c.acquires.Close()
 		c.renewals.Close()
 		c.releases.Close()
-		c.notes.Close()
 	})
+	inTime = c.notes.Close() && inTime
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := c.session.Leave(leaveCtx)
