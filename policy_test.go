@@ -38,14 +38,14 @@ var mayImport = map[string][]string{
 	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "internal/notes", "watchdog"},
 	"watchdog":          {"internal/clock"},
 	"pubsub":            {},
-	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
-	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
+	"store/redisstore":  {"asynclock", "internal/notes", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
+	"store/springredis": {"asynclock", "internal/notes", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
 	"store/sqlstore": {
-		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
+		"asynclock", "internal/notes", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 		"github.com/jackc/puddle/v2",
 	},
-	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
+	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":  {"asynclock"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -31,7 +32,7 @@ func (st *Store) grace() time.Duration {
 // hides turns the guard off, for this store and for good.
 func (st *Store) hides() {
 	if !st.hidden.Swap(true) {
-		st.logger().Warn("redisstore: no guard against two holders after a restart or a failover: the server hides its replication id (INFO replication)")
+		st.log.Add(slog.LevelWarn, "redisstore: no guard against two holders after a restart or a failover: the server hides its replication id (INFO replication)")
 	}
 }
 
@@ -45,6 +46,7 @@ func (st *Store) graceSeen(grace time.Duration) {
 	}
 	until := now.Add(grace)
 	if st.quiet.CompareAndSwap(quiet, &until) {
-		st.logger().Warn("redisstore: a server was started or promoted lately; nothing is granted until the leases that it may have forgotten have ended", "for", grace)
+		st.log.Add(slog.LevelWarn, "redisstore: a server was started or promoted lately; nothing is granted until the leases that it may have forgotten have ended",
+			slog.Duration("for", grace))
 	}
 }

@@ -195,6 +195,7 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	b.waitForMessage("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 	b.heard(asynclock.EventGrant, "b")
+	st.log.Close()
 	if got := strings.Count(written.String(), "no guard"); got != 1 {
 		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
 	}

@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 
 	"github.com/redis/rueidis"
@@ -38,7 +39,8 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 		before := replies[i].Err
 		s.reassertReply(&replies[i], result)
 		if replies[i].Err == nil {
-			s.store.logger().Warn("redisstore: a holding that the server had forgotten was written anew", "key", batch[i].Key, "token", batch[i].Token, "was", before)
+			s.store.log.Add(slog.LevelWarn, "redisstore: a holding that the server had forgotten was written anew",
+				slog.String("key", batch[i].Key), slog.Int64("token", batch[i].Token), slog.Any("was", before))
 		}
 	}
 }
