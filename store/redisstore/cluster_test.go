@@ -173,6 +173,45 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 	}
 }
 
+// Nor does it ask for keys of several slots in one script, once it has been told.
+func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
+	t.Parallel()
+	var plain *encryption
+	node := plain.clusterNode(t)
+	slots := []string{"CLUSTER", "ADDSLOTS"}
+	for slot := range 16384 {
+		slots = append(slots, strconv.Itoa(slot))
+	}
+	node.do(t, slots...)
+	node.agrees(t, 1)
+	c := join(t, node.store(t))
+	if got := c.session.Lane("key1"); got != 0 {
+		t.Fatalf("Lane: got %d, want that all keys share one", got)
+	}
+	renewals := []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: -1}} // which makes no sense
+	for i := range 100 {
+		q := request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.want(q, asynclock.Granted).First})
+	}
+	for range 2 {
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			if i == 0 && !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("Renew with a bad TTL: got %v, want ErrBadOption", got.Err)
+			} else if i > 0 && got.Err != nil {
+				t.Errorf("Renew %d: got %v, want no error", i, got.Err)
+			}
+		}
+	}
+	for _, q := range renewals[1:] {
+		if left := node.pttl(t, q.Key, 'l'); left <= long {
+			t.Errorf("TTL of %q: got %v, want %v", q.Key, left, q.TTL)
+		}
+	}
+	if got := node.do(t, "INFO", "errorstats"); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
+		t.Errorf("errors: got %q, want one CROSSSLOT, from which the store has learned", got)
+	}
+}
+
 func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 	t.Parallel()
 	var args []string

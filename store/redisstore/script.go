@@ -83,6 +83,13 @@ func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
 	return result
 }
 
+// isCrossSlot reports whether the server is a Cluster's node and was asked for keys of
+// several slots at once.
+func isCrossSlot(result rueidis.RedisResult) bool {
+	err, ok := rueidis.IsRedisErr(result.Error())
+	return ok && strings.HasPrefix(err.Error(), "CROSSSLOT ")
+}
+
 func isTryAgain(result rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(result.Error())
 	return ok && err.IsTryAgain()

@@ -28,6 +28,7 @@ type Store struct {
 
 	closed    atomic.Bool
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
+	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 
 	hidden atomic.Bool               // a server has shown that it hides its replication id
