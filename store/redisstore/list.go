@@ -16,7 +16,8 @@ import (
 const scanPage = 500
 
 // List scans one primary after the other and inspects what it finds, page by
-// page. A key that moves to another node meanwhile may be missed.
+// page. A key that moves to another node meanwhile may be missed. When a primary can't
+// be reached, an error comes last, behind the keys of the others.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
 		err := s.usable()
@@ -26,11 +27,14 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 		}
 		l := listing{session: s, pattern: matchKeys(s.store.settings.prefix, prefix), yield: yield, seen: make(map[string]bool)}
 		for _, node := range nodes {
-			if err == nil && !l.stopped {
-				err = l.scan(ctx, node)
+			if l.stopped {
+				return
+			}
+			if failed := l.scan(ctx, node); err == nil {
+				err = failed
 			}
 		}
-		if err != nil {
+		if err != nil && !l.stopped {
 			yield(asynclock.Info{}, err)
 		}
 	}
@@ -39,9 +43,9 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 func (st *Store) primaries(ctx context.Context) ([]rueidis.Client, error) {
 	nodes, err := redisconn.Primaries(ctx, st.commands)
 	if err != nil {
-		return nil, st.failure(err)
+		err = st.failure(err)
 	}
-	return nodes, nil
+	return nodes, err
 }
 
 // A listing is one run of List.

@@ -17,7 +17,8 @@ import (
 const scanPage = 500
 
 // List scans one primary after the other and inspects what it finds, page by
-// page. Other things whose names begin as the registry's locks do are left out
+// page. When a primary can't be reached, an error comes last, behind the keys of the
+// others. Other things whose names begin as the registry's locks do are left out
 // where they are no strings; strings look like locks of Java.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
@@ -28,11 +29,15 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 		}
 		more := true
 		for _, node := range nodes {
-			if more && err == nil {
-				more, err = s.scan(ctx, node, s.store.names.match(prefix), yield)
+			if !more {
+				return
+			}
+			var failed error
+			if more, failed = s.scan(ctx, node, s.store.names.match(prefix), yield); err == nil {
+				err = failed
 			}
 		}
-		if err != nil {
+		if err != nil && more {
 			yield(asynclock.Info{}, err)
 		}
 	}
@@ -55,9 +60,9 @@ func (s *session) scan(ctx context.Context, node rueidis.Client, pattern string,
 func (s *session) primaries(ctx context.Context) ([]rueidis.Client, error) {
 	nodes, err := redisconn.Primaries(ctx, s.store.commands)
 	if err != nil {
-		return nil, s.store.failure(err)
+		err = s.store.failure(err)
 	}
-	return nodes, nil
+	return nodes, err
 }
 
 // show inspects what a page names and yields what is held. It reports the same.
