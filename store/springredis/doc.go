@@ -55,7 +55,10 @@
 // refuse neither a Java holder that overslept, nor, until the next Go lease has
 // shown its token, a Go client that overslept into a tenure of Java. The counter
 // is kept for a day after its last use; beyond that, and when the data was lost,
-// the clock alone makes tokens rise, as long as it is not set back.
+// the clock alone makes tokens rise, as long as it is not set back. There is one more
+// exception: after a force, tokens may be ahead of the clock for as long as the TTL of a
+// holder in Go had to run, 24 h at most, and if the data is lost meanwhile they go back
+// to the clock.
 //
 // # Waiting
 //
