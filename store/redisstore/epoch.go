@@ -20,18 +20,26 @@ func graceError(grace time.Duration) error {
 	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", asynclock.ErrUnreachable, grace)
 }
 
-// grace is what scripts are told: for how long, at least, a server grants nothing
-// that may have forgotten holdings; 0 where there is no guard.
-func (st *Store) grace() time.Duration {
-	if st.hidden.Load() {
+// hiddenFor is for how long there is no guard in a bucket whose server has hidden its
+// replication id, before a request looks again: that costs it a second command, but
+// rights change.
+const hiddenFor = time.Minute
+
+// grace is what scripts are told about a key: for how long, at least, a server grants
+// nothing that may have forgotten holdings; 0 where there is no guard.
+func (st *Store) grace(key string) time.Duration {
+	if until := st.hidden[bucketOf(key)].Load(); until != nil && time.Now().Before(*until) {
 		return 0
 	}
 	return st.settings.grace
 }
 
-// hides turns the guard off, for this store and for good.
-func (st *Store) hides() {
-	if !st.hidden.Swap(true) {
+// hides turns the guard off for a while, for the bucket of a key: others may be
+// elsewhere.
+func (st *Store) hides(key string) {
+	until := time.Now().Add(hiddenFor)
+	st.hidden[bucketOf(key)].Store(&until)
+	if !st.unguarded.Swap(true) {
 		st.log.Add(slog.LevelWarn, "redisstore: no guard against two holders after a restart or a failover: the server hides its replication id (INFO replication)")
 	}
 }

@@ -201,6 +201,46 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	}
 }
 
+// What one bucket's server hides, others need not, and rights may change: a bucket that
+// had to do without looks again.
+func TestTheGuardIsOffWhereHistoryIsHiddenAndForAWhile(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	sv.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
+		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
+	user := *sv
+	user.option.Username, user.option.Password = "blind", "secret"
+	st := user.newStore(t)
+	c := join(t, st)
+	batch := []asynclock.AcquireRequest{try("key", "a"), try("key", "rival")}
+	if got := c.session.Acquire(t.Context(), batch); got[0].Status != asynclock.Granted || got[1].Status != asynclock.Held {
+		t.Errorf("with the history hidden: got %+v, want the key for the first and not for its rival", got)
+	}
+	neighbor := ""
+	for i := 0; neighbor == ""; i++ {
+		if key := "neighbor" + strconv.Itoa(i); bucketOf(key) == bucketOf("key") {
+			neighbor = key
+		}
+	}
+
+	sv.do(t, "ACL", "SETUSER", "blind", "+info")
+	sv.acquaint(t, long)
+	sv.promote(t)
+	c.want(try(neighbor, "b"), asynclock.Granted)
+	if got := c.acquire(try("another", "c")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		t.Errorf("another bucket, in the grace: got %+v, want ErrUnreachable", got)
+	}
+	if until := st.hidden[bucketOf("key")].Load(); until == nil || time.Until(*until) > hiddenFor {
+		t.Fatalf("the guard is off until %v, want for at most %v", until, hiddenFor)
+	}
+	past := time.Now()
+	st.hidden[bucketOf("key")].Store(&past)
+	c.release(asynclock.ReleaseRequest{Key: neighbor, Owner: "b"})
+	if got := c.acquire(try(neighbor, "d")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		t.Errorf("the bucket, a while later: got %+v, want ErrUnreachable", got)
+	}
+}
+
 func TestADamagedEpochIsReported(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))

@@ -321,7 +321,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			"acquire": func(t *rapid.T) {
 				q, address := newRequest(t), addresses.Draw(t, "address")
 				var c call
-				if err := c.acquire(sv.prefix, &q, address, st.grace()); err != nil {
+				if err := c.acquire(sv.prefix, &q, address, st.grace(q.Key)); err != nil {
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, &c))
@@ -348,7 +348,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					got = s.Release(ctx, []asynclock.ReleaseRequest{q})[0]
 				} else {
 					var c call
-					if err := c.release(sv.prefix, &q, address, st.grace()); err != nil {
+					if err := c.release(sv.prefix, &q, address, st.grace(q.Key)); err != nil {
 						t.Fatal(err)
 					}
 					got = s.releaseReply(&q, st.runOne(ctx, &c), listening)

@@ -18,7 +18,7 @@ import (
 func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply) {
 	var missed []int
 	for i := range replies {
-		if errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen) {
+		if gone := errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen); gone && s.store.grace(batch[i].Key) > 0 {
 			missed = append(missed, i)
 		}
 	}
@@ -55,7 +55,7 @@ func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
 	c.millis(q.TTL)
 	c.number(q.Token)
 	c.text(q.Holder)
-	c.millis(st.grace())
+	c.millis(st.grace(q.Key))
 }
 
 // reassertReply reads what reassert.lua answers.

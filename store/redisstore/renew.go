@@ -49,9 +49,7 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 	if len(moving) > 0 {
 		s.renewChunks(ctx, batch, replies, slices.Collect(slices.Chunk(moving, 1)), movingKinds)
 	}
-	if s.store.grace() > 0 {
-		s.reassert(ctx, batch, replies)
-	}
+	s.reassert(ctx, batch, replies)
 	return replies
 }
 
@@ -62,7 +60,7 @@ func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewReques
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.grace())
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.settings.grace)
 	}
 	for i, result := range s.store.run(ctx, *calls) {
 		s.renewReplies(replies, chunks[i], result)

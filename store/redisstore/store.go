@@ -31,8 +31,9 @@ type Store struct {
 	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 
-	hidden atomic.Bool               // a server has shown that it hides its replication id
-	quiet  atomic.Pointer[time.Time] // until when the log need not say that nothing is granted
+	hidden    [buckets]atomic.Pointer[time.Time] // until when there is no guard, as the bucket's server hides its replication id
+	unguarded atomic.Bool                        // the log has said so
+	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
 }
 
 var _ asynclock.Store = (*Store)(nil)
