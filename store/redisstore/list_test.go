@@ -176,7 +176,10 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 		}
 	}
 	n := 0
-	for range c.session.List(t.Context(), "") { // whoever has enough with the last key is told nothing more
+	for info, err := range c.session.List(t.Context(), "") { // whoever has enough with the last key is told nothing more
+		if err != nil || !found[info.Key] {
+			t.Errorf("once more: got %q, %v, want the same keys", info.Key, err)
+		}
 		if n++; n == len(found) {
 			break
 		}
