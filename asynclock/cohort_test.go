@@ -101,6 +101,30 @@ func TestHandoffsAreBoundedByTheirTime(t *testing.T) {
 	})
 }
 
+// That someone waits elsewhere may be said again, and by more of them: the turn is no
+// longer for it.
+func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
+	story(t, func(w *world) {
+		const hold = 3 * time.Millisecond
+		here, there := w.client(), w.client()
+		held := lock(w, here, "key")
+		p := w.procession()
+		for range 20 {
+			p.join("here", here, hold)
+		}
+		p.join("there", there, hold)
+		unlock(w, held)
+		said := asynclock.Event{Kind: asynclock.EventContended, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
+		for i := range 20 {
+			defer time.AfterFunc(time.Duration(i)*hold, func() { w.store.Tell(0, said) }).Stop()
+		}
+		turn := int(cohortTime/hold) + 1
+		if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
+			w.Errorf("served %s; want %s", got, want)
+		}
+	})
+}
+
 // The release that ends a turn also queues the client for its next one: one
 // request.
 func TestEndOfATurnIsOneRequest(t *testing.T) {

@@ -151,7 +151,8 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 	call := &releaseCall{
 		request: ReleaseRequest{
 			Key: s.key, Owner: s.owner, Token: t.last, Keep: keep,
-			Uncertain: t.uncertainLocked(), First: t.unanswered == 0 && !t.uncertainLocked(),
+			Uncertain: t.uncertainLocked(),
+			First:     t.unanswered == 0 && !t.uncertainLocked(),
 		},
 		client:  s.client,
 		lane:    s.lane(),

@@ -21,6 +21,7 @@
      FORGET  the server may forget its last writes, once: another one goes on with
              what it had at some earlier moment, its clock SKEW ticks behind at most.
              Tokens have the clock as their floor, which is ahead of every token given
+     BEGUN   the run begins with a holder, a waiter, and the other server cut off
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
      FAULT   breaks one rule; a name from the list below */

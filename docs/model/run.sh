@@ -96,6 +96,7 @@ two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
 late=(-DK=2 -DK0=1 -DLOSS=1 -DSTRAY=1 -DTTL=2 -DG=1 -DMAXTOK=3)
 cohort=(-DCLOCK=1 -DLOCAL=2 -DTTL=2 -DG=1 -DMAXTOK=12 -DRENEWAL=1)
 forgetful=(-DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=1)
+begun=(-DFORGET=1 -DTTL=2 -DG=1 -DN=3 -DBEGUN=1 -DMAXTOK=4)
 lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
 
 echo "What is sound:"
@@ -107,6 +108,8 @@ sound 'cohort handoff, the counter is ahead' "${cohort[@]}" -DCRASH=1 -DAHEAD=4
 sound 'cohort handoff, a key taken by force' "${cohort[@]}" -DFORCE=1 -DTMAX=3
 sound 'the server forgets, and its clock lags' "${forgetful[@]}" -DLOSS=0 -DMAXTOK=4 -DSKEW=1
 sound 'the server forgets, something given up arrives' "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
+sound 'the server forgets, a first release hands on' "${begun[@]}" -DLOSS=2
+sound 'the server forgets, a first release hands on, the clock lags' "${begun[@]}" -DLOSS=1 -DSKEW=1
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 
@@ -131,6 +134,10 @@ broken "$exclusive|$rising" 'who finds its own record in the grace is granted th
 broken "$exclusive|$rising|$goes_on" 'who waits after a loss believes an older grant' OLD_MARK -DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=2 -DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4
 broken "$goes_on" 'holders do not write anew what is missing' NO_REASSERT "${forgetful[@]}" -DLOSS=0 -DMAXTOK=4
 broken "$nothing_left" 'a release in the grace is remembered only if uncertain' NO_GRACE_GONE "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
+broken "$exclusive" 'any release hands on in the grace' HAND_ON_ANY "${begun[@]}" -DLOSS=1
+broken "$exclusive" 'a release that was said before hands on in the grace' HAND_ON_TWICE "${begun[@]}" -DLOSS=2
+broken "$exclusive" 'a release hands on in the grace what is about to end' HAND_ON_LATE "${begun[@]}" -DLOSS=1 -DSKEW=1
+broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 exit "$failed"

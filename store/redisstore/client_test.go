@@ -174,7 +174,13 @@ func (c *client) waitForMessage(key, owner string) {
 // release is the owner's first, as the core has them, unless it was released before.
 func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	c.t.Helper()
-	q.First = !q.Uncertain && !c.released[q.Key+" "+q.Owner]
+	q.First = !c.released[q.Key+" "+q.Owner]
+	return c.releaseAgain(q)
+}
+
+// releaseAgain is release for one that was said before, to whatever server.
+func (c *client) releaseAgain(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
+	c.t.Helper()
 	c.released[q.Key+" "+q.Owner] = true
 	got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{q})[0]
 	if got.Err != nil {

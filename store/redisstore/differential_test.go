@@ -70,15 +70,8 @@ func newDifferential(t *testing.T, sv *server) *differential {
 	if !ok {
 		t.Fatal("acquire.lua has no rest")
 	}
-	// Messages become items of a list, or of a set, so that nobody has to listen.
-	still := func(source string) *script {
-		s := newScript(source)
-		return newScript(strings.NewReplacer(
-			"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
-			"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
-		).Replace(s.source))
-	}
-	d := &differential{sv: sv, shortcut: still(shortcut), rest: still("--include epoch.lua\n" + rest), taken: make(map[string]int)}
+	d := &differential{sv: sv, taken: make(map[string]int)}
+	d.shortcut, d.rest = d.still(shortcut), d.still("--include epoch.lua\n"+rest)
 	for _, kind := range []byte(lockKinds) {
 		d.keys = append(d.keys, sv.redisKey("key", kind))
 	}
@@ -89,6 +82,16 @@ func newDifferential(t *testing.T, sv *server) *differential {
 		d.id, _, _ = strings.Cut(id, "\r\n")
 	}
 	return d
+}
+
+// still makes a script for which time stands still. Its messages become items of a
+// list, or of a set, so that nobody has to listen.
+func (d *differential) still(source string) *script {
+	s := newScript(source)
+	return newScript(strings.NewReplacer(
+		"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
+		"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
+	).Replace(s.source))
 }
 
 // A differentialState is commands that make it.

@@ -56,7 +56,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token + 1, Uncertain: true}})[0].Err
 		},
 		"release at once": func(c *client) error {
-			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token}})[0].Err
+			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, First: true}})[0].Err
 		},
 		"requeue": func(c *client) error {
 			again := request(key, "new")

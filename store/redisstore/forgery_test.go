@@ -190,7 +190,7 @@ func TestForgedQueueEntries(t *testing.T) {
 		"it comes last":         {"forged", "+inf", far + " - 20 - nobody"},
 		"it is empty":           {"forged", "1", ""},
 		"it is long":            {"forged", "1", far + " - 20 - " + strings.Repeat("x", 1<<20)},
-		// These can be told, so release takes its shortcut.
+		// These can be told, so they are for handover.lua.
 		"told, its TTL is short":       {"forged", "1", far + told + "20 - nobody"},
 		"told, its TTL is 0":           {"forged", "1", far + told + "0 - nobody"},
 		"told, its TTL is too large":   {"forged", "1", far + told + "99999999999999999999 - nobody"},
@@ -206,7 +206,7 @@ func TestForgedQueueEntries(t *testing.T) {
 			sv.do(t, "ZADD", sv.redisKey(key, 'q'), forged.score, forged.owner)
 			sv.do(t, "HSET", sv.redisKey(key, 'w'), forged.owner, forged.entry)
 
-			release := asynclock.ReleaseRequest{Key: key, Owner: "holder", Token: token}
+			release := asynclock.ReleaseRequest{Key: key, Owner: "holder", Token: token, First: true}
 			got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{release})[0]
 			if errors.Is(got.Err, asynclock.ErrForeignData) {
 				return // an operator has to look; nothing was changed

@@ -21,6 +21,42 @@ func try(key, owner string) asynclock.AcquireRequest {
 	return q
 }
 
+// A holder that gives its key back for the first time, and whose record would be there
+// for a while, shows that nobody else was granted it: its time was not over anywhere.
+func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		handsOn := map[string]bool{"first": true, "said-before": false, "about-to-end": false}
+		tokens := make(map[string]int64)
+		for key := range handsOn {
+			tokens[key] = a.hold(key, "a").First
+			b.wait(key, key)
+		}
+		promote()
+		sv.do(t, "PEXPIRE", sv.redisKey("about-to-end", 'l'), "900")
+		for key, want := range handsOn {
+			q := asynclock.ReleaseRequest{Key: key, Owner: "a", Token: tokens[key]}
+			release := a.release
+			if key == "said-before" {
+				release = a.releaseAgain
+			}
+			if !release(q).WasHeld {
+				t.Errorf("%s: got WasHeld false, want true", key)
+			}
+			if want {
+				if got := b.heard(asynclock.EventGrant, "first").Grant.First; got <= tokens[key] {
+					t.Errorf("%s: token after %d: got %d, want a larger one", key, tokens[key], got)
+				}
+			}
+			if info := b.inspect(key); info.Held != want {
+				t.Errorf("%s: got %+v, want Held %v", key, info, want)
+			}
+		}
+		b.heardNothing(sv)
+	})
+}
+
 func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
@@ -36,7 +72,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		b.wait("released first", "b")
 		promote()
 
-		if !a.release(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
+		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
 			t.Error("Release by who notices: got WasHeld false, want true")
 		}
 		if got := b.acquire(try("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
@@ -50,7 +86,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if got := b.acquire(try("held", "c")); got.Status != asynclock.Held || got.Token != token {
 			t.Errorf("a key that is held: got %+v, want it held under token %d", got, token)
 		}
-		if !a.release(asynclock.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
+		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
 		requeue := request("answer was lost", "a2")

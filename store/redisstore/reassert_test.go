@@ -45,7 +45,8 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 		a.wait("key", "c")
 		b.heard(asynclock.EventContended, "newer")
 		b.heard(asynclock.EventWanted, "newer")
-		if !b.release(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
+		// With a renewal on its way a release is not as good as the first.
+		if !b.releaseAgain(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
 		if got := b.renew(newer).Err; !errors.Is(got, asynclock.ErrExpired) {

@@ -62,6 +62,11 @@ func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	)
 }
 
+// common reports whether a release may be one for handover.lua.
+func common(q *asynclock.ReleaseRequest) bool {
+	return q.First && q.Keep == 0 && !q.Uncertain && q.Requeue == nil
+}
+
 // handoverKinds are the Redis keys of a lock that handover.lua needs, in its order.
 const handoverKinds = "lqwf"
 
@@ -74,7 +79,7 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
 	}
-	if q.First && q.Keep == 0 && !q.Uncertain && q.Requeue == nil {
+	if common(q) {
 		c.script = handoverScript
 		c.lockKeys(prefix, q.Key, handoverKinds)
 		c.text(q.Owner)
@@ -116,7 +121,7 @@ func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.Redis
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
 		held, _ := m.ToInt64()
 		answer.WasHeld = held == 1
-		if q.First && held == 0 {
+		if common(q) && held == 0 {
 			answer.Err = errUncommon
 		}
 		return answer

@@ -144,7 +144,7 @@ func (c *client) lockUntil(ctx context.Context, b *testing.B) (times []time.Dura
 		}
 		start, key, owner := time.Now(), "other "+strconv.Itoa(n%97), "o"+strconv.FormatInt(time.Now().UnixNano(), 36)
 		got := c.session.Acquire(b.Context(), []asynclock.AcquireRequest{request(key, owner)})[0]
-		gone := c.session.Release(b.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: got.First}})[0]
+		gone := c.session.Release(b.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: got.First, First: true}})[0]
 		if got.Err != nil || gone.Err != nil {
 			b.Errorf("beside a round: got %v and %v, want no errors", got.Err, gone.Err)
 			return times

@@ -10,7 +10,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// The common cases are written twice, in acquire.lua and release.lua before any
+// The common cases are written twice, in handover.lua, in acquire.lua before any
 // function definition, and in promote.lua. These tests reach the former.
 
 func TestShortcutsLeaveNothingForEver(t *testing.T) {

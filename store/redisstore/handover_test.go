@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// handover.lua says again what release.lua does in the common cases. On any state it
+// either leaves everything as it is, and says so, or does what release.lua would have
+// done for a server that has forgotten nothing: the same reply, keys, times to live
+// and messages.
+func TestHandoverDoesAsReleaseDoes(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		d := newDifferential(t, sv)
+		// Who hears a channel is said by its name.
+		heard := strings.NewReplacer(
+			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
+			"redis.pcall('PUBSUB', question, string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
+		)
+		handover, release := newScript(heard.Replace(d.still(handoverLua).source)), newScript(heard.Replace(d.still(releaseLua).source))
+		taken := make(map[string]int)
+		rapid.Check(t, func(t *rapid.T) {
+			for range 20 {
+				st, owner, used := d.drawHolding(t)
+				d.write(t, st)
+				reply := d.ask(t, slices.Concat([]string{"EVAL", handover.source, "4"}, d.keys[:4], []string{owner, used})...)
+				after := d.read(t)
+				d.write(t, st)
+				if reply[0] == "0" {
+					if untouched := d.read(t); !slices.EqualFunc(after, untouched, alike) {
+						t.Fatalf("what is not common:\ngot  %q\nwant %q\n%s %s", after, untouched, owner, used)
+					}
+					continue
+				}
+				taken[after[0]]++ // "none" or "string": whether somebody has the key now
+				want := d.run(t, release, []string{owner, used, "0", "0", "0"})
+				if !slices.Equal(reply, want) {
+					t.Fatalf("handover answers %q, release %q\nstate %q\n%s %s", reply, want, st, owner, used)
+				}
+				if want := d.read(t); !slices.EqualFunc(after, want, alike) {
+					t.Fatalf("left behind:\nby handover %q\nby release  %q\nstate %q\n%s %s", after, want, st, owner, used)
+				}
+			}
+		})
+		for _, kind := range []string{"none", "string"} {
+			if taken[kind] == 0 {
+				t.Errorf("handover had no state that leaves %s at the lock", kind)
+			}
+		}
+	})
+}
+
+// drawHolding returns a state in which the key is held, as a rule, and who gives it
+// back, with the last token used.
+func (d *differential) drawHolding(t *rapid.T) (st differentialState, owner, used string) {
+	pick := func(name, usual string, others ...string) string {
+		return rapid.SampledFrom(append(slices.Repeat([]string{usual}, 6), others...)).Draw(t, name)
+	}
+	set := func(key, value string) {
+		switch value {
+		case "":
+		case "a list":
+			st = append(st, []string{"RPUSH", key, "foreign"})
+		default:
+			st = append(st, []string{"SET", key, value, "PX", strconv.Itoa(hours)})
+		}
+	}
+	token := strconv.Itoa(before)
+	set(d.keys[0], pick("lock", token+" me - ht some body", "", token+" other - h some body", strconv.Itoa(ahead)+" me - t some body",
+		"9 me - t some body", "9900000000000000 me - t x", "nothing", "a list"))
+	if pick("TTL of the lock", "hours", "none") == "none" {
+		st = append(st, []string{"PERSIST", d.keys[0]})
+	}
+	set(d.keys[3], pick("counter", token, token, strconv.Itoa(before+9), "", strconv.Itoa(ahead), "7", "9900000000000000", "12345678901234567", "x", "a list"))
+
+	waiters := rapid.IntRange(0, 3).Draw(t, "waiters")
+	for i := range waiters {
+		name := pick("owner", "w"+strconv.Itoa(i), "two words", "me")
+		channel := pick("channel", "p"+d.told, "s"+d.told, "u"+d.told, "-", "p"+d.told+"deaf", "s"+d.told+"deaf", "?"+d.told)
+		entry := strings.Join([]string{
+			pick("deadline", strconv.Itoa(nowMS+1), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1), "9", strings.Repeat("9", 30)), channel,
+			pick("TTL", "450000", "0", "9999999999999999"), pick("flags", "-", "h", "w", "hw"), "the holder 1",
+		}, " ")
+		st = append(st, []string{"ZADD", d.keys[1], strconv.Itoa(before + i), name})
+		switch pick("entry", "sound", "none", "damaged") {
+		case "sound":
+			st = append(st, []string{"HSET", d.keys[2], name, entry})
+		case "damaged":
+			st = append(st, []string{"HSET", d.keys[2], name, "damaged"})
+		}
+	}
+	if waiters == 0 && pick("queue", "none", "foreign") == "foreign" { // without a queue there is no reason to look at its entries
+		set(d.keys[1], "foreign")
+	}
+	return st, pick("who", "me", "stranger"), pick("used", token, strconv.Itoa(before+5), strconv.Itoa(before-5), strconv.Itoa(ahead), "0")
+}
