@@ -31,7 +31,7 @@ type Store struct {
 	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 
-	hidden    [buckets]atomic.Pointer[time.Time] // until when there is no guard, as the bucket's server hides its replication id
+	hidden    [buckets]atomic.Pointer[time.Time] // see hiding
 	unguarded atomic.Bool                        // the log has said so
 	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
 }
