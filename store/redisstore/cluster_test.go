@@ -28,10 +28,12 @@ func (e *encryption) ownCluster(t *testing.T, args ...string) (*server, []*serve
 	nodes := make([]*server, 3)
 	for i := range nodes {
 		nodes[i] = e.clusterNode(t, args...)
-		share := make([]string, 0, slots/len(nodes)+3)
+		share := make([]string, 0, slots/len(nodes)+100)
 		share = append(share, "CLUSTER", "ADDSLOTS")
-		for slot := i; slot < slots; slot += len(nodes) {
-			share = append(share, strconv.Itoa(slot))
+		for slot := range slots {
+			if slot/64%len(nodes) == i { // in ranges, each of which costs those who ask where slots are
+				share = append(share, strconv.Itoa(slot))
+			}
 		}
 		nodes[i].do(t, share...)
 		nodes[i].meet(t, nodes[0])
