@@ -35,17 +35,17 @@ const everything = "*"
 // to asynclock and pubsub, asynclock to watchdog. A new package needs a line.
 var mayImport = map[string][]string{
 	".":                 {},
-	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "watchdog"},
+	"asynclock":         {"github.com/google/uuid", "internal/batch", "internal/clock", "internal/notes", "watchdog"},
 	"watchdog":          {"internal/clock"},
 	"pubsub":            {},
-	"store/redisstore":  {"asynclock", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
-	"store/springredis": {"asynclock", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
+	"store/redisstore":  {"asynclock", "internal/notes", "internal/redisconn", "pubsub", "github.com/redis/rueidis"},
+	"store/springredis": {"asynclock", "internal/notes", "internal/redisconn", "pubsub", "github.com/google/uuid", "github.com/redis/rueidis"},
 	"store/sqlstore": {
-		"asynclock", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
+		"asynclock", "internal/notes", "pubsub", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 		"github.com/jackc/puddle/v2",
 	},
-	"store/zkstore":   {"asynclock", "internal/clock", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
+	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
 	"store/memstore":  {"asynclock"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/javapeer":  {"internal/childproc"}, // and only tests import it
 	"internal/mutants":   {},
+	"internal/notes":     {"internal/batch"},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it

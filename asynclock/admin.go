@@ -63,7 +63,9 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 //
 // To be larger than any that the holder may still give out, the next tokens may
 // run ahead of the server's clock, for as long as the holder's TTL had to run.
-// Until then clients do not pass the key on among their own waiters.
+// Until then clients do not pass the key on among their own waiters; and should a
+// store in Redis lose its data before then, tokens of the key go back to that clock, so
+// that a resource that has seen larger ones refuses the next holders for as long.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return false, &Error{"force unlock", key, err}

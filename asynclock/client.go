@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"log/slog"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/batch"
+	"github.com/asynclock/asynclock-go/internal/notes"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -26,7 +26,6 @@ type Client struct {
 	session  Session
 	features Features
 	settings clientSettings
-	log      *slog.Logger
 
 	seed   maphash.Seed
 	shards [shards]shard
@@ -35,8 +34,8 @@ type Client struct {
 	acquires *batch.Queue[*acquireCall]
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
-	notes    *batch.Queue[note]
 	stops    *batch.Queue[func() bool]
+	notes    *notes.Log
 	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
@@ -90,7 +89,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	}
 	c := &Client{
 		settings: settings,
-		log:      settings.logger,
+		notes:    notes.New(settings.logger),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),
@@ -105,7 +104,6 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		}
 	}
 	c.background, c.stop = context.WithCancel(context.Background())
-	c.notes = batch.New(largestBatch, 1, 0, c.writeNotes)
 	session, err := store.Join(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()

@@ -60,10 +60,10 @@ func (c *Client) Close(ctx context.Context) error {
 		c.acquires.Close()
 		c.renewals.Close()
 		c.releases.Close()
-		c.notes.Close()
 		c.stops.Close()
 	})
 	c.limits.close()
+	inTime = c.notes.Close() && inTime
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := c.session.Leave(leaveCtx)

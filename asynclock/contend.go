@@ -294,7 +294,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 
 // failAllLocked gives every waiter of the key the same error.
 func (s *keyState) failAllLocked(err error) {
-	s.client.note(slog.LevelWarn, "waiting for a key failed",
+	s.client.notes.Add(slog.LevelWarn, "waiting for a key failed",
 		slog.String("key", s.key), slog.Any("error", err))
 	for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
 		w.failLocked(err)

@@ -65,7 +65,7 @@ func (s *keyState) onGrantLocked(e *Event, now clock.Instant) {
 		// had run out by then. Base is from that request and says nothing of it. The
 		// store is asked all the same, since a mark can be ahead of a new grant, too:
 		// where a server forgot that much, and its clock lags.
-		s.client.note(slog.LevelDebug, "dropped a stale grant",
+		s.client.notes.Add(slog.LevelDebug, "dropped a stale grant",
 			slog.String("key", s.key), slog.Int64("token", e.Grant.First))
 		s.askAgainLocked()
 		return

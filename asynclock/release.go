@@ -129,7 +129,7 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 		if r.client.background.Err() != nil {
 			err = &joined{ErrOutcomeUnknown, ErrClosed}
 		}
-		r.client.note(slog.LevelWarn, "release was never confirmed",
+		r.client.notes.Add(slog.LevelWarn, "release was never confirmed",
 			slog.String("key", r.request.Key), slog.Any("error", err))
 		r.finish(err)
 	}

@@ -24,7 +24,7 @@ func (c *Client) retentionFor(s *lockSettings) {
 	}
 	s.retention = 0
 	c.refused.Do(func() {
-		c.note(slog.LevelWarn, "no key is retained: the store can't tell who else wants it")
+		c.notes.Add(slog.LevelWarn, "no key is retained: the store can't tell who else wants it")
 	})
 }
 

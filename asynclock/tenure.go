@@ -199,13 +199,13 @@ func (s *keyState) loseLocked(cause error) {
 	l := s.tenure.lease
 	if l == nil { // nobody's loss: who takes the key next asks the store
 		if errors.Is(cause, ErrStolen) {
-			s.client.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key))
+			s.client.notes.Add(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key))
 		}
 		s.forgetOwnerLocked()
 		s.nextLocked()
 		return
 	}
-	s.client.note(slog.LevelWarn, "lease lost",
+	s.client.notes.Add(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key), slog.Int64("token", l.token), slog.Any("cause", cause))
 	if l.waiter != nil {
 		l.waiter.failLocked(cause)
@@ -366,7 +366,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 		t.failures++
 		t.failure = reply.Err
 		t.renewAt = now.Add(retryIn(t.failures, s.settings.ttl))
-		s.client.note(slog.LevelDebug, "renewal failed",
+		s.client.notes.Add(slog.LevelDebug, "renewal failed",
 			slog.String("key", s.key), slog.Any("error", reply.Err))
 		s.scheduleLocked()
 	}

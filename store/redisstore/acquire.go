@@ -19,17 +19,28 @@ import (
 // their order, before that of the epoch.
 const lockKinds = "lqwfx"
 
-// Acquire sends one command per request, all at once.
+// Acquire sends one command per request, all at once, and one more for each that has
+// found that there is no guard.
 func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
 	if len(batch) == 0 {
 		return nil
 	}
 	replies := s.acquire(ctx, batch)
+	var hidden []int
 	for i := range replies {
-		if errors.Is(replies[i].Err, errHidden) {
-			// Nothing has happened. From now on the guard is off; see Store.hides.
-			return s.acquire(ctx, batch)
+		if errors.Is(replies[i].Err, errHidden) { // nothing has happened, and the guard is off now; see Store.hides
+			hidden = append(hidden, i)
 		}
+	}
+	if hidden == nil {
+		return replies
+	}
+	again := make([]asynclock.AcquireRequest, len(hidden))
+	for n, i := range hidden {
+		again[n] = batch[i]
+	}
+	for n, reply := range s.acquire(ctx, again) {
+		replies[hidden[n]] = reply
 	}
 	return replies
 }
@@ -38,7 +49,7 @@ func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
 	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.AcquireRequest) error {
-			return c.acquire(s.store.settings.prefix, q, address, s.store.grace())
+			return c.acquire(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
 		func(q *asynclock.AcquireRequest, result rueidis.RedisResult) asynclock.AcquireReply {
 			r := newReply(result)
@@ -104,7 +115,7 @@ func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address st
 	answer, grace := r.acquireReply()
 	if err := r.failed(s.store); err != nil {
 		if errors.Is(err, errHidden) {
-			s.store.hides()
+			s.store.hides(q.Key)
 		}
 		return asynclock.AcquireReply{Err: err}
 	}

@@ -27,10 +27,12 @@ func (e encryption) ownCluster(t *testing.T, args ...string) (*server, []*server
 	nodes := make([]*server, 3)
 	for i := range nodes {
 		nodes[i] = e.clusterNode(t, args...)
-		share := make([]string, 0, slots/len(nodes)+3)
+		share := make([]string, 0, slots/len(nodes)+100)
 		share = append(share, "CLUSTER", "ADDSLOTS")
-		for slot := i; slot < slots; slot += len(nodes) {
-			share = append(share, strconv.Itoa(slot))
+		for slot := range slots {
+			if slot/64%len(nodes) == i { // in ranges, each of which costs those who ask where slots are
+				share = append(share, strconv.Itoa(slot))
+			}
 		}
 		nodes[i].do(t, share...)
 		nodes[i].meet(t, nodes[0])
@@ -166,6 +168,45 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 	q.Wait = false
 	if got := single.want(q, asynclock.Held); got.Holder != "a at home" {
 		t.Errorf("Held: got %+v, want it held by a", got)
+	}
+}
+
+// Nor does it ask for keys of several slots in one script, once it has been told.
+func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
+	t.Parallel()
+	var plain *encryption
+	node := plain.clusterNode(t)
+	slots := []string{"CLUSTER", "ADDSLOTS"}
+	for slot := range 16384 {
+		slots = append(slots, strconv.Itoa(slot))
+	}
+	node.do(t, slots...)
+	node.agrees(t, 1)
+	c := join(t, node.store(t))
+	if got := c.session.Lane("key1"); got != 0 {
+		t.Fatalf("Lane: got %d, want that all keys share one", got)
+	}
+	renewals := []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: -1}} // which makes no sense
+	for i := range 100 {
+		q := request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.want(q, asynclock.Granted).First})
+	}
+	for range 2 {
+		for i, got := range c.session.Renew(t.Context(), renewals) {
+			if i == 0 && !errors.Is(got.Err, asynclock.ErrBadOption) {
+				t.Errorf("Renew with a bad TTL: got %v, want ErrBadOption", got.Err)
+			} else if i > 0 && got.Err != nil {
+				t.Errorf("Renew %d: got %v, want no error", i, got.Err)
+			}
+		}
+	}
+	for _, q := range renewals[1:] {
+		if left := node.pttl(t, q.Key, 'l'); left <= long {
+			t.Errorf("TTL of %q: got %v, want %v", q.Key, left, q.TTL)
+		}
+	}
+	if got := node.do(t, "INFO", "errorstats"); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
+		t.Errorf("errors: got %q, want one CROSSSLOT, from which the store has learned", got)
 	}
 }
 

@@ -4,6 +4,8 @@ package redisstore
 
 import (
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -19,19 +21,35 @@ func graceError(grace time.Duration) error {
 	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", asynclock.ErrUnreachable, grace)
 }
 
-// grace is what scripts are told: for how long, at least, a server grants nothing
-// that may have forgotten holdings; 0 where there is no guard.
-func (st *Store) grace() time.Duration {
-	if st.hidden.Load() {
+// hiddenFor is for how long there is no guard where a server has hidden its
+// replication id, before a request looks again: that costs it a second command, but
+// rights change.
+const hiddenFor = time.Minute
+
+// grace is what scripts are told about a key: for how long, at least, a server grants
+// nothing that may have forgotten holdings; 0 where there is no guard.
+func (st *Store) grace(key string) time.Duration {
+	if until := st.hiding(key).Load(); until != nil && time.Now().Before(*until) {
 		return 0
 	}
 	return st.settings.grace
 }
 
-// hides turns the guard off, for this store and for good.
-func (st *Store) hides() {
-	if !st.hidden.Swap(true) {
-		st.logger().Warn("redisstore: no guard against two holders after a restart or a failover: the server hides its replication id (INFO replication)")
+// hiding is until when there is no guard for a key. The nodes of a Cluster need not
+// have the same rights, and what a node has are buckets.
+func (st *Store) hiding(key string) *atomic.Pointer[time.Time] {
+	if st.cluster() {
+		return &st.hidden[bucketOf(key)]
+	}
+	return &st.hidden[0]
+}
+
+// hides turns the guard off for a while, where the key is.
+func (st *Store) hides(key string) {
+	until := time.Now().Add(hiddenFor)
+	st.hiding(key).Store(&until)
+	if !st.unguarded.Swap(true) {
+		st.log.Add(slog.LevelWarn, "redisstore: no guard against two holders after a restart or a failover: the server hides its replication id (INFO replication)")
 	}
 }
 
@@ -45,6 +63,7 @@ func (st *Store) graceSeen(grace time.Duration) {
 	}
 	until := now.Add(grace)
 	if st.quiet.CompareAndSwap(quiet, &until) {
-		st.logger().Warn("redisstore: a server was started or promoted lately; nothing is granted until the leases that it may have forgotten have ended", "for", grace)
+		st.log.Add(slog.LevelWarn, "redisstore: a server was started or promoted lately; nothing is granted until the leases that it may have forgotten have ended",
+			slog.Duration("for", grace))
 	}
 }

@@ -195,8 +195,68 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	b.waitForMessage("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 	b.heard(asynclock.EventGrant, "b")
+	st.log.Close()
 	if got := strings.Count(written.String(), "no guard"); got != 1 {
 		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
+	}
+}
+
+// blindUser makes a user on all nodes who may not read their history, and returns a
+// store of that user.
+func (sv *server) blindUser(t *testing.T, nodes []*server) *Store {
+	t.Helper()
+	rights := strings.ReplaceAll(documentedRights+" +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe", "+info|replication +info|server", "")
+	for _, node := range nodes {
+		node.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
+			node.known(t, strings.Fields(rights))...)...)
+	}
+	user := *sv
+	user.option.Username, user.option.Password = "blind", "secret"
+	return user.newStore(t)
+}
+
+// Rights may change, so that a store that had to do without the guard looks again.
+func TestTheGuardComesBackWhenHistoryIsShown(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	st := sv.blindUser(t, []*server{sv})
+	c := join(t, st)
+	batch := []asynclock.AcquireRequest{try("key", "a"), try("key", "rival")}
+	if got := c.session.Acquire(t.Context(), batch); got[0].Status != asynclock.Granted || got[1].Status != asynclock.Held {
+		t.Errorf("with the history hidden: got %+v, want the key for the first and not for its rival", got)
+	}
+	sv.do(t, "ACL", "SETUSER", "blind", "+info")
+	sv.acquaint(t, long)
+	sv.promote(t)
+	c.want(try("another", "b"), asynclock.Granted)
+	c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"})
+	if until := st.hiding("another").Load(); until == nil || time.Until(*until) > hiddenFor {
+		t.Fatalf("the guard is off until %v, want for at most %v", until, hiddenFor)
+	}
+	past := time.Now()
+	st.hiding("another").Store(&past)
+	if got := c.acquire(try("another", "c")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		t.Errorf("a while later, in the grace: got %+v, want ErrUnreachable", got)
+	}
+}
+
+// What one node of a Cluster hides, others need not.
+func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	sv.acquaint(t, long)
+	st := sv.blindUser(t, nodes)
+	for _, node := range nodes[1:] {
+		node.do(t, "ACL", "SETUSER", "blind", "+info")
+	}
+	sv.promote(t)
+	c := join(t, st)
+	for i := range 30 {
+		key := "key" + strconv.Itoa(i)
+		got := c.acquire(try(key, "a"))
+		if blind := owner(t, nodes, sv.redisKey(key, 'l')) == 0; blind && got.Status != asynclock.Granted || !blind && !errors.Is(got.Err, asynclock.ErrUnreachable) {
+			t.Errorf("%s, of a node that hides its history: %v: got %+v, want it granted only there", key, blind, got)
+		}
 	}
 }
 

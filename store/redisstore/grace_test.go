@@ -153,6 +153,7 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	if got := c.wait("key", "b").Remaining; got > long+time.Second {
 		t.Errorf("got %v remaining, want at most %v", got, long)
 	}
+	st.log.Close()
 	if got := strings.Count(written.String(), "nothing is granted"); got != 1 {
 		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
 	}

@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -144,7 +145,7 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 func (s *session) message(payload string) {
 	event, ok := parseMessage(payload)
 	if !ok {
-		s.store.logger().Debug("redisstore: ignored a message that no script sends", "client", s.id, "bytes", len(payload))
+		s.store.log.Add(slog.LevelDebug, "redisstore: ignored a message that no script sends", slog.String("client", s.id), slog.Int("bytes", len(payload)))
 		return
 	}
 	s.events(event)
@@ -152,7 +153,7 @@ func (s *session) message(payload string) {
 
 // up: waiters look, and with that say that they can be told from now on.
 func (s *session) up(about asynclock.Event) {
-	s.store.logger().Debug("redisstore: messages come through", "client", s.id)
+	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
 	about.Kind = asynclock.EventGap
 	s.events(about)
 }
@@ -170,9 +171,9 @@ func (s *session) down(about asynclock.Event, err error) {
 		return
 	}
 	s.store.warned.Do(func() {
-		s.store.logger().Warn("redisstore: no usable pub-sub; waiters ask again and again instead", "error", err)
+		s.store.log.Add(slog.LevelWarn, "redisstore: no usable pub-sub; waiters ask again and again instead", slog.Any("error", err))
 	})
-	s.store.logger().Debug("redisstore: messages don't come through", "client", s.id, "error", err)
+	s.store.log.Add(slog.LevelDebug, "redisstore: messages don't come through", slog.String("client", s.id), slog.Any("error", err))
 	s.events(about)
 }
 

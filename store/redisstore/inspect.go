@@ -53,7 +53,8 @@ func (st *Store) info(key string, result rueidis.RedisResult) (asynclock.Info, e
 // its client before its TTL ends. So tokens are ahead of the server's clock for
 // the rest of that TTL, 24 h at most, and follow each other without gaps.
 // Meanwhile clients don't hand the key on among their own waiters, and a release
-// to a waiter takes the server a little longer.
+// to a waiter takes the server a little longer. Should the server lose its data
+// meanwhile, tokens go back to its clock.
 func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	var c call
 	if err := s.usable(); err != nil {
@@ -65,7 +66,7 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	c.script = forceScript
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
 	c.epochKey(s.store.settings.prefix, key)
-	c.millis(s.store.grace())
+	c.millis(s.store.grace(key))
 	result := s.store.runOne(ctx, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()

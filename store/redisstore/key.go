@@ -22,7 +22,7 @@ import (
 // key, because a message that a script sends in a Cluster must go to a channel
 // of its slot, and a client can't subscribe once per key. The layout is the same
 // everywhere, so that a client that takes a Cluster's node for a standalone
-// server, or whose data has moved, excludes the others.
+// server (see slotted in Store), or whose data has moved, excludes the others.
 
 // buckets is the number of buckets. Clients with different numbers would not
 // exclude each other, so this never changes.

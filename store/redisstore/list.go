@@ -11,7 +11,8 @@ import (
 )
 
 // List scans one primary after the other and inspects what it finds, page by
-// page. A key that moves to another node meanwhile may be missed.
+// page. A key that moves to another node meanwhile may be missed. When a primary can't
+// be reached, an error comes last, behind the keys of the others.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
 		if err := s.usable(); err != nil {

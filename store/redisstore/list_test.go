@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,4 +116,73 @@ func TestInspectDescribesTheFirstTen(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A replica that is down takes nothing from the list. A primary that is down does, so
+// the list ends with an error, but behind the keys of the others.
+func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
+	t.Parallel()
+	var plain *encryption
+	const partly = "--cluster-require-full-coverage"
+	sv, nodes := plain.ownCluster(t, partly, "no")
+	replica := plain.clusterNode(t, partly, "no")
+	replica.meet(t, nodes[0])
+	replica.agrees(t, 3)
+	id := nodes[0].do(t, "CLUSTER", "MYID")
+	eventually(t, "a replica", func() bool {
+		_, err := replica.try("CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	var st *Store
+	eventually(t, "clients know the replica", func() bool {
+		if st != nil {
+			st.Close()
+		}
+		st = sv.newStore(t, WithoutFailoverGrace())
+		return len(st.commands.Nodes()) == 4
+	})
+	c := join(t, st)
+	all := make(map[string]bool)
+	for i := range 30 {
+		key := "key" + strconv.Itoa(i)
+		c.hold(key, "a")
+		all[key] = owner(t, nodes, sv.redisKey(key, 'l')) != 1
+	}
+	if got := len(list(t, c, "")); got != len(all) {
+		t.Fatalf("with all nodes up: got %d keys, want %d", got, len(all))
+	}
+
+	_, _ = replica.try("SHUTDOWN", "NOSAVE") // there is no answer
+	if got := len(list(t, c, "")); got != len(all) {
+		t.Errorf("without the replica: got %d keys, want %d", got, len(all))
+	}
+
+	_, _ = nodes[1].try("SHUTDOWN", "NOSAVE")
+	found := make(map[string]bool)
+	var last error
+	for info, err := range c.session.List(t.Context(), "") {
+		if last != nil {
+			t.Errorf("behind the error: got %q, %v, want nothing", info.Key, err)
+		}
+		if last = err; err == nil {
+			found[info.Key] = true
+		}
+	}
+	if !errors.Is(last, asynclock.ErrUnreachable) && !errors.Is(last, asynclock.ErrOutcomeUnknown) {
+		t.Errorf("without a primary: got error %v, want that it can't be reached", last)
+	}
+	for key, there := range all {
+		if found[key] != there {
+			t.Errorf("without a primary: got %q listed: %v, want %v", key, found[key], there)
+		}
+	}
+	n := 0
+	for info, err := range c.session.List(t.Context(), "") { // whoever has enough with the last key is told nothing more
+		if err != nil || !found[info.Key] {
+			t.Errorf("once more: got %q, %v, want the same keys", info.Key, err)
+		}
+		if n++; n == len(found) {
+			break
+		}
+	}
 }

@@ -271,7 +271,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 	heard := sv.subscribe(t, func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(listening[1:]).Build() })
 	c := join(t, st)
 	c.hold("another key", "a") // so that miniredis has said that it has no history
-	s := c.session
+	s, grace := c.session, st.grace("another key")
 	runs := 0
 
 	rapid.Check(t, func(t *rapid.T) {
@@ -321,7 +321,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			"acquire": func(t *rapid.T) {
 				q, address := newRequest(t), addresses.Draw(t, "address")
 				var c call
-				if err := c.acquire(sv.prefix, &q, address, st.grace()); err != nil {
+				if err := c.acquire(sv.prefix, &q, address, grace); err != nil {
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, &c))
@@ -348,7 +348,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					got = s.Release(ctx, []asynclock.ReleaseRequest{q})[0]
 				} else {
 					var c call
-					if err := c.release(sv.prefix, &q, address, st.grace()); err != nil {
+					if err := c.release(sv.prefix, &q, address, grace); err != nil {
 						t.Fatal(err)
 					}
 					got = s.releaseReply(&q, st.runOne(ctx, &c), listening)

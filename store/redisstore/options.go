@@ -24,12 +24,12 @@ type Option func(*settings) error
 
 type settings struct {
 	prefix string
-	logger *slog.Logger
+	logger *slog.Logger  // nil: nothing is written
 	grace  time.Duration // 0: no guard
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{prefix: DefaultPrefix, logger: slog.New(slog.DiscardHandler), grace: DefaultFailoverGrace}
+	s := settings{prefix: DefaultPrefix, grace: DefaultFailoverGrace}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
@@ -100,8 +100,10 @@ func WithoutFailoverGrace() Option {
 
 // WithLogger sets where the store writes what an operator may want to know: that
 // messages don't come through, and that they do again; that a server was restarted
-// or failed over and grants nothing for a while, or can't be guarded so. Owner ids never appear in
-// it. Default: nothing is written.
+// or failed over and grants nothing for a while, or can't be guarded so. Owner ids
+// never appear in it. A goroutine of its own calls the handler, so one that is slow or
+// blocks delays nothing; beyond 1000 records that wait for it, more are dropped.
+// Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

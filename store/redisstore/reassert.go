@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 
 	"github.com/redis/rueidis"
@@ -17,7 +18,7 @@ import (
 func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply) {
 	var missed []int
 	for i := range replies {
-		if errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen) {
+		if gone := errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen); gone && s.store.grace(batch[i].Key) > 0 {
 			missed = append(missed, i)
 		}
 	}
@@ -38,7 +39,8 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 		before := replies[i].Err
 		s.reassertReply(&replies[i], result)
 		if replies[i].Err == nil {
-			s.store.logger().Warn("redisstore: a holding that the server had forgotten was written anew", "key", batch[i].Key, "token", batch[i].Token, "was", before)
+			s.store.log.Add(slog.LevelWarn, "redisstore: a holding that the server had forgotten was written anew",
+				slog.String("key", batch[i].Key), slog.Int64("token", batch[i].Token), slog.Any("was", before))
 		}
 	}
 }
@@ -53,7 +55,7 @@ func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
 	c.millis(q.TTL)
 	c.number(q.Token)
 	c.text(q.Holder)
-	c.millis(st.grace())
+	c.millis(st.grace(q.Key))
 }
 
 // reassertReply reads what reassert.lua answers.

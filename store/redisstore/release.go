@@ -54,7 +54,7 @@ func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	}
 	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.ReleaseRequest) error {
-			return c.release(s.store.settings.prefix, q, address, s.store.grace())
+			return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
 		func(q *asynclock.ReleaseRequest, result rueidis.RedisResult) asynclock.ReleaseReply {
 			return s.releaseReply(q, result, address)

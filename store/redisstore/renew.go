@@ -28,7 +28,9 @@ const (
 )
 
 // Renew sends one command per 100 requests, all at once, and one more for each
-// holding that the server does not have, in case it has forgotten it.
+// holding that the server does not have, in case it has forgotten it. A server that is
+// taken for a standalone one, and is a Cluster's node, refuses keys of several slots
+// in one command; from then on there is one per bucket.
 func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
 	replies := make([]asynclock.RenewReply, len(batch))
 	if err := s.usable(); err != nil {
@@ -38,37 +40,44 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 		return replies
 	}
 
-	moving := s.renewChunks(ctx, batch, replies, s.chunks(batch, replies), renewKinds)
+	crossing, moving := s.renewChunks(ctx, batch, replies, s.chunks(batch, sensible(batch, replies)), renewKinds)
+	if len(crossing) > 0 {
+		s.store.slotted.Store(true)
+		_, more := s.renewChunks(ctx, batch, replies, s.chunks(batch, crossing), renewKinds)
+		moving = append(moving, more...)
+	}
 	if len(moving) > 0 {
 		s.renewChunks(ctx, batch, replies, slices.Collect(slices.Chunk(moving, 1)), movingKinds)
 	}
-	if s.store.grace() > 0 {
-		s.reassert(ctx, batch, replies)
-	}
+	s.reassert(ctx, batch, replies)
 	return replies
 }
 
 // renewChunks sends one command per chunk. It returns the indexes of requests
-// that the server refused because it is moving their slot.
-func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply, chunks [][]int, kinds string) (moving []int) {
+// that the server refused because their slots are several, or because it is moving
+// their slot.
+func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply, chunks [][]int, kinds string) (crossing, moving []int) {
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.grace())
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.settings.grace)
 	}
 	for i, result := range s.store.run(ctx, *calls) {
 		s.renewReplies(replies, chunks[i], result)
-		if isTryAgain(result) {
+		switch {
+		case isCrossSlot(result):
+			crossing = append(crossing, chunks[i]...)
+		case isTryAgain(result):
 			moving = append(moving, chunks[i]...)
 		}
 	}
-	return moving
+	return crossing, moving
 }
 
-// chunks divides the indexes of batch by what goes into one call. In a Cluster
-// that is of one bucket. Requests that make no sense are answered at once.
-func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) (chunks [][]int) {
-	var chunk []int
+// sensible returns the indexes of batch but for those that make no sense, which are
+// answered at once.
+func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []int {
+	indexes := make([]int, 0, len(batch))
 	for i := range batch {
 		q := &batch[i]
 		if replies[i].Err = checkHolding(q.Key, q.Owner, q.Token); replies[i].Err != nil {
@@ -78,13 +87,28 @@ func (s *session) chunks(batch []asynclock.RenewRequest, replies []asynclock.Ren
 			replies[i].Err = fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
 			continue
 		}
-		if len(chunk) == renewalsPerCall || len(chunk) > 0 && s.Lane(q.Key) != s.Lane(batch[chunk[0]].Key) {
-			chunks, chunk = append(chunks, chunk), nil
-		}
-		chunk = append(chunk, i)
+		indexes = append(indexes, i)
 	}
-	if len(chunk) > 0 {
-		chunks = append(chunks, chunk)
+	return indexes
+}
+
+// chunks divides indexes of batch by what goes into one call. Where slots matter
+// that is of one bucket.
+func (s *session) chunks(batch []asynclock.RenewRequest, indexes []int) (chunks [][]int) {
+	slotted := s.store.cluster() || s.store.slotted.Load()
+	latest := make(map[int]int) // chunk of each bucket, or of all
+	for _, i := range indexes {
+		bucket := 0
+		if slotted {
+			bucket = bucketOf(batch[i].Key)
+		}
+		chunk, ok := latest[bucket]
+		if !ok || len(chunks[chunk]) == renewalsPerCall {
+			chunk = len(chunks)
+			latest[bucket] = chunk
+			chunks = append(chunks, nil)
+		}
+		chunks[chunk] = append(chunks[chunk], i)
 	}
 	return chunks
 }

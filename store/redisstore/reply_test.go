@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"log/slog"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -21,7 +20,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add([]byte("l\x07i\x01i\x05i\x64t\x01xi\x01t\x01yi\x07")) // inspected
 	f.Add([]byte("i\x01"))
 	f.Add([]byte("n"))
-	st := &Store{settings: settings{logger: slog.New(slog.DiscardHandler)}}
+	st := onMiniredis(f).newStore(f)
 	s := &session{store: st}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := fuzzreply.Message(data)

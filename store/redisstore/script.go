@@ -71,6 +71,13 @@ func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
 	return c.script.RunOnce(ctx, st.commands, keys, args)
 }
 
+// isCrossSlot reports whether the server is a Cluster's node and was asked for keys of
+// several slots at once.
+func isCrossSlot(result rueidis.RedisResult) bool {
+	err, ok := rueidis.IsRedisErr(result.Error())
+	return ok && strings.HasPrefix(err.Error(), "CROSSSLOT ")
+}
+
 func isTryAgain(result rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(result.Error())
 	return ok && err.IsTryAgain()

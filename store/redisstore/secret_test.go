@@ -31,8 +31,10 @@ func TestNothingShownIsSecret(t *testing.T) {
 		}
 	}
 	logger := slog.New(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var stores []*Store
 	locks := func() *asynclock.Client {
-		c, err := asynclock.New(user.store(t, WithLogger(logger)), asynclock.WithLogger(logger), asynclock.WithTTL(time.Second))
+		stores = append(stores, user.store(t, WithLogger(logger)))
+		c, err := asynclock.New(stores[len(stores)-1], asynclock.WithLogger(logger), asynclock.WithTTL(time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +105,9 @@ func TestNothingShownIsSecret(t *testing.T) {
 	_, err = Open(user.option)
 	show("open", err)
 
+	for _, st := range stores {
+		st.log.Close() // when all is written
+	}
 	text := shown.String()
 	for line := range strings.Lines(text) {
 		if ownerID.MatchString(line) {

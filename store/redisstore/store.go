@@ -5,7 +5,6 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -24,13 +24,16 @@ type Store struct {
 	inboxes  rueidis.Client // holds the subscriptions; may be the same
 	owned    bool           // Close closes both
 	settings settings
+	log      *notes.Log
 
 	closed    atomic.Bool
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
+	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 
-	hidden atomic.Bool               // a server has shown that it hides its replication id
-	quiet  atomic.Pointer[time.Time] // until when the log need not say that nothing is granted
+	hidden    [buckets]atomic.Pointer[time.Time] // see hiding
+	unguarded atomic.Bool                        // the log has said so
+	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
 }
 
 var _ asynclock.Store = (*Store)(nil)
@@ -59,7 +62,7 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 		commands.Close()
 		return nil, openError(err)
 	}
-	return &Store{commands: commands, inboxes: inboxes, owned: true, settings: s}, nil
+	return &Store{commands: commands, inboxes: inboxes, owned: true, settings: s, log: notes.New(s.logger)}, nil
 }
 
 func openError(err error) error {
@@ -87,19 +90,22 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{commands: client, inboxes: client, settings: s}, nil
+	return &Store{commands: client, inboxes: client, settings: s, log: notes.New(s.logger)}, nil
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after
 // [New] alike, the store answers with asynclock.ErrClosed from now on, to its
 // sessions too. Close the asynclock.Clients first: those of a closed store can't
-// give back what they hold.
+// give back what they hold. It waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.closed.Swap(true) || !st.owned {
+	if st.closed.Swap(true) {
 		return
 	}
-	st.commands.Close()
-	st.inboxes.Close()
+	if st.owned {
+		st.commands.Close()
+		st.inboxes.Close()
+	}
+	st.log.Close()
 }
 
 // Features are tokens, a queue, and that a holder can hear who wants its key.
@@ -123,8 +129,6 @@ func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Sessio
 }
 
 func (st *Store) cluster() bool { return st.commands.Mode() == rueidis.ClientModeCluster }
-
-func (st *Store) logger() *slog.Logger { return st.settings.logger }
 
 // isClosed tells our own Close from a connection that rueidis closed, as it does
 // when Sentinel names another primary.

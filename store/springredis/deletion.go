@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/asynclock/asynclock-go/internal/notes"
 )
 
 // A deletion is which command scripts delete locks with: the best that the server
@@ -24,12 +26,12 @@ var deletions = [...]string{"DELEX", "UNLINK", "DEL"}
 func (d *deletion) from() string { return strconv.Itoa(int(d.place.Load()) + 1) }
 
 // used takes in what a script says: the number of a command, from 1, or 0.
-func (d *deletion) used(n int64, logger *slog.Logger) {
+func (d *deletion) used(n int64, log *notes.Log) {
 	if n < 1 {
 		return
 	}
 	was := d.place.Load()
 	if place := int32(n) - 1; place > was && d.place.CompareAndSwap(was, place) {
-		logger.Info("springredis: the server lacks "+deletions[was], "deletes with", deletions[place])
+		log.Add(slog.LevelInfo, "springredis: the server lacks "+deletions[was], slog.String("deletes with", deletions[place]))
 	}
 }

@@ -67,6 +67,7 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 			if errors := sv.do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
 				t.Errorf("errors: got %s, want few", errors)
 			}
+			st.log.Close()
 			if got := log.String(); strings.Count(got, "the server lacks") != 1 || !strings.Contains(got, tt.lacks) {
 				t.Errorf("log: got %q, want it to say once %q", got, tt.lacks)
 			}
@@ -87,7 +88,8 @@ func TestDELEXComparesTheValue(t *testing.T) {
 	})
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
 	var log safeBuffer
-	c := join(t, sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	c := join(t, st)
 	c.hold("key", "a")
 	value := sv.do(t, "GET", sv.lockKey("key"))
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
@@ -99,6 +101,7 @@ func TestDELEXComparesTheValue(t *testing.T) {
 	if got, want := strings.Join(asked, "|"), sv.lockKey("key")+"|IFEQ|"+value; got != want {
 		t.Errorf("DELEX: got %q, want %q", got, want)
 	}
+	st.log.Close()
 	if got := log.String(); got != "" {
 		t.Errorf("log: got %q, want nothing: nothing is lacking", got)
 	}

@@ -33,7 +33,13 @@
 //     a release wins. There is no handoff to the next waiter, no queue limit
 //     (asynclock.WithQueueLimit has no effect), and Inspect knows no waiters.
 //   - That Java's holders are told of a loss. They learn it when they unlock.
-//   - Failover, restart and eviction are as in store/redisstore.
+//   - One holder after a restart or a failover. There is no grace here, as there is in
+//     store/redisstore: Java would not wait for it. A server that was restarted without
+//     data, or a replica that had not heard of a holding, gives the key to whoever asks
+//     next, at once. The old holder in Go learns of it at its next renewal, within a
+//     third of its TTL, in Java when it unlocks; until then only tokens keep two
+//     holders in Go apart.
+//   - Eviction is no different: use maxmemory-policy noeviction.
 //
 // # Tokens
 //
@@ -49,7 +55,10 @@
 // refuse neither a Java holder that overslept, nor, until the next Go lease has
 // shown its token, a Go client that overslept into a tenure of Java. The counter
 // is kept for a day after its last use; beyond that, and when the data was lost,
-// the clock alone makes tokens rise, as long as it is not set back.
+// the clock alone makes tokens rise, as long as it is not set back. There is one more
+// exception: after a force, tokens may be ahead of the clock for as long as the TTL of a
+// holder in Go had to run, 24 h at most, and if the data is lost meanwhile they go back
+// to the clock.
 //
 // # Waiting
 //

@@ -5,6 +5,7 @@ package springredis
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -33,13 +34,14 @@ func (s *session) message(payload string) {
 
 // up: waiters look, as they may have missed something.
 func (s *session) up() {
-	s.store.settings.logger.Info("springredis: messages come through", "client", s.id)
+	s.store.log.Add(slog.LevelInfo, "springredis: messages come through", slog.String("client", s.id))
 	s.events(asynclock.Event{Kind: asynclock.EventGap})
 }
 
 // down: waiters look once more, and learn with the answer to poll.
 func (s *session) down(err error) {
-	s.store.settings.logger.Warn("springredis: messages don't come through; waiters ask again and again instead", "client", s.id, "error", err)
+	s.store.log.Add(slog.LevelWarn, "springredis: messages don't come through; waiters ask again and again instead",
+		slog.String("client", s.id), slog.Any("error", err))
 	s.events(asynclock.Event{Kind: asynclock.EventGap})
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // List scans one primary after the other and inspects what it finds, page by
-// page. Other things whose names begin as the registry's locks do are left out
+// page. When a primary can't be reached, an error comes last, behind the keys of the
+// others. Other things whose names begin as the registry's locks do are left out
 // where they are no strings; strings look like locks of Java.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {

@@ -55,11 +55,11 @@ type Option func(*settings) error
 type settings struct {
 	lockType LockType
 	idle     time.Duration
-	logger   *slog.Logger
+	logger   *slog.Logger // nil: nothing is written
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{idle: DefaultIdle, logger: slog.New(slog.DiscardHandler)}
+	s := settings{idle: DefaultIdle}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
@@ -97,7 +97,9 @@ func WithIdle(idle time.Duration) Option {
 
 // WithLogger sets where the store writes what an operator may want to know: which
 // command releases, that messages don't come through, and that they do again.
-// Owner ids never appear in it. Default: nothing is written.
+// Owner ids never appear in it. A goroutine of its own calls the handler, so one that
+// is slow or blocks delays nothing; beyond 1000 records that wait for it, more are
+// dropped. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

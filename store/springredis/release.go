@@ -66,7 +66,7 @@ func (s *session) readDeletion(result rueidis.RedisResult) (held bool, err error
 	switch {
 	case r.err != nil:
 	case status == replyFree || status == replyGranted:
-		s.store.deletion.used(r.between(0, int64(len(deletions))), s.store.settings.logger)
+		s.store.deletion.used(r.between(0, int64(len(deletions))), s.store.log)
 	case status != replyForeign:
 		r.err = errReply
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -21,6 +22,7 @@ type Store struct {
 	owned    bool           // Close closes both
 	names    names
 	settings settings
+	log      *notes.Log
 
 	closed   atomic.Bool
 	deletion deletion
@@ -79,19 +81,22 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{names: newNames(registryKey), settings: s}, nil
+	return &Store{names: newNames(registryKey), settings: s, log: notes.New(s.logger)}, nil
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after
 // [New] alike, the store answers with asynclock.ErrClosed from now on, to its
 // sessions too. Close the asynclock.Clients first: those of a closed store can't
-// give back what they hold.
+// give back what they hold. It waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.closed.Swap(true) || !st.owned {
+	if st.closed.Swap(true) {
 		return
 	}
-	st.commands.Close()
-	st.inboxes.Close()
+	if st.owned {
+		st.commands.Close()
+		st.inboxes.Close()
+	}
+	st.log.Close()
 }
 
 // Features are tokens, and no queue. The package comment says what the tokens are

@@ -172,7 +172,8 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	sv.do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
 	sv.option.Username, sv.option.Password = "shop", "pw"
 	var log safeBuffer
-	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	st := sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	c := join(t, st)
 	first := c.hold("key", "a")
 	if got := c.wait("key", "b").Recheck; got < 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
@@ -191,6 +192,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
 	}
+	st.log.Close()
 	if regexp.MustCompile(`level=(WARN|ERROR)`).MatchString(log.String()) {
 		t.Errorf("log: got %q, want no complaint", log.String())
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -32,11 +33,12 @@ func (s *session) openInbox() {
 	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{
 		Message: s.message,
 		Up: func() {
-			s.store.settings.logger.Info("sqlstore: messages come through", "client", s.id)
+			s.store.log.Add(slog.LevelInfo, "sqlstore: messages come through", slog.String("client", s.id))
 			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look, as they may have missed something
 		},
 		Down: func(err error) {
-			s.store.settings.logger.Warn("sqlstore: messages don't come through; waiters ask again and again instead", "client", s.id, "error", err)
+			s.store.log.Add(slog.LevelWarn, "sqlstore: messages don't come through; waiters ask again and again instead",
+				slog.String("client", s.id), slog.Any("error", err))
 			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look once more, and learn with the answer to poll
 		},
 	})

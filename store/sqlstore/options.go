@@ -52,7 +52,7 @@ type Option interface {
 type settings struct {
 	prefix string
 	idle   time.Duration
-	logger *slog.Logger
+	logger *slog.Logger // nil: nothing is written
 	listen bool
 	spring *springSettings // nil: native
 }
@@ -76,7 +76,7 @@ func (o springOption) applySpring(s *settings) error { return o(s.spring) }
 var errNilOption = fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{prefix: DefaultPrefix, idle: DefaultIdle, logger: slog.New(slog.DiscardHandler), listen: true}
+	s := settings{prefix: DefaultPrefix, idle: DefaultIdle, listen: true}
 	for _, o := range opts {
 		if o == nil {
 			return s, errNilOption
@@ -138,7 +138,9 @@ func WithIdle(idle time.Duration) Option {
 
 // WithLogger sets where the store writes what an operator may want to know: clocks
 // that differ, that messages don't come through, and that they do again. Owner ids
-// never appear in it. Default: nothing is written.
+// never appear in it. A goroutine of its own calls the handler, so one that is slow or
+// blocks delays nothing; beyond 1000 records that wait for it, more are dropped.
+// Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {

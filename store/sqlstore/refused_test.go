@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -31,7 +30,7 @@ func answering(spring *springSettings, answers func(routine string, items []item
 		out, err := json.Marshal(routineReply{Clock: time.Now().UnixMicro(), Items: items})
 		return string(out), err
 	}
-	s := settings{idle: DefaultIdle, logger: slog.New(slog.DiscardHandler), spring: spring}
+	s := settings{idle: DefaultIdle, spring: spring}
 	return &session{store: &Store{dialect: d, settings: s}, events: func(asynclock.Event) {}}
 }
 

@@ -6,14 +6,16 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/notes"
 )
 
 // A skewWatch compares this machine's clock with the server's. Java compares what is
 // in its table with the clock of whichever client looks, so two clients whose clocks
 // differ take each other's locks too early.
 type skewWatch struct {
-	bound  time.Duration // 0: none
-	logger *slog.Logger
+	bound time.Duration // 0: none
+	log   *notes.Log
 
 	far atomic.Bool // the last measurement was beyond the bound
 }
@@ -33,7 +35,7 @@ func (w *skewWatch) observe(server, sent, received time.Time) {
 	}
 	far := skew.Abs() > w.bound
 	if w.far.Swap(far) != far && far {
-		w.logger.Warn("sqlstore: this machine's clock and the database server's differ; locks may be taken before their time",
-			"server ahead by", skew, "bound", w.bound)
+		w.log.Add(slog.LevelWarn, "sqlstore: this machine's clock and the database server's differ; locks may be taken before their time",
+			slog.Duration("server ahead by", skew), slog.Duration("bound", w.bound))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes"
 )
 
 // A Store is the locks of one set of tables in one database. It shares them with
@@ -20,6 +21,7 @@ type Store struct {
 	release  func()
 	dialect  dialect
 	settings settings
+	log      *notes.Log
 	skew     skewWatch
 	connect  connector // for messages; nil: waiters poll
 	open     bool      // its routines were there
@@ -61,9 +63,9 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 	if err != nil {
 		return nil, err
 	}
-	st := &Store{db: db, release: release, dialect: database.dialect, settings: s}
+	st := &Store{db: db, release: release, dialect: database.dialect, settings: s, log: notes.New(s.logger)}
 	if s.spring != nil {
-		st.skew.bound, st.skew.logger = s.spring.skew, s.logger
+		st.skew.bound, st.skew.log = s.spring.skew, st.log
 	}
 	err = st.checkServer(ctx)
 	if err == nil {
@@ -75,6 +77,7 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 	}
 	if err != nil {
 		release()
+		st.log.Close()
 		return nil, opened(err)
 	}
 	return st, nil
@@ -110,10 +113,11 @@ func (st *Store) checkRoutines(ctx context.Context) error {
 // Close ends the store, which answers with asynclock.ErrClosed from now on, to its
 // sessions too. The application's pool stays open. Close the asynclock.Clients
 // first, and the pool last: those of a closed store or pool can't give back what they
-// hold.
+// hold. It waits a second at most for the log handler.
 func (st *Store) Close() {
 	if !st.closed.Swap(true) {
 		st.release()
+		st.log.Close()
 	}
 }
 

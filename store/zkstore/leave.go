@@ -5,6 +5,7 @@ package zkstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -31,7 +32,7 @@ func (k *stake) leave() {
 		return
 	}
 	if _, err := k.delete(); err != nil {
-		k.store.settings.logger.Warn("zkstore: a node could not be removed yet", "lock", k.lock, "error", err)
+		k.store.log.Add(slog.LevelWarn, "zkstore: a node could not be removed yet", slog.String("lock", k.lock), slog.Any("error", err))
 	}
 }
 

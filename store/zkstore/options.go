@@ -45,7 +45,7 @@ type settings struct {
 	acl            []zk.ACL
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	logger         *slog.Logger
+	logger         *slog.Logger // nil: nothing is written
 }
 
 func newSettings(opts []Option) (settings, error) {
@@ -54,7 +54,6 @@ func newSettings(opts []Option) (settings, error) {
 		sessionTimeout: DefaultSessionTimeout,
 		tickTime:       DefaultTickTime,
 		dial:           new(net.Dialer).DialContext,
-		logger:         slog.New(slog.DiscardHandler),
 	}
 	for _, o := range opts {
 		if o == nil {
@@ -203,8 +202,9 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 
 // WithLogger sets where the store writes what an operator may want to know: that a
 // session was lost, that a node could not be removed; and at debug level what
-// the client library says about connections. Owner ids never appear in it.
-// Default: nothing is written.
+// the client library says about connections. Owner ids never appear in it. A goroutine
+// of its own calls the handler, so one that is slow or blocks delays nothing; beyond
+// 1000 records that wait for it, more are dropped. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

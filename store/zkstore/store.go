@@ -15,6 +15,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/notes"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -23,6 +24,7 @@ import (
 // Make one with [Open].
 type Store struct {
 	settings settings
+	log      *notes.Log
 	conn     *zk.Conn
 	lines    lines
 	pulse    pulse
@@ -64,6 +66,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	}
 	st := &Store{
 		settings: s,
+		log:      notes.New(s.logger),
 		pulse:    pulse{lag: s.tickTime / 2},
 		stopping: make(chan struct{}),
 		stakes:   make(map[string]*stake),
@@ -76,7 +79,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
 	conn, events, err := zk.Connect(servers, s.sessionTimeout,
-		zk.WithHostProvider(new(hosts)), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{s.logger}),
+		zk.WithHostProvider(new(hosts)), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{st.log}),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.Type == zk.EventSession && e.State == zk.StateHasSession {
 				select {
@@ -87,6 +90,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 			st.onEvent(e)
 		}))
 	if err != nil {
+		st.log.Close()
 		return nil, fmt.Errorf("zkstore: open: %w: %w", asynclock.ErrUnreachable, err)
 	}
 	st.conn = conn
@@ -173,7 +177,8 @@ func (st *Store) idle() bool {
 // Close ends the session, and so what the clients of the store hold: close them
 // first. Should they have left holdings that their TTL has not ended yet, because
 // whoever had them might be at work, the session is left to expire instead. From
-// now on the store and its sessions answer with asynclock.ErrClosed.
+// now on the store and its sessions answer with asynclock.ErrClosed. It waits a second
+// at most for the log handler.
 func (st *Store) Close() {
 	st.mu.Lock()
 	again := st.ending
@@ -195,6 +200,7 @@ func (st *Store) Close() {
 	st.conn.Close()
 	st.lines.abandon() // a server that has not answered by now need not
 	st.tasks.Wait()
+	st.log.Close()
 }
 
 // task runs f on a goroutine, unless the store is closed. It ends when f does,
@@ -286,9 +292,9 @@ func (st *Store) makeParent(path string) error {
 func unsupported(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
 // chatter is where the client library writes.
-type chatter struct{ logger *slog.Logger }
+type chatter struct{ log *notes.Log }
 
 // Printf logs one line.
 func (c chatter) Printf(format string, args ...any) {
-	c.logger.Debug("zkstore: client library: " + fmt.Sprintf(format, args...))
+	c.log.Add(slog.LevelDebug, "zkstore: client library: "+fmt.Sprintf(format, args...))
 }

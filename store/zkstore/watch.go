@@ -4,6 +4,7 @@ package zkstore
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/go-zookeeper/zk"
 
@@ -72,7 +73,7 @@ func (st *Store) onSession(expired bool) {
 	}
 	st.mu.Unlock()
 	if len(lost)+len(waits) > 0 {
-		st.settings.logger.Warn("zkstore: a session has ended", "holdings", len(lost), "waiting", len(waits))
+		st.log.Add(slog.LevelWarn, "zkstore: a session has ended", slog.Int("holdings", len(lost)), slog.Int("waiting", len(waits)))
 	}
 	cause := fmt.Errorf("%w: ZooKeeper has ended the session", asynclock.ErrExpired)
 	for _, k := range lost {
@@ -123,7 +124,7 @@ func (st *Store) onChanged(path string) {
 	if k := st.nodes[path]; k != nil {
 		st.taskLocked(func() {
 			if err := k.learn(path); err != nil {
-				st.settings.logger.Debug("zkstore: a node is watched no more", "lock", k.lock, "error", err)
+				st.log.Add(slog.LevelDebug, "zkstore: a node is watched no more", slog.String("lock", k.lock), slog.Any("error", err))
 			}
 		})
 	}
