@@ -174,7 +174,6 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 // Nor does it ask for keys of several slots in one script, once it has been told.
 func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	t.Parallel()
-	var plain *encryption
 	node := plain.clusterNode(t)
 	slots := []string{"CLUSTER", "ADDSLOTS"}
 	for slot := range 16384 {

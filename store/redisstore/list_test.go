@@ -122,7 +122,6 @@ func TestInspectDescribesTheFirstTen(t *testing.T) {
 // the list ends with an error, but behind the keys of the others.
 func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 	t.Parallel()
-	var plain *encryption
 	const partly = "--cluster-require-full-coverage"
 	sv, nodes := plain.ownCluster(t, partly, "no")
 	replica := plain.clusterNode(t, partly, "no")
