@@ -36,7 +36,7 @@ const (
 	long = time.Minute
 	// short is the TTL of what has to expire: long enough to be renewed by processes
 	// that a busy machine lets stand still for a second.
-	short = 3 * time.Second
+	short = 2 * time.Second
 	// patience is how long a test waits for what has to happen.
 	patience = javapeer.Patience
 )
