@@ -216,15 +216,18 @@ func (s *simulation) badPost(deliver func()) {
 
 // enter notes a claimed lease, which joined another one or not. Nobody else may
 // believe in one of the same key. One that joined lasts as long as the other, so
-// that is the one to look at from then on.
+// that is the one to look at from then on. And one that has ended, as by its maximum
+// hold, before its holder came by it, whose own request was slow while a message
+// granted the key, was nobody's in the meantime.
 func (s *simulation) enter(l *asynclock.Lease, joined bool) *holding {
 	h := &holding{Lease: l, done: l.Done(), unlocked: joined}
+	over := l.Err() != nil || !time.Now().Before(l.Deadline())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served++
 	for _, other := range s.holdings[l.Key()] {
 		switch {
-		case joined && other.Token() == l.Token():
+		case over, joined && other.Token() == l.Token():
 		case other.Token() >= l.Token():
 			s.Errorf("%q: token %d came after %d", l.Key(), l.Token(), other.Token())
 		case other.trusted():
