@@ -179,6 +179,7 @@ func pausedWaiterComesBack(p *place) {
 	p.unlock(lease)
 	next := p.claim(pending)
 	last := ours.LockChan(p.ctx, "key")
+	p.awaitWaiters(ours, "key", 1)
 	sleeper.resume()
 
 	// The stale grant that it finds now does not make it a holder. It is back in

@@ -42,6 +42,8 @@ type hosts struct {
 	servers []string
 	present int
 	last    int // the one that was connected last, or the first
+	// disowned: the present server is there, but has ended our session.
+	disowned bool
 }
 
 var _ zk.HostProvider = (*hosts)(nil)
@@ -62,13 +64,14 @@ func (h *hosts) Len() int {
 }
 
 // Next is the server to be tried now, and whether all the others have been since one
-// was connected: then the library pauses.
+// was connected: then the library pauses for a second. It does not before it asks for
+// a new session, which takes waiters long enough as it is.
 func (h *hosts) Next() (server string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.present = (h.present + 1) % len(h.servers)
-	pause = h.present == h.last
-	h.last = max(h.last, 0)
+	pause = h.present == h.last && !h.disowned
+	h.last, h.disowned = max(h.last, 0), false
 	return h.servers[h.present], pause
 }
 
@@ -77,4 +80,11 @@ func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = h.present
+}
+
+// disown is called when the present server has answered that the session is over.
+func (h *hosts) disown() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.disowned = true
 }

@@ -49,26 +49,32 @@ func TestServersHaveTheirTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := []struct {
-		server    string
-		pause     bool
-		connected bool
+		server string
+		pause  bool
+		then   func()
 	}{
-		{"a", false, false},
-		{"b", false, false},
-		{"c", false, false},
-		{"a", true, false},
-		{"b", false, true},
-		{"c", false, false},
-		{"a", false, false},
-		{"b", true, false},
-		{"c", false, false},
+		{"a", false, nil},
+		{"b", false, nil},
+		{"c", false, nil},
+		{"a", true, nil},
+		{"b", false, h.Connected},
+		{"c", false, nil},
+		{"a", false, nil},
+		{"b", true, nil},
+		{"c", false, nil},
+		{"a", false, h.disown}, // another server's turn comes at once
+		{"b", false, h.disown},
+		{"c", false, h.Connected},
+		{"a", false, nil},
+		{"b", false, nil},
+		{"c", true, nil},
 	}
 	for i, want := range steps {
 		if got, pause := h.Next(); got != want.server || pause != want.pause {
 			t.Errorf("step %d: got %q, %v, want %q, %v", i, got, pause, want.server, want.pause)
 		}
-		if want.connected {
-			h.Connected()
+		if want.then != nil {
+			want.then()
 		}
 	}
 	if h.Len() != 3 {

@@ -109,12 +109,14 @@ func (l *line) afterWatches() {
 func (l *line) accepted() {
 	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
-	if session != 0 {
-		l.store.pulse.connected(l, session, timeout)
-		l.holdsBack = settles
-		if l.store.watchesAny() {
-			l.holdsBack = overtakes
-		}
+	if session == 0 {
+		l.store.hosts.disown()
+		return
+	}
+	l.store.pulse.connected(l, session, timeout)
+	l.holdsBack = settles
+	if l.store.watchesAny() {
+		l.holdsBack = overtakes
 	}
 }
 

@@ -66,3 +66,22 @@ func TestNoAnswerOvertakesTheWatches(t *testing.T) {
 		t.Errorf("the first answer was read after %v, want it after %v, since nothing is watched", got, settles)
 	}
 }
+
+// The answer that there is no such session leads to another one without a pause.
+func TestALineTellsThatTheSessionIsOver(t *testing.T) {
+	for session, want := range []bool{true, false} {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		st := &Store{watches: make(map[string]*watch)}
+		l := &line{Conn: ours, store: st, rewatches: make(chan struct{})}
+		head := make([]byte, headLen)
+		head[headLen-1] = byte(session)
+		go func() { _, _ = theirs.Write(head) }()
+		if _, err := io.ReadFull(l, make([]byte, headLen)); err != nil {
+			t.Error(err)
+		}
+		if st.hosts.disowned != want {
+			t.Errorf("session %d: got %v, want %v", session, st.hosts.disowned, want)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type Store struct {
 	settings settings
 	log      *notes.Log
 	conn     *zk.Conn
+	hosts    hosts
 	lines    lines
 	pulse    pulse
 	watchdog *watchdog.Watchdog // ends what nobody has extended in time
@@ -79,7 +80,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
 	conn, events, err := zk.Connect(servers, s.sessionTimeout,
-		zk.WithHostProvider(new(hosts)), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{st.log}),
+		zk.WithHostProvider(&st.hosts), zk.WithDialer(st.dial), zk.WithLogInfo(false), zk.WithLogger(chatter{st.log}),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.Type == zk.EventSession && e.State == zk.StateHasSession {
 				select {
