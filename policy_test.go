@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 var forTests = map[string][]string{
 	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest"},
 	"net/http/httptest":                 {},
-	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
+	"go.uber.org/goleak":                {"internal/nemesis", "internal/redistest"}, // workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},
 	"pgregory.net/rapid":                {},
 	"github.com/alicebob/miniredis/v2":  {"internal/cli", "internal/demo", "internal/redistest"}, // the demo runs on it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redistest is what the tests of every store in Redis need of servers:
-// where they are, one in memory whose clock a test sets, and processes that end
-// with the test.
+// Package redistest is what the tests of every store in Redis need: servers, that is
+// where they are, one in memory whose clock a test sets, and processes that end with
+// the test; and clients of a store on them.
 package redistest
 
 import (

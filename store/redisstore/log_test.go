@@ -64,21 +64,21 @@ func TestALogHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := request("key", "a")
+	q := redistest.Request("key", "a")
 	var token int64
 	returns(t, "the first Acquire", func() { token = s.Acquire(t.Context(), []asynclock.AcquireRequest{q})[0].First })
 	if token == 0 {
 		t.Fatal("Acquire: got no token, want the key")
 	}
 	sv.promote(t)
-	sv.do(t, "DEL", sv.redisKey("key", 'l'))
+	sv.Do(t, "DEL", sv.redisKey("key", 'l'))
 	returns(t, "a Renew that writes a holding anew", func() {
 		if got := s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long, Token: token, Holder: "a"}})[0]; got.Err != nil {
 			t.Errorf("Renew: got %v, want no error", got.Err)
 		}
 	})
 	returns(t, "an Acquire in the grace", func() {
-		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{try("another", "b")})[0]; !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Attempt("another", "b")})[0]; !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("Acquire in the grace: got %+v, want ErrUnreachable", got)
 		}
 	})
@@ -101,7 +101,7 @@ func TestALogHandlerThatBlocksHoldsUpNoUnguardedAcquire(t *testing.T) {
 		t.Fatal(err)
 	}
 	returns(t, "Acquire", func() {
-		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0]; got.Status != asynclock.Granted {
+		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Request("key", "a")})[0]; got.Status != asynclock.Granted {
 			t.Errorf("Acquire: got %+v, want the key", got)
 		}
 	})

@@ -51,20 +51,20 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 			st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			c := join(t, st)
 			for range 5 {
-				c.hold("key", "a")
-				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				c.Hold("key", "a")
+				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatal("Release: the key is held or there still, want it gone")
 				}
-				c.hold("key", "a")
-				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				c.Hold("key", "a")
+				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatalf("Force: got %v, %v; want the key gone", held, err)
 				}
 			}
-			stats := sv.do(t, "INFO", "commandstats")
+			stats := sv.Do(t, "INFO", "commandstats")
 			if !strings.Contains(stats, tt.want+":calls=10,") || strings.Contains(stats, tt.not) {
 				t.Errorf("commands: got %s, want 10 of %s and no %s", stats, tt.want, tt.not)
 			}
-			if errors := sv.do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
+			if errors := sv.Do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
 				t.Errorf("errors: got %s, want few", errors)
 			}
 			st.log.Close()
@@ -90,8 +90,8 @@ func TestDELEXComparesTheValue(t *testing.T) {
 	var log safeBuffer
 	st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	c := join(t, st)
-	c.hold("key", "a")
-	value := sv.do(t, "GET", sv.lockKey("key"))
+	c.Hold("key", "a")
+	value := sv.Do(t, "GET", sv.lockKey("key"))
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
