@@ -45,8 +45,8 @@ var mayImport = map[string][]string{
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 		"github.com/jackc/puddle/v2",
 	},
-	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
-	"store/memstore":  {"asynclock"},
+	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "internal/withdrawn", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
+	"store/memstore":  {"asynclock", "internal/withdrawn"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
 	"internal/batch":     {},
@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"internal/certtest":  {},           // likewise
 	"internal/timerleak": {},
 	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/withdrawn": {},
 	"internal/zkserver":  {"internal/childproc"},
 
 	"interop/spring":           {},
