@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},
+	"internal/notes/notestest": {}, // only tests import it
 
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own
@@ -80,7 +81,7 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest", "internal/notes/notestest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis", "internal/redistest"}, // workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -61,7 +62,7 @@ func startServer(t *testing.T, e *redistest.Encryption, args ...string) *server 
 	for range 5 { // somebody may take the port before the server does
 		port := freePort(t)
 		config := slices.Concat(args, e.Args(port), []string{"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--acllog-max-len", "1000"})
-		var said journal
+		var said notestest.Journal
 		cmd := exec.Command(program, config...)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		s := &server{host: "127.0.0.1", port: port, encryption: e}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -184,8 +185,8 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
 	option := sv.Option
 	option.Username, option.Password = "blind", "secret"
-	var written log
-	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	var written notestest.Journal
+	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelWarn)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,20 +3,19 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
@@ -121,24 +120,6 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	}
 }
 
-// A log collects what is logged.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	sv := ownServer(t)
 	sv.acquaint(t, long)
@@ -148,8 +129,8 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	for _, user := range []string{"mute", "deaf"} {
 		option := sv.Option
 		option.Username, option.Password = user, "secret"
-		var written log
-		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(slog.New(slog.NewTextHandler(&written, nil))))
+		var written notestest.Journal
+		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -137,8 +138,8 @@ func TestWhoWaitsBelievesNoOlderGrant(t *testing.T) {
 func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	var written log
-	st := sv.newStore(t, WithLogger(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	var written notestest.Journal
+	st := sv.newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	c := join(t, st)
 	for range 3 {
 		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -25,13 +26,13 @@ var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 func TestNothingShownIsSecret(t *testing.T) {
 	sv := ownServer(t)
 	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
-	var shown log
+	var shown notestest.Journal
 	show := func(what string, value any) {
 		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	logger := slog.New(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	logger := shown.Logger(slog.LevelDebug)
 	var stores []*Store
 	locks := func() *asynclock.Client {
 		stores = append(stores, user.store(t, WithLogger(logger)))

@@ -3,10 +3,8 @@
 package springredis
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -14,25 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
-
-// A safeBuffer takes a log that is written from several goroutines.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
 
 // Locks are deleted with the best command that the server has; what it lacks is
 // found out once, and said once.
@@ -47,8 +28,8 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sv := ownServer(t, tt.args...)
-			var log safeBuffer
-			st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			var log notestest.Journal
+			st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 			c := join(t, st)
 			for range 5 {
 				c.Hold("key", "a")
@@ -87,8 +68,8 @@ func TestDELEXComparesTheValue(t *testing.T) {
 		return false
 	})
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
-	var log safeBuffer
-	st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	var log notestest.Journal
+	st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
 	c.Hold("key", "a")
 	value := sv.Do(t, "GET", sv.lockKey("key"))

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
@@ -171,8 +172,8 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +punsubscribe +scan"
 	sv.Do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
 	sv.Option.Username, sv.Option.Password = "shop", "pw"
-	var log safeBuffer
-	st := sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	var log notestest.Journal
+	st := sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
 	first := c.Hold("key", "a")
 	if got := c.Wait("key", "b").Recheck; got < 2*DefaultIdle {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -201,8 +202,8 @@ func TestWithoutTheRightToSubscribe(t *testing.T) {
 	sv := ownServer(t)
 	sv.Do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
 	sv.Option.Username, sv.Option.Password = "mute", "pw"
-	var log safeBuffer
-	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	var log notestest.Journal
+	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo))))
 	newJava(sv).hold(t, "key", long)
 	if got := c.Wait("key", "a").Recheck; got > 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want about %v", got, DefaultIdle)
