@@ -37,7 +37,7 @@ func join(t testing.TB, st *Store) *client {
 	c := &client{joined, joined.Session.(*session), make(map[string]bool)}
 	if in := c.session.classic.Load(); in != nil {
 		<-in.Settled()
-		if in.Live() && !st.cluster() {
+		if in.Live() && !st.conn.Cluster() {
 			redistest.Eventually(t, "receivers are counted", in.channel.counted.Load)
 		}
 	}

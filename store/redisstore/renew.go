@@ -95,7 +95,7 @@ func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []
 // chunks divides indexes of batch by what goes into one call. Where slots matter
 // that is of one bucket.
 func (s *session) chunks(batch []asynclock.RenewRequest, indexes []int) (chunks [][]int) {
-	slotted := s.store.cluster() || s.store.slotted.Load()
+	slotted := s.store.conn.Cluster() || s.store.slotted.Load()
 	latest := make(map[int]int) // chunk of each bucket, or of all
 	for _, i := range indexes {
 		bucket := 0

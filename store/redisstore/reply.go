@@ -92,7 +92,7 @@ func (r *reply) failed(st *Store) error {
 	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, asynclock.ErrForeignData) {
 		return r.err
 	}
-	return st.failure(r.err)
+	return st.conn.Failure(r.err)
 }
 
 // acquireReply reads what acquire.lua answers, and for how long the server grants

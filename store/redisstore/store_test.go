@@ -111,19 +111,6 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	}
 }
 
-// What rueidis closes by itself, as it does when Sentinel names another primary,
-// is not what we have closed.
-func TestOnlyOurOwnCloseIsErrClosed(t *testing.T) {
-	st := &Store{}
-	if got := st.failure(rueidis.ErrClosing); errors.Is(got, asynclock.ErrClosed) || !errors.Is(got, asynclock.ErrOutcomeUnknown) {
-		t.Errorf("ErrClosing while open: got %v, want ErrOutcomeUnknown", got)
-	}
-	st.closed.Store(true)
-	if got := st.failure(rueidis.ErrClosing); !errors.Is(got, asynclock.ErrClosed) {
-		t.Errorf("ErrClosing once closed: got %v, want ErrClosed", got)
-	}
-}
-
 func wantClosed(t *testing.T, when string, c *client) {
 	t.Helper()
 	ctx := context.Background()

@@ -96,7 +96,7 @@ func (r *reply) failed(st *Store, status int64) error {
 	case r.err == errReply: //nolint:errorlint // our own, never wrapped
 		return errReply
 	case r.err != nil:
-		return st.failure(r.err)
+		return st.conn.Failure(r.err)
 	case status == replyForeign:
 		if name := r.text(); r.err == nil {
 			return foreign(name)
