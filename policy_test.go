@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/javapeer":  {"internal/childproc"}, // and only tests import it
 	"internal/mutants":   {},
+	"internal/needed":    {}, // only tests import it
 	"internal/notes":     {"internal/batch"},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest", "internal/notes/notestest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/needed", "internal/redistest", "internal/certtest", "internal/notes/notestest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis", "internal/redistest"}, // workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},

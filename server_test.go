@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
@@ -54,10 +55,10 @@ const (
 // its command line. If it can't encrypt what is to be, the test is skipped.
 func startServer(t *testing.T, e *redistest.Encryption, args ...string) *server {
 	t.Helper()
-	serverURL(t, "ASYNCLOCK_REDIS_URL")
+	needed.Variable(t, "ASYNCLOCK_REDIS_URL")
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		leaveOut(t, "no redis-server is in PATH")
+		needed.LeaveOut(t, "no redis-server is in PATH")
 	}
 	for range 5 { // somebody may take the port before the server does
 		port := freePort(t)

@@ -3,7 +3,6 @@
 package zkstore
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
@@ -22,20 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // skipped, or fails where servers are required.
 func servers(t testing.TB) []string {
 	t.Helper()
-	const variable = "ASYNCLOCK_ZOOKEEPER"
-	list := os.Getenv(variable)
-	if list == "" {
-		missing(t, variable+" is not set: not tested against a real server")
-	}
-	return strings.Split(list, ",")
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
+	return strings.Split(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"), ",")
 }
 
 // newRoot is a root of the test's own.
