@@ -68,6 +68,7 @@ var mayImport = map[string][]string{
 	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/withdrawn": {},
 	"internal/zkserver":  {"internal/childproc"},
+	"internal/zktest":    {"internal/needed", "github.com/go-zookeeper/zk"}, // only tests import it
 
 	"interop/spring":           {},
 	"interop/zookeeper":        {},
@@ -82,7 +83,7 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/javapeer", "internal/needed", "internal/redistest", "internal/certtest", "internal/notes/notestest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/needed", "internal/redistest", "internal/certtest", "internal/notes/notestest", "internal/zktest"},
 	"net/http/httptest":                 {},
 	"go.uber.org/goleak":                {"internal/nemesis", "internal/redistest"}, // workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},

@@ -5,7 +5,6 @@ package zookeeper
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,10 +18,4 @@ func startPeer(t *testing.T, root string, session time.Duration) *javapeer.Peer 
 	t.Helper()
 	jar := filepath.Join(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER_PEER"), "peer.jar")
 	return javapeer.Start(t, jar, nil, needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"), root, fmt.Sprint(session.Milliseconds()))
-}
-
-// servers are those of the ZooKeeper.
-func servers(t *testing.T) []string {
-	t.Helper()
-	return strings.Split(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"), ",")
 }
