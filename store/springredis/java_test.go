@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -203,7 +204,7 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
 			t.Errorf("Release: got %+v, want ErrForeignData", got)
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: maxToken}); !errors.Is(err, asynclock.ErrForeignData) {
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, asynclock.ErrForeignData) {
 			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
 		}
 		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {

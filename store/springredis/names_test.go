@@ -83,7 +83,7 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		got, ok := n.keyOf(lock)
-		if want := checkKey(key) == nil; ok != want || ok && got != key {
+		if want := redisconn.CheckKey(key) == nil; ok != want || ok && got != key {
 			t.Errorf("key of %q: got %q, %v; want %q, %v", lock, got, ok, key, want)
 		}
 	})

@@ -94,7 +94,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 		}
 		noOwner := redistest.Request("key", "")
 		for name, q := range map[string]asynclock.ReleaseRequest{
-			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: maxGiven},
+			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: redisconn.MaxGiven},
 			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 			"requeue of nobody": {Key: "key", Owner: "a", Requeue: &noOwner}, "no owner": {Key: "key"},
 		} {
