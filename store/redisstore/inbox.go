@@ -225,6 +225,12 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 	return err
 }
 
+// unsubscribeWithin is how long the answer to an unsubscription is waited for. Until
+// then nobody takes the messages that still come, and after some of them the library
+// reads no further on that connection, which others use too: then the answer does not
+// come at all. What was sent takes effect all the same.
+const unsubscribeWithin = 100 * time.Millisecond
+
 // unsubscribe is called on the connection that Receive used. Ending Receive's
 // context leaves the subscription there, and with it a receiver that handoffs
 // would count on.
@@ -232,7 +238,7 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), unsubscribeWithin)
 	defer cancel()
 	command := client.B().Unsubscribe().Channel(ch.name).Build()
 	if ch.sharded {

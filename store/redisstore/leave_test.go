@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/redistest"
+)
+
+// Whoever leaves while messages come in does not keep the connection, which others
+// share, from being read for longer than unsubscribeWithin.
+func TestLeavingUnderALoadOfMessages(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	const times = 10
+	var took time.Duration
+	for range times {
+		c := join(t, st)
+		ch := c.session.classic.Load().channel
+		redistest.Eventually(t, "the inbox works", func() bool { return sv.receivers(t, ch) > 0 })
+		stop := make(chan struct{})
+		var flood sync.WaitGroup
+		flood.Go(func() {
+			messages := "for i = 1, 50 do redis.call('PUBLISH', KEYS[1], ARGV[1]) end return 1"
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := sv.Try("EVAL", messages, "1", ch.name, strings.Repeat("noise ", 10)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		begin := time.Now()
+		if err := c.session.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		took += time.Since(begin)
+		close(stop)
+		flood.Wait()
+	}
+	if limit := 4 * time.Second; took > limit { // it was eight when each waited for up to one; now it is less than one
+		t.Errorf("leaving %d times: took %v, want no more than %v", times, took, limit)
+	}
+}
