@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A story is what users of a lock go through, and what they may count on. It
@@ -107,13 +109,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	// Goroutines of rueidis' Cluster client that nobody can wait for: they close
-	// connections 5 s after they were replaced, and delay the next look at the
-	// topology.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		// pgx says goodbye to a server that is cut off for up to 15 s.
-		goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	// pgx says goodbye to a server that is cut off for up to 15 s.
+	pgx := goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1")
+	goleak.VerifyTestMain(m, append(redistest.Leftover(), pgx)...)
 }

@@ -4,7 +4,6 @@ package asynclockgo_test
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
@@ -139,7 +139,7 @@ func openMiniredis(t *testing.T) *place {
 func onServer(variable string) func(*testing.T) func(*testing.T) *place {
 	return func(t *testing.T) func(*testing.T) *place {
 		t.Helper()
-		url := serverURL(t, variable)
+		url := needed.Variable(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
 			return openRedis(t, address{url: url}, "story-"+uuid.NewString())
@@ -151,7 +151,7 @@ func onServer(variable string) func(*testing.T) func(*testing.T) *place {
 func onServerAsSpring(variable string) func(*testing.T) func(*testing.T) *place {
 	return func(t *testing.T) func(*testing.T) *place {
 		t.Helper()
-		url := serverURL(t, variable)
+		url := needed.Variable(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
 			return openSpring(t, address{url: url}, "story-"+uuid.NewString())
@@ -178,26 +178,6 @@ func openSpring(t *testing.T, at address, registryKey string) *place {
 	visitor := connect(redisOption(t, at))
 	t.Cleanup(func() { wantNothingListed(t, visitor) })
 	return p
-}
-
-// serverURL says where a server is. Without it the test is skipped, or fails
-// where servers are required.
-func serverURL(t *testing.T, variable string) string {
-	t.Helper()
-	url := os.Getenv(variable)
-	if url == "" {
-		leaveOut(t, variable+" is not set")
-	}
-	return url
-}
-
-// leaveOut ends a test that can't be made here.
-func leaveOut(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(why + ", and ASYNCLOCK_REQUIRE is: nothing may be left out")
-	}
-	t.Skip("left out: " + why + "; go run ./internal/testenv starts what it takes")
 }
 
 // client returns a client on a connection of its own, as another process would

@@ -45,8 +45,8 @@ var mayImport = map[string][]string{
 		"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
 		"github.com/jackc/puddle/v2",
 	},
-	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
-	"store/memstore":  {"asynclock"},
+	"store/zkstore":   {"asynclock", "internal/clock", "internal/notes", "internal/withdrawn", "watchdog", "github.com/go-zookeeper/zk", "github.com/google/uuid"},
+	"store/memstore":  {"asynclock", "internal/withdrawn"},
 	"store/storetest": {"asynclock"}, // others depend on it: nothing that they would have to download
 
 	"internal/batch":     {},
@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/javapeer":  {"internal/childproc"}, // and only tests import it
 	"internal/mutants":   {},
+	"internal/needed":    {}, // only tests import it
 	"internal/notes":     {"internal/batch"},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
@@ -65,13 +66,16 @@ var mayImport = map[string][]string{
 	"internal/certtest":  {},           // likewise
 	"internal/timerleak": {},
 	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/withdrawn": {},
 	"internal/zkserver":  {"internal/childproc"},
+	"internal/zktest":    {"internal/needed", "github.com/go-zookeeper/zk"}, // only tests import it
 
 	"interop/spring":           {},
 	"interop/zookeeper":        {},
 	"internal/nemesis":         {everything},
 	"internal/nemesis/check":   {"internal/nemesis/history"},
 	"internal/nemesis/history": {"golang.org/x/sys/unix"},
+	"internal/notes/notestest": {}, // only tests import it
 
 	"cmd/asynclock": {everything},
 	"bench":         {everything}, // a module of its own
@@ -79,9 +83,9 @@ var mayImport = map[string][]string{
 
 // forTests must not reach a user's program; the packages named may use it.
 var forTests = map[string][]string{
-	"testing":                           {"store/storetest", "internal/javapeer", "internal/redistest", "internal/certtest"},
+	"testing":                           {"store/storetest", "internal/javapeer", "internal/needed", "internal/redistest", "internal/certtest", "internal/notes/notestest", "internal/zktest"},
 	"net/http/httptest":                 {},
-	"go.uber.org/goleak":                {"internal/nemesis"}, // its workers look for what they leave behind
+	"go.uber.org/goleak":                {"internal/nemesis", "internal/redistest"}, // workers look for what they leave behind
 	"github.com/anishathalye/porcupine": {"internal/nemesis/check"},
 	"pgregory.net/rapid":                {},
 	"github.com/alicebob/miniredis/v2":  {"internal/cli", "internal/demo", "internal/redistest"}, // the demo runs on it

@@ -18,6 +18,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -53,15 +55,15 @@ const (
 // its command line. If it can't encrypt what is to be, the test is skipped.
 func startServer(t *testing.T, e *redistest.Encryption, args ...string) *server {
 	t.Helper()
-	serverURL(t, "ASYNCLOCK_REDIS_URL")
+	needed.Variable(t, "ASYNCLOCK_REDIS_URL")
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		leaveOut(t, "no redis-server is in PATH")
+		needed.LeaveOut(t, "no redis-server is in PATH")
 	}
 	for range 5 { // somebody may take the port before the server does
 		port := freePort(t)
 		config := slices.Concat(args, e.Args(port), []string{"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--acllog-max-len", "1000"})
-		var said journal
+		var said notestest.Journal
 		cmd := exec.Command(program, config...)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		s := &server{host: "127.0.0.1", port: port, encryption: e}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -76,7 +77,7 @@ var (
 func onDatabase(variable string, tables sqlTables) func(*testing.T) func(*testing.T) *place {
 	return func(t *testing.T) func(*testing.T) *place {
 		t.Helper()
-		url := serverURL(t, variable)
+		url := needed.Variable(t, variable)
 		return func(t *testing.T) *place {
 			t.Helper()
 			return openSQL(t, url, tables, "S"+strings.ReplaceAll(uuid.NewString(), "-", "")[:12]+"_")

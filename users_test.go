@@ -3,19 +3,18 @@
 package asynclockgo_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
@@ -94,14 +93,13 @@ func TestUserWithTheLeastRightsCanDoEverythingInACluster(t *testing.T) {
 
 func TestUserWhoMayNotSubscribePolls(t *testing.T) {
 	t.Parallel()
-	var log journal
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	var log notestest.Journal
 	d := startAlone(t, nil)
 	d.rights = slices.DeleteFunc(d.rights, func(right string) bool {
 		return right[0] == '&' || strings.Contains(right, "pub") || strings.Contains(right, "sub")
 	})
 	d.refused = append(d.refused, "subscribe", "unsubscribe")
-	p := d.openForUser(t, "story", redisstore.WithLogger(logger))
+	p := d.openForUser(t, "story", redisstore.WithLogger(log.Logger(slog.LevelWarn)))
 	counterLosesNothing(p)
 	stores := 4
 	tell(t, p.again, func(p *place) { // not at once, but many times per heartbeat
@@ -177,22 +175,4 @@ func (s *server) known(t *testing.T, rights []string) []string {
 		command, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|")
 		return strings.HasPrefix(right, "+") && s.ask(t, "COMMAND", "INFO", command) == "[<nil>]"
 	})
-}
-
-// A journal is a log that may be written from anywhere.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

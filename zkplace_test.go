@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
@@ -26,7 +27,7 @@ const sessionTimeout = 4 * time.Second
 // onZooKeeper opens places on a server that is running.
 func onZooKeeper(t *testing.T) func(*testing.T) *place {
 	t.Helper()
-	return inZooKeeper(serverURL(t, "ASYNCLOCK_ZOOKEEPER"))
+	return inZooKeeper(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"))
 }
 
 // onEnsemble opens places on three servers that it starts. Clients are at the followers: at
@@ -34,9 +35,9 @@ func onZooKeeper(t *testing.T) func(*testing.T) *place {
 // what was a millisecond before.
 func onEnsemble(t *testing.T) func(*testing.T) *place {
 	t.Helper()
-	serverURL(t, "ASYNCLOCK_ZOOKEEPER") // where ZooKeeper is wanted at all
+	needed.Variable(t, "ASYNCLOCK_ZOOKEEPER") // where ZooKeeper is wanted at all
 	if err := zkserver.Find(); err != nil {
-		leaveOut(t, err.Error())
+		needed.LeaveOut(t, err.Error())
 	}
 	e, err := zkserver.StartEnsemble(t.Context(), t.TempDir(), freePorts(t, 3*zkserver.PortsPerServer))
 	if err != nil {

@@ -3,7 +3,6 @@
 package asynclock_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -13,28 +12,16 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
 
-// A notebook is a log that can be read while it is written.
-type notebook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// A notebook is a log for a client.
+type notebook struct{ notestest.Journal }
 
-func (n *notebook) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(p)
-}
-
-func (n *notebook) lines() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Split(strings.TrimSpace(n.text.String()), "\n")
-}
+func (n *notebook) lines() []string { return strings.Split(strings.TrimSpace(n.String()), "\n") }
 
 func (n *notebook) option(level slog.Level) asynclock.ClientOption {
-	return asynclock.WithLogger(slog.New(slog.NewTextHandler(n, &slog.HandlerOptions{Level: level})))
+	return asynclock.WithLogger(n.Logger(level))
 }
 
 // wantLine fails the test unless a line has all the words.

@@ -49,7 +49,7 @@ func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 				w.wantAsked(2)
 				unlock(w, after)
 				w.wait()
-				if text := log.text.String(); strings.Contains(text, "lost") {
+				if text := log.String(); strings.Contains(text, "lost") {
 					w.Errorf("the log tells of a loss:\n%s", text)
 				}
 			})
@@ -73,7 +73,7 @@ func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
 		if err := c.Close(w.Context()); err != nil { // it has written its log then
 			w.Error(err)
 		}
-		if text := log.text.String(); !strings.Contains(text, "another has a key that was retained") {
+		if text := log.String(); !strings.Contains(text, "another has a key that was retained") {
 			w.Errorf("got the log %q, want it to say that another has the key", text)
 		}
 		unlock(w, theirs)

@@ -326,7 +326,7 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 				if err := c.Close(w.Context()); err != nil {
 					w.Fatal(err)
 				}
-				if got, want := strings.Count(log.text.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
+				if got, want := strings.Count(log.String(), "no key is retained"), map[bool]int{false: 1, true: 0}[able]; got != want {
 					w.Errorf("the log says so %d times, want %d", got, want)
 				}
 				for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/cli"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // roleVariable makes this test binary do something else than test.
@@ -45,11 +46,7 @@ func TestMain(m *testing.M) {
 	case beCommand:
 		os.Exit(command(os.Args[1:]))
 	}
-	// What a Cluster client of rueidis leaves behind ends by itself within seconds:
-	// its next look at the slots, and its farewell to a node.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
+	goleak.VerifyTestMain(m, redistest.Leftover()...)
 }
 
 // patience is how long a test waits for something that takes no time.

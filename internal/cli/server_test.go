@@ -9,22 +9,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // TestRealServers: the whole of it, once, on each kind of real server.
 func TestRealServers(t *testing.T) {
 	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
 		t.Run(variable, func(t *testing.T) {
-			url := os.Getenv(variable)
-			switch {
-			case url != "":
-				t.Setenv("ASYNCLOCK_REDIS_URL", url)
-				testServer(t)
-			case os.Getenv("ASYNCLOCK_REQUIRE") == "1":
-				t.Fatalf("%s is not set", variable)
-			default:
-				t.Skipf("needs a server: set %s, or use go run ./internal/testenv", variable)
-			}
+			t.Setenv("ASYNCLOCK_REDIS_URL", needed.Variable(t, variable))
+			testServer(t)
 		})
 	}
 }

@@ -115,18 +115,3 @@ func (p *Peer) listen(output io.ReadCloser) {
 	_ = output.Close()
 	<-p.process.Ended()
 }
-
-// Needed returns what a variable of the environment says. Without it the test is
-// skipped, or fails where nothing may be left out.
-func Needed(t *testing.T, variable string) string {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		what := "left out: " + variable + " is not set; go run ./internal/testenv ./interop/... builds and starts what it takes, with Java and Maven"
-		if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-			t.Fatal(what)
-		}
-		t.Skip(what)
-	}
-	return value
-}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redisconn is what every store in Redis does in the same way: how it
-// connects, how it runs a script and scans, what it lets into a message, and what it
-// takes an error for.
+// connects, how it runs a script and scans, what it lets into requests and messages,
+// and what it takes an error for.
 package redisconn
 
 import (

@@ -18,9 +18,9 @@ import (
 // than what elsewhere means that the server is dead.
 const Unhurried = time.Minute
 
-// Miniredis starts a server in this process. Its clock stands still but for what
+// runMiniredis starts a server in this process. Its clock stands still but for what
 // pass adds to it.
-func Miniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Duration)) {
+func runMiniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Duration)) {
 	t.Helper()
 	mini := miniredis.RunT(t)
 	now := time.Now().Truncate(time.Microsecond)

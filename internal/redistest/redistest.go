@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redistest is what the tests of every store in Redis need of servers:
-// where they are, one in memory whose clock a test sets, and processes that end
-// with the test.
+// Package redistest is what the tests of every store in Redis need: servers, that is
+// where they are, one in memory whose clock a test sets, and processes that end with
+// the test; and clients of a store on them.
 package redistest
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // Option reads from the environment where a server is. Without that the test is
 // skipped, or fails where servers are required.
 func Option(t testing.TB, variable string) rueidis.ClientOption {
 	t.Helper()
-	url := os.Getenv(variable)
-	if url == "" {
-		missing(t, variable+" is not set: not tested against a real server")
-	}
-	option, err := rueidis.ParseURL(url)
+	option, err := rueidis.ParseURL(needed.Variable(t, variable))
 	if err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
 	return option
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
 }
 
 // Ask sends a command as redis-cli would and returns the reply as text, which is

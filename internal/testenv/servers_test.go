@@ -5,32 +5,24 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-func TestMain(m *testing.M) {
-	// A Cluster client of rueidis leaves two that end by themselves, closed or not:
-	// the next look at the slots, within a second, and the farewell to a node that
-	// is not needed any more, within five. goleak waits half a second.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
 
 func redisServer(t *testing.T) string {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
-	if err != nil && os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(err)
-	}
 	if err != nil {
-		t.Skip("needs redis-server in PATH:", err)
+		needed.LeaveOut(t, err.Error())
 	}
 	return bin
 }

@@ -5,11 +5,12 @@ package zkserver
 import (
 	"errors"
 	"net"
-	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,10 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func ports(t *testing.T, n int) (all []int) {
 	t.Helper()
 	if err := Find(); err != nil {
-		if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("left out, for want of ZooKeeper: ", err)
+		needed.LeaveOut(t, "ZooKeeper is missing: "+err.Error())
 	}
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

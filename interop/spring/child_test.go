@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -82,5 +83,5 @@ func startChild(t *testing.T, p part) (kill func()) {
 // part is what a child is to do that holds a key of this registry.
 func (s setup) part(t *testing.T, key string) part {
 	t.Helper()
-	return part{Redis: &redisPart{URL: javapeer.Needed(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Mode: s.mode}, Key: key, TTL: s.ttl}
+	return part{Redis: &redisPart{URL: needed.Variable(t, "ASYNCLOCK_REDIS_URL"), Registry: s.registry, Mode: s.mode}, Key: key, TTL: s.ttl}
 }

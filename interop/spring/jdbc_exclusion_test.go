@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -65,7 +65,7 @@ func TestJDBCHolders(t *testing.T) {
 
 // Nothing wakes Java, and Java wakes nobody: both languages ask again and again.
 func TestJDBCLatency(t *testing.T) {
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
 			b := newTable(t, p.kind, p.line, p.generation)

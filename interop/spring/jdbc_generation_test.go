@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // Why a table is of one generation: a peer of the other can't take part, or takes
 // live locks.
 func TestJDBCGenerationsDoNotMix(t *testing.T) {
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 
 	t.Run("6.5 in a table of 7.0", func(t *testing.T) {
 		t.Parallel()
@@ -55,7 +55,7 @@ func TestJDBCGenerationByName(t *testing.T) {
 
 // Go refuses a table that both generations can use, or do.
 func TestJDBCGenerationsMixed(t *testing.T) {
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	t.Parallel()
 	b := newTable(t, postgres, "7.0", sqlstore.Spring7)
 	b.startPeer(t).Do("lock", "key")
@@ -112,7 +112,7 @@ func (b table) columns(t *testing.T) string {
 // How a table gets from one generation to the next, as docs/spring.md says: while
 // nobody uses it. A store that does all the same is told, and does no harm.
 func TestJDBCUpgrade(t *testing.T) {
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, k := range []kind{postgres, mariaDB} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -52,7 +53,7 @@ var jdbcPlaces = []struct {
 // onEachTable runs a test in each place, on a table of its own, several at once.
 func onEachTable(t *testing.T, test func(*testing.T, table)) {
 	t.Helper()
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +75,7 @@ func newTable(t *testing.T, k kind, line string, generation sqlstore.Generation)
 // javaTable makes a table by the statement that a release of Java comes with.
 func javaTable(t *testing.T, k kind, line string, generation sqlstore.Generation) table {
 	t.Helper()
-	address := javapeer.Needed(t, k.variable)
+	address := needed.Variable(t, k.variable)
 	b := table{
 		kind: k, url: address, db: k.open(t, address), line: line, generation: generation,
 		prefix: "J" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] + "_",
@@ -90,7 +91,7 @@ var createLock = regexp.MustCompile(`CREATE TABLE INT_LOCK\s[^;]*`)
 // javaStatement is how a release of Java creates INT_LOCK, as its jar says.
 func javaStatement(t *testing.T, k kind, line string) string {
 	t.Helper()
-	pattern := filepath.Join(javapeer.Needed(t, "ASYNCLOCK_SPRING"), "spring-"+line, "lib", "spring-integration-jdbc-*.jar")
+	pattern := filepath.Join(needed.Variable(t, "ASYNCLOCK_SPRING"), "spring-"+line, "lib", "spring-integration-jdbc-*.jar")
 	jars, err := filepath.Glob(pattern)
 	if err != nil || len(jars) != 1 {
 		t.Fatalf("%s: got %v, %v; want one file", pattern, jars, err)

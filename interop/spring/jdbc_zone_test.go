@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -50,7 +51,7 @@ func TestJDBCZones(t *testing.T) {
 // locks, or has its own taken. Should a release mend this, the test fails and the
 // documentation is to be changed.
 func TestJDBCInstantsKept(t *testing.T) {
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	start := func(t *testing.T, zone string) (*javapeer.Peer, *asynclock.Client) {
 		t.Helper()
 		b := newTable(t, mariaDB, "6.5", sqlstore.Spring6)

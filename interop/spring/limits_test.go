@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -32,7 +33,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 			t.Errorf("tryLock in Java: had the key after %v, want it to sleep for %v, as the documentation says", got, sleep)
 		}
 	}
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 
 	t.Run("the end of a TTL", func(t *testing.T) {
 		t.Parallel()

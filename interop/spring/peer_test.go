@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -43,7 +44,7 @@ func startPeer(t *testing.T, s setup) *javapeer.Peer {
 // arguments of Peer.java. It ends with the test.
 func launch(t *testing.T, line string, options []string, arguments ...string) *javapeer.Peer {
 	t.Helper()
-	jar := filepath.Join(javapeer.Needed(t, "ASYNCLOCK_SPRING"), "spring-"+line, "peer.jar")
+	jar := filepath.Join(needed.Variable(t, "ASYNCLOCK_SPRING"), "spring-"+line, "peer.jar")
 	return javapeer.Start(t, jar, options, arguments...)
 }
 
@@ -56,7 +57,7 @@ func warm(p *javapeer.Peer) *javapeer.Peer {
 
 func serverOption(t *testing.T) rueidis.ClientOption {
 	t.Helper()
-	option, err := rueidis.ParseURL(javapeer.Needed(t, "ASYNCLOCK_REDIS_URL"))
+	option, err := rueidis.ParseURL(needed.Variable(t, "ASYNCLOCK_REDIS_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

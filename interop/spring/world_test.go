@@ -15,6 +15,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
@@ -54,7 +55,7 @@ func onEach(t *testing.T, test func(*testing.T, setup)) {
 // onEachAlone is onEach, one after the other.
 func onEachAlone(t *testing.T, test func(*testing.T, setup)) {
 	t.Helper()
-	javapeer.Needed(t, "ASYNCLOCK_SPRING")
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, line := range lines {
 		for _, mode := range modes {
 			t.Run(line+"/"+mode.String(), func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
@@ -42,7 +42,7 @@ func newRoot() string { return "/interop/" + uuid.NewString() }
 func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Client {
 	t.Helper()
 	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(long)}, opts...)
-	store, err := zkstore.Open(servers(t), opts...)
+	store, err := zkstore.Open(zktest.Servers(t), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestParticipants(t *testing.T) {
 	if len(nodes) != 3 || !strings.HasPrefix(nodes[0], root+"/key/_c_") {
 		t.Fatalf("participants: got %q, want three nodes", nodes)
 	}
-	conn := raw(t)
+	conn := zktest.Connect(t, zktest.Servers(t))
 	var holders []string
 	for _, path := range nodes {
 		data, _, err := conn.Get(path)
@@ -367,24 +367,4 @@ func TestJavaThreads(t *testing.T) {
 	}
 	java.Do("unlock", "key")
 	unlock(t, lock(t, client, "key"))
-}
-
-// raw is a driver's connection.
-func raw(t *testing.T) *zk.Conn {
-	t.Helper()
-	conn, events, err := zk.Connect(servers(t), 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	go func() { // ends with the connection
-		for range events {
-		}
-		close(closed)
-	}()
-	t.Cleanup(func() {
-		conn.Close()
-		<-closed
-	})
-	return conn
 }

@@ -108,30 +108,6 @@ func TestSweepKeepsWhatIsInUse(t *testing.T) {
 	})
 }
 
-func TestWithdrawalsAreForgottenInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New()
-		c := join(t, s, nil)
-		for i := range 100 {
-			// Repeated, as a client would that had no reply.
-			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
-			release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: fmt.Sprint(i), Uncertain: true})
-		}
-		time.Sleep(rememberWithdrawn - time.Nanosecond)
-		if got := acquire(t, c, "key", "99").Status; got != asynclock.Gone {
-			t.Errorf("late Acquire: got status %d, want Gone", got)
-		}
-		if got := len(s.gone.order); got != 100 {
-			t.Errorf("withdrawals remembered: got %d, want 100, each once", got)
-		}
-		time.Sleep(time.Nanosecond)
-		acquire(t, c, "key", "somebody")
-		if len(s.gone.until) != 0 || len(s.gone.order) != 0 {
-			t.Errorf("withdrawals remembered after %v: got %d, want none", rememberWithdrawn, len(s.gone.until))
-		}
-	})
-}
-
 func TestUncertainWithdrawalOfWhatIsFoundIsRememberedToo(t *testing.T) {
 	s := New()
 	c := join(t, s, nil)

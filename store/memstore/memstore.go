@@ -28,6 +28,7 @@ import (
 	"sync"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/withdrawn"
 )
 
 const (
@@ -50,7 +51,7 @@ type Store struct {
 	locks   map[string]*lock // the keys that are held or waited for
 	swept   []*lock          // the same ones, in any order
 	cursor  int              // where in swept the sweep goes on
-	gone    withdrawals
+	gone    withdrawn.Owners
 	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
 
@@ -58,7 +59,7 @@ var _ asynclock.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{locks: make(map[string]*lock), gone: newWithdrawals()}
+	return &Store{locks: make(map[string]*lock)}
 }
 
 // Features says that the store has fencing tokens and queues, and tells a holder

@@ -41,7 +41,7 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 		k.watch, k.wanted = r.WatchContention, r.WatchWanted
 		return k.granted()
 	}
-	if t.gone.has(r.Owner, t.now) {
+	if t.gone.Has(r.Owner) {
 		return asynclock.AcquireReply{Status: asynclock.Gone}
 	}
 	place := k.place(r.Owner)
@@ -157,7 +157,7 @@ func (t *turn) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	if r.Uncertain {
 		// Also when the owner is found below: what is found may be the work of a
 		// repeated request, with the first one still under way.
-		t.gone.add(r.Owner, t.now)
+		t.gone.Add(r.Owner)
 	}
 	held := k.heldBy(r.Owner)
 	switch {

@@ -61,7 +61,7 @@ func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
 func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address string, grace time.Duration) error {
-	if err := checkKey(q.Key); err != nil {
+	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
 	c.script = acquireScript
@@ -76,12 +76,13 @@ func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address strin
 
 // request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *asynclock.AcquireRequest, address string) error {
+	if err := redisconn.CheckOwner(q.Owner); err != nil {
+		return err
+	}
 	switch {
-	case !redisconn.IsField(q.Owner):
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
 	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.Liveness <= 0):
 		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
-	case q.Ticket < 0 || q.Ticket > maxToken:
+	case q.Ticket < 0 || q.Ticket > redisconn.MaxToken:
 		return fmt.Errorf("%w: ticket %d", asynclock.ErrBadOption, q.Ticket)
 	}
 	c.text(q.Owner)

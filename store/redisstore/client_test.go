@@ -5,25 +5,25 @@ package redisstore
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
-// Durations for requests that don't care, long enough never to matter.
+// Those of redistest.Request, for requests that don't care either.
 const (
-	long  = 20 * time.Second
-	grant = 10 * time.Second
+	long  = redistest.Long
+	grant = redistest.Grant
 )
 
-// A client is one session and what it was told.
+// A client is a redistest.Client of this store, and what it has released.
 type client struct {
-	t        testing.TB
-	session  *session
-	events   chan asynclock.Event
+	*redistest.Client
+
+	session  *session        // Client.Session, as it is here
 	released map[string]bool // by key and owner
 }
 
@@ -33,25 +33,12 @@ type client struct {
 // PUBLISH that counts its receivers.)
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
-	c := &client{t: t, events: make(chan asynclock.Event, 4096), released: make(map[string]bool)}
-	joined, err := st.Join("client-"+uuid.NewString(), func(e asynclock.Event) {
-		if e.Kind != asynclock.EventGap && e.Kind != asynclock.EventDeaf {
-			c.events <- e
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.session = joined.(*session)
-	t.Cleanup(func() {
-		if err := c.session.Leave(context.Background()); err != nil {
-			t.Errorf("Leave: got %v, want no error", err)
-		}
-	})
+	joined := redistest.Join(t, st, asynclock.EventGap, asynclock.EventDeaf)
+	c := &client{joined, joined.Session.(*session), make(map[string]bool)}
 	if in := c.session.classic.Load(); in != nil {
 		<-in.Settled()
-		if in.Live() && !st.cluster() {
-			eventually(t, "receivers are counted", in.channel.counted.Load)
+		if in.Live() && !st.conn.Cluster() {
+			redistest.Eventually(t, "receivers are counted", in.channel.counted.Load)
 		}
 	}
 	return c
@@ -67,7 +54,7 @@ func (sv *server) queueAndLeave(t *testing.T, st *Store, key, owner string) (gon
 	if err := gone.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody receives its messages", func() bool {
+	redistest.Eventually(t, "nobody receives its messages", func() bool {
 		for _, in := range gone.session.open() {
 			if sv.receivers(t, in.channel) > 0 {
 				return false
@@ -85,7 +72,7 @@ func (sv *server) receivers(t *testing.T, ch *channel) (n int64) {
 	if ch.sharded {
 		question = "SHARDNUMSUB"
 	}
-	for addr, node := range sv.raw.Nodes() {
+	for addr, node := range sv.Raw.Nodes() {
 		answer, err := node.Do(t.Context(), node.B().Arbitrary("PUBSUB", question, ch.name).Build()).ToArray()
 		if err != nil || len(answer) != 2 {
 			t.Fatalf("PUBSUB %s on %s: got %v, %v; want a channel and a number", question, addr, answer, err)
@@ -113,7 +100,7 @@ func (c *client) silence() *client {
 func (c *client) doubt() {
 	old := c.session.classic.Load()
 	c.session.classic.Store(&inbox{Inbox: closedInbox(), channel: old.channel})
-	c.t.Cleanup(old.Close)
+	c.T.Cleanup(old.Close)
 }
 
 // deaf is a source that never delivers.
@@ -133,96 +120,42 @@ func closedInbox() *pubsub.Inbox {
 	return in
 }
 
-func request(key, owner string) asynclock.AcquireRequest {
-	return asynclock.AcquireRequest{
-		Key: key, Owner: owner, TTL: long, GrantTTL: grant, Liveness: long, Wait: true, Holder: owner + " at home",
-	}
-}
-
-func (c *client) acquire(q asynclock.AcquireRequest) asynclock.AcquireReply {
-	c.t.Helper()
-	return c.session.Acquire(context.Background(), []asynclock.AcquireRequest{q})[0]
-}
-
-func (c *client) want(q asynclock.AcquireRequest, status asynclock.AcquireStatus) asynclock.AcquireReply {
-	c.t.Helper()
-	got := c.acquire(q)
-	if got.Err != nil || got.Status != status {
-		c.t.Fatalf("Acquire of %q by %q: got status %d, error %v; want status %d", q.Key, q.Owner, got.Status, got.Err, status)
-	}
-	return got
-}
-
-func (c *client) hold(key, owner string) asynclock.AcquireReply {
-	c.t.Helper()
-	return c.want(request(key, owner), asynclock.Granted)
-}
-
-func (c *client) wait(key, owner string) asynclock.AcquireReply {
-	c.t.Helper()
-	return c.want(request(key, owner), asynclock.Waiting)
-}
-
-// waitForMessage is wait, until the reply counts on messages. In a Cluster each
+// waitForMessage is Wait, until the reply counts on messages. In a Cluster each
 // bucket's inbox is opened by its first use, which a busy machine may take long
 // for.
 func (c *client) waitForMessage(key, owner string) {
-	c.t.Helper()
-	eventually(c.t, "messages come through", func() bool { return c.wait(key, owner).Recheck == 0 })
+	c.T.Helper()
+	redistest.Eventually(c.T, "messages come through", func() bool { return c.Wait(key, owner).Recheck == 0 })
 }
 
 // release is the owner's first, as the core has them, unless it was released before.
 func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
-	c.t.Helper()
+	c.T.Helper()
 	q.First = !c.released[q.Key+" "+q.Owner]
 	return c.releaseAgain(q)
 }
 
 // releaseAgain is release for one that was said before, to whatever server.
 func (c *client) releaseAgain(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
-	c.t.Helper()
+	c.T.Helper()
 	c.released[q.Key+" "+q.Owner] = true
 	got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{q})[0]
 	if got.Err != nil {
-		c.t.Fatalf("Release of %q by %q: got %v, want no error", q.Key, q.Owner, got.Err)
+		c.T.Fatalf("Release of %q by %q: got %v, want no error", q.Key, q.Owner, got.Err)
 	}
 	return got
 }
 
 func (c *client) renew(q asynclock.RenewRequest) asynclock.RenewReply {
-	c.t.Helper()
+	c.T.Helper()
 	return c.session.Renew(context.Background(), []asynclock.RenewRequest{q})[0]
-}
-
-func (c *client) inspect(key string) asynclock.Info {
-	c.t.Helper()
-	info, err := c.session.Inspect(context.Background(), key)
-	if err != nil {
-		c.t.Fatalf("Inspect of %q: got %v, want no error", key, err)
-	}
-	return info
-}
-
-// heard waits for one event.
-func (c *client) heard(kind asynclock.EventKind, owner string) asynclock.Event {
-	c.t.Helper()
-	select {
-	case e := <-c.events:
-		if e.Kind != kind || e.Owner != owner {
-			c.t.Fatalf("got event %d for %q, want %d for %q", e.Kind, e.Owner, kind, owner)
-		}
-		return e
-	case <-time.After(20 * time.Second):
-		c.t.Fatalf("got no event, want %d for %q", kind, owner)
-		panic("unreachable")
-	}
 }
 
 // heardNothing publishes a message to the client and checks that it is the next
 // to come: there was none before.
 func (c *client) heardNothing(sv *server) {
-	c.t.Helper()
+	c.T.Helper()
 	marker := "marker-" + uuid.NewString()
-	sv.do(c.t, "PUBLISH", c.session.classic.Load().channel.name, "r "+marker)
-	c.heard(asynclock.EventForced, marker)
+	sv.Do(c.T, "PUBLISH", c.session.classic.Load().channel.name, "r "+marker)
+	c.Heard(asynclock.EventForced, marker)
 }

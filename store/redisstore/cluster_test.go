@@ -34,13 +34,13 @@ func (e encryption) ownCluster(t *testing.T, args ...string) (*server, []*server
 				share = append(share, strconv.Itoa(slot))
 			}
 		}
-		nodes[i].do(t, share...)
+		nodes[i].Do(t, share...)
 		nodes[i].meet(t, nodes[0])
 	}
 	for _, node := range nodes {
 		node.agrees(t, 3)
 	}
-	return onServer(t, e.option(t, nodes[0].option.InitAddress[0], nodes[1].option.InitAddress[0])), nodes
+	return onServer(t, e.option(t, nodes[0].Option.InitAddress[0], nodes[1].Option.InitAddress[0])), nodes
 }
 
 // clusterNode starts a node without slots.
@@ -58,9 +58,9 @@ func (e encryption) clusterNode(t *testing.T, args ...string) *server {
 // a handshake within the node timeout, and then neither knows the other.
 func (sv *server) meet(t *testing.T, other *server) {
 	t.Helper()
-	host, port, _ := strings.Cut(other.option.InitAddress[0], ":")
-	eventually(t, "two nodes know each other", func() bool {
-		sv.do(t, "CLUSTER", "MEET", host, port)
+	host, port, _ := strings.Cut(other.Option.InitAddress[0], ":")
+	redistest.Eventually(t, "two nodes know each other", func() bool {
+		sv.Do(t, "CLUSTER", "MEET", host, port)
 		for range 100 {
 			if sv.knows(t, other) && other.knows(t, sv) {
 				return true
@@ -73,8 +73,8 @@ func (sv *server) meet(t *testing.T, other *server) {
 
 func (sv *server) knows(t *testing.T, other *server) bool {
 	t.Helper()
-	for line := range strings.Lines(sv.do(t, "CLUSTER", "NODES")) {
-		if strings.Contains(line, other.option.InitAddress[0]+"@") && !strings.Contains(line, "handshake") {
+	for line := range strings.Lines(sv.Do(t, "CLUSTER", "NODES")) {
+		if strings.Contains(line, other.Option.InitAddress[0]+"@") && !strings.Contains(line, "handshake") {
 			return true
 		}
 	}
@@ -84,8 +84,8 @@ func (sv *server) knows(t *testing.T, other *server) bool {
 // agrees waits until the node knows n primaries and thinks all is well.
 func (sv *server) agrees(t *testing.T, n int) {
 	t.Helper()
-	eventually(t, "the cluster is up", func() bool {
-		info := sv.do(t, "CLUSTER", "INFO")
+	redistest.Eventually(t, "the cluster is up", func() bool {
+		info := sv.Do(t, "CLUSTER", "INFO")
 		return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:"+strconv.Itoa(n)) &&
 			strings.Contains(info, "cluster_slots_ok:16384")
 	})
@@ -95,7 +95,7 @@ func (sv *server) agrees(t *testing.T, n int) {
 func owner(t *testing.T, nodes []*server, redisKey string) int {
 	t.Helper()
 	for i, node := range nodes {
-		if _, err := node.try("GET", redisKey); err == nil {
+		if _, err := node.Try("GET", redisKey); err == nil {
 			return i
 		}
 	}
@@ -111,7 +111,7 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	}
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
+	a.Hold("key", "a")
 	sv.queueAndLeave(t, st, "key", "lost")
 	b.waitForMessage("key", "b")
 	want := "s" + sv.prefix + ":" + string(appendTag(nil, bucketOf("key"))) + ":c:" + b.session.id
@@ -120,7 +120,7 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	}
 	// The one that left is skipped in the same step, by the count of receivers.
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.heard(asynclock.EventGrant, "b")
+	b.Heard(asynclock.EventGrant, "b")
 	if got := st.Features(); !got.FIFO {
 		t.Errorf("Features: got %+v", got)
 	}
@@ -133,12 +133,12 @@ func TestClusterRenewsAndListsAllBuckets(t *testing.T) {
 	var acquires []asynclock.AcquireRequest
 	var renewals []asynclock.RenewRequest
 	for i := range 100 {
-		q := request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		q := redistest.Request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
 		acquires = append(acquires, q)
 		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: long})
 	}
 	for _, q := range acquires {
-		c.want(q, asynclock.Granted)
+		c.Want(q, asynclock.Granted)
 	}
 	for i, got := range c.session.Renew(t.Context(), renewals) {
 		if got.Err != nil {
@@ -161,12 +161,12 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 		node.prefix = cluster.prefix
 	}
 	inCluster := join(t, cluster.store(t))
-	inCluster.hold("key", "a")
+	inCluster.Hold("key", "a")
 	node := nodes[owner(t, nodes, cluster.redisKey("key", 'l'))]
 	single := join(t, node.newStore(t))
-	q := request("key", "b")
+	q := redistest.Request("key", "b")
 	q.Wait = false
-	if got := single.want(q, asynclock.Held); got.Holder != "a at home" {
+	if got := single.Want(q, asynclock.Held); got.Holder != "a at home" {
 		t.Errorf("Held: got %+v, want it held by a", got)
 	}
 }
@@ -179,7 +179,7 @@ func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	for slot := range 16384 {
 		slots = append(slots, strconv.Itoa(slot))
 	}
-	node.do(t, slots...)
+	node.Do(t, slots...)
 	node.agrees(t, 1)
 	c := join(t, node.store(t))
 	if got := c.session.Lane("key1"); got != 0 {
@@ -187,8 +187,8 @@ func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	}
 	renewals := []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: -1}} // which makes no sense
 	for i := range 100 {
-		q := request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
-		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.want(q, asynclock.Granted).First})
+		q := redistest.Request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
+		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.Want(q, asynclock.Granted).First})
 	}
 	for range 2 {
 		for i, got := range c.session.Renew(t.Context(), renewals) {
@@ -204,7 +204,7 @@ func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 			t.Errorf("TTL of %q: got %v, want %v", q.Key, left, q.TTL)
 		}
 	}
-	if got := node.do(t, "INFO", "errorstats"); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
+	if got := node.Do(t, "INFO", "errorstats"); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
 		t.Errorf("errors: got %q, want one CROSSSLOT, from which the store has learned", got)
 	}
 }
@@ -220,13 +220,13 @@ func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	for i := range 5 {
 		key := "key" + strconv.Itoa(i)
-		a.hold(key, "a")
+		a.Hold(key, "a")
 		b.waitForMessage(key, "b")
 		if got, want := b.session.address(t.Context(), key), "u"+sv.prefix+":c:"+b.session.id; got != want {
 			t.Errorf("address: got %q, want %q", got, want)
 		}
 		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.heard(asynclock.EventGrant, "b")
+		b.Heard(asynclock.EventGrant, "b")
 	}
 }
 
@@ -241,14 +241,14 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	for i := 0; len(renewals) < 5; i++ {
 		key := "key" + strconv.Itoa(i)
 		if bucketOf(key) == bucketOf("key0") {
-			renewals = append(renewals, asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.hold(key, "a").First})
+			renewals = append(renewals, asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").First})
 		}
 	}
 	contended, handedOn, lost, stolen := &renewals[1], &renewals[2], &renewals[3], &renewals[4]
 	c.waitForMessage(contended.Key, "b")
 	handedOn.Token += 1e12
 	handedOn.WatchContention = true
-	sv.do(t, "DEL", sv.redisKey(lost.Key, 'l'))
+	sv.Do(t, "DEL", sv.redisKey(lost.Key, 'l'))
 	stolen.Owner = "thief"
 
 	was := map[int]error{3: asynclock.ErrExpired, 4: asynclock.ErrStolen}
@@ -270,24 +270,24 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	name := sv.redisKey("key0", 'l')
 	from := owner(t, nodes, name)
 	to := (from + 1) % len(nodes)
-	slot := sv.do(t, "CLUSTER", "KEYSLOT", name)
-	fromID, toID := nodes[from].do(t, "CLUSTER", "MYID"), nodes[to].do(t, "CLUSTER", "MYID")
-	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
-	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+	slot := sv.Do(t, "CLUSTER", "KEYSLOT", name)
+	fromID, toID := nodes[from].Do(t, "CLUSTER", "MYID"), nodes[to].Do(t, "CLUSTER", "MYID")
+	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	renewed("before any key has moved", 2*long)
 	if got := c.renew(renewals[0]); got.Waiters != 1 {
 		t.Errorf("with the queue out of reach: Waiters: got %d, want 1, for all that is known", got.Waiters)
 	}
-	host, port, _ := strings.Cut(nodes[to].option.InitAddress[0], ":")
+	host, port, _ := strings.Cut(nodes[to].Option.InitAddress[0], ":")
 	for n, kind := range []byte("lqwf") {
 		for _, q := range renewals {
-			nodes[from].do(t, "MIGRATE", host, port, sv.redisKey(q.Key, kind), "0", "5000")
+			nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey(q.Key, kind), "0", "5000")
 		}
 		renewed("after some have moved", time.Duration(3+n)*long)
 	}
-	nodes[from].do(t, "MIGRATE", host, port, sv.epoch(bucketOf("key0")), "0", "5000")
-	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[from].Do(t, "MIGRATE", host, port, sv.epoch(bucketOf("key0")), "0", "5000")
+	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 
 	// What had to wait for the move is done by the next renewal. The new node can't
 	// know whether anything was lost on the way, and believes who says so.
@@ -296,7 +296,7 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	if got := c.renew(*contended); got.Waiters != 1 {
 		t.Errorf("Waiters: got %d, want 1", got.Waiters)
 	}
-	if got := sv.number(t, "GET", sv.redisKey(handedOn.Key, 'f')); got != handedOn.Token {
+	if got := sv.Number(t, "GET", sv.redisKey(handedOn.Key, 'f')); got != handedOn.Token {
 		t.Errorf("counter: got %d, want %d as used", got, handedOn.Token)
 	}
 }
@@ -306,55 +306,55 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 	sv, nodes := ownCluster(t)
 	st := sv.newStore(t, WithoutFailoverGrace())
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
-	b.wait("key", "b")
+	a.Hold("key", "a")
+	b.Wait("key", "b")
 	name := sv.redisKey("key", 'l')
 	from := owner(t, nodes, name)
 	to := (from + 1) % len(nodes)
-	slot := sv.do(t, "CLUSTER", "KEYSLOT", name)
-	fromID, toID := nodes[from].do(t, "CLUSTER", "MYID"), nodes[to].do(t, "CLUSTER", "MYID")
+	slot := sv.Do(t, "CLUSTER", "KEYSLOT", name)
+	fromID, toID := nodes[from].Do(t, "CLUSTER", "MYID"), nodes[to].Do(t, "CLUSTER", "MYID")
 
-	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
-	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
-	host, port, _ := strings.Cut(nodes[to].option.InitAddress[0], ":")
+	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+	host, port, _ := strings.Cut(nodes[to].Option.InitAddress[0], ":")
 	for _, kind := range []byte("lf") { // half of it: the rest must not be taken for all there is
-		nodes[from].do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
+		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	got := a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "c")})[0]
+	got := a.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "c")})[0]
 	cancel()
 	if got.Err == nil {
 		t.Errorf("Acquire while the slot is half moved: got %+v, want an error", got)
 	}
 	for _, kind := range []byte("qw") {
-		nodes[from].do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
+		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
 	}
-	nodes[to].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	nodes[from].do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 
 	a.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "c"}})
-	if got := b.wait("key", "b"); got.Rank != 0 {
+	if got := b.Wait("key", "b"); got.Rank != 0 {
 		t.Errorf("rank after the move: got %d, want 0", got.Rank)
 	}
 	if inbox := b.session.sharded[bucketOf("key")].Load(); inbox != nil { // since Redis 7
-		eventually(t, "messages come through the new node", func() bool {
-			n, err := nodes[to].try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
-			return err == nil && strings.HasSuffix(n, " 1]") && b.wait("key", "b").Recheck == 0
+		redistest.Eventually(t, "messages come through the new node", func() bool {
+			n, err := nodes[to].Try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
+			return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 		})
 	}
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.heard(asynclock.EventGrant, "b")
+	b.Heard(asynclock.EventGrant, "b")
 }
 
 func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)
 	for _, node := range nodes {
-		node.do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
+		node.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
 			node.known(t, strings.Fields(documentedRights+rightsToList+rightsInCluster))...)...)
-		node.do(t, "ACL", "LOG", "RESET")
+		node.Do(t, "ACL", "LOG", "RESET")
 	}
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = "locker", "secret"
 	user := onServer(t, option)
 	user.prefix = sv.prefix
@@ -362,10 +362,10 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	for i := range 10 {
 		key := "key" + strconv.Itoa(i)
-		a.hold(key, "a")
+		a.Hold(key, "a")
 		b.waitForMessage(key, "b")
 		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.heard(asynclock.EventGrant, "b")
+		b.Heard(asynclock.EventGrant, "b")
 	}
 	if got := len(list(t, a, "key")); got != 10 {
 		t.Errorf("List: got %d keys, want 10", got)
@@ -380,43 +380,43 @@ func TestAClusterFailsOver(t *testing.T) {
 	sv, nodes := ownCluster(t)
 	st := sv.newStore(t, WithoutFailoverGrace())
 	a, b := join(t, st), join(t, st)
-	holder := request("key", "a")
+	holder := redistest.Request("key", "a")
 	holder.TTL = 10 * time.Minute // a busy machine takes long to fail over
-	first := a.want(holder, asynclock.Granted)
-	b.wait("key", "b")
+	first := a.Want(holder, asynclock.Granted)
+	b.Wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
 	replica := plain.clusterNode(t)
 	replica.meet(t, nodes[0])
 	replica.agrees(t, 3)
-	oldID := old.do(t, "CLUSTER", "MYID")
-	eventually(t, "a replica", func() bool {
-		_, err := replica.try("CLUSTER", "REPLICATE", oldID)
+	oldID := old.Do(t, "CLUSTER", "MYID")
+	redistest.Eventually(t, "a replica", func() bool {
+		_, err := replica.Try("CLUSTER", "REPLICATE", oldID)
 		return err == nil
 	})
-	eventually(t, "the replica is in step", func() bool { return strings.Contains(replica.do(t, "INFO", "replication"), "master_link_status:up") })
+	redistest.Eventually(t, "the replica is in step", func() bool { return strings.Contains(replica.Do(t, "INFO", "replication"), "master_link_status:up") })
 	// The primary hears of it from the other nodes, and ignores the wish of one that it
 	// does not know for its replica.
-	eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
-	replica.do(t, "CLUSTER", "FAILOVER")
-	eventually(t, "the failover is over", func() bool {
-		return strings.Contains(replica.do(t, "INFO", "replication"), "role:master") && strings.Contains(old.do(t, "INFO", "replication"), "role:slave")
+	redistest.Eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.Do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
+	replica.Do(t, "CLUSTER", "FAILOVER")
+	redistest.Eventually(t, "the failover is over", func() bool {
+		return strings.Contains(replica.Do(t, "INFO", "replication"), "role:master") && strings.Contains(old.Do(t, "INFO", "replication"), "role:slave")
 	})
 
-	q := request("key", "b")
-	eventually(t, "the waiter hears from the new primary", func() bool {
-		got := b.acquire(q)
+	q := redistest.Request("key", "b")
+	redistest.Eventually(t, "the waiter hears from the new primary", func() bool {
+		got := b.Acquire(q)
 		if got.Status != asynclock.Waiting || got.Recheck != 0 {
 			return false
 		}
 		if st.unsharded.Load() { // then messages go through all nodes
 			return true
 		}
-		n, err := replica.try("PUBSUB", "SHARDNUMSUB", b.session.sharded[bucketOf("key")].Load().channel.name)
+		n, err := replica.Try("PUBSUB", "SHARDNUMSUB", b.session.sharded[bucketOf("key")].Load().channel.name)
 		return err == nil && strings.HasSuffix(n, " 1]")
 	})
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First})
-	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= first.First {
+	if e := b.Heard(asynclock.EventGrant, "b"); e.Grant.First <= first.First {
 		t.Errorf("token: got %d, want more than %d", e.Grant.First, first.First)
 	}
 }

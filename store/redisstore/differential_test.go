@@ -79,7 +79,7 @@ func newDifferential(t *testing.T, sv *server) *differential {
 	}
 	d.keys = append(d.keys, sv.prefix+":{b00}:e-of-the-test")
 	d.told = sv.prefix + ":told"
-	if info, err := sv.try("INFO", "replication"); err == nil { // miniredis has none
+	if info, err := sv.Try("INFO", "replication"); err == nil { // miniredis has none
 		_, id, _ := strings.Cut(info, "master_replid:")
 		d.id, _, _ = strings.Cut(id, "\r\n")
 	}
@@ -186,7 +186,7 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 
 func (d *differential) ask(t *rapid.T, words ...string) []string {
 	t.Helper()
-	said, err := d.sv.try(words...)
+	said, err := d.sv.Try(words...)
 	if err != nil {
 		t.Fatalf("%q: %v", words, err)
 	}

@@ -38,7 +38,7 @@ func (st *Store) grace(key string) time.Duration {
 // hiding is until when there is no guard for a key. The nodes of a Cluster need not
 // have the same rights, and what a node has are buckets.
 func (st *Store) hiding(key string) *atomic.Pointer[time.Time] {
-	if st.cluster() {
+	if st.conn.Cluster() {
 		return &st.hidden[bucketOf(key)]
 	}
 	return &st.hidden[0]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
@@ -27,19 +28,19 @@ func onPromotedServer(t *testing.T, test func(t *testing.T, sv *server, promote 
 func (sv *server) promote(t *testing.T) {
 	t.Helper()
 	for bucket := range buckets {
-		fields := strings.Fields(sv.do(t, "GET", sv.epoch(bucket)))
+		fields := strings.Fields(sv.Do(t, "GET", sv.epoch(bucket)))
 		if len(fields) != 5 {
 			t.Fatalf("epoch of bucket %d: got %q, want 5 fields", bucket, fields)
 		}
 		fields[0] = strings.Repeat("0", 40)
-		sv.do(t, "SET", sv.epoch(bucket), strings.Join(fields, " "))
+		sv.Do(t, "SET", sv.epoch(bucket), strings.Join(fields, " "))
 	}
 }
 
 // epochOf reads the epoch of a key's bucket: the id, and the four numbers in ms.
 func (sv *server) epochOf(t *testing.T, key string) (id string, ready, longest, older, turn int64) {
 	t.Helper()
-	fields := strings.Fields(sv.do(t, "GET", sv.epoch(bucketOf(key))))
+	fields := strings.Fields(sv.Do(t, "GET", sv.epoch(bucketOf(key))))
 	if len(fields) != 5 {
 		t.Fatalf("epoch of %q: got %q, want 5 fields", key, fields)
 	}
@@ -61,34 +62,34 @@ func (sv *server) setEpoch(t *testing.T, key string, ready, longest, older, turn
 	for _, n := range []int64{ready, longest, older, turn} {
 		fields = append(fields, strconv.FormatInt(n, 10))
 	}
-	sv.do(t, "SET", sv.epoch(bucketOf(key)), strings.Join(fields, " "))
+	sv.Do(t, "SET", sv.epoch(bucketOf(key)), strings.Join(fields, " "))
 }
 
 // The same goes for the shortcuts: what they find must not be enough.
 func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
+		c.Hold("key", "a")
 		id, _, _, _, turn := sv.epochOf(t, "key")
 		write := func(key string, ready, longest int64) {
-			sv.do(t, "SET", sv.epoch(bucketOf(key)), id+" "+strconv.FormatInt(ready, 10)+" "+strconv.FormatInt(longest, 10)+" 0 "+strconv.FormatInt(turn, 10))
+			sv.Do(t, "SET", sv.epoch(bucketOf(key)), id+" "+strconv.FormatInt(ready, 10)+" "+strconv.FormatInt(longest, 10)+" 0 "+strconv.FormatInt(turn, 10))
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
 		now := sv.clock(t) / 1000
 		write("key", now+10_000, 20_000)
-		if got := c.acquire(try("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := c.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("in the grace: got %+v, want ErrUnreachable", got)
 		}
 		// Set back, the clock prolongs the grace, but to no more than a whole one.
 		write("key", now+1_000_000_000, 20_000)
-		c.wait("key", "c")
+		c.Wait("key", "c")
 		if _, ready, _, _, _ := sv.epochOf(t, "key"); ready > now+60_000 {
 			t.Errorf("the grace ends in %d ms, want at most 20000", ready-now)
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
 		// A longer TTL than any before is remembered.
 		write("another", 1, 1000)
-		c.hold("another", "d")
+		c.Hold("another", "d")
 		if _, _, longest, _, _ := sv.epochOf(t, "another"); longest != millis(long) {
 			t.Errorf("longest TTL: got %d, want %d", longest, millis(long))
 		}
@@ -98,7 +99,7 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		renew := func(ttl time.Duration) {
 			t.Helper()
 			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: ttl, Token: token}).Err; err != nil {
@@ -113,27 +114,27 @@ func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 		}
 		nextDay := func() {
 			id, ready, longest, older, _ := sv.epochOf(t, "key")
-			sv.do(t, "SET", sv.epoch(bucketOf("key")), strings.Join([]string{
+			sv.Do(t, "SET", sv.epoch(bucketOf("key")), strings.Join([]string{
 				id, strconv.FormatInt(ready, 10), strconv.FormatInt(longest, 10), strconv.FormatInt(older, 10), "1",
 			}, " "))
 		}
 		renew(time.Hour)
 		want("a renewal for an hour", time.Hour, 0)
-		if ttl := sv.number(t, "PTTL", sv.epoch(bucketOf("key"))); ttl < 2*24*3600_000 {
+		if ttl := sv.Number(t, "PTTL", sv.epoch(bucketOf("key"))); ttl < 2*24*3600_000 {
 			t.Errorf("the epoch lives for %d ms, want three days", ttl)
 		}
 		nextDay()
 		renew(2 * time.Hour)
 		want("a renewal for two, the day after", 2*time.Hour, time.Hour)
 		nextDay()
-		c.hold("key", "a")
+		c.Hold("key", "a")
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		c.hold("key", "b")
+		c.Hold("key", "b")
 		want("an acquire, the day after", long, 2*time.Hour)
 		promote()
-		c.acquire(try("key", "c"))
+		c.Acquire(redistest.Attempt("key", "c"))
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		if got := c.wait("key", "c"); got.Remaining < 2*time.Hour-time.Minute {
+		if got := c.Wait("key", "c"); got.Remaining < 2*time.Hour-time.Minute {
 			t.Errorf("grace: got %v, want two hours", got.Remaining)
 		}
 	})
@@ -142,11 +143,11 @@ func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 func TestTTLsOfPeriodsThatAreOverDoNotCount(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
+		c.Hold("key", "a")
 		sv.setEpoch(t, "key", 0, millis(time.Hour), millis(24*time.Hour), 1)
 		promote()
 		for range 2 {
-			if got := c.wait("key", "b").Remaining; got > time.Hour || got < 59*time.Minute {
+			if got := c.Wait("key", "b").Remaining; got > time.Hour || got < 59*time.Minute {
 				t.Errorf("grace: got %v, want an hour, the longest TTL of the period before", got)
 			}
 		}
@@ -156,10 +157,10 @@ func TestTTLsOfPeriodsThatAreOverDoNotCount(t *testing.T) {
 func TestAClockThatIsSetBackForgetsNoTTL(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		later := sv.clock(t)/1000 + millis(100*time.Hour)
 		for name, look := range map[string]func(){
-			"acquire": func() { c.wait("key", "b") },
+			"acquire": func() { c.Wait("key", "b") },
 			"renew": func() {
 				if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 					t.Fatal(err)
@@ -180,21 +181,21 @@ func TestAClockThatIsSetBackForgetsNoTTL(t *testing.T) {
 func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	sv.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
+	sv.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
 		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = "blind", "secret"
-	var written log
-	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	var written notestest.Journal
+	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelWarn)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
+	a.Hold("key", "a")
 	b.waitForMessage("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.heard(asynclock.EventGrant, "b")
+	b.Heard(asynclock.EventGrant, "b")
 	st.log.Close()
 	if got := strings.Count(written.String(), "no guard"); got != 1 {
 		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
@@ -207,11 +208,11 @@ func (sv *server) blindUser(t *testing.T, nodes []*server) *Store {
 	t.Helper()
 	rights := strings.ReplaceAll(documentedRights+" +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe", "+info|replication +info|server", "")
 	for _, node := range nodes {
-		node.do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
+		node.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
 			node.known(t, strings.Fields(rights))...)...)
 	}
 	user := *sv
-	user.option.Username, user.option.Password = "blind", "secret"
+	user.Option.Username, user.Option.Password = "blind", "secret"
 	return user.newStore(t)
 }
 
@@ -221,21 +222,21 @@ func TestTheGuardComesBackWhenHistoryIsShown(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.blindUser(t, []*server{sv})
 	c := join(t, st)
-	batch := []asynclock.AcquireRequest{try("key", "a"), try("key", "rival")}
+	batch := []asynclock.AcquireRequest{redistest.Attempt("key", "a"), redistest.Attempt("key", "rival")}
 	if got := c.session.Acquire(t.Context(), batch); got[0].Status != asynclock.Granted || got[1].Status != asynclock.Held {
 		t.Errorf("with the history hidden: got %+v, want the key for the first and not for its rival", got)
 	}
-	sv.do(t, "ACL", "SETUSER", "blind", "+info")
+	sv.Do(t, "ACL", "SETUSER", "blind", "+info")
 	sv.acquaint(t, long)
 	sv.promote(t)
-	c.want(try("another", "b"), asynclock.Granted)
+	c.Want(redistest.Attempt("another", "b"), asynclock.Granted)
 	c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"})
 	if until := st.hiding("another").Load(); until == nil || time.Until(*until) > hiddenFor {
 		t.Fatalf("the guard is off until %v, want for at most %v", until, hiddenFor)
 	}
 	past := time.Now()
 	st.hiding("another").Store(&past)
-	if got := c.acquire(try("another", "c")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+	if got := c.Acquire(redistest.Attempt("another", "c")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 		t.Errorf("a while later, in the grace: got %+v, want ErrUnreachable", got)
 	}
 }
@@ -247,13 +248,13 @@ func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 	sv.acquaint(t, long)
 	st := sv.blindUser(t, nodes)
 	for _, node := range nodes[1:] {
-		node.do(t, "ACL", "SETUSER", "blind", "+info")
+		node.Do(t, "ACL", "SETUSER", "blind", "+info")
 	}
 	sv.promote(t)
 	c := join(t, st)
 	for i := range 30 {
 		key := "key" + strconv.Itoa(i)
-		got := c.acquire(try(key, "a"))
+		got := c.Acquire(redistest.Attempt(key, "a"))
 		if blind := owner(t, nodes, sv.redisKey(key, 'l')) == 0; blind && got.Status != asynclock.Granted || !blind && !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("%s, of a node that hides its history: %v: got %+v, want it granted only there", key, blind, got)
 		}
@@ -263,7 +264,7 @@ func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 func TestADamagedEpochIsReported(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("held", "a").First
+		token := c.Hold("held", "a").First
 		for _, key := range []string{"key", "held"} {
 			name := sv.epoch(bucketOf(key))
 			for _, damage := range [][]string{
@@ -271,9 +272,9 @@ func TestADamagedEpochIsReported(t *testing.T) {
 				{"SET", name, strings.Repeat("1", 200)},
 				{"LPUSH", name, "x"},
 			} {
-				sv.do(t, "DEL", name)
-				sv.do(t, damage...)
-				if got := c.acquire(request("key", "b")).Err; key == "key" && (!errors.Is(got, asynclock.ErrForeignData) || !strings.Contains(got.Error(), name)) {
+				sv.Do(t, "DEL", name)
+				sv.Do(t, damage...)
+				if got := c.Acquire(redistest.Request("key", "b")).Err; key == "key" && (!errors.Is(got, asynclock.ErrForeignData) || !strings.Contains(got.Error(), name)) {
 					t.Errorf("%q: Acquire: got %v, want ErrForeignData that names %q", damage, got, name)
 				}
 				if got := c.renew(asynclock.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: token}).Err; got != nil {

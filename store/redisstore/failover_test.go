@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A pair is a primary and its replica, with whatever promotes the latter.
@@ -56,19 +57,19 @@ func clusterPair(t *testing.T) *pair {
 	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: plain.clusterNode(t)}
 	p.replica.meet(t, nodes[0])
 	p.replica.agrees(t, 3)
-	id := p.primary.do(t, "CLUSTER", "MYID")
-	eventually(t, "a replica", func() bool {
-		_, err := p.replica.try("CLUSTER", "REPLICATE", id)
+	id := p.primary.Do(t, "CLUSTER", "MYID")
+	redistest.Eventually(t, "a replica", func() bool {
+		_, err := p.replica.Try("CLUSTER", "REPLICATE", id)
 		return err == nil
 	})
-	p.promote = func() { p.replica.do(t, "CLUSTER", "FAILOVER", "TAKEOVER") }
+	p.promote = func() { p.replica.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER") }
 	return p
 }
 
 // inStep waits until the replica has all that the primary has.
 func (p *pair) inStep(t *testing.T) {
 	t.Helper()
-	eventually(t, "the replica is in step", func() bool {
+	redistest.Eventually(t, "the replica is in step", func() bool {
 		ours, theirs := p.primary.fact("master_repl_offset"), p.replica.fact("slave_repl_offset")
 		return p.replica.fact("master_link_status") == "up" && ours == theirs
 	})
@@ -78,15 +79,15 @@ func (p *pair) inStep(t *testing.T) {
 func (p *pair) cut(t *testing.T) {
 	t.Helper()
 	p.inStep(t)
-	p.primary.do(t, "CONFIG", "SET", "requirepass", "not for replicas")
-	p.primary.do(t, "CLIENT", "KILL", "TYPE", "replica")
-	eventually(t, "the replica is cut off", func() bool { return p.replica.fact("master_link_status") == "down" })
+	p.primary.Do(t, "CONFIG", "SET", "requirepass", "not for replicas")
+	p.primary.Do(t, "CLIENT", "KILL", "TYPE", "replica")
+	redistest.Eventually(t, "the replica is cut off", func() bool { return p.replica.fact("master_link_status") == "down" })
 }
 
 // fact is what INFO replication says by that name; nothing if the server is away,
 // as it may be while it changes its role.
 func (sv *server) fact(name string) string {
-	text, err := sv.try("INFO", "replication")
+	text, err := sv.Try("INFO", "replication")
 	if err != nil {
 		return ""
 	}
@@ -101,12 +102,12 @@ func (sv *server) fact(name string) string {
 // failOver promotes the replica, which must have missed the holding of key.
 func (p *pair) failOver(t *testing.T) {
 	t.Helper()
-	_, _ = p.replica.try("READONLY") // in a Cluster it would redirect
-	if n := p.replica.number(t, "EXISTS", p.sv.redisKey("key", 'l')); n != 0 {
+	_, _ = p.replica.Try("READONLY") // in a Cluster it would redirect
+	if n := p.replica.Number(t, "EXISTS", p.sv.redisKey("key", 'l')); n != 0 {
 		t.Fatal("the replica knows the holding, and was to miss it")
 	}
 	p.promote()
-	eventually(t, "the replica is promoted", func() bool { return p.replica.fact("role") == "master" })
+	redistest.Eventually(t, "the replica is promoted", func() bool { return p.replica.fact("role") == "master" })
 }
 
 // locks opens a client of its own store, that has locked already: its connections
@@ -200,7 +201,7 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.failOver(t)
-		eventually(t, "the holding is written anew", func() bool {
+		redistest.Eventually(t, "the holding is written anew", func() bool {
 			_ = lease.Renew(t.Context(), 10*time.Minute)
 			info, err := b.Inspect(t.Context(), "key")
 			return err == nil && info.Held
@@ -244,10 +245,10 @@ func lockPatiently(t *testing.T, c *asynclock.Client, opts ...asynclock.LockOpti
 func (sv *server) endGrace(t *testing.T, key string) {
 	t.Helper()
 	name := sv.epoch(bucketOf(key))
-	fields := strings.Fields(sv.do(t, "GET", name))
+	fields := strings.Fields(sv.Do(t, "GET", name))
 	if len(fields) != 5 {
 		t.Fatalf("the epoch of %q is %q, want five fields", key, fields)
 	}
 	fields[1] = "1"
-	sv.do(t, "SET", name, strings.Join(fields, " "))
+	sv.Do(t, "SET", name, strings.Join(fields, " "))
 }

@@ -3,21 +3,21 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // The tests here do to a server what others on it would mind.
@@ -29,34 +29,34 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	acquires := make([]asynclock.AcquireRequest, n)
 	renewals := make([]asynclock.RenewRequest, n)
 	for i := range n {
-		acquires[i] = request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
+		acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
 		renewals[i] = asynclock.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: long}
 	}
 	for range 2 {
-		sv.do(t, "SCRIPT", "FLUSH")
+		sv.Do(t, "SCRIPT", "FLUSH")
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
 			if got.Status != asynclock.Granted {
 				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
 			}
 		}
-		sv.do(t, "SCRIPT", "FLUSH")
+		sv.Do(t, "SCRIPT", "FLUSH")
 		for i, got := range c.session.Renew(t.Context(), renewals) {
 			if got.Err != nil {
 				t.Fatalf("Renew %d: got %v, want no error", i, got.Err)
 			}
 		}
 	}
-	sv.do(t, "SCRIPT", "FLUSH")
-	c.hold("one", "a")
-	sv.do(t, "SCRIPT", "FLUSH")
+	sv.Do(t, "SCRIPT", "FLUSH")
+	c.Hold("one", "a")
+	sv.Do(t, "SCRIPT", "FLUSH")
 	if !c.release(asynclock.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	sv.do(t, "SCRIPT", "FLUSH")
-	if info := c.inspect("key1"); !info.Held {
+	sv.Do(t, "SCRIPT", "FLUSH")
+	if info := c.Inspect("key1"); !info.Held {
 		t.Errorf("Inspect: got %+v, want it held", info)
 	}
-	sv.do(t, "SCRIPT", "FLUSH")
+	sv.Do(t, "SCRIPT", "FLUSH")
 	if held, err := c.session.Force(t.Context(), "key1"); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
 	}
@@ -65,7 +65,7 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 // calls is how often the server ran a command that was sent to it.
 func (sv *server) calls(t *testing.T, command string) int {
 	t.Helper()
-	for line := range strings.Lines(sv.do(t, "INFO", "commandstats")) {
+	for line := range strings.Lines(sv.Do(t, "INFO", "commandstats")) {
 		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
 			n, _, _ := strings.Cut(rest, ",")
 			count, err := strconv.Atoi(n)
@@ -82,14 +82,14 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	a.hold("warm", "a") // loads the scripts
+	a.Hold("warm", "a") // loads the scripts
 	a.release(asynclock.ReleaseRequest{Key: "warm", Owner: "a"})
 	// Two connections of the store, one of the test; nothing else may be sent but
 	// pings.
-	sv.do(t, "CONFIG", "RESETSTAT")
+	sv.Do(t, "CONFIG", "RESETSTAT")
 	for i := range 10 {
 		owner := "o" + strconv.Itoa(i)
-		token := a.hold("key", owner).First
+		token := a.Hold("key", owner).First
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: owner, Token: token})
 	}
 	if got := sv.calls(t, "evalsha"); got != 20 {
@@ -102,14 +102,14 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	}
 
 	// A handoff: one command to queue, one to release, one message.
-	sv.do(t, "CONFIG", "RESETSTAT")
+	sv.Do(t, "CONFIG", "RESETSTAT")
 	holder := "h"
-	a.hold("key", holder)
+	a.Hold("key", holder)
 	for i := range 10 {
 		next := "n" + strconv.Itoa(i)
-		b.wait("key", next)
+		b.Wait("key", next)
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder})
-		b.heard(asynclock.EventGrant, next)
+		b.Heard(asynclock.EventGrant, next)
 		holder, a, b = next, b, a
 	}
 	if got := sv.calls(t, "evalsha"); got != 21 {
@@ -120,58 +120,40 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	}
 }
 
-// A log collects what is logged.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	sv := ownServer(t)
 	sv.acquaint(t, long)
 	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -unsubscribe -pubsub")
-	sv.do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
-	sv.do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
+	sv.Do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
+	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
 	for _, user := range []string{"mute", "deaf"} {
-		option := sv.option
+		option := sv.Option
 		option.Username, option.Password = user, "secret"
-		var written log
-		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(slog.New(slog.NewTextHandler(&written, nil))))
+		var written notestest.Journal
+		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(st.Close)
 		a, b := join(t, st), join(t, st)
-		q := request("key-"+user, "a")
+		q := redistest.Request("key-"+user, "a")
 		q.WatchContention = true
-		a.want(q, asynclock.Granted)
-		b.wait("key-"+user, "b2")
+		a.Want(q, asynclock.Granted)
+		b.Wait("key-"+user, "b2")
 		for rank, owner := range []string{"b2", "c3"} {
-			got := b.wait("key-"+user, owner)
+			got := b.Wait("key-"+user, owner)
 			if got.Recheck <= 0 || got.Recheck > time.Duration(rank+1)*50*time.Millisecond {
 				t.Errorf("%s: Recheck at rank %d: got %v, want at most 50ms each", user, rank, got.Recheck)
 			}
 		}
 		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "a"})
-		b.wait("key-"+user, "c3")
-		b.want(request("key-"+user, "b2"), asynclock.Granted)
+		b.Wait("key-"+user, "c3")
+		b.Want(redistest.Request("key-"+user, "b2"), asynclock.Granted)
 		if _, err := a.session.Force(t.Context(), "key-"+user); err != nil {
 			t.Errorf("%s: Force: got %v, want no error", user, err)
 		}
-		b.want(request("key-"+user, "c3"), asynclock.Granted)
-		eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
+		b.Want(redistest.Request("key-"+user, "c3"), asynclock.Granted)
+		redistest.Eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
 		time.Sleep(500 * time.Millisecond) // the inboxes try again meanwhile
 		if got := strings.Count(written.String(), "\n"); got != 1 {
 			t.Errorf("%s: log: got %d lines, want one:\n%s", user, got, written.String())
@@ -183,12 +165,12 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 		}
 
 		// Once it works, waiters say so by themselves.
-		sv.do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
+		sv.Do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
 		b.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
-		a.hold("key-"+user, "d4")
+		a.Hold("key-"+user, "d4")
 		b.waitForMessage("key-"+user, "e5")
 		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "d4"})
-		b.heard(asynclock.EventGrant, "e5")
+		b.Heard(asynclock.EventGrant, "e5")
 	}
 }
 
@@ -196,9 +178,9 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 func TestUnknownReceiversAreNotNone(t *testing.T) {
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	sv.do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "resetchannels", "&" + sv.prefix + ":*", "-@all"},
+	sv.Do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "resetchannels", "&" + sv.prefix + ":*", "-@all"},
 		strings.Fields(strings.ReplaceAll(documentedRights, "+pubsub|numsub", ""))...)...)
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = "incurious", "secret"
 	st, err := Open(option, WithPrefix(sv.prefix))
 	if err != nil {
@@ -206,10 +188,10 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 	}
 	t.Cleanup(st.Close)
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
-	b.wait("key", "b")
+	a.Hold("key", "a")
+	b.Wait("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.heard(asynclock.EventGrant, "b")
+	b.Heard(asynclock.EventGrant, "b")
 }
 
 // documentedRights are those that the package comment lists.
@@ -218,29 +200,29 @@ const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pe
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	sv := ownServer(t)
-	sv.do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
+	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
 		strings.Fields(documentedRights+" +scan")...)...)
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = "locker", "secret"
-	sv.do(t, "ACL", "LOG", "RESET")
+	sv.Do(t, "ACL", "LOG", "RESET")
 	user := onServer(t, option)
 	user.prefix = sv.prefix
 	c := join(t, user.store(t))
-	c.hold("key", "a")
-	c.wait("key", "b")
-	c.wait("key", "c")
+	c.Hold("key", "a")
+	c.Wait("key", "b")
+	c.Wait("key", "c")
 	c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1 << 51, WatchContention: true})
 	list(t, c, "")
-	c.inspect("key")
+	c.Inspect("key")
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
-	again := request("key", "d")
+	again := redistest.Request("key", "d")
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again})
-	c.heard(asynclock.EventGrant, "b")
+	c.Heard(asynclock.EventGrant, "b")
 	if _, err := c.session.Force(t.Context(), "key"); err != nil {
 		t.Error(err)
 	}
-	c.heard(asynclock.EventGrant, "d")
-	c.heard(asynclock.EventForced, "b")
+	c.Heard(asynclock.EventGrant, "d")
+	c.Heard(asynclock.EventForced, "b")
 	sv.nothingDenied(t)
 }
 
@@ -256,13 +238,13 @@ func (sv *server) known(t *testing.T, rights []string) []string {
 // has reports whether the server knows a command.
 func (sv *server) has(t *testing.T, command string) bool {
 	t.Helper()
-	return sv.do(t, "COMMAND", "INFO", command) != "[<nil>]"
+	return sv.Do(t, "COMMAND", "INFO", command) != "[<nil>]"
 }
 
 // nothingDenied checks the server's list of what it has denied.
 func (sv *server) nothingDenied(t *testing.T) {
 	t.Helper()
-	denied := sv.do(t, "ACL", "LOG")
+	denied := sv.Do(t, "ACL", "LOG")
 	// rueidis asks whether it is a cluster and introduces itself, and takes no
 	// for an answer.
 	for _, expected := range []string{"object:cluster", "object:client"} {
@@ -275,14 +257,14 @@ func (sv *server) nothingDenied(t *testing.T) {
 
 func TestAUserWithoutRightsIsDenied(t *testing.T) {
 	sv := ownServer(t)
-	sv.do(t, strings.Fields("ACL SETUSER elsewhere on >secret ~other:* &* +@all")...)
-	sv.do(t, strings.Fields("ACL SETUSER scriptless on >secret ~* &* +@all -evalsha -eval")...)
-	sv.do(t, strings.Fields("ACL SETUSER readonly on >secret ~* &* +@all -set")...)
+	sv.Do(t, strings.Fields("ACL SETUSER elsewhere on >secret ~other:* &* +@all")...)
+	sv.Do(t, strings.Fields("ACL SETUSER scriptless on >secret ~* &* +@all -evalsha -eval")...)
+	sv.Do(t, strings.Fields("ACL SETUSER readonly on >secret ~* &* +@all -set")...)
 	for _, user := range []string{"elsewhere", "scriptless", "readonly"} {
-		option := sv.option
+		option := sv.Option
 		option.Username, option.Password = user, "secret"
 		c := join(t, onServer(t, option).newStore(t))
-		if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
+		if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
 			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
 		}
 	}
@@ -293,23 +275,23 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 	sv := ownServer(t)
 	owner := join(t, sv.store(t))
-	owner.hold("key", "a")
-	owner.wait("key", "b")
+	owner.Hold("key", "a")
+	owner.Wait("key", "b")
 	for command, calls := range map[string][]string{
 		"get":   {"Acquire", "Release", "Force", "Inspect", "Renew"},
 		"zcard": {"Acquire", "Release", "Force", "Inspect"},
 		"hlen":  {"Acquire", "Release", "Force"},
 		"hget":  {"Inspect"},
 	} {
-		sv.do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
-		option := sv.option
+		sv.Do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
+		option := sv.Option
 		option.Username, option.Password = "partly", "secret"
 		user := onServer(t, option)
 		user.prefix = sv.prefix
 		s := join(t, user.store(t)).session
 		errs := map[string]error{
 			// One that waits takes a shortcut, which does without some of these rights.
-			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{try("key", "x")})[0].Err,
+			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Attempt("key", "x")})[0].Err,
 			"Release": s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 			"Renew":   s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
 		}
@@ -326,11 +308,11 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 func TestAReplicaIsUnreachable(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	c.hold("key", "a")
-	sv.do(t, "REPLICAOF", "127.0.0.1", "1")
+	c.Hold("key", "a")
+	sv.Do(t, "REPLICAOF", "127.0.0.1", "1")
 	for name, err := range map[string]error{
-		"Acquire":               c.acquire(request("free", "b")).Err,
-		"Acquire by the holder": c.acquire(request("key", "a")).Err,
+		"Acquire":               c.Acquire(redistest.Request("free", "b")).Err,
+		"Acquire by the holder": c.Acquire(redistest.Request("key", "a")).Err,
 		"Renew":                 c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
 		"Release":               c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
 	} {
@@ -338,7 +320,7 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrUnreachable", name, err)
 		}
 	}
-	sv.do(t, "REPLICAOF", "NO", "ONE")
+	sv.Do(t, "REPLICAOF", "NO", "ONE")
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
@@ -349,10 +331,10 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	process := startServer(t, addr)
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
 	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
-	c.hold("key", "a")
+	c.Hold("key", "a")
 	process.Kill()
-	eventually(t, "ErrUnreachable", func() bool {
-		err := c.acquire(request("key", "b")).Err
+	redistest.Eventually(t, "ErrUnreachable", func() bool {
+		err := c.Acquire(redistest.Request("key", "b")).Err
 		if !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 			t.Fatalf("Acquire: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
 		}
@@ -360,24 +342,24 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	})
 	startServer(t, addr)
 	// The inbox may take a moment to notice; meanwhile a waiter asks.
-	eventually(t, "the key is there again", func() bool { return c.acquire(request("key", "c")).Status == asynclock.Granted })
-	c.wait("key", "d")
+	redistest.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == asynclock.Granted })
+	c.Wait("key", "d")
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-	eventually(t, "the waiter is granted the key", func() bool { return c.acquire(request("key", "d")).Status == asynclock.Granted })
+	redistest.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == asynclock.Granted })
 }
 
 // A request whose answer is late ends with its context and is simply repeated.
 func TestAServerThatHangs(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	c.hold("warm", "a")
-	sv.do(t, "CLIENT", "PAUSE", "600", "WRITE")
+	c.Hold("warm", "a")
+	sv.Do(t, "CLIENT", "PAUSE", "600", "WRITE")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
+	if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
 		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
 	}
-	c.hold("key", "a")
+	c.Hold("key", "a")
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
@@ -407,6 +389,6 @@ func TestASubscriptionThatIsCutComesBack(t *testing.T) {
 		}
 	}
 	wait("after the first subscription")
-	sv.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+	sv.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 	wait("after the second subscription")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A client that minds no limit fills a key's queue. Others are told so at once,
@@ -17,16 +18,16 @@ func TestAFloodedQueue(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	honest := join(t, st)
-	token := honest.hold("key", "a").First
-	early := request("key", "early")
+	token := honest.Hold("key", "a").First
+	early := redistest.Request("key", "early")
 	early.Liveness = time.Hour
-	honest.want(early, asynclock.Waiting)
+	honest.Want(early, asynclock.Waiting)
 
 	const many = asynclock.DefaultQueueLimit
 	flooder := join(t, st)
 	flood := make([]asynclock.AcquireRequest, many)
 	for i := range flood {
-		flood[i] = request("key", "flood-"+strconv.Itoa(i))
+		flood[i] = redistest.Request("key", "flood-"+strconv.Itoa(i))
 		flood[i].QueueLimit = 0
 		flood[i].Liveness = 24 * time.Hour
 	}
@@ -36,23 +37,23 @@ func TestAFloodedQueue(t *testing.T) {
 		}
 	}
 
-	late := request("key", "late")
+	late := redistest.Request("key", "late")
 	late.QueueLimit = many
-	if got := honest.want(late, asynclock.Full); got.Waiters != many+1 {
+	if got := honest.Want(late, asynclock.Full); got.Waiters != many+1 {
 		t.Errorf("Waiters: got %d, want %d", got.Waiters, many+1)
 	}
-	honest.want(early, asynclock.Waiting) // has its place already
-	honest.hold("other", "b")
-	if got := len(honest.inspect("key").Queue); got != waitersShown {
+	honest.Want(early, asynclock.Waiting) // has its place already
+	honest.Hold("other", "b")
+	if got := len(honest.Inspect("key").Queue); got != waitersShown {
 		t.Errorf("waiters described: got %d, want %d", got, waitersShown)
 	}
 
 	honest.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-	grant := honest.want(early, asynclock.Granted)
+	grant := honest.Want(early, asynclock.Granted)
 	if err := flooder.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody receives the flooder's messages", func() bool {
+	redistest.Eventually(t, "nobody receives the flooder's messages", func() bool {
 		return sv.receivers(t, flooder.session.classic.Load().channel) == 0
 	})
 	begin := time.Now()
@@ -60,8 +61,8 @@ func TestAFloodedQueue(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second { // as a rule it is a fiftieth of that
 		t.Errorf("a release past %d who can't be reached: took %v, want it short", many, took)
 	}
-	honest.want(late, asynclock.Granted)
-	if got := honest.inspect("key").Waiters; got != 0 {
+	honest.Want(late, asynclock.Granted)
+	if got := honest.Inspect("key").Waiters; got != 0 {
 		t.Errorf("Waiters after the flood: got %d, want none", got)
 	}
 }

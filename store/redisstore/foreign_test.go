@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // Each verb meets each kind of damage: it says so, changes nothing and shows no
@@ -43,11 +44,11 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try list"},
 	}
 	verbs := map[string]func(*client) error{
-		"acquire": func(c *client) error { return c.acquire(request(key, "new")).Err },
+		"acquire": func(c *client) error { return c.Acquire(redistest.Request(key, "new")).Err },
 		"try": func(c *client) error {
-			q := request(key, "new")
+			q := redistest.Request(key, "new")
 			q.Wait = false
-			return c.acquire(q).Err
+			return c.Acquire(q).Err
 		},
 		"renew": func(c *client) error {
 			return c.renew(asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: token + 1}).Err
@@ -59,7 +60,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, First: true}})[0].Err
 		},
 		"requeue": func(c *client) error {
-			again := request(key, "new")
+			again := redistest.Request(key, "new")
 			got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, Requeue: &again}})[0]
 			if got.Requeue != nil {
 				return got.Requeue.Err
@@ -86,12 +87,12 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		for _, damage := range damages {
 			for name, verb := range verbs {
 				for _, kind := range []byte(lockKinds) {
-					sv.do(t, "DEL", sv.redisKey(key, kind))
+					sv.Do(t, "DEL", sv.redisKey(key, kind))
 				}
 				for _, command := range damage.setup {
 					command = append([]string(nil), command...)
 					command[1] = sv.redisKey(key, command[1][0])
-					sv.do(t, command...)
+					sv.Do(t, command...)
 				}
 				before := sv.dump(t, key)
 				err := verb(c)
@@ -120,7 +121,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		newcomer := request("", "newcomer")
+		newcomer := redistest.Request("", "newcomer")
 		newcomer.QueueLimit = 2
 		for name, pass := range map[string]func(key string, token int64){
 			"release": func(key string, token int64) {
@@ -134,40 +135,40 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 					t.Errorf("Force: got %v, %v; want it taken", held, err)
 				}
 			},
-			"expiry": func(key string, _ int64) { sv.do(t, "DEL", sv.redisKey(key, 'l')) },
+			"expiry": func(key string, _ int64) { sv.Do(t, "DEL", sv.redisKey(key, 'l')) },
 		} {
 			for _, lost := range []string{"one", "all"} {
 				key := name + ", " + lost
-				token := c.hold(key, "a").First
-				b := request(key, "b")
-				b.Ticket = c.wait(key, "b").Ticket
-				c.wait(key, "d")
-				sv.do(t, map[string][]string{
+				token := c.Hold(key, "a").First
+				b := redistest.Request(key, "b")
+				b.Ticket = c.Wait(key, "b").Ticket
+				c.Wait(key, "d")
+				sv.Do(t, map[string][]string{
 					"one": {"HDEL", sv.redisKey(key, 'w'), "b"},
 					"all": {"DEL", sv.redisKey(key, 'w')},
 				}[lost]...)
-				if info := c.inspect(key); info.Waiters != 2 || len(info.Queue) != map[string]int{"one": 1, "all": 0}[lost] {
+				if info := c.Inspect(key); info.Waiters != 2 || len(info.Queue) != map[string]int{"one": 1, "all": 0}[lost] {
 					t.Errorf("%s: Inspect: got %+v, want 2 waiters and descriptions where there are any", key, info)
 				}
 				newcomer.Key = key
-				sv.pass(time.Millisecond)
+				sv.Pass(time.Millisecond)
 				pass(key, token)
-				c.want(newcomer, map[string]asynclock.AcquireStatus{"one": asynclock.Waiting, "all": asynclock.Granted}[lost])
-				if got := c.want(b, asynclock.Waiting); got.Rank != 0 {
+				c.Want(newcomer, map[string]asynclock.AcquireStatus{"one": asynclock.Waiting, "all": asynclock.Granted}[lost])
+				if got := c.Want(b, asynclock.Waiting); got.Rank != 0 {
 					t.Errorf("%s: rank of one that comes back: got %d, want 0", key, got.Rank)
 				}
-				if got, want := c.inspect(key).Holder, map[string]string{"one": "d at home", "all": "newcomer at home"}[lost]; got != want {
+				if got, want := c.Inspect(key).Holder, map[string]string{"one": "d at home", "all": "newcomer at home"}[lost]; got != want {
 					t.Errorf("%s: holder: got %q, want %q", key, got, want)
 				}
 			}
 		}
 
-		c.hold("full", "a")
-		c.wait("full", "b")
-		c.wait("full", "d")
-		sv.do(t, "HDEL", sv.redisKey("full", 'w'), "d")
+		c.Hold("full", "a")
+		c.Wait("full", "b")
+		c.Wait("full", "d")
+		sv.Do(t, "HDEL", sv.redisKey("full", 'w'), "d")
 		newcomer.Key = "full"
-		if got := c.want(newcomer, asynclock.Waiting); got.Rank != 1 {
+		if got := c.Want(newcomer, asynclock.Waiting); got.Rank != 1 {
 			t.Errorf("rank in a queue full of the dead: got %d, want 1", got.Rank)
 		}
 	})
@@ -191,15 +192,15 @@ func (sv *server) dump(t *testing.T, key string) string {
 	for _, kind := range []byte(lockKinds) {
 		name := sv.redisKey(key, kind)
 		var content string
-		switch sv.do(t, "TYPE", name) {
+		switch sv.Do(t, "TYPE", name) {
 		case "string":
-			content = sv.do(t, "GET", name)
+			content = sv.Do(t, "GET", name)
 		case "list":
-			content = sv.do(t, "LRANGE", name, "0", "-1")
+			content = sv.Do(t, "LRANGE", name, "0", "-1")
 		case "hash":
-			content = sv.do(t, "HGETALL", name)
+			content = sv.Do(t, "HGETALL", name)
 		case "zset":
-			content = sv.do(t, "ZRANGE", name, "0", "-1", "WITHSCORES")
+			content = sv.Do(t, "ZRANGE", name, "0", "-1", "WITHSCORES")
 		}
 		all = append(all, string(kind)+"="+content)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // locksOf makes a lock client of its own store on the server.
@@ -59,7 +60,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := strings.Fields(sv.do(t, "GET", sv.redisKey("key", 'l')))[1]
+	over := strings.Fields(sv.Do(t, "GET", sv.redisKey("key", 'l')))[1]
 	if err := past.Unlock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -68,17 +69,17 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	pending := waiter.LockChan(t.Context(), "key")
-	eventually(t, "a waiter", func() bool { return sv.number(t, "ZCARD", sv.redisKey("key", 'q')) == 1 })
+	redistest.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 1 })
 
-	sv.do(t, "ACL", "SETUSER", "crier", "on", ">loud", "resetkeys", "resetchannels", "&"+sv.prefix+":*", "-@all", "+publish")
-	option := redisconn.ForLocks(sv.option)
+	sv.Do(t, "ACL", "SETUSER", "crier", "on", ">loud", "resetkeys", "resetchannels", "&"+sv.prefix+":*", "-@all", "+publish")
+	option := redisconn.ForLocks(sv.Option)
 	option.Username, option.Password = "crier", "loud"
 	crier, err := rueidis.NewClient(option)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(crier.Close)
-	channels, err := sv.raw.Do(t.Context(), sv.raw.B().Arbitrary("PUBSUB", "CHANNELS", sv.prefix+":*").Build()).AsStrSlice()
+	channels, err := sv.Raw.Do(t.Context(), sv.Raw.B().Arbitrary("PUBSUB", "CHANNELS", sv.prefix+":*").Build()).AsStrSlice()
 	if err != nil || len(channels) != 2 {
 		t.Fatalf("channels: got %q, %v; want two", channels, err)
 	}
@@ -101,7 +102,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	}
 	// What the store says afterwards arrives afterwards.
 	third := sv.locksOf(t, "third").LockChan(t.Context(), "key")
-	eventually(t, "two waiters", func() bool { return sv.number(t, "ZCARD", sv.redisKey("key", 'q')) == 2 })
+	redistest.Eventually(t, "two waiters", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 2 })
 	select {
 	case got := <-pending:
 		l, err := got.Lease()
@@ -139,17 +140,17 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 	}
 	pending := sv.locksOf(t, "waiter").LockChan(t.Context(), "key")
 	var channel, owner string
-	eventually(t, "a waiter that can be told", func() bool {
-		owner = strings.Trim(sv.do(t, "ZRANGE", sv.redisKey("key", 'q'), "0", "0"), "[]")
-		fields := strings.Fields(sv.do(t, "HGET", sv.redisKey("key", 'w'), owner))
+	redistest.Eventually(t, "a waiter that can be told", func() bool {
+		owner = strings.Trim(sv.Do(t, "ZRANGE", sv.redisKey("key", 'q'), "0", "0"), "[]")
+		fields := strings.Fields(sv.Do(t, "HGET", sv.redisKey("key", 'w'), owner))
 		if len(fields) > 1 {
 			channel = fields[1]
 		}
 		return len(channel) > 1
 	})
-	eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
-		next := strconv.FormatInt(sv.number(t, "GET", sv.redisKey("key", 'f'))+1, 10)
-		sv.do(t, "PUBLISH", channel[1:], "g "+owner+" "+next+" 4500 0 0")
+	redistest.Eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
+		next := strconv.FormatInt(sv.Number(t, "GET", sv.redisKey("key", 'f'))+1, 10)
+		sv.Do(t, "PUBLISH", channel[1:], "g "+owner+" "+next+" 4500 0 0")
 		return len(pending) == 1
 	})
 	forged := claim(t, pending)
@@ -201,10 +202,10 @@ func TestForgedQueueEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := name
-			token := c.hold(key, "holder").First
-			c.wait(key, "waiter")
-			sv.do(t, "ZADD", sv.redisKey(key, 'q'), forged.score, forged.owner)
-			sv.do(t, "HSET", sv.redisKey(key, 'w'), forged.owner, forged.entry)
+			token := c.Hold(key, "holder").First
+			c.Wait(key, "waiter")
+			sv.Do(t, "ZADD", sv.redisKey(key, 'q'), forged.score, forged.owner)
+			sv.Do(t, "HSET", sv.redisKey(key, 'w'), forged.owner, forged.entry)
 
 			release := asynclock.ReleaseRequest{Key: key, Owner: "holder", Token: token, First: true}
 			got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{release})[0]
@@ -214,9 +215,9 @@ func TestForgedQueueEntries(t *testing.T) {
 			if got.Err != nil {
 				t.Fatalf("Release: got %v, want no error or ErrForeignData", got.Err)
 			}
-			q := request(key, "waiter")
-			eventually(t, "the waiter's turn", func() bool {
-				reply := c.acquire(q)
+			q := redistest.Request(key, "waiter")
+			redistest.Eventually(t, "the waiter's turn", func() bool {
+				reply := c.Acquire(q)
 				if reply.Err != nil {
 					t.Fatalf("Acquire: got %v, want no error", reply.Err)
 				}
@@ -225,7 +226,7 @@ func TestForgedQueueEntries(t *testing.T) {
 				}
 				return reply.Status == asynclock.Granted
 			})
-			if other := c.acquire(request(key, "other")); other.Status != asynclock.Waiting {
+			if other := c.Acquire(redistest.Request(key, "other")); other.Status != asynclock.Waiting {
 				t.Errorf("another's Acquire: got %+v, want it waiting", other)
 			}
 		})

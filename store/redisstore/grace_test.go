@@ -13,13 +13,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
-
-func try(key, owner string) asynclock.AcquireRequest {
-	q := request(key, owner)
-	q.Wait = false
-	return q
-}
 
 // A holder that gives its key back for the first time, and whose record would be there
 // for a while, shows that nobody else was granted it: its time was not over anywhere.
@@ -30,12 +26,12 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 		handsOn := map[string]bool{"first": true, "said-before": false, "about-to-end": false, "asked-meanwhile": false}
 		tokens := make(map[string]int64)
 		for key := range handsOn {
-			tokens[key] = a.hold(key, "a").First
-			b.wait(key, key)
+			tokens[key] = a.Hold(key, "a").First
+			b.Wait(key, key)
 		}
 		promote()
-		sv.do(t, "PEXPIRE", sv.redisKey("about-to-end", 'l'), "900")
-		b.wait("asked-meanwhile", "asked-meanwhile") // and would not believe such a grant
+		sv.Do(t, "PEXPIRE", sv.redisKey("about-to-end", 'l'), "900")
+		b.Wait("asked-meanwhile", "asked-meanwhile") // and would not believe such a grant
 		for key, want := range handsOn {
 			q := asynclock.ReleaseRequest{Key: key, Owner: "a", Token: tokens[key]}
 			release := a.release
@@ -46,11 +42,11 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 				t.Errorf("%s: got WasHeld false, want true", key)
 			}
 			if want {
-				if got := b.heard(asynclock.EventGrant, "first").Grant.First; got <= tokens[key] {
+				if got := b.Heard(asynclock.EventGrant, "first").Grant.First; got <= tokens[key] {
 					t.Errorf("%s: token after %d: got %d, want a larger one", key, tokens[key], got)
 				}
 			}
-			if info := b.inspect(key); info.Held != want {
+			if info := b.Inspect(key); info.Held != want {
 				t.Errorf("%s: got %+v, want Held %v", key, info, want)
 			}
 		}
@@ -62,39 +58,39 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.hold("held", "a").First
-		b.wait("held", "b")
-		a.hold("left", "a")
-		b.wait("left", "b")
-		a.hold("forced", "a")
-		b.wait("forced", "b")
-		a.hold("answer was lost", "a")
-		first := a.hold("released first", "a").First
-		b.wait("released first", "b")
+		token := a.Hold("held", "a").First
+		b.Wait("held", "b")
+		a.Hold("left", "a")
+		b.Wait("left", "b")
+		a.Hold("forced", "a")
+		b.Wait("forced", "b")
+		a.Hold("answer was lost", "a")
+		first := a.Hold("released first", "a").First
+		b.Wait("released first", "b")
 		promote()
 
 		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
 			t.Error("Release by who notices: got WasHeld false, want true")
 		}
-		if got := b.acquire(try("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := b.Acquire(redistest.Attempt("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("a free key: got %+v, want ErrUnreachable", got)
 		}
-		if got := b.wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long {
+		if got := b.Wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long {
 			t.Errorf("a free key: got %v remaining, want the grace, %v", got.Remaining, long)
 		}
-		sv.do(t, "DEL", sv.redisKey("left", 'l'))
-		b.wait("left", "b")
-		if got := b.acquire(try("held", "c")); got.Status != asynclock.Held || got.Token != token {
+		sv.Do(t, "DEL", sv.redisKey("left", 'l'))
+		b.Wait("left", "b")
+		if got := b.Acquire(redistest.Attempt("held", "c")); got.Status != asynclock.Held || got.Token != token {
 			t.Errorf("a key that is held: got %+v, want it held under token %d", got, token)
 		}
 		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		requeue := request("answer was lost", "a2")
-		if got := a.wait("answer was lost", "a"); got.Rank != 0 || got.Ticket == 0 {
+		requeue := redistest.Request("answer was lost", "a2")
+		if got := a.Wait("answer was lost", "a"); got.Rank != 0 || got.Ticket == 0 {
 			t.Errorf("the holder's request once more: got %+v, want it to wait with its place", got)
 		}
-		if n := sv.number(t, "EXISTS", sv.redisKey("answer was lost", 'q')); n != 0 {
+		if n := sv.Number(t, "EXISTS", sv.redisKey("answer was lost", 'q')); n != 0 {
 			t.Error("who has a record got queued behind itself")
 		}
 		if got := a.release(asynclock.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != asynclock.Waiting {
@@ -103,18 +99,18 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if held, err := a.session.Force(t.Context(), "forced"); err != nil || !held {
 			t.Errorf("Force: got %v, %v, want true", held, err)
 		}
-		a.heard(asynclock.EventForced, "a")
+		a.Heard(asynclock.EventForced, "a")
 		for _, key := range []string{"held", "left", "forced", "answer was lost", "free", "released first"} {
-			if info := b.inspect(key); info.Held || info.Waiters != 1 {
+			if info := b.Inspect(key); info.Held || info.Waiters != 1 {
 				t.Errorf("%q: got %+v, want nobody to hold it and one to wait", key, info)
 			}
 		}
 		b.heardNothing(sv)
 
 		for _, key := range []string{"held", "left", "forced"} {
-			b.wait(key, "b")
+			b.Wait(key, "b")
 			sv.endGrace(t, key)
-			b.want(request(key, "b"), asynclock.Granted)
+			b.Want(redistest.Request(key, "b"), asynclock.Granted)
 		}
 	})
 }
@@ -124,16 +120,16 @@ func TestWhoWaitsBelievesNoOlderGrant(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
 		promote()
-		before := c.wait("key", "a").Mark
+		before := c.Wait("key", "a").Mark
 		if now := sv.clock(t); before < now {
 			t.Errorf("mark in the grace: got %d, want more than %d, which is now", before, now)
 		}
 		sv.endGrace(t, "key")
-		if _, err := sv.try("SET", sv.redisKey("key", 'l'), "1 old - - -", "PX", "60000"); err != nil {
+		if _, err := sv.Try("SET", sv.redisKey("key", 'l'), "1 old - - -", "PX", "60000"); err != nil {
 			t.Fatal(err)
 		}
 		_, ready, _, _, _ := sv.epochOf(t, "key")
-		if got := c.wait("key", "a").Mark; got < ready*1000-1 {
+		if got := c.Wait("key", "a").Mark; got < ready*1000-1 {
 			t.Errorf("mark after the grace: got %d, want at least %d", got, ready*1000-1)
 		}
 	})
@@ -142,15 +138,15 @@ func TestWhoWaitsBelievesNoOlderGrant(t *testing.T) {
 func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	var written log
-	st := sv.newStore(t, WithLogger(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	var written notestest.Journal
+	st := sv.newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	c := join(t, st)
 	for range 3 {
-		if got := c.acquire(try("key", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Fatalf("got %+v, want ErrUnreachable", got)
 		}
 	}
-	if got := c.wait("key", "b").Remaining; got > long+time.Second {
+	if got := c.Wait("key", "b").Remaining; got > long+time.Second {
 		t.Errorf("got %v remaining, want at most %v", got, long)
 	}
 	st.log.Close()
@@ -159,8 +155,8 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	}
 
 	// One that has run for longer than the grace has not forgotten anything lately.
-	eventually(t, "the server is three seconds old", func() bool {
-		for line := range strings.Lines(sv.do(t, "INFO", "server")) {
+	redistest.Eventually(t, "the server is three seconds old", func() bool {
+		for line := range strings.Lines(sv.Do(t, "INFO", "server")) {
 			if age, ok := strings.CutPrefix(strings.TrimSpace(line), "uptime_in_seconds:"); ok {
 				n, err := strconv.Atoi(age)
 				return err == nil && n >= 3
@@ -169,9 +165,9 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 		return false
 	})
 	sv.prefix += "-2"
-	quick := request("key", "a")
+	quick := redistest.Request("key", "a")
 	quick.TTL = 2 * time.Second
-	join(t, sv.newStore(t, WithFailoverGrace(2*time.Second))).want(quick, asynclock.Granted)
+	join(t, sv.newStore(t, WithFailoverGrace(2*time.Second))).Want(quick, asynclock.Granted)
 }
 
 // A server that was started without data grants nothing while a lease is trusted that
@@ -204,20 +200,20 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 func TestForceInTheGraceIsNotUndone(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		sv.setEpoch(t, "key", 0, millis(time.Hour), 0, sv.clock(t)/1000+millis(time.Hour))
 		promote()
 		if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
 			t.Fatalf("Force: got %v, %v, want true", held, err)
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "another", Uncertain: true})
-		if ttl := sv.number(t, "PTTL", sv.redisKey("key", 'x')); ttl < millis(59*time.Minute) {
+		if ttl := sv.Number(t, "PTTL", sv.redisKey("key", 'x')); ttl < millis(59*time.Minute) {
 			t.Errorf("the old holder is remembered as gone for %d ms, want the grace, an hour", ttl)
 		}
 		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, asynclock.ErrExpired) {
 			t.Errorf("Renew: got %v, want ErrExpired", got)
 		}
-		if info := c.inspect("key"); info.Held {
+		if info := c.Inspect("key"); info.Held {
 			t.Errorf("got %+v, want nobody to hold it", info)
 		}
 	})
@@ -228,10 +224,10 @@ func TestForceInTheGraceIsNotUndone(t *testing.T) {
 func TestWhoQueuesBehindAHolderLearnsOfTheGrace(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		c.wait("key", "b")
+		c.Hold("key", "a")
+		c.Wait("key", "b")
 		promote()
-		got := c.wait("key", "b")
+		got := c.Wait("key", "b")
 		if now := sv.clock(t); got.Mark <= now {
 			t.Errorf("mark: got %d, want more than %d, which is now", got.Mark, now)
 		}
@@ -245,19 +241,19 @@ func TestWhoCannotBeToldAsksWhenTheGraceEnds(t *testing.T) {
 		c := join(t, sv.store(t)).silence()
 		promote()
 		for rank, owner := range []string{"a", "b", "c"} {
-			got := c.wait("key", owner)
+			got := c.Wait("key", owner)
 			if got.Rank != rank || got.Recheck <= got.Remaining || got.Recheck > got.Remaining+time.Duration(rank+1)*50*time.Millisecond {
 				t.Errorf("rank %d: got %+v, want it to ask when the grace is over, one after the other", rank, got)
 			}
 		}
-		requeue := request("key", "d")
+		requeue := redistest.Request("key", "d")
 		released := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &requeue})
 		if got := released.Requeue; got.Recheck <= got.Remaining {
 			t.Errorf("queued again: got %+v, want it to ask when the grace is over", got)
 		}
 		sv.endGrace(t, "key")
-		c.want(request("key", "b"), asynclock.Granted)
-		if got := c.wait("key", "c"); got.Recheck <= 0 || got.Recheck > time.Second {
+		c.Want(redistest.Request("key", "b"), asynclock.Granted)
+		if got := c.Wait("key", "c"); got.Recheck <= 0 || got.Recheck > time.Second {
 			t.Errorf("after the grace: got %+v, want it to ask soon", got)
 		}
 	})

@@ -12,28 +12,29 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestAReleaseHandsOn(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		first := a.hold("key", "a")
-		mark := b.wait("key", "b").Mark
-		b.wait("key", "c")
-		sv.pass(time.Millisecond)
+		first := a.Hold("key", "a")
+		mark := b.Wait("key", "b").Mark
+		b.Wait("key", "c")
+		sv.Pass(time.Millisecond)
 		if got := a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		e := b.heard(asynclock.EventGrant, "b")
+		e := b.Heard(asynclock.EventGrant, "b")
 		if e.Grant.First <= mark || e.GrantTTL != grant || e.Waiters != 1 || !e.Grant.SparePerMicrosecond {
 			t.Errorf("EventGrant: got %+v, want a token above %d from the clock, TTL %v, 1 waiter", e, mark, grant)
 		}
-		again := b.want(request("key", "b"), asynclock.Granted)
+		again := b.Want(redistest.Request("key", "b"), asynclock.Granted)
 		if again.Grant != e.Grant || again.Waiters != 1 {
 			t.Errorf("Acquire by the new holder: got %+v, want the grant of the message and 1 waiter", again)
 		}
-		if info := b.inspect("key"); info.Holder != "b at home" || info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Holder != "c at home" {
+		if info := b.Inspect("key"); info.Holder != "b at home" || info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Holder != "c at home" {
 			t.Errorf("Inspect: got %+v, want b holding and c waiting", info)
 		}
 	})
@@ -44,24 +45,24 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		a.hold("key", "a")
-		dead := request("key", "dead")
+		a.Hold("key", "a")
+		dead := redistest.Request("key", "dead")
 		dead.Liveness = 10 * time.Millisecond
-		b.want(dead, asynclock.Waiting)
+		b.Want(dead, asynclock.Waiting)
 		gone := sv.queueAndLeave(t, st, "key", "lost")
-		b.wait("key", "b")
-		sv.pass(50 * time.Millisecond)
+		b.Wait("key", "b")
+		sv.Pass(50 * time.Millisecond)
 
 		// A replica that still has the subscription would deliver the message, so
 		// who is skipped must not have been sent one. Somebody who listens to
 		// everything is no receiver.
 		sent := sv.overhear(t, sv.prefix+":c:*")
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		e := b.heard(asynclock.EventGrant, "b")
+		e := b.Heard(asynclock.EventGrant, "b")
 		if e.Waiters != 0 {
 			t.Errorf("Waiters: got %d, want 0: the dead are out of the queue", e.Waiters)
 		}
-		sv.do(t, "PUBLISH", sv.prefix+":c:end", "end")
+		sv.Do(t, "PUBLISH", sv.prefix+":c:end", "end")
 		for m := range sent {
 			if m.Channel == sv.prefix+":c:"+gone.session.id {
 				t.Errorf("sent to the client that is not there: %q, want nothing", m.Message)
@@ -71,7 +72,7 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 			}
 		}
 		for _, kind := range []byte("qw") {
-			if n := sv.number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
+			if n := sv.Number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
 				t.Errorf("Redis key %c: got it there, want it gone", kind)
 			}
 		}
@@ -86,7 +87,7 @@ func (sv *server) overhear(t *testing.T, pattern string) <-chan rueidis.PubSubMe
 
 func (sv *server) subscribe(t *testing.T, command func(rueidis.Builder) rueidis.Completed) <-chan rueidis.PubSubMessage {
 	t.Helper()
-	client, err := rueidis.NewClient(redisconn.ForLocks(sv.option)) // miniredis wants one for subscriptions only
+	client, err := rueidis.NewClient(redisconn.ForLocks(sv.Option)) // miniredis wants one for subscriptions only
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +113,8 @@ func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st).silence()
-		a.hold("key", "a")
-		got := b.wait("key", "b")
+		a.Hold("key", "a")
+		got := b.Wait("key", "b")
 		if got.Recheck < 20*time.Millisecond || got.Recheck > 60*time.Millisecond {
 			t.Errorf("Recheck of the first in the queue: got %v, want 25 to 50ms", got.Recheck)
 		}
@@ -121,7 +122,7 @@ func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
 		if left := sv.pttl(t, "key", 'l'); left > grant || left <= 0 {
 			t.Errorf("TTL of the grant: got %v, want at most %v", left, grant)
 		}
-		b.want(request("key", "b"), asynclock.Granted)
+		b.Want(redistest.Request("key", "b"), asynclock.Granted)
 		if left := sv.pttl(t, "key", 'l'); left <= grant {
 			t.Errorf("TTL once found: got %v, want %v", left, long)
 		}
@@ -131,15 +132,15 @@ func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
 func TestReleaseWritesTheLastTokenBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		far := c.hold("key", "a").First + 1e12
+		far := c.Hold("key", "a").First + 1e12
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: far})
-		if got := c.hold("key", "b").First; got != far+1 {
+		if got := c.Hold("key", "b").First; got != far+1 {
 			t.Errorf("token after %d was used: got %d, want %d", far, got, far+1)
 		}
-		c.wait("key", "c")
+		c.Wait("key", "c")
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: far + 10})
 		// The waiter's ticket was far+2.
-		if got := c.heard(asynclock.EventGrant, "c").Grant.First; got != far+11 {
+		if got := c.Heard(asynclock.EventGrant, "c").Grant.First; got != far+11 {
 			t.Errorf("token after %d was used: got %d, want %d", far+10, got, far+11)
 		}
 	})
@@ -148,23 +149,23 @@ func TestReleaseWritesTheLastTokenBack(t *testing.T) {
 func TestAKeyIsKeptBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
-		c.wait("key", "b")
+		token := c.Hold("key", "a").First
+		c.Wait("key", "b")
 		if got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, Keep: 300 * time.Millisecond}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
 		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != asynclock.ErrExpired { //nolint:errorlint // exactly this
 			t.Errorf("Renew of what is kept back: got %v, want ErrExpired", err)
 		}
-		q := request("key", "c")
+		q := redistest.Request("key", "c")
 		q.Wait = false
-		got := c.want(q, asynclock.Held)
+		got := c.Want(q, asynclock.Held)
 		if got.Token != token+5 || got.Holder != "a at home" || got.Remaining > 300*time.Millisecond || got.Waiters != 1 {
 			t.Errorf("Held: got %+v, want it kept back for a, with token %d and one waiter", got, token+5)
 		}
-		c.wait("key", "b")
-		sv.pass(350 * time.Millisecond)
-		if got := c.want(request("key", "b"), asynclock.Granted); got.First <= token+5 {
+		c.Wait("key", "b")
+		sv.Pass(350 * time.Millisecond)
+		if got := c.Want(redistest.Request("key", "b"), asynclock.Granted); got.First <= token+5 {
 			t.Errorf("token: got %d, want more than %d", got.First, token+5)
 		}
 		c.heardNothing(sv)
@@ -174,33 +175,33 @@ func TestAKeyIsKeptBack(t *testing.T) {
 func TestRequeueJoinsTheTail(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		c.wait("key", "b")
-		c.wait("key", "c")
-		again := request("key", "a2")
+		c.Hold("key", "a")
+		c.Wait("key", "b")
+		c.Wait("key", "c")
+		again := redistest.Request("key", "a2")
 		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again}
 		got := c.release(release)
 		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting || got.Requeue.Rank != 1 {
 			t.Fatalf("Release with Requeue: got %+v %+v, want WasHeld and rank 1 behind c", got, got.Requeue)
 		}
-		c.heard(asynclock.EventGrant, "b")
+		c.Heard(asynclock.EventGrant, "b")
 		// The reply was lost: the same once more changes nothing.
 		repeated := c.release(release)
 		if repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Status != asynclock.Waiting || repeated.Requeue.Ticket != got.Requeue.Ticket {
 			t.Errorf("repeated: got %+v %+v, want the same place", repeated, repeated.Requeue)
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		c.heard(asynclock.EventGrant, "c")
+		c.Heard(asynclock.EventGrant, "c")
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-		c.heard(asynclock.EventGrant, "a2")
+		c.Heard(asynclock.EventGrant, "a2")
 	})
 }
 
 func TestRequeueAloneIsGrantedAtOnce(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		first := c.hold("key", "a")
-		again := request("key", "a2")
+		first := c.Hold("key", "a")
+		again := redistest.Request("key", "a2")
 		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First, Requeue: &again}
 		got := c.release(release)
 		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Granted || got.Requeue.First <= first.First {
@@ -219,25 +220,25 @@ func TestAWithdrawnOwnerStaysGone(t *testing.T) {
 			key := strings.ReplaceAll(found, " ", "-")
 			switch found {
 			case "holding":
-				c.hold(key, "a")
+				c.Hold(key, "a")
 			case "waiting":
-				c.hold(key, "other")
-				c.wait(key, "a")
+				c.Hold(key, "other")
+				c.Wait(key, "a")
 			}
 			held := c.release(asynclock.ReleaseRequest{Key: key, Owner: "a", Uncertain: true}).WasHeld
 			if held != (found == "holding") {
 				t.Errorf("%s: got WasHeld %v", found, held)
 			}
-			c.want(request(key, "a"), asynclock.Gone) // the late copy
-			again := request(key, "a")
+			c.Want(redistest.Request(key, "a"), asynclock.Gone) // the late copy
+			again := redistest.Request(key, "a")
 			if got := c.release(asynclock.ReleaseRequest{Key: key, Owner: "b", Requeue: &again}); got.Requeue.Status != asynclock.Gone {
 				t.Errorf("%s: requeue of the withdrawn owner: got %+v, want Gone", found, got.Requeue)
 			}
 		}
-		c.hold("holding", "next")
+		c.Hold("holding", "next")
 		// Without Uncertain nothing is remembered.
 		c.release(asynclock.ReleaseRequest{Key: "plain", Owner: "a"})
-		c.hold("plain", "a")
+		c.Hold("plain", "a")
 	})
 }
 
@@ -245,14 +246,14 @@ func TestWithdrawnOwnersAreForgottenInTime(t *testing.T) {
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t))
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true})
-	sv.pass(100 * time.Second)
+	sv.Pass(100 * time.Second)
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true})
-	c.want(request("key", "a"), asynclock.Gone)
-	sv.pass(21 * time.Second)
-	c.hold("key", "a")
-	c.want(request("key", "b"), asynclock.Gone)
+	c.Want(redistest.Request("key", "a"), asynclock.Gone)
+	sv.Pass(21 * time.Second)
+	c.Hold("key", "a")
+	c.Want(redistest.Request("key", "b"), asynclock.Gone)
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
-	if got := sv.do(t, "ZCARD", sv.redisKey("key", 'x')); got != "2" {
+	if got := sv.Do(t, "ZCARD", sv.redisKey("key", 'x')); got != "2" {
 		t.Errorf("remembered owners: got %s, want 2, b and c", got)
 	}
 }
@@ -260,15 +261,15 @@ func TestWithdrawnOwnersAreForgottenInTime(t *testing.T) {
 func TestAWithdrawnWaiterIsOutOfTheQueue(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		c.wait("key", "b")
-		c.wait("key", "c")
+		c.Hold("key", "a")
+		c.Wait("key", "b")
+		c.Wait("key", "c")
 		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"}).WasHeld {
 			t.Error("Release by a waiter: got WasHeld true, want false")
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		c.heard(asynclock.EventGrant, "c")
-		if n := sv.number(t, "EXISTS", sv.redisKey("key", 'q'), sv.redisKey("key", 'w')); n != 0 {
+		c.Heard(asynclock.EventGrant, "c")
+		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'q'), sv.redisKey("key", 'w')); n != 0 {
 			t.Errorf("queue: got %d Redis keys left, want none", n)
 		}
 	})
@@ -289,27 +290,27 @@ func TestForce(t *testing.T) {
 		if force() {
 			t.Error("Force of a free key: got true, want false")
 		}
-		first := a.hold("key", "a")
-		b.wait("key", "b")
+		first := a.Hold("key", "a")
+		b.Wait("key", "b")
 		if !force() {
 			t.Error("Force of a held key: got false, want true")
 		}
-		a.heard(asynclock.EventForced, "a")
+		a.Heard(asynclock.EventForced, "a")
 		// Until it hears of it, the old holder may spend a token per microsecond,
 		// up to its TTL.
-		if got, want := b.heard(asynclock.EventGrant, "b").Grant, first.First+int64((long-2*time.Second)/time.Microsecond); got.First < want || got.SparePerMicrosecond {
+		if got, want := b.Heard(asynclock.EventGrant, "b").Grant, first.First+int64((long-2*time.Second)/time.Microsecond); got.First < want || got.SparePerMicrosecond {
 			t.Errorf("grant after Force: got %+v, want a token of at least %d, not from the clock", got, want)
 		}
 		if !force() {
 			t.Error("Force of a held key: got false, want true")
 		}
-		b.heard(asynclock.EventForced, "b")
-		a.hold("key", "c")
+		b.Heard(asynclock.EventForced, "b")
+		a.Hold("key", "c")
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Keep: time.Minute})
 		if !force() {
 			t.Error("Force of a key that is kept back: got false, want true")
 		}
-		a.hold("key", "d")
+		a.Hold("key", "d")
 		a.heardNothing(sv)
 	})
 }
@@ -318,13 +319,13 @@ func TestTwoClientsPlayPingPong(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		a.hold("key", "a0")
+		a.Hold("key", "a0")
 		last, holder := int64(0), "a0"
 		for i := range 200 {
 			next := "w" + string(rune('a'+i%26)) + "." + holder[:1]
-			b.wait("key", next)
+			b.Wait("key", next)
 			a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder, Token: last})
-			e := b.heard(asynclock.EventGrant, next)
+			e := b.Heard(asynclock.EventGrant, next)
 			if e.Grant.First <= last {
 				t.Fatalf("token %d: got %d, want more than %d", i, e.Grant.First, last)
 			}

@@ -93,7 +93,7 @@ func (s *session) inboxName(key string) string {
 // bucket's node, which can. So there is one inbox per bucket in use where the
 // server has sharded pub-sub, and elsewhere one for all.
 func (s *session) inbox(bucket int) *inbox {
-	place, sharded := &s.classic, s.store.cluster() && !s.store.unsharded.Load()
+	place, sharded := &s.classic, s.store.conn.Cluster() && !s.store.unsharded.Load()
 	if sharded {
 		place = &s.sharded[bucket]
 	}
@@ -213,12 +213,12 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 		}
 	})
 	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
-	b := ch.store.inboxes.B()
+	b := ch.store.conn.Inboxes.B()
 	subscribe := b.Subscribe().Channel(ch.name).Build()
 	if ch.sharded {
 		subscribe = b.Ssubscribe().Channel(ch.name).Build()
 	}
-	err := ch.store.inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
+	err := ch.store.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
 	if ch.sharded && redisconn.IsUnknownCommand(err) {
 		ch.store.unsharded.Store(true)
 	}
@@ -252,19 +252,19 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 // the number of receivers means anything: not in a Cluster, nor behind some
 // proxies, nor while the subscription is on a replica.
 func (ch *channel) Publish(ctx context.Context, payload string) error {
-	b := ch.store.commands.B()
+	b := ch.store.conn.Commands.B()
 	if ch.sharded {
-		receivers, err := ch.store.commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
+		receivers, err := ch.store.conn.Commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
 		if err == nil && receivers == 0 {
 			// Replicas don't redirect subscriptions, so the client may know only
 			// the old primary. They redirect this.
-			ch.store.inboxes.Do(ctx, ch.store.inboxes.B().Exists().Key(ch.name).Build())
+			ch.store.conn.Inboxes.Do(ctx, ch.store.conn.Inboxes.B().Exists().Key(ch.name).Build())
 			return errElsewhere
 		}
 		return err
 	}
-	receivers, err := ch.store.commands.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
-	ch.counted.Store(receivers > 0 && !ch.store.cluster())
+	receivers, err := ch.store.conn.Commands.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
+	ch.counted.Store(receivers > 0 && !ch.store.conn.Cluster())
 	return err
 }
 

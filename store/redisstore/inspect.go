@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // waitersShown is how many waiters Inspect describes.
@@ -23,7 +24,7 @@ func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, erro
 	if err := s.usable(); err != nil {
 		return asynclock.Info{}, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := redisconn.CheckKey(key); err != nil {
 		return asynclock.Info{}, err
 	}
 	c.inspect(s.store.settings.prefix, key, waitersShown)
@@ -60,7 +61,7 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := redisconn.CheckKey(key); err != nil {
 		return false, err
 	}
 	c.script = forceScript

@@ -3,11 +3,9 @@
 package redisstore
 
 import (
-	"fmt"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // The Redis keys of the lock "order:42" are
@@ -123,7 +121,7 @@ func parseKey(prefix, redisKey string) (key string, kind byte, ok bool) {
 		return "", 0, false
 	}
 	key, ok = decode(rest[tagEnd : len(rest)-2])
-	if !ok || checkKey(key) != nil || string(appendTag(nil, bucketOf(key))) != "{b"+rest[:3] {
+	if !ok || redisconn.CheckKey(key) != nil || string(appendTag(nil, bucketOf(key))) != "{b"+rest[:3] {
 		return "", 0, false
 	}
 	return key, rest[len(rest)-1], true
@@ -133,13 +131,4 @@ func parseKey(prefix, redisKey string) (key string, kind byte, ok bool) {
 // with the prefix.
 func matchKeys(prefix, keyPrefix string) string {
 	return prefix + ":{b*}:" + string(appendEncoded(nil, keyPrefix)) + "*:[lq]"
-}
-
-// checkKey reports whether key can name a lock, as asynclock.New's client does
-// before it asks; others may not.
-func checkKey(key string) error {
-	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
-	}
-	return nil
 }

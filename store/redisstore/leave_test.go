@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // Whoever leaves while messages come in does not keep the connection, which others
@@ -19,7 +21,7 @@ func TestLeavingUnderALoadOfMessages(t *testing.T) {
 	for range times {
 		c := join(t, st)
 		ch := c.session.classic.Load().channel
-		eventually(t, "the inbox works", func() bool { return sv.receivers(t, ch) > 0 })
+		redistest.Eventually(t, "the inbox works", func() bool { return sv.receivers(t, ch) > 0 })
 		stop := make(chan struct{})
 		var flood sync.WaitGroup
 		flood.Go(func() {
@@ -30,7 +32,7 @@ func TestLeavingUnderALoadOfMessages(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := sv.try("EVAL", messages, "1", ch.name, strings.Repeat("noise ", 10)); err != nil {
+				if _, err := sv.Try("EVAL", messages, "1", ch.name, strings.Repeat("noise ", 10)); err != nil {
 					t.Error(err)
 					return
 				}

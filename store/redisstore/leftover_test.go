@@ -39,7 +39,7 @@ func useAndClose(ctx context.Context, t *testing.T, sv *server) {
 	var clients []*asynclock.Client
 	var stores []*Store
 	for range 2 {
-		st, err := Open(sv.option, WithPrefix(sv.prefix), WithoutFailoverGrace())
+		st, err := Open(sv.Option, WithPrefix(sv.prefix), WithoutFailoverGrace())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func useAndClose(ctx context.Context, t *testing.T, sv *server) {
 			t.Fatal(err)
 		}
 		next := clients[1-i%2].LockChan(ctx, "key")
-		eventually(t, "somebody waits", func() bool {
+		redistest.Eventually(t, "somebody waits", func() bool {
 			info, err := clients[0].Inspect(ctx, "key")
 			return err == nil && info.Waiters == 1
 		})

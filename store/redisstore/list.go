@@ -20,9 +20,9 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			return
 		}
 		l := listing{session: s, yield: yield, seen: make(map[string]bool)}
-		for names, err := range redisconn.Pages(ctx, s.store.commands, matchKeys(s.store.settings.prefix, prefix)) {
+		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, matchKeys(s.store.settings.prefix, prefix)) {
 			if err != nil {
-				yield(asynclock.Info{}, s.store.failure(err))
+				yield(asynclock.Info{}, s.store.conn.Failure(err))
 				return
 			}
 			if !l.show(ctx, names) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
@@ -29,19 +30,19 @@ func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
 func TestList(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("a:held", "1")
-		c.hold("a:waited for", "2")
-		c.wait("a:waited for", "3")
-		c.hold("a:free but waited for", "4")
-		c.wait("a:free but waited for", "5")
-		sv.do(t, "DEL", sv.redisKey("a:free but waited for", 'l'))
-		c.hold("a:released", "6")
+		c.Hold("a:held", "1")
+		c.Hold("a:waited for", "2")
+		c.Wait("a:waited for", "3")
+		c.Hold("a:free but waited for", "4")
+		c.Wait("a:free but waited for", "5")
+		sv.Do(t, "DEL", sv.redisKey("a:free but waited for", 'l'))
+		c.Hold("a:released", "6")
 		c.release(asynclock.ReleaseRequest{Key: "a:released", Owner: "6"})
-		c.hold("a*", "7")
-		c.hold("b:{x}", "8")
-		sv.do(t, "SET", sv.prefix+":{b00}:a:elsewhere:l", "not where its name belongs")
+		c.Hold("a*", "7")
+		c.Hold("b:{x}", "8")
+		sv.Do(t, "SET", sv.prefix+":{b00}:a:elsewhere:l", "not where its name belongs")
 		other := onOtherPrefix(t, sv)
-		other.hold("a:other prefix", "9")
+		other.Hold("a:other prefix", "9")
 
 		found := list(t, c, "a:")
 		if got, want := slices.Sorted(maps.Keys(found)), []string{"a:free but waited for", "a:held", "a:waited for"}; !slices.Equal(got, want) {
@@ -89,7 +90,7 @@ func TestListPages(t *testing.T) {
 		const n = 3 * redisconn.ScanPage
 		var batch []asynclock.AcquireRequest
 		for i := range n {
-			batch = append(batch, request("key"+strconv.Itoa(i), strconv.Itoa(i)))
+			batch = append(batch, redistest.Request("key"+strconv.Itoa(i), strconv.Itoa(i)))
 		}
 		c.session.Acquire(t.Context(), batch)
 		if got := len(list(t, c, "key")); got != n {
@@ -101,12 +102,12 @@ func TestListPages(t *testing.T) {
 func TestInspectDescribesTheFirstTen(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
+		c.Hold("key", "a")
 		for i := range 12 {
-			c.wait("key", "w"+strconv.Itoa(i))
+			c.Wait("key", "w"+strconv.Itoa(i))
 		}
-		sv.pass(20 * time.Millisecond)
-		info := c.inspect("key")
+		sv.Pass(20 * time.Millisecond)
+		info := c.Inspect("key")
 		if info.Waiters != 12 || len(info.Queue) != 10 {
 			t.Fatalf("Inspect: got %d waiters, %d of them described; want 12 and 10", info.Waiters, len(info.Queue))
 		}
@@ -127,36 +128,36 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 	replica := plain.clusterNode(t, partly, "no")
 	replica.meet(t, nodes[0])
 	replica.agrees(t, 3)
-	id := nodes[0].do(t, "CLUSTER", "MYID")
-	eventually(t, "a replica", func() bool {
-		_, err := replica.try("CLUSTER", "REPLICATE", id)
+	id := nodes[0].Do(t, "CLUSTER", "MYID")
+	redistest.Eventually(t, "a replica", func() bool {
+		_, err := replica.Try("CLUSTER", "REPLICATE", id)
 		return err == nil
 	})
 	var st *Store
-	eventually(t, "clients know the replica", func() bool {
+	redistest.Eventually(t, "clients know the replica", func() bool {
 		if st != nil {
 			st.Close()
 		}
 		st = sv.newStore(t, WithoutFailoverGrace())
-		return len(st.commands.Nodes()) == 4
+		return len(st.conn.Commands.Nodes()) == 4
 	})
 	c := join(t, st)
 	all := make(map[string]bool)
 	for i := range 30 {
 		key := "key" + strconv.Itoa(i)
-		c.hold(key, "a")
+		c.Hold(key, "a")
 		all[key] = owner(t, nodes, sv.redisKey(key, 'l')) != 1
 	}
 	if got := len(list(t, c, "")); got != len(all) {
 		t.Fatalf("with all nodes up: got %d keys, want %d", got, len(all))
 	}
 
-	_, _ = replica.try("SHUTDOWN", "NOSAVE") // there is no answer
+	_, _ = replica.Try("SHUTDOWN", "NOSAVE") // there is no answer
 	if got := len(list(t, c, "")); got != len(all) {
 		t.Errorf("without the replica: got %d keys, want %d", got, len(all))
 	}
 
-	_, _ = nodes[1].try("SHUTDOWN", "NOSAVE")
+	_, _ = nodes[1].Try("SHUTDOWN", "NOSAVE")
 	found := make(map[string]bool)
 	var last error
 	for info, err := range c.session.List(t.Context(), "") {

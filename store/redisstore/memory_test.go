@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A server out of memory refuses SET, but not to a script whose first write was
@@ -17,13 +18,13 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
-	a.hold("alone", "a")
-	b.wait("key", "b")
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	a.Hold("key", "a")
+	a.Hold("alone", "a")
+	b.Wait("key", "b")
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	before := sv.dump(t, "key") + sv.dump(t, "free")
-	for _, q := range []asynclock.AcquireRequest{request("free", "c"), request("key", "c")} {
-		if got := a.acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
+	for _, q := range []asynclock.AcquireRequest{redistest.Request("free", "c"), redistest.Request("key", "c")} {
+		if got := a.Acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
 			t.Errorf("Acquire of %q: got %v, want ErrUnreachable", q.Key, got)
 		}
 	}
@@ -36,7 +37,7 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	}
 	a.release(asynclock.ReleaseRequest{Key: "alone", Owner: "a"})
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
-	if got := b.heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
+	if got := b.Heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
 		t.Errorf("token: got %d, want %d", got, 1<<51+1)
 	}
 }
@@ -50,17 +51,17 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 		"first does both":                       func(q *asynclock.RenewRequest) { q.Token++; q.WatchContention = true },
 		"first is lost":                         func(q *asynclock.RenewRequest) { q.Owner = "stranger" },
 	} {
-		sv.do(t, "CONFIG", "SET", "maxmemory", "0")
+		sv.Do(t, "CONFIG", "SET", "maxmemory", "0")
 		const n = 4
 		renewals := make([]asynclock.RenewRequest, n)
 		for i := range renewals {
 			key := name + strconv.Itoa(i)
-			renewals[i] = asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.hold(key, "a").First}
+			renewals[i] = asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").First}
 		}
 		change(&renewals[0])
 		renewals[2].Token += 7
 		renewals[2].WatchContention = true
-		sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+		sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 		for i, got := range c.session.Renew(t.Context(), renewals) {
 			if renewals[i].Owner == "stranger" {
 				if !errors.Is(got.Err, asynclock.ErrStolen) {
@@ -74,10 +75,10 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 			if left := sv.pttl(t, renewals[i].Key, 'l'); left <= long {
 				t.Errorf("%s, %d: TTL: got %v, want %v", name, i, left, 2*long)
 			}
-			if got := c.inspect(renewals[i].Key).Token; got != renewals[i].Token {
+			if got := c.Inspect(renewals[i].Key).Token; got != renewals[i].Token {
 				t.Errorf("%s, %d: token: got %d, want %d as used", name, i, got, renewals[i].Token)
 			}
-			if got := sv.number(t, "GET", sv.redisKey(renewals[i].Key, 'f')); got != renewals[i].Token {
+			if got := sv.Number(t, "GET", sv.redisKey(renewals[i].Key, 'f')); got != renewals[i].Token {
 				t.Errorf("%s, %d: counter: got %d, want %d as used", name, i, got, renewals[i].Token)
 			}
 		}
@@ -87,8 +88,8 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	token := c.hold("key", "a").First
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	token := c.Hold("key", "a").First
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, Keep: 2 * long}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
@@ -98,7 +99,7 @@ func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
 	if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; !errors.Is(got, asynclock.ErrExpired) {
 		t.Errorf("Renew of what was released: got %v, want ErrExpired", got)
 	}
-	if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != token+1 {
+	if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != token+1 {
 		t.Errorf("counter: got %d, want %d as used", got, token+1)
 	}
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// maxToken is the largest token or ticket that scripts go on from; by the clock
-// it is the year 2255. They count in doubles, which are exact up to maxGiven, so
-// the few numbers that one script counts on from there are right, too.
-const (
-	maxToken = 9e15
-	maxGiven = 1<<53 - 1
-)
-
 // parseMessage reads a message of an inbox:
 //
 //	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
@@ -53,7 +45,7 @@ func parseMessage(payload string) (event asynclock.Event, ok bool) {
 	}
 
 	var numbers [4]int64
-	for i, limit := range [4]int64{maxGiven, math.MaxInt64 / int64(time.Millisecond), math.MaxInt32, 1} {
+	for i, limit := range [4]int64{redisconn.MaxGiven, math.MaxInt64 / int64(time.Millisecond), math.MaxInt32, 1} {
 		var digits string
 		if !more {
 			return event, false

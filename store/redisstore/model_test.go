@@ -254,11 +254,11 @@ func TestScriptsDoAsTheModelOnMiniredis(t *testing.T) {
 // ahead of the clock, so that all numbers are known.
 func TestScriptsDoAsTheModelOnRedis(t *testing.T) {
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
-	sv.pass = nil
+	sv.Pass = nil
 	compare(t, sv, 1000*time.Second, 1000*time.Second, func(key string) model {
 		m := model{now: time.Duration(sv.clock(t)) * time.Microsecond}
 		m.counter = m.micros() + 1e15
-		sv.do(t, "SET", sv.redisKey(key, 'f'), fmt.Sprint(m.counter))
+		sv.Do(t, "SET", sv.redisKey(key, 'f'), fmt.Sprint(m.counter))
 		return m
 	})
 }
@@ -270,7 +270,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 	st := sv.store(t)
 	heard := sv.subscribe(t, func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(listening[1:]).Build() })
 	c := join(t, st)
-	c.hold("another key", "a") // so that miniredis has said that it has no history
+	c.Hold("another key", "a") // so that miniredis has said that it has no history
 	s, grace := c.session, st.grace("another key")
 	runs := 0
 
@@ -403,10 +403,10 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				m.told = nil
 			},
 		}
-		if sv.pass != nil {
+		if sv.Pass != nil {
 			actions["time"] = func(t *rapid.T) {
 				d := time.Duration(rapid.IntRange(1, 20).Draw(t, "units")) * unit
-				sv.pass(d)
+				sv.Pass(d)
 				m.now += d
 			}
 		}

@@ -18,12 +18,12 @@ import (
 func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t)).silence()
-	first := c.hold("key", "a").First
-	c.wait("key", "b")
-	sv.pass(10 * time.Second)
-	sv.do(t, "DEL", sv.redisKey("key", 'f')) // as after FLUSHALL, or a failover to a replica that missed it
+	first := c.Hold("key", "a").First
+	c.Wait("key", "b")
+	sv.Pass(10 * time.Second)
+	sv.Do(t, "DEL", sv.redisKey("key", 'f')) // as after FLUSHALL, or a failover to a replica that missed it
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first})
-	if got, want := c.want(request("key", "b"), asynclock.Granted).First, first+10_000_000; got < want {
+	if got, want := c.Want(redistest.Request("key", "b"), asynclock.Granted).First, first+10_000_000; got < want {
 		t.Errorf("token 10s after %d: got %d, want at least %d", first, got, want)
 	}
 }
@@ -31,17 +31,17 @@ func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 func TestOnlyItsOwnerReleasesAKey(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		for _, waiters := range []int{0, 1} {
 			if waiters == 1 {
-				c.wait("key", "b")
+				c.Wait("key", "b")
 			}
-			sv.pass(time.Millisecond)
+			sv.Pass(time.Millisecond)
 			// Tokens are no secret.
 			if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "thief", Token: token}).WasHeld {
 				t.Errorf("release by a stranger, %d waiters: got WasHeld true, want false", waiters)
 			}
-			if info := c.inspect("key"); info.Holder != "a at home" || info.Token != token || info.Waiters != waiters {
+			if info := c.Inspect("key"); info.Holder != "a at home" || info.Token != token || info.Waiters != waiters {
 				t.Errorf("after a release by a stranger: got %+v, want it held by a, with %d waiters", info, waiters)
 			}
 		}
@@ -51,28 +51,28 @@ func TestOnlyItsOwnerReleasesAKey(t *testing.T) {
 func TestTTLsOfGrants(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		brief := request("key", "a")
+		brief := redistest.Request("key", "a")
 		brief.TTL = 50 * time.Millisecond
-		c.want(brief, asynclock.Granted)
-		c.wait("key", "b")
-		c.wait("key", "c")
-		c.wait("key", "d")
-		sv.pass(60 * time.Millisecond)
+		c.Want(brief, asynclock.Granted)
+		c.Wait("key", "b")
+		c.Wait("key", "c")
+		c.Wait("key", "d")
+		sv.Pass(60 * time.Millisecond)
 
-		token := c.want(request("key", "b"), asynclock.Granted).First
+		token := c.Want(redistest.Request("key", "b"), asynclock.Granted).First
 		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
 			t.Errorf("TTL for one that asked: got %v, want %v", got, long)
 		}
 		// Uncertain, so that no shortcut is taken.
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: token, Uncertain: true})
-		if e := c.heard(asynclock.EventGrant, "c"); e.Waiters != 1 || e.GrantTTL != grant {
+		if e := c.Heard(asynclock.EventGrant, "c"); e.Waiters != 1 || e.GrantTTL != grant {
 			t.Errorf("EventGrant: got %+v, want TTL %v and 1 waiter", e, grant)
 		}
 		if got := sv.pttl(t, "key", 'l'); got <= grant/2 || got > grant {
 			t.Errorf("TTL for one that was told: got %v, want %v", got, grant)
 		}
 
-		token = c.inspect("key").Token
+		token = c.Inspect("key").Token
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Token: token, Keep: long})
 		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
 			t.Errorf("TTL of a key kept back: got %v, want %v", got, long)
@@ -88,32 +88,32 @@ func TestNumbersKeepAllTheirDigits(t *testing.T) {
 	c := join(t, sv.store(t))
 	check := func(when string, token int64) {
 		t.Helper()
-		record, _, _ := strings.Cut(sv.do(t, "GET", sv.redisKey("key", 'l')), " ")
-		counter := sv.do(t, "GET", sv.redisKey("key", 'f'))
+		record, _, _ := strings.Cut(sv.Do(t, "GET", sv.redisKey("key", 'l')), " ")
+		counter := sv.Do(t, "GET", sv.redisKey("key", 'f'))
 		if want := strconv.FormatInt(token, 10); record != want || counter != want {
 			t.Errorf("%s: got token %s in the record and %s in the counter, want %s", when, record, counter, want)
 		}
 	}
-	check("taken", c.hold("key", "holder").First)
+	check("taken", c.Hold("key", "holder").First)
 
 	// Far ahead of the clock, so that numbers follow each other.
-	sv.do(t, "SET", sv.redisKey("key", 'f'), "4000000000000011")
+	sv.Do(t, "SET", sv.redisKey("key", 'f'), "4000000000000011")
 	for _, again := range []bool{false, true} {
 		for rank, owner := range []string{"c", "b", "a"} { // their order by ticket, not by name
-			if got := c.wait("key", owner); got.Rank != rank || got.Ticket != int64(4000000000000012+rank) {
+			if got := c.Wait("key", owner); got.Rank != rank || got.Ticket != int64(4000000000000012+rank) {
 				t.Errorf("%s, asked again %v: got rank %d and ticket %d, want rank %d", owner, again, got.Rank, got.Ticket, rank)
 			}
 		}
 	}
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "holder"})
-	check("handed on", c.heard(asynclock.EventGrant, "c").Grant.First)
+	check("handed on", c.Heard(asynclock.EventGrant, "c").Grant.First)
 }
 
 func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")) // for miniredis this is minutes of work
 	c := join(t, sv.store(t))
-	c.hold("key", "a")
+	c.Hold("key", "a")
 	const dead = 20_000 // more than Lua's stack takes
 	queue := []string{"ZADD", sv.redisKey("key", 'q')}
 	entries := []string{"HSET", sv.redisKey("key", 'w')}
@@ -122,16 +122,16 @@ func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 		queue = append(queue, "1", owner)
 		entries = append(entries, owner, "1 - 10000 - somebody")
 	}
-	sv.do(t, queue...)
-	sv.do(t, entries...)
-	c.wait("key", "b")
+	sv.Do(t, queue...)
+	sv.Do(t, entries...)
+	c.Wait("key", "b")
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	if e := c.heard(asynclock.EventGrant, "b"); e.Waiters != 0 {
+	if e := c.Heard(asynclock.EventGrant, "b"); e.Waiters != 0 {
 		t.Errorf("EventGrant: got %+v, want no waiters", e)
 	}
-	if got := sv.number(t, "HLEN", sv.redisKey("key", 'w')); got != 0 {
+	if got := sv.Number(t, "HLEN", sv.redisKey("key", 'w')); got != 0 {
 		t.Errorf("waiters' entries: got %d, want 0", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 func TestRenewRaisesTheCounterAndLowersNothing(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		for _, r := range []struct {
 			when           string
 			used, counter  int64 // before
@@ -150,14 +150,14 @@ func TestRenewRaisesTheCounterAndLowersNothing(t *testing.T) {
 			{"tickets were taken since", token + 7, token + 100, token + 7, token + 100},
 			{"an earlier token, with fewer digits", 9, token + 100, token + 7, token + 100},
 		} {
-			sv.do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(r.counter, 10))
+			sv.Do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(r.counter, 10))
 			if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: r.used}); got.Err != nil {
 				t.Fatalf("%s: got %v, want no error", r.when, got.Err)
 			}
-			if got := c.inspect("key").Token; got != r.record {
+			if got := c.Inspect("key").Token; got != r.record {
 				t.Errorf("%s: token: got %d, want %d", r.when, got, r.record)
 			}
-			if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != r.raised {
+			if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != r.raised {
 				t.Errorf("%s: counter: got %d, want %d", r.when, got, r.raised)
 			}
 		}

@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.hold("key", "a").First
+		token := a.Hold("key", "a").First
 		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token + 3, Holder: "a at home"}
-		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		if got := a.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
 			t.Errorf("without a reason: got %v, want ErrExpired", got)
 		}
 		promote()
-		b.wait("key", "b")
-		b.wait("key", "a") // the client waited, and the server forgot that it was granted the key
+		b.Wait("key", "b")
+		b.Wait("key", "a") // the client waited, and the server forgot that it was granted the key
 		if got := a.renew(renewal); got.Err != nil || got.Waiters != 1 {
 			t.Errorf("got %+v, want it renewed, and b to wait", got)
 		}
-		if info := b.inspect("key"); !info.Held || info.Token != token+3 || info.Holder != "a at home" || info.Waiters != 1 {
+		if info := b.Inspect("key"); !info.Held || info.Token != token+3 || info.Holder != "a at home" || info.Waiters != 1 {
 			t.Errorf("got %+v, want it held by a under token %d", info, token+3)
 		}
 		older := asynclock.RenewRequest{Key: "key", Owner: "older", TTL: long, Token: token + 2}
@@ -42,9 +43,9 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 		}
 		// It hears of those who queue, and of those who ask in vain, for all the server knows.
 		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		a.wait("key", "c")
-		b.heard(asynclock.EventContended, "newer")
-		b.heard(asynclock.EventWanted, "newer")
+		a.Wait("key", "c")
+		b.Heard(asynclock.EventContended, "newer")
+		b.Heard(asynclock.EventWanted, "newer")
 		// With a renewal on its way a release is not as good as the first.
 		if !b.releaseAgain(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
@@ -53,7 +54,7 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
 		}
 		sv.endGrace(t, "key")
-		if got := a.want(request("key", "c"), asynclock.Granted); got.First <= token+9 {
+		if got := a.Want(redistest.Request("key", "c"), asynclock.Granted); got.First <= token+9 {
 			t.Errorf("token: got %d, want more than %d", got.First, token+9)
 		}
 	})
@@ -63,15 +64,15 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First + 1e9
-		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
-		c.hold("another", "a")
-		c.wait("another", "b")
+		token := c.Hold("key", "a").First + 1e9
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		c.Hold("another", "a")
+		c.Wait("another", "b")
 		promote()
 		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token}).WasHeld {
 			t.Error("got WasHeld false, want true: nobody can have been granted the key since")
 		}
-		if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != token {
+		if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != token {
 			t.Errorf("counter: got %d, want %d as used", got, token)
 		}
 		if c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"}).WasHeld {
@@ -87,8 +88,8 @@ func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 func TestAReleaseOfWhatWasWrittenAnew(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.hold("key", "a").First}
-		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.Hold("key", "a").First}
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		promote()
 		if got := c.renew(renewal).Err; got != nil {
 			t.Fatalf("Renew: got %v, want no error", got)
@@ -107,13 +108,13 @@ func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.hold("key", "a").First
-		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'), sv.epoch(bucketOf("key")))
+		token := a.Hold("key", "a").First
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'), sv.epoch(bucketOf("key")))
 		if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; got != nil {
 			t.Errorf("Renew: got %v, want no error", got)
 		}
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		if got := b.acquire(try("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := b.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
 		}
 	})
@@ -123,13 +124,13 @@ func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
 func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
-		sv.do(t, "PEXPIRE", sv.redisKey("key", 'l'), "3600000")
+		token := c.Hold("key", "a").First
+		sv.Do(t, "PEXPIRE", sv.redisKey("key", 'l'), "3600000")
 		promote()
 		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: token + 1}).Err; err != nil {
 			t.Fatal(err)
 		}
-		if ttl := sv.number(t, "PTTL", sv.redisKey("key", 'l')); ttl > millis(long) {
+		if ttl := sv.Number(t, "PTTL", sv.redisKey("key", 'l')); ttl > millis(long) {
 			t.Errorf("TTL: got %d ms, want at most %d", ttl, millis(long))
 		}
 	})
@@ -139,10 +140,10 @@ func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
 func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	token := c.hold("key", "a").First
-	sv.do(t, "DEL", sv.redisKey("key", 'l'))
+	token := c.Hold("key", "a").First
+	sv.Do(t, "DEL", sv.redisKey("key", 'l'))
 	sv.promote(t)
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 		t.Errorf("Renew: got %v, want it written anew", err)
 	}
@@ -154,14 +155,14 @@ func TestAHoldingIsWrittenAnewWithItsInbox(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.hold("key", "a").First
-		sv.do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		token := a.Hold("key", "a").First
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		promote()
 		a.doubt()
 		if err := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 			t.Fatalf("Renew: got %v, want it written anew", err)
 		}
-		b.wait("key", "b")
-		a.heard(asynclock.EventContended, "a")
+		b.Wait("key", "b")
+		a.Heard(asynclock.EventContended, "a")
 	})
 }

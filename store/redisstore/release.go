@@ -74,7 +74,7 @@ const handoverKinds = "lqwf"
 // release is a run of handover.lua or release.lua, which describe their keys and
 // arguments.
 func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string, grace time.Duration) error {
-	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
 	}
 	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
@@ -100,20 +100,6 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 		}
 	}
 	c.millis(grace)
-	return nil
-}
-
-// checkHolding checks what Renew and Release say of a holding.
-func checkHolding(key, owner string, token int64) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	if !redisconn.IsField(owner) {
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
-	}
-	if token < 0 || token > maxToken {
-		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
-	}
 	return nil
 }
 

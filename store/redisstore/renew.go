@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding
@@ -80,7 +81,7 @@ func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []
 	indexes := make([]int, 0, len(batch))
 	for i := range batch {
 		q := &batch[i]
-		if replies[i].Err = checkHolding(q.Key, q.Owner, q.Token); replies[i].Err != nil {
+		if replies[i].Err = redisconn.CheckHolding(q.Key, q.Owner, q.Token); replies[i].Err != nil {
 			continue
 		}
 		if q.TTL <= 0 {
@@ -95,7 +96,7 @@ func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []
 // chunks divides indexes of batch by what goes into one call. Where slots matter
 // that is of one bucket.
 func (s *session) chunks(batch []asynclock.RenewRequest, indexes []int) (chunks [][]int) {
-	slotted := s.store.cluster() || s.store.slotted.Load()
+	slotted := s.store.conn.Cluster() || s.store.slotted.Load()
 	latest := make(map[int]int) // chunk of each bucket, or of all
 	for _, i := range indexes {
 		bucket := 0

@@ -73,7 +73,7 @@ func holdForRound(b *testing.B, c *client, n int) []asynclock.RenewRequest {
 	for first := 0; first < n; first += 256 {
 		var asked []asynclock.AcquireRequest
 		for i := first; i < min(first+256, n); i++ {
-			q := request(fmt.Sprint("key ", i), fmt.Sprintf("owner-as-long-as-any-%03d-%d", i%1000, i))
+			q := redistest.Request(fmt.Sprint("key ", i), fmt.Sprintf("owner-as-long-as-any-%03d-%d", i%1000, i))
 			q.TTL = roundTTL
 			asked = append(asked, q)
 		}
@@ -143,7 +143,7 @@ func (c *client) lockUntil(ctx context.Context, b *testing.B) (times []time.Dura
 		case <-tick.C:
 		}
 		start, key, owner := time.Now(), "other "+strconv.Itoa(n%97), "o"+strconv.FormatInt(time.Now().UnixNano(), 36)
-		got := c.session.Acquire(b.Context(), []asynclock.AcquireRequest{request(key, owner)})[0]
+		got := c.session.Acquire(b.Context(), []asynclock.AcquireRequest{redistest.Request(key, owner)})[0]
 		gone := c.session.Release(b.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: got.First, First: true}})[0]
 		if got.Err != nil || gone.Err != nil {
 			b.Errorf("beside a round: got %v and %v, want no errors", got.Err, gone.Err)
@@ -156,7 +156,7 @@ func (c *client) lockUntil(ctx context.Context, b *testing.B) (times []time.Dura
 // scriptTime is for how many µs the server has run scripts.
 func (sv *server) scriptTime(b *testing.B) float64 {
 	b.Helper()
-	answer := sv.raw.Do(b.Context(), sv.raw.B().Arbitrary("INFO", "commandstats").Build())
+	answer := sv.Raw.Do(b.Context(), sv.Raw.B().Arbitrary("INFO", "commandstats").Build())
 	text, err := answer.ToString()
 	if err != nil {
 		b.Fatal(err)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestRenewOnlyExtends(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		token := sv.number(t, "GET", sv.redisKey("key", 'f'))
+		c.Hold("key", "a")
+		token := sv.Number(t, "GET", sv.redisKey("key", 'f'))
 		for _, tt := range []struct {
 			q        asynclock.RenewRequest
 			min, max time.Duration
@@ -40,22 +41,22 @@ func TestRenewOnlyExtends(t *testing.T) {
 func TestRenewNeverBringsBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		q := request("key", "a")
+		q := redistest.Request("key", "a")
 		q.TTL = 50 * time.Millisecond
-		c.want(q, asynclock.Granted)
-		sv.pass(100 * time.Millisecond)
+		c.Want(q, asynclock.Granted)
+		sv.Pass(100 * time.Millisecond)
 		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1e15, WatchContention: true}
 		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
 			t.Errorf("Renew of what has expired: got %v, want ErrExpired", got)
 		}
-		if n := sv.number(t, "EXISTS", sv.redisKey("key", 'l')); n != 0 {
+		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'l')); n != 0 {
 			t.Error("record after Renew of what has expired: got one, want none")
 		}
-		c.hold("key", "b")
+		c.Hold("key", "b")
 		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrStolen) {
 			t.Errorf("Renew of what another has: got %v, want ErrStolen", got)
 		}
-		if got := c.inspect("key").Holder; got != "b at home" {
+		if got := c.Inspect("key").Holder; got != "b at home" {
 			t.Errorf("holder after a stranger's Renew: got %q, want b", got)
 		}
 	})
@@ -64,26 +65,26 @@ func TestRenewNeverBringsBack(t *testing.T) {
 func TestRenewWritesTheLastTokenBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		used := token + 1e12
 		c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: used})
 		c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}) // a late copy
-		if got := c.inspect("key").Token; got != used {
+		if got := c.Inspect("key").Token; got != used {
 			t.Errorf("Inspect: got token %d, want %d", got, used)
 		}
 		if left := sv.pttl(t, "key", 'f'); left < 23*time.Hour {
 			t.Errorf("TTL of the counter: got %v, want 24h", left)
 		}
-		sv.do(t, "DEL", sv.redisKey("key", 'l'))
-		if got := c.hold("key", "b").First; got != used+1 {
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
+		if got := c.Hold("key", "b").First; got != used+1 {
 			t.Errorf("next token: got %d, want %d", got, used+1)
 		}
 
 		// Should the counter be lost, what the record says counts.
 		used += 1e12
 		c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: used})
-		sv.do(t, "DEL", sv.redisKey("key", 'f'))
-		if got := c.wait("key", "c"); got.Mark != used+1 || got.Ticket != used+1 {
+		sv.Do(t, "DEL", sv.redisKey("key", 'f'))
+		if got := c.Wait("key", "c"); got.Mark != used+1 || got.Ticket != used+1 {
 			t.Errorf("Waiting: got mark %d and ticket %d, want %d", got.Mark, got.Ticket, used+1)
 		}
 	})
@@ -92,9 +93,9 @@ func TestRenewWritesTheLastTokenBack(t *testing.T) {
 func TestRenewTellsOfWaitersAndWatchesFromThenOn(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("key", "a")
-		c.wait("key", "b")
-		c.wait("key", "c")
+		c.Hold("key", "a")
+		c.Wait("key", "b")
+		c.Wait("key", "c")
 		q := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, WatchContention: true}
 		for range 2 {
 			if got := c.renew(q).Waiters; got != 2 {
@@ -108,8 +109,8 @@ func TestRenewTellsOfWaitersAndWatchesFromThenOn(t *testing.T) {
 			t.Errorf("Waiters: got %d, want 0", got)
 		}
 		c.heardNothing(sv)
-		c.wait("key", "d")
-		c.heard(asynclock.EventContended, "a")
+		c.Wait("key", "d")
+		c.Heard(asynclock.EventContended, "a")
 	})
 }
 
@@ -120,7 +121,7 @@ func TestRenewBatches(t *testing.T) {
 		acquires := make([]asynclock.AcquireRequest, n)
 		renewals := make([]asynclock.RenewRequest, n)
 		for i := range n {
-			acquires[i] = request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
+			acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
 			renewals[i] = asynclock.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: 2 * long}
 		}
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
@@ -135,11 +136,11 @@ func TestRenewBatches(t *testing.T) {
 		renewals[0].Key = ""
 		renewals[10].Owner = "two words"
 		renewals[63].TTL = 0
-		sv.do(t, "DEL", sv.redisKey("key64", 'l'))
+		sv.Do(t, "DEL", sv.redisKey("key64", 'l'))
 		renewals[65].Owner = "owner66"
-		sv.do(t, "SET", sv.redisKey("key150", 'l'), "of another kind")
-		sv.do(t, "DEL", sv.redisKey("key151", 'l'))
-		sv.do(t, "HSET", sv.redisKey("key151", 'l'), "field", "value")
+		sv.Do(t, "SET", sv.redisKey("key150", 'l'), "of another kind")
+		sv.Do(t, "DEL", sv.redisKey("key151", 'l'))
+		sv.Do(t, "HSET", sv.redisKey("key151", 'l'), "field", "value")
 		renewals[199].Token = -1
 		for i, got := range c.session.Renew(t.Context(), renewals) {
 			if !errors.Is(got.Err, want[i]) {

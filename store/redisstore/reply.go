@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // What a script answers in the first place of a list, besides the values of
@@ -78,13 +79,13 @@ func (r *reply) text() string {
 	return s
 }
 
-func (r *reply) token() int64 { return r.between(0, maxGiven) }
+func (r *reply) token() int64 { return r.between(0, redisconn.MaxGiven) }
 
 func (r *reply) count() int { return int(r.between(0, math.MaxInt32)) }
 
 // millis reads a time to go. It may be negative, where Redis has none to tell.
 func (r *reply) millis() time.Duration {
-	return time.Duration(r.between(-2, maxGiven/1000)) * time.Millisecond
+	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
 }
 
 // failed turns r's error, if there is one, into one of asynclock's.
@@ -92,7 +93,7 @@ func (r *reply) failed(st *Store) error {
 	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, asynclock.ErrForeignData) {
 		return r.err
 	}
-	return st.failure(r.err)
+	return st.conn.Failure(r.err)
 }
 
 // acquireReply reads what acquire.lua answers, and for how long the server grants
@@ -104,13 +105,13 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply, grace time.Durati
 	}
 	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
 	case asynclock.Granted:
-		answer.First = r.between(1, maxGiven)
+		answer.First = r.between(1, redisconn.MaxGiven)
 		answer.Waiters = r.count()
 		answer.SparePerMicrosecond = r.between(0, 1) == 1
 	case asynclock.Waiting:
 		answer.Rank = r.count()
 		answer.Remaining = r.millis()
-		answer.Ticket = r.between(1, maxGiven)
+		answer.Ticket = r.between(1, redisconn.MaxGiven)
 		answer.Mark = r.token()
 		grace = max(r.millis(), 0)
 	case asynclock.Held:

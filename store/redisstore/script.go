@@ -59,7 +59,7 @@ func newScript(source string) *redisconn.Script {
 
 // run makes the calls, all at once, and returns the results in the same order.
 func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
-	return redisconn.RunScripts(ctx, st.commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
+	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
 		keys, args = calls[i].words()
 		return calls[i].script, keys, args
 	})
@@ -68,7 +68,7 @@ func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
 	keys, args := c.words()
-	return c.script.RunOnce(ctx, st.commands, keys, args)
+	return c.script.RunOnce(ctx, st.conn.Commands, keys, args)
 }
 
 // isCrossSlot reports whether the server is a Cluster's node and was asked for keys of

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // ownerID is what an owner id looks like.
@@ -24,13 +26,13 @@ var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 func TestNothingShownIsSecret(t *testing.T) {
 	sv := ownServer(t)
 	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
-	var shown log
+	var shown notestest.Journal
 	show := func(what string, value any) {
 		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	logger := slog.New(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	logger := shown.Logger(slog.LevelDebug)
 	var stores []*Store
 	locks := func() *asynclock.Client {
 		stores = append(stores, user.store(t, WithLogger(logger)))
@@ -55,14 +57,14 @@ func TestNothingShownIsSecret(t *testing.T) {
 	}
 
 	held := lock("held")
-	if record := sv.do(t, "GET", sv.redisKey("held", 'l')); !ownerID.MatchString(record) {
+	if record := sv.Do(t, "GET", sv.redisKey("held", 'l')); !ownerID.MatchString(record) {
 		t.Fatalf("record: got %q, want an owner in it as this test expects them", record)
 	}
 	_, err := b.TryLock(t.Context(), "held")
 	show("try", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	pending := b.LockChan(ctx, "held")
-	eventually(t, "a waiter", func() bool { return sv.number(t, "ZCARD", sv.redisKey("held", 'q')) == 1 })
+	redistest.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("held", 'q')) == 1 })
 	info, err := a.Inspect(t.Context(), "held")
 	show("inspect", fmt.Sprint(info, err))
 	for info, err := range a.List(t.Context(), "") {
@@ -73,11 +75,11 @@ func TestNothingShownIsSecret(t *testing.T) {
 	show("canceled", err)
 
 	// Somebody writes nonsense, and says nonsense.
-	sv.do(t, "SET", sv.redisKey("foreign", 'l'), "nonsense")
+	sv.Do(t, "SET", sv.redisKey("foreign", 'l'), "nonsense")
 	_, err = a.Lock(t.Context(), "foreign")
 	show("foreign", err)
-	for channel := range strings.FieldsSeq(strings.Trim(sv.do(t, "PUBSUB", "CHANNELS", sv.prefix+":*"), "[]")) {
-		sv.do(t, "PUBLISH", channel, "g 0123456789abcdefghijkl.00 nonsense")
+	for channel := range strings.FieldsSeq(strings.Trim(sv.Do(t, "PUBSUB", "CHANNELS", sv.prefix+":*"), "[]")) {
+		sv.Do(t, "PUBLISH", channel, "g 0123456789abcdefghijkl.00 nonsense")
 	}
 	taken := lock("taken")
 	_, err = b.ForceUnlock(t.Context(), "taken")
@@ -87,22 +89,22 @@ func TestNothingShownIsSecret(t *testing.T) {
 
 	// The server forgets, hangs up, denies, stops.
 	stolen, gone, denied := lock("stolen"), lock("gone"), lock("denied")
-	sv.do(t, "SCRIPT", "FLUSH")
-	sv.do(t, "SET", sv.redisKey("stolen", 'l'), "5 another - - somebody")
-	sv.do(t, "DEL", sv.redisKey("gone", 'l'))
+	sv.Do(t, "SCRIPT", "FLUSH")
+	sv.Do(t, "SET", sv.redisKey("stolen", 'l'), "5 another - - somebody")
+	sv.Do(t, "DEL", sv.redisKey("gone", 'l'))
 	show("stolen", stolen.Renew(t.Context(), time.Second))
 	show("gone", gone.Unlock(t.Context()))
-	sv.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
-	sv.do(t, "ACL", "SETUSER", "locker", "-evalsha", "-eval")
+	sv.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+	sv.Do(t, "ACL", "SETUSER", "locker", "-evalsha", "-eval")
 	show("denied", denied.Unlock(t.Context()))
 	_, err = a.Lock(t.Context(), "denied")
 	show("denied", err)
-	sv.do(t, "ACL", "DELUSER", "locker") // and hangs up
+	sv.Do(t, "ACL", "DELUSER", "locker") // and hangs up
 	_, err = b.TryLock(t.Context(), "unknown user")
 	show("unknown user", err)
 	<-held.Done()
 	show("held", errors.Join(held.Err(), held.Unlock(t.Context())))
-	_, err = Open(user.option)
+	_, err = Open(user.Option)
 	show("open", err)
 
 	for _, st := range stores {
@@ -113,7 +115,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 		if ownerID.MatchString(line) {
 			t.Errorf("got an owner in %q", line)
 		}
-		if strings.Contains(line, user.option.Password) {
+		if strings.Contains(line, user.Option.Password) {
 			t.Errorf("got a password in %q", line)
 		}
 	}
@@ -137,7 +139,7 @@ func TestUnknownCommandsNameNoOwner(t *testing.T) {
 		t.Errorf("Renew: got %v, want to hear of the unknown command", err)
 	}
 	for _, err := range []error{
-		err, c.acquire(request("k", owner)).Err,
+		err, c.Acquire(redistest.Request("k", owner)).Err,
 		c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "k", Owner: owner}})[0].Err,
 	} {
 		for ; err != nil; err = errors.Unwrap(err) {
@@ -168,17 +170,17 @@ func readerRights(t *testing.T) []string {
 func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	c.hold("key", "a")
-	c.wait("key", "b")
+	c.Hold("key", "a")
+	c.Wait("key", "b")
 	before := sv.dump(t, "key")
-	sv.do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">glass", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
+	sv.Do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">glass", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
 		readerRights(t)...)...)
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = "reader", "glass"
 	user := *sv
-	user.option = option
+	user.Option = option
 	reader := join(t, user.store(t))
-	if info := reader.inspect("key"); !info.Held || info.Waiters != 1 {
+	if info := reader.Inspect("key"); !info.Held || info.Waiters != 1 {
 		t.Errorf("Inspect: got %+v, want the holder and the waiter", info)
 	}
 	if got := list(t, reader, ""); len(got) != 1 {
@@ -186,9 +188,9 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	}
 	_, forced := reader.session.Force(t.Context(), "key")
 	for what, err := range map[string]error{
-		"Acquire of a free key":   reader.acquire(request("free", "r")).Err,
-		"Acquire of the held key": reader.acquire(request("key", "r")).Err,
-		"Acquire as the holder":   reader.acquire(request("key", "a")).Err,
+		"Acquire of a free key":   reader.Acquire(redistest.Request("free", "r")).Err,
+		"Acquire of the held key": reader.Acquire(redistest.Request("key", "r")).Err,
+		"Acquire as the holder":   reader.Acquire(redistest.Request("key", "a")).Err,
 		"Renew":                   reader.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
 		"Release":                 reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
 		"Release, uncertain":      reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x", Uncertain: true}})[0].Err,

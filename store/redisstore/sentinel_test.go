@@ -38,8 +38,8 @@ func (e encryption) startSentinel(t *testing.T, primary string) (addr string) {
 // knowsAReplica waits until a sentinel knows one that is in step.
 func (sv *server) knowsAReplica(t *testing.T) {
 	t.Helper()
-	eventually(t, "the sentinel knows the replica", func() bool {
-		text, err := sv.try("SENTINEL", "REPLICAS", "locks")
+	redistest.Eventually(t, "the sentinel knows the replica", func() bool {
+		text, err := sv.Try("SENTINEL", "REPLICAS", "locks")
 		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
 	})
 }
@@ -58,27 +58,27 @@ func TestASentinelFailsOver(t *testing.T) {
 	sv := onServer(t, option)
 	st := sv.newStore(t, WithoutFailoverGrace())
 	a, b := join(t, st), join(t, st)
-	held := a.hold("key", "a")
-	b.wait("key", "b")
-	eventually(t, "the replica is in step", func() bool {
-		return replica.number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
+	held := a.Hold("key", "a")
+	b.Wait("key", "b")
+	redistest.Eventually(t, "the replica is in step", func() bool {
+		return replica.Number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
 	process.Kill()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
-	eventually(t, "the new primary renews", func() bool {
+	redistest.Eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err
 		if err != nil && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 			t.Fatalf("Renew during a failover: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
 		}
 		return err == nil
 	})
-	eventually(t, "the waiter hears from the new primary", func() bool {
-		n, err := sv.try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
-		return err == nil && strings.HasSuffix(n, " 1]") && b.wait("key", "b").Recheck == 0
+	redistest.Eventually(t, "the waiter hears from the new primary", func() bool {
+		n, err := sv.Try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
+		return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 	})
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: held.First})
-	if e := b.heard(asynclock.EventGrant, "b"); e.Grant.First <= held.First {
+	if e := b.Heard(asynclock.EventGrant, "b"); e.Grant.First <= held.First {
 		t.Errorf("token: got %d, want more than %d", e.Grant.First, held.First)
 	}
 }

@@ -16,60 +16,33 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// rueidis' cluster client puts off some things, asleep, even if it is closed
-// meanwhile: to look at the topology again, by 1 s, and to close the connection
-// to a node that has left, or that redirects to itself, by 5 s.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
-	)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
 
-// A server is where a test's store is, and a client to look behind its back.
+// A server is where a test's store is, under a prefix of the test's own.
 type server struct {
-	option rueidis.ClientOption
-	raw    rueidis.Client
-	prefix string // the test's own
-	// pass lets time go by on the server.
-	pass func(time.Duration)
+	*redistest.Server
+
+	prefix string
 }
 
-// onEachServer runs a test on miniredis, whose clock it can set, and on the real
-// server that the environment names.
+func withPrefix(sv *redistest.Server) *server { return &server{sv, "test-" + uuid.NewString()} }
+
 func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	t.Helper()
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		test(t, onMiniredis(t))
-	})
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		test(t, onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")))
-	})
+	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) { test(t, withPrefix(sv)) })
 }
 
 func onMiniredis(t testing.TB) *server {
 	t.Helper()
-	option, pass := redistest.Miniredis(t)
-	sv := onServer(t, option)
-	sv.pass = pass
-	return sv
+	return withPrefix(redistest.OnMiniredis(t))
 }
 
 func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	t.Helper()
-	raw, err := rueidis.NewClient(redisconn.ForLocks(option))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(raw.Close)
-	return &server{option: option, raw: raw, prefix: "test-" + uuid.NewString(), pass: time.Sleep}
+	return withPrefix(redistest.OnServer(t, option))
 }
 
 // ownServer starts a real server for one test that would disturb others. args
@@ -144,7 +117,7 @@ func (sv *server) store(t testing.TB, opts ...Option) *Store {
 // granted keys for long, with TTLs of up to longest.
 func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 	t.Helper()
-	if text, err := sv.try("INFO", "replication"); err != nil || !strings.Contains(text, "master_replid:") {
+	if text, err := sv.Try("INFO", "replication"); err != nil || !strings.Contains(text, "master_replid:") {
 		return // miniredis
 	}
 	const script = `
@@ -155,9 +128,9 @@ func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 		redis.call('SET', KEYS[1], string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')`
 	commands := make([]rueidis.Completed, buckets)
 	for i := range commands {
-		commands[i] = sv.raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Arg(strconv.FormatInt(millis(longest), 10)).Build()
+		commands[i] = sv.Raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Arg(strconv.FormatInt(millis(longest), 10)).Build()
 	}
-	for i, result := range sv.raw.DoMulti(t.Context(), commands...) {
+	for i, result := range sv.Raw.DoMulti(t.Context(), commands...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
 			t.Fatalf("writing epoch %d: %v", i, err)
 		}
@@ -166,9 +139,9 @@ func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for i := range commands {
-			commands[i] = sv.raw.B().Del().Key(sv.epoch(i)).Build()
+			commands[i] = sv.Raw.B().Del().Key(sv.epoch(i)).Build()
 		}
-		sv.raw.DoMulti(ctx, commands...) // the server may have ended
+		sv.Raw.DoMulti(ctx, commands...) // the server may have ended
 	})
 }
 
@@ -178,7 +151,7 @@ func (sv *server) epoch(bucket int) string { return string(appendEpoch(nil, sv.p
 // newStore is store without that.
 func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	st, err := Open(sv.option, append([]Option{WithPrefix(sv.prefix)}, opts...)...)
+	st, err := Open(sv.Option, append([]Option{WithPrefix(sv.prefix)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,41 +159,7 @@ func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	return st
 }
 
-// do sends a command as redis-cli would and returns the reply as text.
-func (sv *server) do(t testing.TB, args ...string) string {
-	t.Helper()
-	text, err := sv.try(args...)
-	if err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-	return text
-}
-
-func (sv *server) try(args ...string) (string, error) { return redistest.Ask(sv.raw, args...) }
-
-// number is do for replies that are integers.
-func (sv *server) number(t testing.TB, args ...string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(sv.do(t, args...), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // redisKey is the name of a Redis key of the lock.
 func (sv *server) redisKey(key string, kind byte) string {
 	return string(appendKey(nil, sv.prefix, bucketOf(key), key, kind))
-}
-
-// eventually waits until what is true. The limit, which matters only if it never is,
-// is twice the longest pause of an inbox.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }

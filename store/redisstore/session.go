@@ -31,7 +31,7 @@ var _ asynclock.Session = (*session)(nil)
 // by the time of the first wait.
 func newSession(st *Store, id string, events func(asynclock.Event)) *session {
 	s := &session{store: st, id: id, events: events}
-	if !st.cluster() {
+	if !st.conn.Cluster() {
 		s.inbox(0)
 	}
 	return s
@@ -40,7 +40,7 @@ func newSession(st *Store, id string, events func(asynclock.Event)) *session {
 // Lane: in a Cluster the keys of a bucket share a node, and a script may have
 // several of them. Elsewhere everything does.
 func (s *session) Lane(key string) int {
-	if s.store.cluster() {
+	if s.store.conn.Cluster() {
 		return bucketOf(key)
 	}
 	return 0
@@ -61,7 +61,7 @@ func (s *session) Leave(ctx context.Context) error {
 
 // usable says why nothing can be asked any more, if so.
 func (s *session) usable() error {
-	if s.left.Load() || s.store.closed.Load() {
+	if s.left.Load() || s.store.conn.Closed() {
 		return asynclock.ErrClosed
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // The common cases are written twice, in handover.lua, in acquire.lua before any
@@ -22,31 +23,31 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 				t.Errorf("TTL of %c after %s: got %v, want %v to %v", kind, when, got, low, high)
 			}
 		}
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		check("the first acquire", 'l', long/2, long)
 		check("the first acquire", 'f', 23*time.Hour, 24*time.Hour)
 
-		c.wait("key", "b")
-		c.wait("key", "c")
-		sv.pass(time.Millisecond)
+		c.Wait("key", "b")
+		c.Wait("key", "c")
+		sv.Pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		c.heard(asynclock.EventGrant, "b")
+		c.Heard(asynclock.EventGrant, "b")
 		check("a handoff", 'l', grant/2, grant)
 		check("a handoff", 'f', 23*time.Hour, 24*time.Hour)
-		if got := sv.number(t, "HLEN", sv.redisKey("key", 'w')); got != 1 {
+		if got := sv.Number(t, "HLEN", sv.redisKey("key", 'w')); got != 1 {
 			t.Errorf("waiters' entries after a handoff: got %d, want that of c only", got)
 		}
-		if got := sv.number(t, "ZCARD", sv.redisKey("key", 'q')); got != 1 {
+		if got := sv.Number(t, "ZCARD", sv.redisKey("key", 'q')); got != 1 {
 			t.Errorf("queue after a handoff: got %d, want c only", got)
 		}
 
-		sv.pass(time.Millisecond)
+		sv.Pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		if e := c.heard(asynclock.EventGrant, "c"); e.Waiters != 0 {
+		if e := c.Heard(asynclock.EventGrant, "c"); e.Waiters != 0 {
 			t.Errorf("EventGrant for the last: got %+v, want no waiters", e)
 		}
 		for _, kind := range []byte("qw") {
-			if n := sv.number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
+			if n := sv.Number(t, "EXISTS", sv.redisKey("key", kind)); n != 0 {
 				t.Errorf("Redis key %c after a handoff to the last: got it there, want it gone", kind)
 			}
 		}
@@ -60,21 +61,21 @@ func TestShortcutsRememberWhatTheyGave(t *testing.T) {
 		c := join(t, sv.store(t))
 		counter := func(when string, want int64) {
 			t.Helper()
-			if got := sv.number(t, "GET", sv.redisKey("key", 'f')); got != want {
+			if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != want {
 				t.Errorf("counter after %s: got %d, want the token %d", when, got, want)
 			}
 		}
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		counter("the first acquire", token)
 
-		curious := request("key", "b")
+		curious := redistest.Request("key", "b")
 		curious.WatchContention = true
-		c.want(curious, asynclock.Waiting)
-		sv.pass(time.Millisecond)
+		c.Want(curious, asynclock.Waiting)
+		sv.Pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		counter("a handoff", c.heard(asynclock.EventGrant, "b").Grant.First)
-		c.wait("key", "c")
-		c.heard(asynclock.EventContended, "b")
+		counter("a handoff", c.Heard(asynclock.EventGrant, "b").Grant.First)
+		c.Wait("key", "c")
+		c.Heard(asynclock.EventContended, "b")
 	})
 }
 
@@ -84,28 +85,28 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 		c := join(t, sv.store(t))
 		for _, waiting := range []bool{false, true} {
 			key := map[bool]string{false: "alone", true: "with-a-waiter"}[waiting]
-			release := asynclock.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.hold(key, key+".a").First}
+			release := asynclock.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.Hold(key, key+".a").First}
 			if waiting {
-				c.wait(key, key+".b")
+				c.Wait(key, key+".b")
 			}
-			sv.pass(time.Millisecond)
+			sv.Pass(time.Millisecond)
 			release.Uncertain = true
 			if !c.release(release).WasHeld {
 				t.Errorf("%s: got WasHeld false, want true", key)
 			}
 			if waiting {
-				c.heard(asynclock.EventGrant, key+".b")
+				c.Heard(asynclock.EventGrant, key+".b")
 			}
-			c.want(request(key, key+".a"), asynclock.Gone) // the late copy
+			c.Want(redistest.Request(key, key+".a"), asynclock.Gone) // the late copy
 
 			kept := asynclock.ReleaseRequest{Key: key + ".kept", Owner: "a", Keep: long}
-			kept.Token = c.hold(kept.Key, "a").First
+			kept.Token = c.Hold(kept.Key, "a").First
 			if waiting {
-				c.wait(kept.Key, "b")
+				c.Wait(kept.Key, "b")
 			}
-			sv.pass(time.Millisecond)
+			sv.Pass(time.Millisecond)
 			c.release(kept)
-			if info := c.inspect(kept.Key); !info.Held || info.Holder != "a at home" {
+			if info := c.Inspect(kept.Key); !info.Held || info.Holder != "a at home" {
 				t.Errorf("%s: got %+v, want it kept back", kept.Key, info)
 			}
 			c.heardNothing(sv)
@@ -132,16 +133,16 @@ func TestAPlainReleaseForgetsNoToken(t *testing.T) {
 				return []string{"SET", sv.redisKey("larger, by some tickets", 'f'), strconv.FormatInt(used+9, 10)}
 			},
 		} {
-			used := c.hold(name, "a").First + 1e12
+			used := c.Hold(name, "a").First + 1e12
 			c.renew(asynclock.RenewRequest{Key: name, Owner: "a", TTL: long, Token: used})
-			sv.do(t, counter(used)...)
+			sv.Do(t, counter(used)...)
 			if !c.release(asynclock.ReleaseRequest{Key: name, Owner: "a", Token: used}).WasHeld {
 				t.Errorf("counter %s: Release: got WasHeld false, want true", name)
 			}
-			if info := c.inspect(name); info.Held {
+			if info := c.Inspect(name); info.Held {
 				t.Errorf("counter %s: after the release: got %+v, want it free", name, info)
 			}
-			if got := c.hold(name, "b").First; got <= used {
+			if got := c.Hold(name, "b").First; got <= used {
 				t.Errorf("counter %s: token after %d: got %d, want a larger one", name, used, got)
 			}
 		}
@@ -154,20 +155,20 @@ func TestTheNextTokenIsLargerThanAnyUsed(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		const ahead = 1_000_000_000 // µs
-		used := c.hold("used", "a").First + ahead
-		c.wait("used", "b")
-		sv.pass(time.Millisecond)
+		used := c.Hold("used", "a").First + ahead
+		c.Wait("used", "b")
+		sv.Pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "used", Owner: "a", Token: used})
-		if got := c.heard(asynclock.EventGrant, "b").Grant.First; got <= used {
+		if got := c.Heard(asynclock.EventGrant, "b").Grant.First; got <= used {
 			t.Errorf("token after %d was used: got %d, want a larger one", used, got)
 		}
 
-		given := c.hold("given", "a").First + ahead
-		c.wait("given", "b")
-		sv.pass(time.Millisecond)
-		sv.do(t, "SET", sv.redisKey("given", 'f'), strconv.FormatInt(given, 10))
+		given := c.Hold("given", "a").First + ahead
+		c.Wait("given", "b")
+		sv.Pass(time.Millisecond)
+		sv.Do(t, "SET", sv.redisKey("given", 'f'), strconv.FormatInt(given, 10))
 		c.release(asynclock.ReleaseRequest{Key: "given", Owner: "a", Token: given - ahead})
-		if got := c.heard(asynclock.EventGrant, "b").Grant.First; got <= given {
+		if got := c.Heard(asynclock.EventGrant, "b").Grant.First; got <= given {
 			t.Errorf("token after %d was given: got %d, want a larger one", given, got)
 		}
 	})
@@ -177,14 +178,14 @@ func TestTheShortcutOfReleaseSkipsTheUnreachable(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		c := join(t, st)
-		token := c.hold("key", "a").First
+		token := c.Hold("key", "a").First
 		sv.queueAndLeave(t, st, "key", "lost")
-		c.wait("key", "b")
-		sv.pass(time.Millisecond)
+		c.Wait("key", "b")
+		sv.Pass(time.Millisecond)
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		if got := c.inspect("key").Holder; got != "b at home" {
+		if got := c.Inspect("key").Holder; got != "b at home" {
 			t.Fatalf("holder: got %q, want b, since nobody hears for lost", got)
 		}
-		c.heard(asynclock.EventGrant, "b")
+		c.Heard(asynclock.EventGrant, "b")
 	})
 }

@@ -43,7 +43,7 @@ func BenchmarkRenew(b *testing.B) {
 	batch := make([]asynclock.RenewRequest, 256)
 	for i := range batch {
 		key, owner := fmt.Sprint("key ", i), fmt.Sprint("owner", i)
-		batch[i] = asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: c.hold(key, owner).First}
+		batch[i] = asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: c.Hold(key, owner).First}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,13 +19,10 @@ import (
 // same prefix share their locks, whatever client they use and whether it talks
 // to the deployment as to a cluster or not.
 type Store struct {
-	commands rueidis.Client // runs the scripts
-	inboxes  rueidis.Client // holds the subscriptions; may be the same
-	owned    bool           // Close closes both
+	conn     *redisconn.Conn
 	settings settings
 	log      *notes.Log
 
-	closed    atomic.Bool
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
@@ -52,21 +48,11 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	option = redisconn.ForLocks(option)
-	commands, err := rueidis.NewClient(option)
+	conn, err := redisconn.Open(option)
 	if err != nil {
-		return nil, openError(err)
+		return nil, fmt.Errorf("redisstore: open: %w", err)
 	}
-	inboxes, err := rueidis.NewClient(option)
-	if err != nil {
-		commands.Close()
-		return nil, openError(err)
-	}
-	return &Store{commands: commands, inboxes: inboxes, owned: true, settings: s, log: notes.New(s.logger)}, nil
-}
-
-func openError(err error) error {
-	return fmt.Errorf("redisstore: open: %w", redisconn.Classify(err))
+	return newStore(conn, s), nil
 }
 
 // New uses the application's own client, which [Store.Close] leaves open. That
@@ -83,14 +69,19 @@ func openError(err error) error {
 //   - Scripts and subscriptions must not go to replicas; see
 //     rueidis.ClientOption.SendToReplicas.
 func New(client rueidis.Client, opts ...Option) (*Store, error) {
-	if client == nil {
-		return nil, fmt.Errorf("%w: nil client", asynclock.ErrBadOption)
-	}
 	s, err := newSettings(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{commands: client, inboxes: client, settings: s, log: notes.New(s.logger)}, nil
+	conn, err := redisconn.Share(client)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(conn, s), nil
+}
+
+func newStore(conn *redisconn.Conn, s settings) *Store {
+	return &Store{conn: conn, settings: s, log: notes.New(s.logger)}
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after
@@ -98,14 +89,9 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 // sessions too. Close the asynclock.Clients first: those of a closed store can't
 // give back what they hold. It waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.closed.Swap(true) {
-		return
+	if st.conn.Close() {
+		st.log.Close()
 	}
-	if st.owned {
-		st.commands.Close()
-		st.inboxes.Close()
-	}
-	st.log.Close()
 }
 
 // Features are tokens, a queue, and that a holder can hear who wants its key.
@@ -117,21 +103,8 @@ func (st *Store) Features() asynclock.Features {
 // come through shows by itself. The id must be printable ASCII without spaces,
 // of at most 128 bytes.
 func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	switch {
-	case !redisconn.IsField(id):
-		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
-	case events == nil:
-		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
-	case st.closed.Load():
-		return nil, asynclock.ErrClosed
+	if err := st.conn.CheckJoin(id, events); err != nil {
+		return nil, err
 	}
 	return newSession(st, id, events), nil
-}
-
-func (st *Store) cluster() bool { return st.commands.Mode() == rueidis.ClientModeCluster }
-
-// isClosed tells our own Close from a connection that rueidis closed, as it does
-// when Sentinel names another primary.
-func (st *Store) isClosed(err error) bool {
-	return st.closed.Load() && errors.Is(err, rueidis.ErrClosing)
 }

@@ -23,17 +23,17 @@ func TestBadOptions(t *testing.T) {
 		"colon": WithPrefix("a:b"), "star": WithPrefix("*"), "space": WithPrefix("a b"), "umlaut": WithPrefix("ä"),
 		"long prefix": WithPrefix(strings.Repeat("x", 65)),
 	} {
-		if st, err := Open(sv.option, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+		if st, err := Open(sv.Option, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
 			t.Errorf("Open with %s: got %v, %v; want ErrBadOption", name, st, err)
 		}
-		if st, err := New(sv.raw, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+		if st, err := New(sv.Raw, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
 			t.Errorf("New with %s: got %v, %v; want ErrBadOption", name, st, err)
 		}
 	}
 	if _, err := New(nil); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("New without a client: got %v, want ErrBadOption", err)
 	}
-	st, err := New(sv.raw, WithPrefix(strings.Repeat("x", 64)), WithPrefix("A-z_0.9"), WithLogger(slog.Default()))
+	st, err := New(sv.Raw, WithPrefix(strings.Repeat("x", 64)), WithPrefix("A-z_0.9"), WithLogger(slog.Default()))
 	if err != nil {
 		t.Fatalf("good options: got %v", err)
 	}
@@ -73,7 +73,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		c, left := join(t, st), join(t, st)
-		c.hold("key", "a")
+		c.Hold("key", "a")
 		if err := left.session.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
-	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
+	own, err := rueidis.NewClient(sv.Option) // as rueidis sets it up
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,10 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := join(t, st), join(t, st)
-	a.hold("key", "a")
-	b.wait("key", "b")
+	a.Hold("key", "a")
+	b.Wait("key", "b")
 	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.heard(asynclock.EventGrant, "b")
+	b.Heard(asynclock.EventGrant, "b")
 	st.Close()
 	wantClosed(t, "closed", a)
 	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
@@ -111,24 +111,11 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	}
 }
 
-// What rueidis closes by itself, as it does when Sentinel names another primary,
-// is not what we have closed.
-func TestOnlyOurOwnCloseIsErrClosed(t *testing.T) {
-	st := &Store{}
-	if got := st.failure(rueidis.ErrClosing); errors.Is(got, asynclock.ErrClosed) || !errors.Is(got, asynclock.ErrOutcomeUnknown) {
-		t.Errorf("ErrClosing while open: got %v, want ErrOutcomeUnknown", got)
-	}
-	st.closed.Store(true)
-	if got := st.failure(rueidis.ErrClosing); !errors.Is(got, asynclock.ErrClosed) {
-		t.Errorf("ErrClosing once closed: got %v, want ErrClosed", got)
-	}
-}
-
 func wantClosed(t *testing.T, when string, c *client) {
 	t.Helper()
 	ctx := context.Background()
 	errs := map[string]error{
-		"Acquire": c.acquire(request("key", "x")).Err,
+		"Acquire": c.Acquire(redistest.Request("key", "x")).Err,
 		"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}).Err,
 		"Release": c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 	}
@@ -160,13 +147,13 @@ func TestBadRequests(t *testing.T) {
 			"negative ticket":    func(q *asynclock.AcquireRequest) { q.Ticket = -1 },
 			"huge ticket":        func(q *asynclock.AcquireRequest) { q.Ticket = 1<<53 - 1 },
 		}
-		batch := []asynclock.AcquireRequest{request("good0", "a")}
+		batch := []asynclock.AcquireRequest{redistest.Request("good0", "a")}
 		for _, spoil := range acquires {
-			q := request("key", "a")
+			q := redistest.Request("key", "a")
 			spoil(&q)
 			batch = append(batch, q)
 		}
-		batch = append(batch, request("good1", "a"))
+		batch = append(batch, redistest.Request("good1", "a"))
 		for i, got := range c.session.Acquire(t.Context(), batch) {
 			if i == 0 || i == len(batch)-1 {
 				if got.Status != asynclock.Granted {
@@ -187,7 +174,7 @@ func TestBadRequests(t *testing.T) {
 		if got := c.session.Acquire(t.Context(), nil); got != nil {
 			t.Errorf("Acquire of nothing: got %+v, want nothing", got)
 		}
-		if info := c.inspect("key"); info.Held || info.Waiters != 0 {
+		if info := c.Inspect("key"); info.Held || info.Waiters != 0 {
 			t.Errorf("key after bad requests: got %+v, want it free", info)
 		}
 	})
@@ -204,16 +191,16 @@ func TestTTLsAreRoundedUp(t *testing.T) {
 // Servers and proxies that know RESP2 only get a connection for messages.
 func TestOverRESP2(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
-		sv.option.AlwaysRESP2 = true
+		sv.Option.AlwaysRESP2 = true
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		a.hold("key", "a")
-		if got := b.wait("key", "b"); got.Recheck != 0 {
+		a.Hold("key", "a")
+		if got := b.Wait("key", "b"); got.Recheck != 0 {
 			t.Errorf("Recheck: got %v, want messages", got.Recheck)
 		}
 		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		b.heard(asynclock.EventGrant, "b")
-		if info := b.inspect("key"); info.Holder != "b at home" {
+		b.Heard(asynclock.EventGrant, "b")
+		if info := b.Inspect("key"); info.Holder != "b at home" {
 			t.Errorf("Inspect: got %+v, want b", info)
 		}
 		if got := len(list(t, b, "")); got != 1 {
@@ -225,10 +212,10 @@ func TestOverRESP2(t *testing.T) {
 func TestContextsEndCalls(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.hold("warm", "a")
+		c.Hold("warm", "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
+		if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
 			t.Errorf("Acquire: got %v, want Canceled", got)
 		}
 		if _, err := c.session.Inspect(ctx, "key"); !errors.Is(err, context.Canceled) {

@@ -60,14 +60,14 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 // Nobody talks to a server that can't prove who it is, nor a server to a client.
 func TestStrangersAreRefused(t *testing.T) {
 	sv := encryption{redistest.NewEncryption(t)}.ownServer(t)
-	good := sv.option.TLSConfig
+	good := sv.Option.TLSConfig
 	for name, config := range map[string]*tls.Config{
 		"a server of an unknown authority": {Certificates: good.Certificates, RootCAs: x509.NewCertPool()},
 		"a server of another name":         {Certificates: good.Certificates, RootCAs: good.RootCAs, ServerName: "elsewhere"},
 		"a client without a certificate":   {RootCAs: good.RootCAs},
 		"a client without TLS":             nil,
 	} {
-		option := sv.option
+		option := sv.Option
 		option.TLSConfig = config
 		st, err := Open(option)
 		if err == nil {
@@ -83,11 +83,11 @@ func (sv *server) locker(t *testing.T, nodes []*server, rights string) *server {
 	t.Helper()
 	const name, password = "locker", "pa55word-of-locker"
 	for _, node := range nodes {
-		node.do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
+		node.Do(t, append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
 			node.known(t, strings.Fields(rights))...)...)
-		node.do(t, "ACL", "LOG", "RESET")
+		node.Do(t, "ACL", "LOG", "RESET")
 	}
-	option := sv.option
+	option := sv.Option
 	option.Username, option.Password = name, password
 	user := *onServer(t, option)
 	user.prefix = sv.prefix
@@ -138,7 +138,7 @@ func (e encryption) startServer(t *testing.T, addr string, args ...string) {
 func (e encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
 	t.Helper()
 	primary := e.ownServer(t)
-	addr := primary.option.InitAddress[0]
+	addr := primary.Option.InitAddress[0]
 	host, port, _ := strings.Cut(addr, ":")
 	replica := e.ownServer(t, "--replicaof", host, port)
 	sentinel := e.startSentinel(t, addr)

@@ -50,13 +50,13 @@ func (s *session) putAcquire(q *asynclock.AcquireRequest) (c call, err error) {
 }
 
 func checkAcquire(q *asynclock.AcquireRequest) error {
-	if err := checkKey(q.Key); err != nil {
+	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
-	switch {
-	case !redisconn.IsField(q.Owner):
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
-	case q.TTL <= 0:
+	if err := redisconn.CheckOwner(q.Owner); err != nil {
+		return err
+	}
+	if q.TTL <= 0 {
 		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
 	}
 	return nil
@@ -70,7 +70,7 @@ func (s *session) readAcquire(q *asynclock.AcquireRequest, result rueidis.RedisR
 	case r.err != nil:
 	case status == replyGranted:
 		answer.Status = asynclock.Granted
-		answer.First = r.between(1, maxGiven)
+		answer.First = r.between(1, redisconn.MaxGiven)
 		answer.SparePerMicrosecond = r.between(0, 1) == 1
 		answer.Waiters = unknownWaiters
 	case status == replyHeld && q.Wait:

@@ -3,10 +3,8 @@
 package springredis
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -14,25 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
-
-// A safeBuffer takes a log that is written from several goroutines.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
 
 // Locks are deleted with the best command that the server has; what it lacks is
 // found out once, and said once.
@@ -47,24 +28,24 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sv := ownServer(t, tt.args...)
-			var log safeBuffer
-			st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			var log notestest.Journal
+			st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 			c := join(t, st)
 			for range 5 {
-				c.hold("key", "a")
-				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				c.Hold("key", "a")
+				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatal("Release: the key is held or there still, want it gone")
 				}
-				c.hold("key", "a")
-				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				c.Hold("key", "a")
+				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatalf("Force: got %v, %v; want the key gone", held, err)
 				}
 			}
-			stats := sv.do(t, "INFO", "commandstats")
+			stats := sv.Do(t, "INFO", "commandstats")
 			if !strings.Contains(stats, tt.want+":calls=10,") || strings.Contains(stats, tt.not) {
 				t.Errorf("commands: got %s, want 10 of %s and no %s", stats, tt.want, tt.not)
 			}
-			if errors := sv.do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
+			if errors := sv.Do(t, "INFO", "errorstats"); strings.Count(errors, "count=") > 3 {
 				t.Errorf("errors: got %s, want few", errors)
 			}
 			st.log.Close()
@@ -87,11 +68,11 @@ func TestDELEXComparesTheValue(t *testing.T) {
 		return false
 	})
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
-	var log safeBuffer
-	st := sv.store(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	var log notestest.Journal
+	st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
-	c.hold("key", "a")
-	value := sv.do(t, "GET", sv.lockKey("key"))
+	c.Hold("key", "a")
+	value := sv.Do(t, "GET", sv.lockKey("key"))
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}

@@ -65,8 +65,8 @@ func (ch *channels) Receive(ctx context.Context, confirmed func(), deliver func(
 		}
 	})
 	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
-	subscribe := ch.store.inboxes.B().Psubscribe().Pattern(ch.patterns...).Build()
-	return ch.store.inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
+	subscribe := ch.store.conn.Inboxes.B().Psubscribe().Pattern(ch.patterns...).Build()
+	return ch.store.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
 }
 
 // unsubscribeWithin is how long the answer to an unsubscription is waited for: not
@@ -87,5 +87,5 @@ func (ch *channels) unsubscribe(err error, client rueidis.CommandClient) error {
 
 // Publish sends a probe as the scripts send what is free.
 func (ch *channels) Publish(ctx context.Context, payload string) error {
-	return ch.store.commands.Do(ctx, ch.store.commands.B().Publish().Channel(ch.probes).Message(payload).Build()).Error()
+	return ch.store.conn.Commands.Do(ctx, ch.store.conn.Commands.B().Publish().Channel(ch.probes).Message(payload).Build()).Error()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Inspect asks the primary. Waiters are never known, Java's holders only by the
@@ -16,7 +17,7 @@ func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, erro
 	if err := s.usable(); err != nil {
 		return asynclock.Info{}, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := redisconn.CheckKey(key); err != nil {
 		return asynclock.Info{}, err
 	}
 	return s.readInfo(key, s.store.runOne(ctx, inspectScript, s.inspect(key)))
@@ -58,7 +59,7 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := redisconn.CheckKey(key); err != nil {
 		return false, err
 	}
 	names := s.store.names

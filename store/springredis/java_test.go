@@ -10,20 +10,22 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 func TestAJavaHolderIsRespected(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c, j := join(t, sv.store(t)), newJava(sv)
 		j.hold(t, "key", long)
-		held := c.want(try("key", "a"), asynclock.Held)
+		held := c.Want(redistest.Attempt("key", "a"), asynclock.Held)
 		if want := "Spring RedisLockRegistry " + j.id[:8] + "…"; held.Holder != want || held.Token != 0 {
 			t.Errorf("Held: got holder %q and token %d, want %q and none", held.Holder, held.Token, want)
 		}
 		if held.Remaining <= 0 || held.Remaining > long {
 			t.Errorf("Remaining: got %v, want at most %v", held.Remaining, long)
 		}
-		if got := c.wait("key", "a"); got.Remaining <= 0 || got.Remaining > long {
+		if got := c.Wait("key", "a"); got.Remaining <= 0 || got.Remaining > long {
 			t.Errorf("Remaining of a waiter: got %v, want at most %v", got.Remaining, long)
 		}
 		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}); !errors.Is(err, asynclock.ErrStolen) {
@@ -32,14 +34,14 @@ func TestAJavaHolderIsRespected(t *testing.T) {
 		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
 			t.Error("Release: got WasHeld, want not")
 		}
-		if got := sv.do(t, "GET", sv.lockKey("key")); got != j.id {
+		if got := sv.Do(t, "GET", sv.lockKey("key")); got != j.id {
 			t.Errorf("value after all that: got %q, want Java's %q", got, j.id)
 		}
 		if got := c.list(""); !slices.Equal(got, []string{"key"}) {
 			t.Errorf("List: got %q, want the key", got)
 		}
 		j.release(t, "key")
-		c.hold("key", "b")
+		c.Hold("key", "b")
 	})
 }
 
@@ -51,12 +53,12 @@ func TestWhatJavaFinds(t *testing.T) {
 		form := regexp.MustCompile(`^asynclock [1-9][0-9]{15} [t-] (a|b) (a|b) at home$`)
 		var values []string
 		for _, owner := range []string{"a", "b"} {
-			c.hold("key", owner)
-			value := sv.do(t, "GET", sv.lockKey("key"))
+			c.Hold("key", owner)
+			value := sv.Do(t, "GET", sv.lockKey("key"))
 			if !form.MatchString(value) {
 				t.Errorf("value: got %q, want it like %v", value, form)
 			}
-			if ttl := sv.number(t, "PTTL", sv.lockKey("key")); ttl <= 0 || ttl > long.Milliseconds() {
+			if ttl := sv.Number(t, "PTTL", sv.lockKey("key")); ttl <= 0 || ttl > long.Milliseconds() {
 				t.Errorf("PTTL: got %d, want at most %d", ttl, long.Milliseconds())
 			}
 			values = append(values, value)
@@ -71,18 +73,18 @@ func TestWhatJavaFinds(t *testing.T) {
 func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c, j := join(t, sv.store(t)), newJava(sv)
-		first := c.hold("key", "a").First
+		first := c.Hold("key", "a").First
 		used := first + int64(time.Hour/time.Microsecond) // ahead of the clock
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: used})
 		j.hold(t, "key", long)
-		if info := c.inspect("key"); info.Token != 0 {
+		if info := c.Inspect("key"); info.Token != 0 {
 			t.Errorf("Token in a tenure of Java: got %d, want none", info.Token)
 		}
 		j.release(t, "key")
-		if got := c.hold("key", "b").First; got <= used {
+		if got := c.Hold("key", "b").First; got <= used {
 			t.Errorf("token after Java: got %d, want more than %d of before", got, used)
 		}
-		if ttl := sv.number(t, "PTTL", side(sv.lockKey("key"), "f")); ttl <= 0 {
+		if ttl := sv.Number(t, "PTTL", side(sv.lockKey("key"), "f")); ttl <= 0 {
 			t.Errorf("PTTL of the counter: got %d, want one", ttl)
 		}
 	})
@@ -93,10 +95,10 @@ func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
 func TestTokensRiseWithoutTheCounter(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		first := c.hold("key", "a").First
-		sv.do(t, "DEL", sv.lockKey("key"), side(sv.lockKey("key"), "f"))
-		sv.pass(time.Millisecond)
-		if got := c.hold("key", "b"); got.First <= first || !got.SparePerMicrosecond {
+		first := c.Hold("key", "a").First
+		sv.Do(t, "DEL", sv.lockKey("key"), side(sv.lockKey("key"), "f"))
+		sv.Pass(time.Millisecond)
+		if got := c.Hold("key", "b"); got.First <= first || !got.SparePerMicrosecond {
 			t.Errorf("token after the loss of everything: got %+v, want more than %d, by the clock", got.Grant, first)
 		}
 	})
@@ -107,15 +109,15 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		for _, value := range []string{"somebody's data", "", "asynclock", "asynclock 1 t", "asynclock 99999999999999999999 t a b", "asynclock x t a b"} {
-			sv.do(t, "SET", sv.lockKey("key"), value)
-			got := c.want(try("key", "a"), asynclock.Held)
+			sv.Do(t, "SET", sv.lockKey("key"), value)
+			got := c.Want(redistest.Attempt("key", "a"), asynclock.Held)
 			if got.Holder != "another program" || got.Remaining >= 0 {
 				t.Errorf("Acquire of what holds %q: got %+v, want another program's without an end", value, got)
 			}
 			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}); !errors.Is(err, asynclock.ErrStolen) {
 				t.Errorf("Renew of what holds %q: got %v, want ErrStolen", value, err)
 			}
-			if got := sv.number(t, "PTTL", sv.lockKey("key")); got != -1 {
+			if got := sv.Number(t, "PTTL", sv.lockKey("key")); got != -1 {
 				t.Errorf("PTTL: got %d, want none as before", got)
 			}
 			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
@@ -130,11 +132,11 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 func TestForceLeavesRoomForTheOldHolder(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		first := c.hold("key", "a").First
+		first := c.Hold("key", "a").First
 		if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
-		if got, want := c.hold("key", "b").First, first+int64((long-time.Second)/time.Microsecond); got < want {
+		if got, want := c.Hold("key", "b").First, first+int64((long-time.Second)/time.Microsecond); got < want {
 			t.Errorf("token after Force: got %d, want at least %d", got, want)
 		}
 	})
@@ -148,9 +150,9 @@ func TestForeignTypesAreReportedAndLeftAlone(t *testing.T) {
 		write := [][]string{{"RPUSH", "LOCK", "x"}, {"HSET", "LOCK", "a", "b"}, {"SADD", "LOCK", "x"}}
 		for _, command := range write {
 			command[1] = lock
-			sv.do(t, command...)
+			sv.Do(t, command...)
 			errs := map[string]error{
-				"Acquire": c.acquire(request("key", "a")).Err,
+				"Acquire": c.Acquire(redistest.Request("key", "a")).Err,
 				"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}),
 				"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0].Err,
 			}
@@ -164,7 +166,7 @@ func TestForeignTypesAreReportedAndLeftAlone(t *testing.T) {
 			if got := c.list(""); len(got) != 0 {
 				t.Errorf("List: got %q, want nothing", got)
 			}
-			if got := sv.number(t, "DEL", lock); got != 1 {
+			if got := sv.Number(t, "DEL", lock); got != 1 {
 				t.Error("it is gone, want it left alone")
 			}
 		}
@@ -177,38 +179,38 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		lock := sv.lockKey("key")
 		counter, gone := side(lock, "f"), side(lock, "x")
 		for _, value := range []string{"not a number", "", "-1", "1.5", "99999999999999999999", "9000000000000000"} {
-			sv.do(t, "SET", counter, value)
-			if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+			sv.Do(t, "SET", counter, value)
+			if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
 				t.Errorf("Acquire with counter %q: got %+v, want ErrForeignData", value, got)
 			}
-			if got := sv.do(t, "GET", counter); got != value || sv.number(t, "EXISTS", lock) != 0 {
+			if got := sv.Do(t, "GET", counter); got != value || sv.Number(t, "EXISTS", lock) != 0 {
 				t.Errorf("counter: got %q and a lock, want %q left alone and none", got, value)
 			}
 		}
-		sv.do(t, "DEL", counter)
-		sv.do(t, "SET", gone, "x")
-		if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+		sv.Do(t, "DEL", counter)
+		sv.Do(t, "SET", gone, "x")
+		if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
 			t.Errorf("Acquire with a string for the withdrawn: got %+v, want ErrForeignData", got)
 		}
-		sv.do(t, "DEL", gone)
+		sv.Do(t, "DEL", gone)
 
-		c.hold("key", "a")
-		sv.do(t, "SET", gone, "x")
-		value := sv.do(t, "GET", lock)
+		c.Hold("key", "a")
+		sv.Do(t, "SET", gone, "x")
+		value := sv.Do(t, "GET", lock)
 		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
 			t.Errorf("Release: got %+v, want ErrForeignData", got)
 		}
-		sv.do(t, "SET", counter, "x")
+		sv.Do(t, "SET", counter, "x")
 		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
 			t.Errorf("Release: got %+v, want ErrForeignData", got)
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: maxToken}); !errors.Is(err, asynclock.ErrForeignData) {
+		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, asynclock.ErrForeignData) {
 			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
 		}
 		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {
 			t.Errorf("Force: got %v, want ErrForeignData", err)
 		}
-		if got := sv.do(t, "GET", lock); got != value {
+		if got := sv.Do(t, "GET", lock); got != value {
 			t.Errorf("lock: got %q, want %q left alone", got, value)
 		}
 	})

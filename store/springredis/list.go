@@ -21,9 +21,9 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			yield(asynclock.Info{}, err)
 			return
 		}
-		for names, err := range redisconn.Pages(ctx, s.store.commands, s.store.names.match(prefix)) {
+		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, s.store.names.match(prefix)) {
 			if err != nil {
-				yield(asynclock.Info{}, s.store.failure(err))
+				yield(asynclock.Info{}, s.store.conn.Failure(err))
 				return
 			}
 			if !s.show(ctx, names, yield) {

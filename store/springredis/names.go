@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -44,15 +45,6 @@ func checkRegistryKey(registryKey string) error {
 	return nil
 }
 
-// checkKey reports whether key can name a lock, as asynclock.New's client does
-// before it asks; others may not.
-func checkKey(key string) error {
-	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
-	}
-	return nil
-}
-
 // lock is the Redis key of a lock, and what messages about it say.
 func (n names) lock(key string) string { return n.registryKey + ":" + key }
 
@@ -72,7 +64,7 @@ func (n names) keysOf(key string) []string {
 // are no lock of this registry.
 func (n names) keyOf(redisKey string) (key string, ok bool) {
 	key, found := strings.CutPrefix(redisKey, n.registryKey+":")
-	return key, found && checkKey(key) == nil
+	return key, found && redisconn.CheckKey(key) == nil
 }
 
 // channel is where releases of one Redis key are announced, besides oldChannel.

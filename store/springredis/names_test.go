@@ -54,7 +54,7 @@ func TestSlots(t *testing.T) {
 func TestSlotsAreTheServers(t *testing.T) {
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	for _, redisKey := range []string{"a", "shop:order:42", "{a}b", "a{b}c", "a{}b", "a}b{c", "{{}}", "größe", "x{", "}x"} {
-		if got, want := int64(slotOf(redisKey)), sv.number(t, "CLUSTER", "KEYSLOT", redisKey); got != want {
+		if got, want := int64(slotOf(redisKey)), sv.Number(t, "CLUSTER", "KEYSLOT", redisKey); got != want {
 			t.Errorf("slot of %q: got %d, want %d", redisKey, got, want)
 		}
 	}
@@ -83,7 +83,7 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		got, ok := n.keyOf(lock)
-		if want := checkKey(key) == nil; ok != want || ok && got != key {
+		if want := redisconn.CheckKey(key) == nil; ok != want || ok && got != key {
 			t.Errorf("key of %q: got %q, %v; want %q, %v", lock, got, ok, key, want)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Release sends one command per request, all at once.
@@ -22,7 +23,7 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 // putRelease makes the call that release.lua describes. Whatever becomes of it,
 // the owner waits no longer.
 func (s *session) putRelease(q *asynclock.ReleaseRequest) (c call, err error) {
-	if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return c, err
 	}
 	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {

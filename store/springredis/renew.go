@@ -18,7 +18,7 @@ import (
 func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
 	return perform(ctx, s, renewScript, batch,
 		func(q *asynclock.RenewRequest) (c call, err error) {
-			if err := checkHolding(q.Key, q.Owner, q.Token); err != nil {
+			if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 				return c, err
 			}
 			if q.TTL <= 0 {
@@ -50,18 +50,4 @@ func (s *session) readRenew(_ *asynclock.RenewRequest, result rueidis.RedisResul
 		return asynclock.RenewReply{Err: err}
 	}
 	return asynclock.RenewReply{Waiters: unknownWaiters}
-}
-
-// checkHolding checks what Renew and Release say of a holding.
-func checkHolding(key, owner string, token int64) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	if !redisconn.IsField(owner) {
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
-	}
-	if token < 0 || token > maxToken {
-		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
-	}
-	return nil
 }

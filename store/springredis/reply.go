@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // What a script answers in the first place.
@@ -18,13 +20,6 @@ const (
 
 	replyExpired = -2
 	replyStolen  = -3
-)
-
-// maxGiven is up to where the doubles of Lua are exact, and maxToken the largest
-// token that scripts go on from; by the clock it is the year 2255.
-const (
-	maxGiven = 1<<53 - 1
-	maxToken = 9e15
 )
 
 // A reply reads a list that a script answered. After the last read, err says
@@ -66,7 +61,7 @@ func (r *reply) status() int64 { return r.between(replyStolen, replyGone) }
 
 // millis reads a time to go. It is negative where Redis has none to tell.
 func (r *reply) millis() time.Duration {
-	return time.Duration(r.between(-2, maxGiven/1000)) * time.Millisecond
+	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
 }
 
 func (r *reply) text() string {
@@ -82,7 +77,7 @@ func (r *reply) text() string {
 // is ours.
 func (r *reply) holder() (token int64, description string) {
 	ours := r.between(0, 1) == 1
-	token, description = r.between(0, maxGiven), r.text()
+	token, description = r.between(0, redisconn.MaxGiven), r.text()
 	if r.err == nil && !ours {
 		description = describe(description)
 	}
@@ -96,7 +91,7 @@ func (r *reply) failed(st *Store, status int64) error {
 	case r.err == errReply: //nolint:errorlint // our own, never wrapped
 		return errReply
 	case r.err != nil:
-		return st.failure(r.err)
+		return st.conn.Failure(r.err)
 	case status == replyForeign:
 		if name := r.text(); r.err == nil {
 			return foreign(name)

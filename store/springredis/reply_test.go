@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/fuzzreply"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // FuzzReplies: whatever comes instead of a script's answer is an error, never a
@@ -24,6 +25,7 @@ func FuzzReplies(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	st.conn = new(redisconn.Conn) // to nowhere
 	s := newSession(st, "me", func(asynclock.Event) {})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := fuzzreply.Message(data)

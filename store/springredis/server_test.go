@@ -5,65 +5,39 @@ package springredis
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// What rueidis' cluster client puts off, as in store/redisstore.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-	)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
 
-// A server is where a test's store is, and a client to look behind its back.
+// A server is where a test's store is, for a registry key of the test's own.
 type server struct {
-	option   rueidis.ClientOption
-	raw      rueidis.Client
-	registry string // the test's own
-	// pass lets time go by on the server.
-	pass func(time.Duration)
+	*redistest.Server
+
+	registry string
 }
 
-// onEachServer runs a test on miniredis, whose clock it can set, and on the real
-// server that the environment names.
+func withRegistry(sv *redistest.Server) *server { return &server{sv, "test-" + uuid.NewString()} }
+
 func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	t.Helper()
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		test(t, onMiniredis(t))
-	})
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		test(t, onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL")))
-	})
+	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) { test(t, withRegistry(sv)) })
 }
 
 func onMiniredis(t testing.TB) *server {
 	t.Helper()
-	option, pass := redistest.Miniredis(t)
-	sv := onServer(t, option)
-	sv.pass = pass
-	return sv
+	return withRegistry(redistest.OnMiniredis(t))
 }
 
 func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	t.Helper()
-	raw, err := rueidis.NewClient(redisconn.ForLocks(option))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(raw.Close)
-	return &server{option: option, raw: raw, registry: "test-" + uuid.NewString(), pass: time.Sleep}
+	return withRegistry(redistest.OnServer(t, option))
 }
 
 // ownServer starts a real server for one test that would disturb others. args
@@ -91,7 +65,7 @@ func ownServer(t *testing.T, args ...string) *server {
 // store opens a store on the server for the test's registry key.
 func (sv *server) store(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	st, err := Open(sv.option, sv.registry, opts...)
+	st, err := Open(sv.Option, sv.registry, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,36 +73,5 @@ func (sv *server) store(t testing.TB, opts ...Option) *Store {
 	return st
 }
 
-// do sends a command as redis-cli would and returns the reply as text.
-func (sv *server) do(t testing.TB, args ...string) string {
-	t.Helper()
-	text, err := redistest.Ask(sv.raw, args...)
-	if err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-	return text
-}
-
-// number is do for replies that are integers.
-func (sv *server) number(t testing.TB, args ...string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(sv.do(t, args...), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // lockKey is the Redis key of the test's lock.
 func (sv *server) lockKey(key string) string { return newNames(sv.registry).lock(key) }
-
-// eventually waits until what is true, which takes long only if it never is.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}

@@ -40,7 +40,7 @@ func newSession(st *Store, id string, events func(asynclock.Event)) *session {
 // Lane: in a Cluster a node is a path of its own, and only keys of one slot are
 // known to share it. Elsewhere everything does.
 func (s *session) Lane(key string) int {
-	if s.store.cluster() {
+	if s.store.conn.Cluster() {
 		return slotOf(s.store.names.lock(key))
 	}
 	return 0
@@ -56,7 +56,7 @@ func (s *session) Leave(ctx context.Context) error {
 
 // usable says why nothing can be asked any more, if so.
 func (s *session) usable() error {
-	if s.left.Load() || s.store.closed.Load() {
+	if s.left.Load() || s.store.conn.Closed() {
 		return asynclock.ErrClosed
 	}
 	return nil

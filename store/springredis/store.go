@@ -5,7 +5,6 @@ package springredis
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/redis/rueidis"
 
@@ -17,14 +16,10 @@ import (
 // A Store is the locks of one registry key in one Redis deployment. It shares
 // them with every RedisLockRegistry and every other Store of that key there.
 type Store struct {
-	commands rueidis.Client // runs the scripts
-	inboxes  rueidis.Client // holds the subscriptions; may be the same
-	owned    bool           // Close closes both
+	conn     *redisconn.Conn
 	names    names
 	settings settings
 	log      *notes.Log
-
-	closed   atomic.Bool
 	deletion deletion
 }
 
@@ -43,33 +38,22 @@ func Open(option rueidis.ClientOption, registryKey string, opts ...Option) (*Sto
 	if err != nil {
 		return nil, err
 	}
-	st.owned = true
-	option = redisconn.ForLocks(option)
-	if st.commands, err = rueidis.NewClient(option); err != nil {
-		return nil, openError(err)
-	}
-	if st.inboxes, err = rueidis.NewClient(option); err != nil {
-		st.commands.Close()
-		return nil, openError(err)
+	if st.conn, err = redisconn.Open(option); err != nil {
+		return nil, fmt.Errorf("springredis: open: %w", err)
 	}
 	return st, nil
-}
-
-func openError(err error) error {
-	return fmt.Errorf("springredis: open: %w", redisconn.Classify(err))
 }
 
 // New uses the application's own client, which [Store.Close] leaves open. What
 // that saves and costs is said at redisstore.New.
 func New(client rueidis.Client, registryKey string, opts ...Option) (*Store, error) {
-	if client == nil {
-		return nil, fmt.Errorf("%w: nil client", asynclock.ErrBadOption)
-	}
 	st, err := newStore(registryKey, opts)
 	if err != nil {
 		return nil, err
 	}
-	st.commands, st.inboxes = client, client
+	if st.conn, err = redisconn.Share(client); err != nil {
+		return nil, err
+	}
 	return st, nil
 }
 
@@ -89,14 +73,9 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 // sessions too. Close the asynclock.Clients first: those of a closed store can't
 // give back what they hold. It waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.closed.Swap(true) {
-		return
+	if st.conn.Close() {
+		st.log.Close()
 	}
-	if st.owned {
-		st.commands.Close()
-		st.inboxes.Close()
-	}
-	st.log.Close()
 }
 
 // Features are tokens, and no queue. The package comment says what the tokens are
@@ -109,26 +88,10 @@ func (st *Store) Features() asynclock.Features {
 // [PubSubLock] it starts to subscribe. The id must be printable ASCII without
 // spaces, of at most 128 bytes.
 func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	switch {
-	case !redisconn.IsField(id):
-		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
-	case events == nil:
-		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
-	case st.closed.Load():
-		return nil, asynclock.ErrClosed
+	if err := st.conn.CheckJoin(id, events); err != nil {
+		return nil, err
 	}
 	return newSession(st, id, events), nil
-}
-
-func (st *Store) cluster() bool { return st.commands.Mode() == rueidis.ClientModeCluster }
-
-// failure is the error of a request whose command got no proper answer. It is
-// final unless it is one of those that asynclock.Session names.
-func (st *Store) failure(err error) error {
-	if st.closed.Load() && errors.Is(err, rueidis.ErrClosing) {
-		return asynclock.ErrClosed
-	}
-	return redisconn.Classify(err)
 }
 
 // errReply is an answer that our scripts don't give: something between us and

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
@@ -26,14 +27,14 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
 		"idle 0": WithIdle(0), "idle too short": WithIdle(time.Microsecond), "idle too long": WithIdle(time.Hour), "nil logger": WithLogger(nil),
 	} {
-		if _, err := Open(sv.option, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
 			t.Errorf("Open with %s: got %v, want ErrBadOption", name, err)
 		}
-		if _, err := New(sv.raw, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := New(sv.Raw, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
 			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
 		}
 	}
-	if _, err := Open(sv.option, ""); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := Open(sv.Option, ""); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("Open without a registry key: got %v, want ErrBadOption", err)
 	}
 	if _, err := New(nil, "shop"); !errors.Is(err, asynclock.ErrBadOption) {
@@ -59,18 +60,18 @@ func TestBadOptionsAreRefused(t *testing.T) {
 func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		batch := []asynclock.AcquireRequest{request("good0", "a")}
+		batch := []asynclock.AcquireRequest{redistest.Request("good0", "a")}
 		for _, spoil := range []func(*asynclock.AcquireRequest){
 			func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
 			func(q *asynclock.AcquireRequest) { q.Owner = "-" },
 			func(q *asynclock.AcquireRequest) { q.Owner = "" },
 			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
 		} {
-			q := request("key", "a")
+			q := redistest.Request("key", "a")
 			spoil(&q)
 			batch = append(batch, q)
 		}
-		batch = append(batch, request("good1", "a"))
+		batch = append(batch, redistest.Request("good1", "a"))
 		for i, got := range c.session.Acquire(t.Context(), batch) {
 			if i == 0 || i == len(batch)-1 {
 				if got.Status != asynclock.Granted {
@@ -81,7 +82,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			}
 		}
 		for _, key := range []string{"", "\xff", strings.Repeat("x", asynclock.MaxKeyLen+1)} {
-			if got := c.acquire(request(key, "a")); !errors.Is(got.Err, asynclock.ErrBadKey) {
+			if got := c.Acquire(redistest.Request(key, "a")); !errors.Is(got.Err, asynclock.ErrBadKey) {
 				t.Errorf("Acquire of %q: got %+v, want ErrBadKey", key, got)
 			}
 			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, asynclock.ErrBadKey) {
@@ -91,9 +92,9 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 				t.Errorf("Force of %q: got %v, want ErrBadKey", key, err)
 			}
 		}
-		noOwner := request("key", "")
+		noOwner := redistest.Request("key", "")
 		for name, q := range map[string]asynclock.ReleaseRequest{
-			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: maxGiven},
+			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: redisconn.MaxGiven},
 			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 			"requeue of nobody": {Key: "key", Owner: "a", Requeue: &noOwner}, "no owner": {Key: "key"},
 		} {
@@ -117,7 +118,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 		st.Close()
 		st.Close()
 		errs := map[string]error{
-			"Acquire": c.acquire(request("key", "x")).Err,
+			"Acquire": c.Acquire(redistest.Request("key", "x")).Err,
 			"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}),
 			"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 		}
@@ -141,7 +142,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
-	own, err := rueidis.NewClient(sv.option) // as rueidis sets it up
+	own, err := rueidis.NewClient(sv.Option) // as rueidis sets it up
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +153,11 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	}
 	c, j := join(t, st), newJava(sv)
 	j.hold(t, "key", long)
-	c.wait("key", "a")
-	sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
-	c.heard(asynclock.EventWake, "a")
+	c.Wait("key", "a")
+	sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
+	c.Heard(asynclock.EventWake, "a")
 	st.Close()
-	if got := c.acquire(request("key", "a")); !errors.Is(got.Err, asynclock.ErrClosed) {
+	if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrClosed) {
 		t.Errorf("Acquire after Close: got %+v, want ErrClosed", got)
 	}
 	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
@@ -169,13 +170,13 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	sv := ownServer(t)
 	sv.registry = "shop"
 	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +punsubscribe +scan"
-	sv.do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
-	sv.option.Username, sv.option.Password = "shop", "pw"
-	var log safeBuffer
-	st := sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	sv.Do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
+	sv.Option.Username, sv.Option.Password = "shop", "pw"
+	var log notestest.Journal
+	st := sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
-	first := c.hold("key", "a")
-	if got := c.wait("key", "b").Recheck; got < 2*DefaultIdle {
+	first := c.Hold("key", "a")
+	if got := c.Wait("key", "b").Recheck; got < 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
 	}
 	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.First + 1}); err != nil {
@@ -187,8 +188,8 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	c.heard(asynclock.EventWake, "b")
-	c.hold("key", "b")
+	c.Heard(asynclock.EventWake, "b")
+	c.Hold("key", "b")
 	if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
 	}
@@ -196,7 +197,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	if regexp.MustCompile(`level=(WARN|ERROR)`).MatchString(log.String()) {
 		t.Errorf("log: got %q, want no complaint", log.String())
 	}
-	denials := sv.do(t, "ACL", "LOG")
+	denials := sv.Do(t, "ACL", "LOG")
 	for _, harmless := range []string{"delex", "client", "cluster"} { // tried, and what rueidis asks at first
 		denials = strings.ReplaceAll(denials, "object:"+harmless, "")
 	}
@@ -210,14 +211,14 @@ func TestWhatTheServerDenies(t *testing.T) {
 	sv := ownServer(t)
 	commands := []string{"get", "set", "del", "unlink", "pexpire", "pttl", "time", "zadd", "zcard", "zscore", "zremrangebyscore", "evalsha", "eval", "scan"}
 	for _, denied := range commands {
-		sv.do(t, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
+		sv.Do(t, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
 		other := *sv
-		other.option.Username, other.option.Password = denied, "pw"
+		other.Option.Username, other.Option.Password = denied, "pw"
 		c := join(t, other.store(t))
 		key := "key of who may not " + denied
-		errs := map[string]error{"Acquire": c.acquire(request(key, "a")).Err}
-		errs["Acquire again"] = c.acquire(request(key, "a")).Err
-		errs["Acquire by another"] = c.acquire(request(key, "b")).Err
+		errs := map[string]error{"Acquire": c.Acquire(redistest.Request(key, "a")).Err}
+		errs["Acquire again"] = c.Acquire(redistest.Request(key, "a")).Err
+		errs["Acquire by another"] = c.Acquire(redistest.Request(key, "b")).Err
 		errs["Renew"] = c.renew(asynclock.RenewRequest{Key: key, Owner: "a", TTL: long})
 		errs["Release"] = c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
 		for _, err := range c.session.List(t.Context(), "") {
@@ -242,33 +243,33 @@ func TestMessagesInACluster(t *testing.T) {
 	a, b := join(t, sv.store(t)), join(t, sv.store(t, WithLockType(PubSubLock)))
 	for i := range 12 { // on all nodes
 		key, owner := "key"+strconv.Itoa(i), "b"+strconv.Itoa(i)
-		a.hold(key, "a")
-		if got := b.wait(key, owner).Recheck; got < 2*DefaultIdle {
+		a.Hold(key, "a")
+		if got := b.Wait(key, owner).Recheck; got < 2*DefaultIdle {
 			t.Errorf("Recheck: got %v, want messages counted on", got)
 		}
 		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.heard(asynclock.EventWake, owner) // of the new channel,
-		b.heard(asynclock.EventWake, owner) // and of the old one
+		b.Heard(asynclock.EventWake, owner) // of the new channel,
+		b.Heard(asynclock.EventWake, owner) // and of the old one
 	}
 }
 
 func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	first := c.hold("renewed", "a")
-	c.hold("released", "a")
-	c.hold("kept", "a")
-	sv.do(t, "CONFIG", "SET", "maxmemory", "1")
-	if got := c.acquire(request("new", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+	first := c.Hold("renewed", "a")
+	c.Hold("released", "a")
+	c.Hold("kept", "a")
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	if got := c.Acquire(redistest.Request("new", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
 		t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
 	}
-	if got := sv.number(t, "EXISTS", sv.lockKey("new")); got != 0 {
+	if got := sv.Number(t, "EXISTS", sv.lockKey("new")); got != 0 {
 		t.Error("Acquire left a lock, want none")
 	}
 	if err := c.renew(asynclock.RenewRequest{Key: "renewed", Owner: "a", TTL: time.Minute, Token: first.First + 5}); err != nil {
 		t.Errorf("Renew: got %v, want no error", err)
 	}
-	if got := c.inspect("renewed"); got.Token != first.First+5 || got.Remaining <= long {
+	if got := c.Inspect("renewed"); got.Token != first.First+5 || got.Remaining <= long {
 		t.Errorf("after Renew: got %+v, want its token and TTL", got)
 	}
 	ahead := first.First + int64(time.Hour/time.Microsecond)
@@ -278,11 +279,11 @@ func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 	if !c.release(asynclock.ReleaseRequest{Key: "kept", Owner: "a", Keep: long}).WasHeld {
 		t.Error("Release with Keep: got WasHeld false, want true")
 	}
-	sv.do(t, "CONFIG", "SET", "maxmemory", "0")
-	if got := c.hold("released", "b").First; got <= ahead {
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "0")
+	if got := c.Hold("released", "b").First; got <= ahead {
 		t.Errorf("token: got %d, want more than %d that was written back", got, ahead)
 	}
-	c.want(try("kept", "b"), asynclock.Held)
+	c.Want(redistest.Attempt("kept", "b"), asynclock.Held)
 }
 
 func TestAServerThatForgotTheScripts(t *testing.T) {
@@ -292,10 +293,10 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	acquires := make([]asynclock.AcquireRequest, n)
 	releases := make([]asynclock.ReleaseRequest, n)
 	for i := range n {
-		acquires[i] = request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
+		acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
 		releases[i] = asynclock.ReleaseRequest{Key: acquires[i].Key, Owner: acquires[i].Owner}
 	}
-	sv.do(t, "SCRIPT", "FLUSH")
+	sv.Do(t, "SCRIPT", "FLUSH")
 	for i, got := range c.session.Acquire(t.Context(), acquires) {
 		if got.Status != asynclock.Granted {
 			t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
@@ -304,7 +305,7 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	if got := len(c.list("key")); got != n {
 		t.Errorf("List: got %d keys, want %d", got, n)
 	}
-	sv.do(t, "SCRIPT", "FLUSH")
+	sv.Do(t, "SCRIPT", "FLUSH")
 	for i, got := range c.session.Release(t.Context(), releases) {
 		if !got.WasHeld {
 			t.Fatalf("Release %d: got %+v, want WasHeld", i, got)

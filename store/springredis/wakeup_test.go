@@ -14,13 +14,15 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // listen subscribes as Java does and passes on the channel and payload of each
 // message.
 func (sv *server) listen(t *testing.T, patterns ...string) <-chan string {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: sv.option.InitAddress, DisableCache: true, ForceSingleClient: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: sv.Option.InitAddress, DisableCache: true, ForceSingleClient: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +70,13 @@ func TestAReleaseIsAnnouncedToBothGenerations(t *testing.T) {
 		}
 		for _, mode := range lockTypes {
 			c := join(t, sv.store(t, WithLockType(mode)))
-			c.hold("key", "a")
+			c.Hold("key", "a")
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger"})
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger", Uncertain: true})
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}) // the first to be told of
 			want()
 			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-			sv.do(t, "PUBLISH", sv.registry+"-channel", "marker") // the next message, if there was no other
+			sv.Do(t, "PUBLISH", sv.registry+"-channel", "marker") // the next message, if there was no other
 			if got := <-messages; got != sv.registry+"-channel marker" {
 				t.Errorf("after a release of nothing: got %q, want nothing", got)
 			}
@@ -94,24 +96,24 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 		c, j := join(t, st), newJava(sv)
 		j.hold(t, "key", long)
 		j.hold(t, "other", long)
-		c.wait("key", "a")
-		c.wait("other", "b")
+		c.Wait("key", "a")
+		c.Wait("other", "b")
 		for _, channel := range []string{sv.registry + "-channel", sv.registry + "-channel:" + sv.lockKey("key")} {
-			sv.do(t, "PUBLISH", channel, sv.lockKey("key"))
-			c.heard(asynclock.EventWake, "a")
+			sv.Do(t, "PUBLISH", channel, sv.lockKey("key"))
+			c.Heard(asynclock.EventWake, "a")
 		}
 		for _, payload := range []string{"", "key", sv.lockKey("unknown"), sv.registry, "pubsub-probe:X", forcedPrefix, forcedPrefix + "a b"} {
-			sv.do(t, "PUBLISH", sv.registry+"-channel", payload)
+			sv.Do(t, "PUBLISH", sv.registry+"-channel", payload)
 		}
 		c.heardNothing(sv)
 
 		// Whoever has the key, or has given up, waits no more.
 		j.release(t, "key")
-		c.want(request("key", "a"), asynclock.Granted)
+		c.Want(redistest.Request("key", "a"), asynclock.Granted)
 		c.release(asynclock.ReleaseRequest{Key: "other", Owner: "b"})
-		c.want(try("other", "c"), asynclock.Held)
+		c.Want(redistest.Attempt("other", "c"), asynclock.Held)
 		for _, key := range []string{"key", "other"} {
-			sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey(key))
+			sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey(key))
 		}
 		c.heardNothing(sv)
 		if got := len(c.session.waiting.owners); got != 0 {
@@ -125,12 +127,12 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 func TestOwnersCanBeWokenWhileTheyAsk(t *testing.T) {
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t, WithLockType(PubSubLock)))
-	q := request("key", "a")
+	q := redistest.Request("key", "a")
 	if _, err := c.session.putAcquire(&q); err != nil {
 		t.Fatal(err)
 	}
-	sv.do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
-	c.heard(asynclock.EventWake, "a")
+	sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
+	c.Heard(asynclock.EventWake, "a")
 }
 
 // Characters that mean something in a pattern are taken literally.
@@ -139,12 +141,12 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 		sv.registry += `[ab]*?\^`
 		c, j := join(t, sv.store(t, WithLockType(PubSubLock))), newJava(sv)
 		j.hold(t, "key", long)
-		if got := c.wait("key", "a").Recheck; got < DefaultIdle*2 {
+		if got := c.Wait("key", "a").Recheck; got < DefaultIdle*2 {
 			t.Errorf("Recheck: got %v, want messages counted on", got)
 		}
-		sv.do(t, "PUBLISH", strings.Replace(sv.registry, "[ab]", "a", 1)+"-channel", sv.lockKey("key")) // somebody else's
-		sv.do(t, "PUBLISH", sv.registry+"-channel:"+sv.lockKey("key"), sv.lockKey("key"))
-		c.heard(asynclock.EventWake, "a")
+		sv.Do(t, "PUBLISH", strings.Replace(sv.registry, "[ab]", "a", 1)+"-channel", sv.lockKey("key")) // somebody else's
+		sv.Do(t, "PUBLISH", sv.registry+"-channel:"+sv.lockKey("key"), sv.lockKey("key"))
+		c.Heard(asynclock.EventWake, "a")
 		c.heardNothing(sv)
 	})
 }
@@ -155,7 +157,7 @@ func TestWhoHasLeftDoesNotWait(t *testing.T) {
 	if err := c.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.acquire(request("key", "a")).Err; !errors.Is(got, asynclock.ErrClosed) {
+	if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, asynclock.ErrClosed) {
 		t.Errorf("Acquire: got %v, want ErrClosed", got)
 	}
 	if got := len(c.session.waiting.owners); got != 0 {
@@ -169,8 +171,8 @@ func TestRegistryKeysThatBeginAlikeShareKeys(t *testing.T) {
 		outer := join(t, sv.store(t))
 		sv.registry += ":eu"
 		inner := join(t, sv.store(t))
-		outer.hold("eu:42", "a")
-		if got := inner.acquire(try("42", "b")).Status; got != asynclock.Held {
+		outer.Hold("eu:42", "a")
+		if got := inner.Acquire(redistest.Attempt("42", "b")).Status; got != asynclock.Held {
 			t.Errorf("Acquire: got status %v, want Held", got)
 		}
 		if got := inner.list(""); !slices.Equal(got, []string{"42"}) {
@@ -186,7 +188,7 @@ func TestHowSoonWaitersAskAgain(t *testing.T) {
 		for mode, want := range map[LockType]time.Duration{SpinLock: idle, PubSubLock: 10 * idle} {
 			c := join(t, sv.store(t, WithLockType(mode), WithIdle(idle)))
 			for range 20 {
-				if got := c.wait("key", "a").Recheck; got < want*2/3 || got > want*4/3 {
+				if got := c.Wait("key", "a").Recheck; got < want*2/3 || got > want*4/3 {
 					t.Errorf("%v: got Recheck %v, want %v give or take a third", mode, got, want)
 				}
 			}
@@ -198,19 +200,19 @@ func TestHowSoonWaitersAskAgain(t *testing.T) {
 // SPIN_LOCK, and the log says so.
 func TestWithoutTheRightToSubscribe(t *testing.T) {
 	sv := ownServer(t)
-	sv.do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
-	sv.option.Username, sv.option.Password = "mute", "pw"
-	var log safeBuffer
-	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	sv.Do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
+	sv.Option.Username, sv.Option.Password = "mute", "pw"
+	var log notestest.Journal
+	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo))))
 	newJava(sv).hold(t, "key", long)
-	if got := c.wait("key", "a").Recheck; got > 2*DefaultIdle {
+	if got := c.Wait("key", "a").Recheck; got > 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want about %v", got, DefaultIdle)
 	}
-	eventually(t, "the log says that messages don't come through", func() bool {
+	redistest.Eventually(t, "the log says that messages don't come through", func() bool {
 		return strings.Contains(log.String(), "messages don't come through")
 	})
 	// A release is one, even if nobody may be told.
-	c.hold("free", "b")
+	c.Hold("free", "b")
 	if !c.release(asynclock.ReleaseRequest{Key: "free", Owner: "b"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
@@ -221,8 +223,8 @@ func TestWithoutTheRightToSubscribe(t *testing.T) {
 func TestAClientWaitsItsTurn(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t, WithLockType(PubSubLock)))
-		c.hold("key", "a")
-		back := request("key", "b")
+		c.Hold("key", "a")
+		back := redistest.Request("key", "b")
 		got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &back})
 		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting {
 			t.Fatalf("Release with Requeue: got %+v, want WasHeld, and to wait", got)
@@ -240,7 +242,7 @@ func TestAClientWaitsItsTurn(t *testing.T) {
 func TestSomebodyMayAlwaysWait(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		if got := c.hold("key", "a").Waiters; got == 0 {
+		if got := c.Hold("key", "a").Waiters; got == 0 {
 			t.Error("Waiters of a grant: got 0, want at least one assumed")
 		}
 		if got := c.session.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Waiters; got == 0 {
@@ -252,11 +254,11 @@ func TestSomebodyMayAlwaysWait(t *testing.T) {
 func TestAHolderIsToldOfForce(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		a, b := join(t, sv.store(t, WithLockType(PubSubLock))), join(t, sv.store(t))
-		a.hold("key", "a")
+		a.Hold("key", "a")
 		if held, err := b.session.Force(t.Context(), "key"); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
-		a.heard(asynclock.EventForced, "a")
+		a.Heard(asynclock.EventForced, "a")
 	})
 }
 
@@ -264,11 +266,11 @@ func TestAHolderIsToldOfForce(t *testing.T) {
 func TestLeaveUnsubscribes(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t, WithLockType(PubSubLock)))
-	if got := sv.number(t, "PUBSUB", "NUMPAT"); got != 2 {
+	if got := sv.Number(t, "PUBSUB", "NUMPAT"); got != 2 {
 		t.Errorf("patterns: got %d, want 2", got)
 	}
 	if err := c.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody is subscribed", func() bool { return sv.number(t, "PUBSUB", "NUMPAT") == 0 })
+	redistest.Eventually(t, "nobody is subscribed", func() bool { return sv.Number(t, "PUBSUB", "NUMPAT") == 0 })
 }

@@ -3,7 +3,6 @@
 package sqlstore
 
 import (
-	"bytes"
 	"database/sql"
 	"errors"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {
@@ -142,8 +142,8 @@ func TestSkewIsSaid(t *testing.T) {
 		{sent, false},
 		{received.Add(1100 * time.Millisecond), true},
 	} {
-		var log bytes.Buffer
-		w.log = notes.New(slog.New(slog.NewTextHandler(&log, nil)))
+		var log notestest.Journal
+		w.log = notes.New(log.Logger(slog.LevelInfo))
 		w.observe(step.server, sent, received)
 		w.log.Close()
 		if got := strings.Contains(log.String(), "clock"); got != step.says {
@@ -154,8 +154,8 @@ func TestSkewIsSaid(t *testing.T) {
 
 // TestStoreWatchesTheSkew: with a bound that any two clocks differ by.
 func TestStoreWatchesTheSkew(t *testing.T) {
-	var log bytes.Buffer
-	st := newSpringTables(t, onPostgres(t), WithSkewWarning(time.Minute), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	var log notestest.Journal
+	st := newSpringTables(t, onPostgres(t), WithSkewWarning(time.Minute), WithLogger(log.Logger(slog.LevelInfo)))
 	if st.skew.far.Load() {
 		t.Error("a store whose clock is the server's: got that they differ")
 	}

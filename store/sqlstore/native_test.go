@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // TestForgottenKeysLeaveTheirTokens: a key whose row was swept goes on above its last
@@ -91,7 +92,7 @@ func TestOtherIsolationLevel(t *testing.T) {
 	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
-	serializable := Postgres(openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL")+"&default_transaction_isolation=serializable"))
+	serializable := Postgres(openDB(t, "pgx", needed.Variable(t, "ASYNCLOCK_POSTGRES_URL")+"&default_transaction_isolation=serializable"))
 	st := newStore(t, serializable, WithPrefix(prefix))
 	c := join(t, st)
 	if !st.wholeTransactions.Load() {

@@ -18,6 +18,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/dbserver"
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -35,7 +36,7 @@ type dbServer struct {
 // startServer starts one of the kind that the variable is for, which ends with the test.
 func startServer(t *testing.T, kind *dbserver.Kind) *dbServer {
 	t.Helper()
-	serverURL(t, kind.Variable) // where tests with servers are wanted at all
+	needed.Variable(t, kind.Variable) // where tests with servers are wanted at all
 	data, err := dbserver.NewData()
 	if err != nil {
 		t.Fatal(err)

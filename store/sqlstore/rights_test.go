@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // grants are the statements of docs/sql.md for one kind of database, for tables of a
@@ -154,7 +155,7 @@ func (k kindOfTables) onSchema(t *testing.T, schema string) {
 	}
 	run(t, d, "CREATE ROLE "+user+" LOGIN PASSWORD 'secret'")
 	t.Cleanup(func() { run(t, d, "DROP OWNED BY "+user); run(t, d, "DROP ROLE "+user) })
-	u, err := url.Parse(serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	u, err := url.Parse(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func (k kindOfTables) onDatabase(t *testing.T) {
 	user := prefix + "user"
 	run(t, d, "CREATE USER '"+user+"' IDENTIFIED BY 'secret'")
 	t.Cleanup(func() { run(t, d, "DROP USER '"+user+"'") })
-	config, err := mysql.ParseDSN(serverURL(t, "ASYNCLOCK_MYSQL_URL"))
+	config, err := mysql.ParseDSN(needed.Variable(t, "ASYNCLOCK_MYSQL_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 func TestMain(m *testing.M) {
@@ -28,31 +30,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"))
 }
 
-// serverURL says where a server is. Without it the test is skipped, or fails where
-// servers are required.
-func serverURL(t testing.TB, variable string) string {
-	t.Helper()
-	url := os.Getenv(variable)
-	if url == "" {
-		why := variable + " is not set; go run ./internal/testenv starts what it takes"
-		if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	return url
-}
-
 // onPostgres returns a pool for the server of the environment.
 func onPostgres(t testing.TB) Database {
 	t.Helper()
-	return Postgres(openDB(t, "pgx", serverURL(t, "ASYNCLOCK_POSTGRES_URL")))
+	return Postgres(openDB(t, "pgx", needed.Variable(t, "ASYNCLOCK_POSTGRES_URL")))
 }
 
 // onMySQL is onPostgres on MySQL or MariaDB.
 func onMySQL(t testing.TB) Database {
 	t.Helper()
-	return MySQL(openDB(t, "mysql", serverURL(t, "ASYNCLOCK_MYSQL_URL")))
+	return MySQL(openDB(t, "mysql", needed.Variable(t, "ASYNCLOCK_MYSQL_URL")))
 }
 
 // onEach runs a test on each kind of database.
@@ -65,7 +52,7 @@ func onEach(t *testing.T, test func(t *testing.T, d Database)) {
 
 func onPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), serverURL(t, "ASYNCLOCK_POSTGRES_URL"))
+	pool, err := pgxpool.New(t.Context(), needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

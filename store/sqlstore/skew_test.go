@@ -3,41 +3,20 @@
 package sqlstore
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
-
-// A stuckHandler is a log handler that returns from nothing before the test ends.
-type stuckHandler struct {
-	slog.Handler
-
-	free chan struct{}
-}
-
-func (h stuckHandler) Enabled(context.Context, slog.Level) bool {
-	<-h.free
-	return false
-}
 
 // Clocks are compared by who reads the answer to a renewal.
 func TestALogHandlerThatBlocksHoldsUpNoAnswer(t *testing.T) {
-	h := stuckHandler{free: make(chan struct{})}
-	w := skewWatch{bound: time.Second, log: notes.New(slog.New(h))}
+	h := notestest.NewStuck(t)
+	w := skewWatch{bound: time.Second, log: notes.New(h.Logger())}
 	now := time.Now()
-	observed := make(chan struct{})
-	go func() { // ends with the test, when the handler is free
-		w.observe(now.Add(-time.Hour), now, now)
-		close(observed)
-	}()
-	select {
-	case <-observed:
-	case <-time.After(20 * time.Second):
-		t.Error("observe has not returned after 20s, want it held up by no log handler")
-	}
-	close(h.free)
+	notestest.Returns(t, "observe", func() { w.observe(now.Add(-time.Hour), now, now) })
+	h.WantAsked(t)
+	h.Free()
 	w.log.Close()
 }

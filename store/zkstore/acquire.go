@@ -272,7 +272,7 @@ func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireReques
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
-	case st.gone.has(k.owner, clock.Now()):
+	case st.gone.Has(k.owner):
 		*reply = asynclock.AcquireReply{Status: asynclock.Gone}
 		k.phase, k.until = leaving, clock.Now()
 		st.taskLocked(k.leave)

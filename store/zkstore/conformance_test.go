@@ -6,18 +6,19 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
 // All clients of a case share a session with ZooKeeper.
 func TestConformanceInOneSession(t *testing.T) {
-	servers(t)
+	zktest.Servers(t)
 	storetest.Run(t, func(t *testing.T) asynclock.Store { return open(t, newRoot()) })
 }
 
 // Every client has a session of its own, as in processes of their own.
 func TestConformanceInManySessions(t *testing.T) {
-	on := servers(t)
+	on := zktest.Servers(t)
 	storetest.Run(t, func(t *testing.T) asynclock.Store { return manySessions{t, on, newRoot()} })
 }
 

@@ -8,12 +8,13 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // The key is taken by force after it was granted and before that is said.
 func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	acquire(t, s, waits("first"))
 	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "first"}})[0]; got.Err != nil {

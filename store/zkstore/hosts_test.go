@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // Names are looked up by whatever makes the connection, each time.
 func TestServersAreConnectedByName(t *testing.T) {
 	t.Parallel()
-	_, port, err := net.SplitHostPort(servers(t)[0])
+	_, port, err := net.SplitHostPort(zktest.Servers(t)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestServersAreConnectedByName(t *testing.T) {
 		mu.Lock()
 		dialed = append(dialed, address)
 		mu.Unlock()
-		return w.dial(ctx, network, servers(t)[0])
+		return w.dial(ctx, network, zktest.Servers(t)[0])
 	}))
 	c := locks(t, st)
 	unlock(t, lock(t, c, "key"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // The deletion of a waiter's node, whose time was over, is lost with the connection,
@@ -18,7 +19,7 @@ import (
 // holder.
 func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	holder := locks(t, open(t, root))
 	lease := lock(t, holder, "key")
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
@@ -50,7 +51,7 @@ func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 // the first is removed by force, the second does not keep the key.
 func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root)
 	s := join(t, st, nil)
 	if err := st.makeLock(root + "/key"); err != nil {
@@ -74,7 +75,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 // A client leaves while it is being queued.
 func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	lease := lock(t, locks(t, open(t, root)), "key")
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	r := waits("owner")
@@ -95,7 +96,7 @@ func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 // made since.
 func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
 	if err := st.makeLock(root + "/key"); err != nil {
@@ -124,7 +125,7 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 // Who comes while a late node is looked for waits for that.
 func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
 	if err := st.makeLock(root + "/key"); err != nil {

@@ -3,32 +3,18 @@
 package zkstore
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 )
-
-// A stuckHandler is a log handler that returns from nothing before the test ends.
-type stuckHandler struct {
-	slog.Handler
-
-	free chan struct{}
-}
-
-func (h stuckHandler) Enabled(context.Context, slog.Level) bool {
-	<-h.free
-	return false
-}
 
 // That a session has ended is logged before its holders are told.
 func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	t.Parallel()
-	h := stuckHandler{free: make(chan struct{})}
-	t.Cleanup(func() { close(h.free) })
-	st := open(t, newRoot(), WithLogger(slog.New(h)))
+	h := notestest.NewStuck(t)
+	st := open(t, newRoot(), WithLogger(h.Logger()))
 	events := make(chan asynclock.Event, 16)
 	s := join(t, st, func(e asynclock.Event) { events <- e })
 	acquire(t, s, waits("owner"))
@@ -41,4 +27,5 @@ func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("got no event in 20s, want one that the holding is lost")
 	}
+	h.WantAsked(t)
 }

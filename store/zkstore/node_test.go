@@ -9,12 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // The nodes are those of Curator's InterProcessMutex.
 func TestNodesAreCurators(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	c := locks(t, open(t, root), asynclock.WithHolder("somebody"))
 	lease := lock(t, c, "a/key")
 	names, _, err := conn.Children(root + "/a/key")
@@ -130,7 +131,7 @@ func TestRenewalsCostNothingPerKey(t *testing.T) {
 // A node that somebody deletes is a lease that somebody has ended.
 func TestADeletedNodeEndsTheLease(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	c := locks(t, open(t, root))
 	lease := lock(t, c, "key")
 	if err := conn.Delete(root+"/key/"+children(t, conn, root)[0], -1); err != nil {
@@ -152,7 +153,7 @@ func revoke(t *testing.T, conn *zk.Conn, root string) {
 // Whoever has agreed to it is asked to give up, and gives up.
 func TestARevokedLeaseEnds(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	ours, theirs := locks(t, open(t, root, WithRevocation())), locks(t, open(t, root))
 	lease := lock(t, ours, "key")
 	pending := theirs.LockChan(t.Context(), "key")
@@ -179,7 +180,7 @@ func TestARevokedLeaseEnds(t *testing.T) {
 // Whoever has not agreed does not hear of it.
 func TestNobodyIsRevokedUnasked(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	c := locks(t, open(t, root))
 	lease := lock(t, c, "key")
 	revoke(t, conn, root)

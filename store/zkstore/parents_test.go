@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // What is above the root may be somebody else's, as long as the root is there.
 func TestAboveTheRootNothingIsAsked(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	readers := []zk.ACL{{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}}
 	st := open(t, root)
 	if err := st.makeLock(root); err != nil {
@@ -33,7 +35,7 @@ func TestAboveTheRootNothingIsAsked(t *testing.T) {
 // The driver has no name for what a server answers that does not know a request.
 func TestWhatAServerDoesNotSupport(t *testing.T) {
 	t.Parallel()
-	conn := raw(t, servers(t)) // of whom nodes that end by themselves are forbidden
+	conn := zktest.Connect(t, zktest.Servers(t)) // of whom nodes that end by themselves are forbidden
 	_, err := conn.CreateTTL(newRoot()+"/x", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Second)
 	if !unsupported(err) {
 		t.Errorf("a request that is not supported: got %v, want it known as such", err)
@@ -50,7 +52,7 @@ func TestWhatAServerDoesNotSupport(t *testing.T) {
 func TestLocksStayContainers(t *testing.T) {
 	t.Parallel()
 	w, root := newWire(t), newRoot()
-	two := append(servers(t), servers(t)...) // what was not sent to the first is sent to the second
+	two := append(zktest.Servers(t), zktest.Servers(t)...) // what was not sent to the first is sent to the second
 	st := openOn(t, two, root, WithDialer(w.dial))
 	if err := st.makeLock(root); err != nil {
 		t.Fatal(err)

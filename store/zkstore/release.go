@@ -30,7 +30,7 @@ func (s *session) release(ctx context.Context, r asynclock.ReleaseRequest) (repl
 	st := s.store
 	st.mu.Lock()
 	if r.Uncertain {
-		st.gone.add(r.Owner, clock.Now())
+		st.gone.Add(r.Owner)
 	}
 	k := st.stakes[r.Owner]
 	st.mu.Unlock()

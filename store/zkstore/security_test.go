@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // What a user creates is that user's only.
@@ -20,7 +21,7 @@ func TestNodesBelongToTheirUser(t *testing.T) {
 	root := newRoot()
 	ours := locks(t, open(t, root, WithDigest("us", "secret")))
 	lease := lock(t, ours, "key")
-	acl, _, err := raw(t, servers(t)).GetACL(root)
+	acl, _, err := zktest.Connect(t, zktest.Servers(t)).GetACL(root)
 	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestAListOfOnesOwn(t *testing.T) {
 	acl := []zk.ACL{{Perms: zk.PermRead | zk.PermCreate | zk.PermDelete, Scheme: "world", ID: "anyone"}}
 	c := locks(t, open(t, root, WithACL(acl)))
 	lease := lock(t, c, "key")
-	got, _, err := raw(t, servers(t)).GetACL(root + "/key")
+	got, _, err := zktest.Connect(t, zktest.Servers(t)).GetACL(root + "/key")
 	if err != nil || len(got) != 1 || got[0] != acl[0] {
 		t.Errorf("access control list: got %+v, %v, want %+v", got, err, acl)
 	}
@@ -109,7 +110,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 // Keys can be anywhere.
 func TestKeysWhereTheApplicationWantsThem(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	c := locks(t, open(t, root, WithLogger(slog.New(slog.DiscardHandler)), WithKeyToPath(
 		func(key string) string { return root + "/locks/" + strings.ToUpper(key) },
 		func(path string) (string, bool) {

@@ -3,40 +3,18 @@
 package zkstore
 
 import (
-	"os"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// servers reads where a server is from the environment. Without it the test is
-// skipped, or fails where servers are required.
-func servers(t testing.TB) []string {
-	t.Helper()
-	const variable = "ASYNCLOCK_ZOOKEEPER"
-	list := os.Getenv(variable)
-	if list == "" {
-		missing(t, variable+" is not set: not tested against a real server")
-	}
-	return strings.Split(list, ",")
-}
-
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("ASYNCLOCK_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
 
 // newRoot is a root of the test's own.
 func newRoot() string { return "/test/" + uuid.NewString() }
@@ -45,7 +23,7 @@ func newRoot() string { return "/test/" + uuid.NewString() }
 // the test. Sessions outlast the tests, unless options say otherwise.
 func open(t testing.TB, root string, opts ...Option) *Store {
 	t.Helper()
-	return openOn(t, servers(t), root, opts...)
+	return openOn(t, zktest.Servers(t), root, opts...)
 }
 
 func openOn(t testing.TB, servers []string, root string, opts ...Option) *Store {
@@ -58,30 +36,6 @@ func openOn(t testing.TB, servers []string, root string, opts ...Option) *Store 
 	t.Cleanup(st.Close)
 	return st
 }
-
-// A raw is a driver's connection, to look behind a store's back.
-func raw(t testing.TB, servers []string) *zk.Conn {
-	t.Helper()
-	conn, events, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false), zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	go func() { // ends with the connection
-		for range events {
-		}
-		close(closed)
-	}()
-	t.Cleanup(func() {
-		conn.Close()
-		<-closed
-	})
-	return conn
-}
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
 
 // join connects a client that ignores events.
 func join(t testing.TB, st *Store, events func(asynclock.Event)) asynclock.Session {

@@ -14,6 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // testPatience is how long a test waits for what has to happen.
@@ -179,7 +180,7 @@ func TestAWaiterOutlivesItsSession(t *testing.T) {
 // fail, before the server gives the key to the next.
 func TestACutOffClientHasLostBeforeTheNextHas(t *testing.T) {
 	t.Parallel()
-	cutOff(t, servers(t))
+	cutOff(t, zktest.Servers(t))
 }
 
 func cutOff(t *testing.T, servers []string) {
@@ -243,7 +244,7 @@ func TestTrustFollowsTheSessionNotTheTTL(t *testing.T) {
 // be less.
 func TestTTLsBelowTheSessionTimeoutAreRefused(t *testing.T) {
 	t.Parallel()
-	st, err := Open(servers(t), WithRoot(newRoot()), WithTickTime(zkserver.Tick), WithSessionTimeout(20*time.Second))
+	st, err := Open(zktest.Servers(t), WithRoot(newRoot()), WithTickTime(zkserver.Tick), WithSessionTimeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (s *session) stakeOf(owner, lock string) *stake {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.gone.has(owner, clock.Now()) {
+	if st.gone.Has(owner) {
 		return nil
 	}
 	k := st.stakes[owner]

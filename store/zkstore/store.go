@@ -16,6 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/withdrawn"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -42,7 +43,7 @@ type Store struct {
 	watches map[string]*watch       // by path
 	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
 	counted map[string]*stake       // holders, by the path of a lock whose children are watched
-	gone    withdrawals             // owners that will never be granted anything
+	gone    withdrawn.Owners        // owners that will never be granted anything
 	parents atomic.Pointer[flavour] // how locks are made
 }
 
@@ -75,7 +76,6 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		watches:  make(map[string]*watch),
 		behind:   make(map[string][]*stake),
 		counted:  make(map[string]*stake),
-		gone:     newWithdrawals(),
 	}
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 func waits(owner string) asynclock.AcquireRequest {
@@ -34,7 +35,7 @@ func children(t testing.TB, conn *zk.Conn, root string) []string {
 // A creation whose answer is lost is found by its name, and not repeated.
 func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
 	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute}) // makes the lock
@@ -56,7 +57,7 @@ func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 // One that is given up is removed.
 func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
@@ -76,7 +77,7 @@ func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
 // And so is one whose creation takes effect only after its owner was withdrawn.
 func TestANodeThatComesLateIsRemoved(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial), WithSessionTimeout(2*time.Second)), nil)
 	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
@@ -98,7 +99,7 @@ func TestANodeThatComesLateIsRemoved(t *testing.T) {
 // leaves none.
 func TestTwoNodesOfOneOwnerAreOne(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root), nil)
 	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	if _, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
@@ -137,7 +138,7 @@ func TestAnUnansweredReleaseIsRepeated(t *testing.T) {
 // What is no proper node of a lock is not guessed about.
 func TestNodesThatOverflowAreForeign(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root)
 	c := locks(t, st)
 	unlock(t, lock(t, c, "key"))

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
 // wantLost checks that a renewal finds the lease's end.
@@ -25,7 +26,7 @@ func wantLost(t *testing.T, lease *asynclock.Lease) {
 // node is watched again. That it is deleted then, nobody tells.
 func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
 	node := root + "/key/" + children(t, conn, root)[0]
 	w.drop(node)
@@ -47,7 +48,7 @@ func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 // One that is not deleted is renewed, and watched from then on.
 func TestARenewalWatchesAgain(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
 	node := root + "/key/" + children(t, conn, root)[0]
 	w.drop(node)
@@ -66,7 +67,7 @@ func TestARenewalWatchesAgain(t *testing.T) {
 // and the second is not there to be watched.
 func TestANodeThatIsGoneBeforeItIsWatchedAgain(t *testing.T) {
 	t.Parallel()
-	root, conn := newRoot(), raw(t, servers(t))
+	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	lease := lock(t, locks(t, open(t, root)), "key", asynclock.WithTTL(time.Hour), asynclock.WithoutRenewal())
 	node := root + "/key/" + children(t, conn, root)[0]
 	if _, err := conn.Multi(&zk.SetDataRequest{Path: node, Version: -1}, &zk.DeleteRequest{Path: node, Version: -1}); err != nil {
@@ -82,7 +83,7 @@ func TestANodeThatIsGoneBeforeItIsWatchedAgain(t *testing.T) {
 // watched once: the client library keeps each request for a watch until it is told.
 func TestAHeldKeyIsWatchedOnce(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), raw(t, servers(t))
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	lease := lock(t, locks(t, open(t, root)), "key")
 	ours := locks(t, open(t, root, WithDialer(w.dial)))
 	w.count(root + "/key/" + children(t, conn, root)[0] + "\x01") // which asks for a watch

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// MaxToken is the largest token or ticket that scripts go on from; by the clock it is
+// the year 2255. They count in doubles, which are exact up to MaxGiven, so the few
+// numbers that one script counts on from there are right, too.
+const (
+	MaxToken = 9e15
+	MaxGiven = 1<<53 - 1
+)
+
+// CheckKey says whether key can name a lock, as asynclock.New's client does before it
+// asks; others may not.
+func CheckKey(key string) error {
+	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
+	}
+	return nil
+}
+
+// CheckOwner says whether owner can be one.
+func CheckOwner(owner string) error {
+	if !IsField(owner) {
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+	}
+	return nil
+}
+
+// CheckHolding checks what Renew and Release say of a holding.
+func CheckHolding(key, owner string, token int64) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	if err := CheckOwner(owner); err != nil {
+		return err
+	}
+	if token < 0 || token > MaxToken {
+		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+	}
+	return nil
+}
