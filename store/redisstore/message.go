@@ -20,6 +20,9 @@ const (
 	maxGiven = 1<<53 - 1
 )
 
+// grantPrefix begins the messages that somebody waits for.
+const grantPrefix = "g "
+
 // parseMessage reads a message of an inbox:
 //
 //	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
