@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -88,3 +89,9 @@ func (c *Conn) CheckJoin(id string, events func(asynclock.Event)) error {
 	}
 	return nil
 }
+
+// UnsubscribeWithin is how long the answer to an unsubscription is waited for. Until
+// then nobody takes the messages that still come, and after some of them rueidis
+// reads no further on that connection, which others use too: then the answer does not
+// come at all. What was sent takes effect all the same.
+const UnsubscribeWithin = 100 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -134,11 +135,25 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		opened:  time.Now(),
 		channel: ch,
 		Inbox: pubsub.Open(ch, pubsub.Handler{
+			Urgent:  s.grant,
 			Message: s.message,
 			Up:      func() { s.up(about) },
 			Down:    func(err error) { s.down(about, err) },
 		}),
 	}
+}
+
+// grant passes on a grant at once, without the way over the inbox's own goroutine, for
+// somebody waits for it. It runs where others' messages wait behind it, and takes no more
+// than the client's own mutexes, which nobody keeps while waiting for anything. It may be
+// ahead of an Up or another message: what a grant is good for, the client decides by
+// what its requests were answered.
+func (s *session) grant(payload string) (taken bool) {
+	if !strings.HasPrefix(payload, grantPrefix) {
+		return false
+	}
+	s.message(payload)
+	return true
 }
 
 // message passes on what a script sent.
@@ -225,12 +240,6 @@ func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(s
 	return err
 }
 
-// unsubscribeWithin is how long the answer to an unsubscription is waited for. Until
-// then nobody takes the messages that still come, and after some of them the library
-// reads no further on that connection, which others use too: then the answer does not
-// come at all. What was sent takes effect all the same.
-const unsubscribeWithin = 100 * time.Millisecond
-
 // unsubscribe is called on the connection that Receive used. Ending Receive's
 // context leaves the subscription there, and with it a receiver that handoffs
 // would count on.
@@ -238,7 +247,7 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unsubscribeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
 	defer cancel()
 	command := client.B().Unsubscribe().Channel(ch.name).Build()
 	if ch.sharded {

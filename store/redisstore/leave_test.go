@@ -12,7 +12,7 @@ import (
 )
 
 // Whoever leaves while messages come in does not keep the connection, which others
-// share, from being read for longer than unsubscribeWithin.
+// share, from being read for longer than redisconn.UnsubscribeWithin.
 func TestLeavingUnderALoadOfMessages(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -69,17 +69,13 @@ func (ch *channels) Receive(ctx context.Context, confirmed func(), deliver func(
 	return ch.store.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
 }
 
-// unsubscribeWithin is how long the answer to an unsubscription is waited for: not
-// long, as nobody takes messages meanwhile, and the connection may stand still.
-const unsubscribeWithin = 100 * time.Millisecond
-
 // unsubscribe is called on the connection that Receive used. Ending Receive's
 // context leaves the subscription there.
 func (ch *channels) unsubscribe(err error, client rueidis.CommandClient) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unsubscribeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
 	defer cancel()
 	client.Do(ctx, client.B().Punsubscribe().Pattern(ch.patterns...).Build()) // should it fail, so does the connection
 	return err
