@@ -41,13 +41,13 @@
 //
 // # What a receiver may conclude
 //
-// Message, Up and Down are called one at a time, in the order of the queue that a
-// goroutine of its own empties. Up stands in that queue where the probe arrived
-// between the messages.
+// The three functions of the handler are called one at a time, in the order of
+// the queue that a goroutine of its own empties. Up stands in that queue where
+// the probe arrived between the messages.
 //
 //   - Up says: whatever was published until now may have been lost. Look at
-//     everything once. What is published after Up was called is passed on,
-//     or the inbox finds out that it may not have been, and then
+//     everything once. What is published after Up was called is passed to
+//     Message, or the inbox finds out that it may not have been, and then
 //     another Up follows as soon as it is live again.
 //   - So a receiver that looks after each Up, and at each message, misses
 //     nothing for ever, with the one exception below.
@@ -73,13 +73,6 @@
 // favor of what is true now: Up if the inbox is live, which tells the receiver
 // to look, or else the Down that it has not heard of yet. An outage that began
 // and ended in the dropped part is not reported.
-//
-// # What can't wait
-//
-// The queue costs a message the way to another goroutine. A handler that knows of some
-// messages that it needs no time for, and no order, takes those by Urgent, ahead of the
-// queue and at the same time as Up or Down may run. Then it has to see to it by itself
-// that an older look, which an Up began, does not overwrite what a newer message said.
 //
 // # What is not guaranteed
 //

@@ -172,20 +172,17 @@ func (r *recorder) note(call string, err error) {
 func (r *recorder) stall(f *fakeSource) (unblock func()) {
 	synctest.Wait() // earlier calls are not meant
 	gate := make(chan struct{})
-	r.change(gate)
+	r.mu.Lock()
+	r.gate = gate
+	r.mu.Unlock()
 	f.deliver("stall")
 	synctest.Wait()
 	return func() {
-		r.change(nil)
+		r.mu.Lock()
+		r.gate = nil
+		r.mu.Unlock()
 		close(gate)
 	}
-}
-
-// change sets the gate for calls to come.
-func (r *recorder) change(gate chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.gate = gate
 }
 
 // want checks all that the handler was told so far, after everything that can

@@ -12,7 +12,6 @@ import (
 // any goroutine, with the one exception that [Inbox.Close] documents.
 type Inbox struct {
 	source     Source
-	urgent     func(payload string) bool // the handler's; may be nil
 	queue      queue
 	settled    chan struct{} // closed on leaving the state unsettled
 	cancel     context.CancelFunc
@@ -40,7 +39,6 @@ func Open(source Source, handler Handler) *Inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &Inbox{
 		source:  source,
-		urgent:  handler.Urgent,
 		queue:   newQueue(),
 		settled: make(chan struct{}),
 		cancel:  cancel,
@@ -174,22 +172,6 @@ func (in *Inbox) probeAfter(last string) (*subscription, string) {
 		return nil, ""
 	}
 	return s, s.probe
-}
-
-// takes asks the handler whether it takes a message at once. Close waits for it.
-func (in *Inbox) takes(payload string) bool {
-	if in.urgent == nil {
-		return false
-	}
-	in.mu.Lock()
-	if in.state == closed {
-		in.mu.Unlock()
-		return true // nobody hears of it any more
-	}
-	in.goroutines.Add(1)
-	in.mu.Unlock()
-	defer in.goroutines.Done()
-	return in.urgent(payload)
 }
 
 func (in *Inbox) messageLocked(payload string) {

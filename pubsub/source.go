@@ -8,7 +8,7 @@ import (
 )
 
 // ProbePrefix begins the payloads that inboxes send to themselves. A payload
-// that begins with it is never passed to a [Handler], whoever published
+// that begins with it is never passed to [Handler].Message, whoever published
 // it; so don't publish such. It is printable ASCII, which every server takes.
 const ProbePrefix = "pubsub-probe:"
 
@@ -35,9 +35,8 @@ type Source interface {
 	// It calls confirmed each time the server has acknowledged the subscription,
 	// also after reconnecting, and before it delivers anything that was received
 	// thereafter. It calls deliver for each message, in the order received.
-	// Neither blocks, if the handler's Urgent keeps its word. So both can be called
-	// straight from a connection's reader, from any goroutine. Calls after Receive has
-	// returned do no harm.
+	// Neither blocks, so both can be called straight from a connection's reader,
+	// from any goroutine. Calls after Receive has returned do no harm.
 	//
 	// Receive has to return soon after ctx has ended. Until it does, the inbox
 	// stays down and [Inbox.Close] waits: a second subscription beside one that
@@ -51,19 +50,12 @@ type Source interface {
 	Publish(ctx context.Context, payload string) error
 }
 
-// A Handler is what an [Inbox] tells. None of its functions is called after
-// [Inbox.Close] has returned. Those that are nil are not called. Message, Up and Down are
-// called one at a time, and may take their time: meanwhile messages are queued, and at
-// last dropped. The package comment says what may be concluded from their order.
+// A Handler is what an [Inbox] tells. Its functions are called one at a time,
+// never after [Inbox.Close] has returned, and may take their time: meanwhile
+// messages are queued, and at last dropped. Those that are nil are not called.
+// The package comment says what may be concluded from their order.
 type Handler struct {
-	// Urgent is for messages that can't wait for their turn. It sees each one as it is
-	// delivered, and takes it by returning true; what it does not take is queued for
-	// Message. It is called by whoever calls the source's deliver, several times at once
-	// if that is, beside the other functions and ahead of what is queued. So it must
-	// never wait, for it keeps the connection from being read; and it can't know whether
-	// its message came before an Up or after it.
-	Urgent func(payload string) (taken bool)
-	// Message is called for each message, but for those that Urgent took.
+	// Message is called for each message.
 	Message func(payload string)
 	// Up is called when messages can be counted on from now on and earlier ones
 	// may have been lost.

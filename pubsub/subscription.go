@@ -67,14 +67,10 @@ func (s *subscription) confirmed() {
 // deliver is called for each message, and is where proof arrives. Messages are
 // passed on even if s is over: a hint is a hint.
 func (s *subscription) deliver(payload string) {
-	isProbe := strings.HasPrefix(payload, ProbePrefix)
-	if !isProbe && s.inbox.takes(payload) {
-		return
-	}
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
 	switch {
-	case !isProbe:
+	case !strings.HasPrefix(payload, ProbePrefix):
 		s.inbox.messageLocked(payload)
 	case payload == s.probe && !s.over:
 		s.provenLocked()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -135,25 +134,11 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		opened:  time.Now(),
 		channel: ch,
 		Inbox: pubsub.Open(ch, pubsub.Handler{
-			Urgent:  s.grant,
 			Message: s.message,
 			Up:      func() { s.up(about) },
 			Down:    func(err error) { s.down(about, err) },
 		}),
 	}
-}
-
-// grant passes on a grant at once, without the way over the inbox's own goroutine, for
-// somebody waits for it. It runs where others' messages wait behind it, and takes no more
-// than the client's own mutexes, which nobody keeps while waiting for anything. It may be
-// ahead of an Up or another message: what a grant is good for, the client decides by
-// what its requests were answered.
-func (s *session) grant(payload string) (taken bool) {
-	if !strings.HasPrefix(payload, grantPrefix) {
-		return false
-	}
-	s.message(payload)
-	return true
 }
 
 // message passes on what a script sent.

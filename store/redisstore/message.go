@@ -12,9 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// grantPrefix begins the messages that somebody waits for.
-const grantPrefix = "g "
-
 // parseMessage reads a message of an inbox:
 //
 //	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
