@@ -27,7 +27,9 @@
 //
 // Tokens of one key strictly increase from lease to lease ([Lease.Token]), also
 // when these assumptions fail, unless the store's clock is set back just when it
-// loses its data or a holder dies. A resource that refuses a token smaller than
+// loses its data or a holder dies, or it loses its data after a ForceUnlock, before the
+// forced holder's TTL has run out. A client that has not noticed that its holding was
+// lost may pass the key on with smaller tokens than the new holder's. A resource that refuses a token smaller than
 // the largest it has seen is therefore safe even from a process that was paused
 // between asking [Lease.Valid] and writing. Only such a check makes a lock safe
 // against every pause: no lock service can do it alone.

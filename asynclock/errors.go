@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Every error of this package is one of these, wrapped in an [*Error] or a
-// [*HeldError]; test with [errors.Is]. A wait that ended because its context did
+// What a call about a key returns is one of these inside an [*Error], ErrHeld as a
+// [*HeldError] in it. New, Close and [Lease.Err] give them without an *Error. Test with
+// [errors.Is]. A wait that ended because its context did
 // is the context's own error, context.Canceled or context.DeadlineExceeded, and
 // its cause.
 var (

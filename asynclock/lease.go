@@ -51,7 +51,7 @@ func newLease(s *keyState, w *waiter, token int64) Lease {
 func (l *Lease) Key() string { return l.state.key }
 
 // Token returns the fencing token: a number larger than that of every earlier
-// lease of this key, in any process. Send it with each write; a resource that
+// lease of this key, in any process; the package comment has the exceptions. Send it with each write; a resource that
 // keeps the largest it has seen, and refuses smaller ones, is safe from holders
 // that were paused or cut off. It is not a secret and proves nothing. It is 0
 // where the store has no tokens ([Features]).

@@ -12,8 +12,8 @@ import (
 // A Schedule says when a lease of one TTL is renewed.
 //
 // With a TTL of 15 s and the trust deadline at 13.3 s, the first renewal is due
-// at about 5 s; until the deadline there is time for eight attempts that each
-// hang for a second, or some twenty that fail at once.
+// at about 5 s; until the deadline there is time for seven attempts that all hang, or
+// some twenty that fail at once.
 type Schedule struct {
 	// TTL is what each renewal sets.
 	TTL time.Duration

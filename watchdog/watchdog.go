@@ -12,6 +12,9 @@
 // due at once, with the true time, and can end what is over before it renews
 // the rest.
 //
+// It is public to be read. Its times are of the module's own clock, which is internal, so
+// other modules can't set an entry.
+//
 // What is not promised: an entry may fire any amount late when the process does
 // not run. Whoever must not act late compares the time it is given with its own
 // deadline.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package withdrawn remembers owners that were withdrawn, for stores whose requests
-// all come through this process.
+// Package withdrawn remembers owners that were withdrawn, so that a request of theirs
+// that comes late makes nobody a holder. It is for stores whose requests all come
+// through this process.
 package withdrawn
 
 import "time"

@@ -71,8 +71,8 @@ func Postgres(db *sql.DB) Database { return Database{db: db, dialect: postgres} 
 // PostgresPool takes a pool of pgx.
 func PostgresPool(pool *pgxpool.Pool) Database { return Database{pool: pool, dialect: postgres} }
 
-// MySQL takes a pool for MySQL 8.0 or MariaDB 10.6, or newer, of the driver
-// go-sql-driver/mysql. There are no messages: waiters poll.
+// MySQL takes a pool for MariaDB 10.6 or MySQL 8.0 (written for it, never tried on it),
+// or newer, of the driver go-sql-driver/mysql. There are no messages: waiters poll.
 func MySQL(db *sql.DB) Database { return Database{db: db, dialect: mySQL} }
 
 // open returns what statements are run on, and what gives that back.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sqlstore keeps locks in the database that you already have: PostgreSQL,
-// MySQL or MariaDB, on the application's own pool.
+// MariaDB or MySQL (written for it, never tried on it), on the application's own pool.
 //
 //	if err := sqlstore.Migrate(ctx, sqlstore.Postgres(db)); err != nil { // once, or by your own tool
 //		return err
@@ -28,8 +28,8 @@
 //
 // With tables of its own, what package asynclock promises holds as long as the server
 // keeps what it acknowledged and its clock does not jump forward. Tokens are the
-// larger of the clock in microseconds and the last token, plus one, of the key or of all
-// keys whose rows were forgotten, and don't go back as long as the server keeps what it
+// larger of the clock in microseconds and one more than the last token (of the key, or of
+// all keys whose rows were forgotten), and don't go back as long as the server keeps what it
 // acknowledged. One that was restored from a backup, or a replica without the last commits,
 // goes on with its clock: if that is behind the lost server's, a token may come again.
 //
