@@ -44,6 +44,9 @@ type hosts struct {
 	last    int // the one that was connected last, or the first
 	// disowned: the present server is there, but has ended our session.
 	disowned bool
+	// excused: that was so since one was connected, and counts no more than once. Servers
+	// that disown every session would be asked without end.
+	excused bool
 }
 
 var _ zk.HostProvider = (*hosts)(nil)
@@ -79,12 +82,12 @@ func (h *hosts) Next() (server string, pause bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last = h.present
+	h.last, h.excused = h.present, false
 }
 
 // disown is called when the present server has answered that the session is over.
 func (h *hosts) disown() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.disowned = true
+	h.disowned, h.excused = !h.excused, true
 }

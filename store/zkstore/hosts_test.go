@@ -64,11 +64,16 @@ func TestServersHaveTheirTurn(t *testing.T) {
 		{"b", true, nil},
 		{"c", false, nil},
 		{"a", false, h.disown}, // another server's turn comes at once
-		{"b", false, h.disown},
-		{"c", false, h.Connected},
-		{"a", false, nil},
 		{"b", false, nil},
-		{"c", true, nil},
+		{"c", false, nil},
+		{"a", false, nil},
+		{"b", true, nil},
+		{"c", false, nil},
+		{"a", false, h.disown}, // but not when that was of no use
+		{"b", true, h.Connected},
+		{"c", false, nil},
+		{"a", false, h.disown},
+		{"b", false, h.Connected},
 	}
 	for i, want := range steps {
 		if got, pause := h.Next(); got != want.server || pause != want.pause {
