@@ -51,9 +51,11 @@ func TestAReleaseWakesOnlyTheNext(t *testing.T) {
 	var pending [waiters]<-chan asynclock.Result
 	for i := range pending {
 		wires[i] = newWire(t)
-		c := locks(t, open(t, root, WithDialer(wires[i].dial)))
-		pending[i] = c.LockChan(t.Context(), "key", asynclock.WithTTL(time.Hour))
+		st := open(t, root, WithDialer(wires[i].dial))
+		pending[i] = locks(t, st).LockChan(t.Context(), "key", asynclock.WithTTL(time.Hour))
 		wantWaiters(t, holder, "key", i+1)
+		// Its node is counted before it has looked at the one ahead, which takes packets.
+		eventually(t, "the waiter to have nothing more to ask", func() bool { return isWatching(st) })
 	}
 	// A heartbeat may fall into one handoff, but not into most of them.
 	quiet := 0
@@ -74,6 +76,17 @@ func TestAReleaseWakesOnlyTheNext(t *testing.T) {
 	if all := waiters * (waiters - 1) / 2; quiet <= all/2 {
 		t.Errorf("waiters that stayed quiet while another was served: got %d of %d, want most", quiet, all)
 	}
+}
+
+// isWatching reports whether the store has one stake, which waits for a message and asks
+// for nothing.
+func isWatching(st *Store) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, k := range st.stakes {
+		return k.phase == waiting && k.watched && k.before != "" && len(k.busy) == 0
+	}
+	return false
 }
 
 // A key passes inside a client, with tokens that rise, and all of them are less than
