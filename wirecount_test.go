@@ -93,9 +93,17 @@ func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) 
 	return sent, total
 }
 
+// Whatever the number of clients a handoff costs one command to queue and one to
+// release, and a forerunner of that if the key was held for longer than a moment.
 func handoffsCostTheSameForMany(t *testing.T) {
-	const clients, rounds = 32, 40
-	const atMost = 2.2 // whatever the number of clients: one to queue, one to release
+	t.Run("held for no time", func(t *testing.T) { costOfHandoffs(t, 40, 0, 2.2) })
+	t.Run("held for longer", func(t *testing.T) { costOfHandoffs(t, 8, 2*time.Millisecond, 3.2) })
+}
+
+// costOfHandoffs has 32 clients take a key so many times, hold it for so long, and send at
+// most so many commands for each handoff.
+func costOfHandoffs(t *testing.T, rounds int, hold time.Duration, atMost float64) {
+	const clients = 32
 	// What the clock brings is not counted by the handoff, or it would depend on
 	// how busy the machine is: keep-alives of two connections that are idle, once
 	// a second, and a probe of the inbox.
@@ -114,7 +122,10 @@ func handoffsCostTheSameForMany(t *testing.T) {
 		for _, locks := range all {
 			working.Go(func() {
 				for range rounds {
-					if err := locks.WithLock(p.ctx, "key", func(context.Context, *asynclock.Lease) error { return nil }); err != nil {
+					if err := locks.WithLock(p.ctx, "key", func(context.Context, *asynclock.Lease) error {
+						time.Sleep(hold)
+						return nil
+					}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -124,7 +135,7 @@ func handoffsCostTheSameForMany(t *testing.T) {
 		working.Wait()
 	})
 	paced := sent["PING"] + sent["PUBLISH"]
-	perHandoff := float64(total-paced) / (clients * rounds)
+	perHandoff := float64(total-paced) / float64(clients*rounds)
 	t.Logf("%.3f commands per handoff: %v for %d", perHandoff, sent, clients*rounds)
 	if perHandoff > atMost {
 		t.Errorf("commands per handoff: got %.3f, want at most %.1f", perHandoff, atMost)

@@ -56,9 +56,21 @@ func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(
 
 // RunOnce is RunScripts for a single run, without its slices.
 func (s *Script) RunOnce(ctx context.Context, client rueidis.CoreClient, keys, args []string) rueidis.RedisResult {
-	result := client.Do(ctx, s.byName(client, keys, args))
+	return s.unlessUnknown(ctx, client, client.Do(ctx, s.byName(client, keys, args)), keys, args)
+}
+
+// RunBehind is RunOnce in one write with a command ahead of it, of the same slot, whose
+// answer does not matter.
+func (s *Script) RunBehind(ctx context.Context, client rueidis.CoreClient, ahead rueidis.Completed, keys, args []string) rueidis.RedisResult {
+	results := client.DoMulti(ctx, ahead, s.byName(client, keys, args))
+	return s.unlessUnknown(ctx, client, results[1], keys, args)
+}
+
+// unlessUnknown is the result, or that of the whole script if the server did not know its
+// name.
+func (s *Script) unlessUnknown(ctx context.Context, client rueidis.CoreClient, result rueidis.RedisResult, keys, args []string) rueidis.RedisResult {
 	if isNoScript(result) {
-		result = client.Do(ctx, s.whole(client, keys, args))
+		return client.Do(ctx, s.whole(client, keys, args))
 	}
 	return result
 }

@@ -19,6 +19,8 @@ type call struct {
 	ends   []int // of the parts, in buffer
 	keys   int   // how many of the parts are keys
 	parts  []string
+
+	behind bool // a forerunner, if it is made by itself
 }
 
 var calls = sync.Pool{New: func() any { return new([]call) }}
@@ -49,7 +51,7 @@ func returnCalls(borrowed *[]call) {
 func (c *call) reset() {
 	clear(c.parts) // owners in it are secrets
 	clear(c.buffer)
-	c.script, c.buffer, c.ends, c.parts, c.keys = nil, c.buffer[:0], c.ends[:0], c.parts[:0], 0
+	*c = call{buffer: c.buffer[:0], ends: c.ends[:0], parts: c.parts[:0]}
 }
 
 // lockKeys adds the Redis keys of a lock, one of each kind. All keys come before

@@ -14,7 +14,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// Release sends one command per request, all at once. Where handover.lua could do
+// Release sends one command per request, all at once, and to one by itself now and then a
+// forerunner. Where handover.lua could do
 // nothing, another one follows.
 func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	if len(batch) == 0 {
@@ -41,6 +42,9 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	return replies
 }
 
+// handedOn is handover.lua's reply if it gave the key to a waiter.
+const handedOn = 2
+
 // errUncommon says that a release is for release.lua.
 var errUncommon = errors.New("redisstore: not a common release")
 
@@ -54,6 +58,7 @@ func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	}
 	return perform(ctx, s, batch,
 		func(c *call, q *asynclock.ReleaseRequest) error {
+			c.behind = common(q) && s.handoffs.last(q.Key) && s.store.pulse.asleep()
 			return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
 		func(q *asynclock.ReleaseRequest, result rueidis.RedisResult) asynclock.ReleaseReply {
@@ -107,9 +112,13 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.RedisResult, address string) (answer asynclock.ReleaseReply) {
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
 		held, _ := m.ToInt64()
-		answer.WasHeld = held == 1
-		if common(q) && held == 0 {
+		answer.WasHeld = held > 0
+		switch {
+		case !common(q):
+		case held == 0:
 			answer.Err = errUncommon
+		default:
+			s.handoffs.note(q.Key, held == handedOn)
 		}
 		return answer
 	}

@@ -59,6 +59,7 @@ func newScript(source string) *redisconn.Script {
 
 // run makes the calls, all at once, and returns the results in the same order.
 func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
+	defer st.pulse.beats()
 	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
 		keys, args = calls[i].words()
 		return calls[i].script, keys, args
@@ -67,7 +68,11 @@ func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
+	defer st.pulse.beats()
 	keys, args := c.words()
+	if c.behind {
+		return c.script.RunBehind(ctx, st.conn.Commands, forerunner(st.conn.Commands, keys[0]), keys, args)
+	}
 	return c.script.RunOnce(ctx, st.conn.Commands, keys, args)
 }
 

@@ -19,6 +19,8 @@ type session struct {
 	id     string
 	events func(asynclock.Event)
 
+	handoffs handoffs
+
 	left    atomic.Bool
 	classic atomic.Pointer[inbox]          // for all keys
 	sharded [buckets]atomic.Pointer[inbox] // for those of one bucket

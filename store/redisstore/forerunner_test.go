@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
+)
+
+// ages before the store was opened.
+const ages = -int64(time.Hour)
+
+// slept makes the store take the server to be asleep, or not to be.
+func (st *Store) slept(asleep bool) {
+	if asleep {
+		st.pulse.last.Store(ages)
+	} else {
+		st.pulse.last.Store(-ages) // as if this took no time, which it may
+	}
+}
+
+// holds has the client take key, and another one wait for it.
+func (c *client) holds(sv *server, key string, next *client) (give asynclock.ReleaseRequest, taker string) {
+	c.T.Helper()
+	owner := uuid.NewString()
+	give = asynclock.ReleaseRequest{Key: key, Owner: owner, Token: c.Hold(key, owner).First, First: true}
+	if next != nil {
+		taker = uuid.NewString()
+		next.waitForMessage(key, taker)
+	}
+	sv.Pass(time.Millisecond) // or the release is no common one
+	return give, taker
+}
+
+// gives sends a release to a server that is asleep, or is not.
+func (c *client) gives(give asynclock.ReleaseRequest, asleep bool) {
+	c.T.Helper()
+	c.session.store.slept(asleep)
+	if !c.release(give).WasHeld {
+		c.T.Errorf("Release of %q: got WasHeld false, want true", give.Key)
+	}
+}
+
+// takes waits for the key, and gives it back.
+func (c *client) takes(key, taker string) {
+	c.T.Helper()
+	c.release(asynclock.ReleaseRequest{Key: key, Owner: taker, Token: c.Heard(asynclock.EventGrant, taker).Grant.First})
+}
+
+// handsOn has the client take key and give it to another.
+func (c *client) handsOn(sv *server, key string, next *client) {
+	c.T.Helper()
+	give, taker := c.holds(sv, key, next)
+	c.gives(give, true)
+	next.takes(key, taker)
+	if !c.session.handoffs.last(key) {
+		c.T.Errorf("%q: got that it was not handed on, want a common release", key)
+	}
+}
+
+// A release has a command ahead of it if the key was handed on last time and the server
+// may be asleep, and else it has none.
+func TestAForerunnerGoesWhereItIsOfUse(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	other := otherBit(a.session, "key")
+	for i, step := range []struct {
+		what            string
+		key             string
+		handsOn, asleep bool
+		want            int
+	}{
+		{"the first release, to nobody", "key", false, true, 0},
+		{"to nobody after that", "key", false, true, 0},
+		{"the first time that it is handed on", "key", true, true, 0},
+		{"handed on after that", "key", true, true, 1},
+		{"and again", "key", true, true, 1},
+		{"handed on by a server that is awake", "key", true, false, 0},
+		{"another key", other, false, true, 0},
+		{"to nobody, unexpectedly", "key", false, true, 1},
+		{"to nobody after that, too", "key", false, true, 0},
+	} {
+		var next *client
+		if step.handsOn {
+			next = b
+		}
+		give, taker := a.holds(sv, step.key, next)
+		before := sv.calls(t, "exists") // which no release asks in its script
+		a.gives(give, step.asleep)
+		if got := sv.calls(t, "exists") - before; got != step.want {
+			t.Errorf("%d, %s: got %d forerunners, want %d", i, step.what, got, step.want)
+		}
+		if step.handsOn {
+			b.takes(step.key, taker)
+		}
+	}
+}
+
+// otherBit is a key whose handoffs are not remembered in the same place as those of key.
+func otherBit(s *session, key string) string {
+	word, mask := s.handoffs.bit(key)
+	for i := 0; ; i++ {
+		other := "other" + strconv.Itoa(i)
+		if w, m := s.handoffs.bit(other); w != word || m != mask {
+			return other
+		}
+	}
+}
+
+// Releases that are sent together have each other's answers ahead of them.
+func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
+	sv := ownServer(t)
+	st := sv.store(t)
+	a, b := join(t, st), join(t, st)
+	var batch []asynclock.ReleaseRequest
+	for _, key := range []string{"one", "two"} {
+		a.handsOn(sv, key, b)
+		give, _ := a.holds(sv, key, nil)
+		batch = append(batch, give)
+	}
+	st.slept(true)
+	before := sv.calls(t, "exists")
+	for i, reply := range a.session.Release(t.Context(), batch) {
+		if reply.Err != nil || !reply.WasHeld {
+			t.Errorf("Release of %q: got %+v, want that it was held", batch[i].Key, reply)
+		}
+	}
+	if got := sv.calls(t, "exists") - before; got != 0 {
+		t.Errorf("got %d forerunners, want none", got)
+	}
+}
+
+// What a client hears of the server says that it is awake.
+func TestWhatIsHeardOfAServer(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, sv.store(t)) // whose answers a does not hear
+		heard := func(what string, does func()) {
+			t.Helper()
+			st.slept(true)
+			does()
+			if st.pulse.last.Load() == ages {
+				t.Errorf("%s: got a server that is taken to be asleep, want it known to be awake", what)
+			}
+		}
+		b.Hold("key", "b")
+		heard("an answer", func() { a.Wait("key", "a") })
+		heard("a message", func() {
+			b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+			a.Heard(asynclock.EventGrant, "a")
+		})
+		heard("an answer to a batch", func() { a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}) })
+	})
+}
+
+// A release behind a forerunner does what any release does, on all servers and with all of
+// what can happen to a command.
+func TestAReleaseBehindAForerunner(t *testing.T) {
+	handsOnTwice := func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		for i := range 20 { // in a Cluster, keys of several nodes
+			key := "key" + strconv.Itoa(i)
+			a.handsOn(sv, key, b)
+			a.handsOn(sv, key, b)
+		}
+	}
+	onEachServer(t, handsOnTwice)
+	for _, variable := range []string{"ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
+		t.Run(variable, func(t *testing.T) { handsOnTwice(t, onServer(t, redistest.Option(t, variable))) })
+	}
+	t.Run("the server has forgotten its scripts", func(t *testing.T) {
+		sv := ownServer(t)
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.handsOn(sv, "key", b)
+		give, taker := a.holds(sv, "key", b)
+		sv.Do(t, "SCRIPT", "FLUSH")
+		a.gives(give, true)
+		b.takes("key", taker)
+	})
+	t.Run("the user may no longer ask", func(t *testing.T) {
+		sv := ownServer(t)
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.handsOn(sv, "key", b)
+		give, taker := a.holds(sv, "key", b)
+		sv.Do(t, "ACL", "SETUSER", "default", "-exists")
+		a.gives(give, true)
+		b.takes("key", taker)
+	})
+}
