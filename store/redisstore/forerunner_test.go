@@ -176,24 +176,19 @@ func TestAReleaseBehindAForerunner(t *testing.T) {
 	for _, variable := range []string{"ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
 		t.Run(variable, func(t *testing.T) { handsOnTwice(t, onServer(t, redistest.Option(t, variable))) })
 	}
-	t.Run("the server has forgotten its scripts", func(t *testing.T) {
-		sv := ownServer(t)
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		a.handsOn(sv, "key", b)
-		give, taker := a.holds(sv, "key", b)
-		sv.Do(t, "SCRIPT", "FLUSH")
-		a.gives(give, true)
-		b.takes("key", taker)
-	})
-	t.Run("the user may no longer ask", func(t *testing.T) {
-		sv := ownServer(t)
-		st := sv.store(t)
-		a, b := join(t, st), join(t, st)
-		a.handsOn(sv, "key", b)
-		give, taker := a.holds(sv, "key", b)
-		sv.Do(t, "ACL", "SETUSER", "default", "-exists")
-		a.gives(give, true)
-		b.takes("key", taker)
-	})
+	for what, command := range map[string][]string{
+		"the server has forgotten its scripts": {"SCRIPT", "FLUSH"},
+		"the user may no longer ask":           {"ACL", "SETUSER", "default", "-exists"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			sv := ownServer(t)
+			st := sv.store(t)
+			a, b := join(t, st), join(t, st)
+			a.handsOn(sv, "key", b)
+			give, taker := a.holds(sv, "key", b)
+			sv.Do(t, command...)
+			a.gives(give, true)
+			b.takes("key", taker)
+		})
+	}
 }
