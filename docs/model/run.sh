@@ -8,10 +8,11 @@
 #   docs/model/run.sh W4 served  what has one of these words in its name
 #
 # It needs spin and a C compiler, and installs Debian's if it may. 2 GB of memory
-# and LIMIT seconds (default 300) for each search are enough.
+# and LIMIT seconds (default 300) for each search are enough; there are AT_ONCE of
+# them at a time (default 2).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit
-readonly limit=${LIMIT:-300}
+readonly limit=${LIMIT:-300} at_once=${AT_ONCE:-2}
 
 missing=()
 for tool in spin gcc; do
@@ -28,13 +29,26 @@ if ((${#missing[@]} > 0)); then
 	done
 fi
 
-work=$(mktemp -d) || exit
-trap 'rm -rf "$work"' EXIT
+all=$(mktemp -d) || exit
+trap 'rm -rf "$all"' EXIT
+
+# beside runs a check beside others, in a directory of its own, $work. What it has to say
+# it says at once. If it fails there is a file $all/failed.
+checks=0
+beside() {
+	while (($(jobs -rp | wc -l) >= at_once)); do wait -n; done
+	checks=$((checks + 1))
+	(
+		work=$all/$checks
+		mkdir "$work"
+		said=$("$@") || touch "$all/failed"
+		echo "$said"
+	) &
+}
 
 # search builds and runs one checker. What it said is in $work/pan.log.
 search() {
 	cp lock.pml "$work/" && cd "$work" || return
-	rm -f pan pan.* ./*.trail
 	spin -a "$@" lock.pml >spin.log 2>&1 || { cat spin.log && return 1; }
 	gcc -w -O1 -DSAFETY -DHC4 -DMEMLIM=2000 -o pan pan.c || return
 	timeout -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
@@ -42,7 +56,6 @@ search() {
 }
 
 wanted=("$@")
-failed=0
 chosen() {
 	local word
 	((${#wanted[@]} == 0)) && [[ $1 != long:* ]] && return
@@ -60,31 +73,31 @@ report() {
 }
 
 # sound: nothing may be found in it.
-sound() {
+sound() { ! chosen "$1" || beside find_nothing "$@"; }
+
+find_nothing() {
 	local name=$1 begin=$SECONDS
 	shift
-	chosen "$name" || return
 	if ! (search "$@") || ! grep -q 'errors: 0' "$work/pan.log" || grep -q 'Search not completed' "$work/pan.log"; then
-		failed=1
 		report FAIL "$name"
 		grep -E 'pan:|Warning' "$work/pan.log"
 		# The steps that lead there; the whole of it is long.
 		(cd "$work" && [[ -f lock.pml.trail ]] && spin -t -p -g "$@" lock.pml 2>/dev/null | tail -n 60)
-		return
+		return 1
 	fi
 	report ok "$name"
 }
 
 # broken: what the first argument says must be found violated.
-broken() {
+broken() { ! chosen "$2 ($3)" || beside find_it "$@"; }
+
+find_it() {
 	local what=$1 name="$2 ($3)" begin=$SECONDS fault=$3
 	shift 3
-	chosen "$name" || return
 	if ! (search "-DFAULT=$fault" "$@") || ! grep -qE "assertion violated.*($what)" "$work/pan.log"; then
-		failed=1
 		report MISS "$name"
 		grep -E 'pan:|Warning' "$work/pan.log"
-		return
+		return 1
 	fi
 	report ok "$name"
 }
@@ -115,6 +128,7 @@ sound 'the server forgets, a first release hands on, leases are renewed' "${begu
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 
+wait
 echo "What is broken and has to be found:"
 broken "$exclusive" 'grant messages are believed however old they are: W4' NO_W4 "${two[@]}"
 broken "$exclusive" 'trust counts from the receipt of a reply: W3' RECEIPT_REPLY "${two[@]}"
@@ -143,4 +157,5 @@ broken "$exclusive" 'a release hands on in the grace what is trusted no more' HA
 broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
-exit "$failed"
+wait
+[[ ! -e $all/failed ]]
