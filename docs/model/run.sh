@@ -30,7 +30,9 @@ if ((${#missing[@]} > 0)); then
 fi
 
 all=$(mktemp -d) || exit
-trap 'rm -rf "$all"' EXIT
+# Each check is a process group, so that none outlives this script.
+set -m
+trap 'for check in $(jobs -rp); do kill -- "-$check"; done; rm -rf "$all"' EXIT
 
 # beside runs a check beside others, in a directory of its own, $work. What it has to say
 # it says at once. If it fails there is a file $all/failed.
@@ -51,7 +53,7 @@ search() {
 	cp lock.pml "$work/" && cd "$work" || return
 	spin -a "$@" lock.pml >spin.log 2>&1 || { cat spin.log && return 1; }
 	gcc -w -O1 -DSAFETY -DHC4 -DMEMLIM=2000 -o pan pan.c || return
-	timeout -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
+	timeout --foreground -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
 	grep -q 'errors: ' pan.log || { cat pan.log && return 1; }
 }
 
