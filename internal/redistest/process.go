@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/childproc"
 	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
-// A Process is a server of one test, which ends with it.
+// A Process is a server of one test, which ends with it, and on Linux with the test's
+// process if that is killed.
 type Process struct {
-	cmd   *exec.Cmd
-	said  bytes.Buffer  // to be read when it has ended
-	ended chan struct{} // closed when it has
+	child *childproc.Process
 }
 
 // startLimit is how long a server may take until it listens.
@@ -34,15 +34,14 @@ func Start(t testing.TB, network, address, program string, args ...string) (*Pro
 	if err != nil {
 		needed.LeaveOut(t, program+" is not installed: not tested against a server of the test's own")
 	}
-	p := &Process{cmd: exec.Command(path, args...), ended: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
-	if err := p.cmd.Start(); err != nil {
+	var said bytes.Buffer // to be read when it has ended
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	child, err := childproc.Start(cmd)
+	if err != nil {
 		return nil, err
 	}
-	go func() { // ends with the process, and Kill waits for it
-		_ = p.cmd.Wait() // it is killed, or has said why it ended
-		close(p.ended)
-	}()
+	p := &Process{child: child}
 	t.Cleanup(p.Kill)
 
 	timeout := time.After(startLimit)
@@ -51,8 +50,8 @@ func Start(t testing.TB, network, address, program string, args ...string) (*Pro
 			return p, conn.Close()
 		}
 		select {
-		case <-p.ended:
-			return nil, fmt.Errorf("%s %s ended: %s", program, strings.Join(args, " "), bytes.TrimSpace(p.said.Bytes()))
+		case <-child.Ended():
+			return nil, fmt.Errorf("%s %s ended: %s", program, strings.Join(args, " "), bytes.TrimSpace(said.Bytes()))
 		case <-timeout:
 			return nil, fmt.Errorf("%s does not listen at %s after %v", program, address, startLimit)
 		case <-time.After(time.Millisecond):
@@ -62,6 +61,5 @@ func Start(t testing.TB, network, address, program string, args ...string) (*Pro
 
 // Kill ends the process as a power cut would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails only if it has ended
-	<-p.ended
+	_ = p.child.Kill() // it is ours, so it can't be refused
 }

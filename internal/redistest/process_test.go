@@ -29,7 +29,9 @@ func TestAServerIsGoneWhenKilled(t *testing.T) {
 	}
 	p.Kill()
 	p.Kill() // as at the end of the test
-	if p.cmd.ProcessState == nil {
+	select {
+	case <-p.child.Ended():
+	default:
 		t.Error("Kill: got a process that nobody waited for, want it gone")
 	}
 }
