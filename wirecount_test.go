@@ -93,21 +93,25 @@ func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) 
 	return sent, total
 }
 
-// Whatever the number of clients a handoff costs one command to queue and one to
-// release, and a forerunner of that if the key was held for longer than a moment.
+// Whatever the number of clients, and however long they hold, a handoff costs one command
+// to queue and one to release. Between two, a release has a forerunner besides.
 func handoffsCostTheSameForMany(t *testing.T) {
-	t.Run("held for no time", func(t *testing.T) { costOfHandoffs(t, 40, 0, 2.2) })
-	t.Run("held for longer", func(t *testing.T) { costOfHandoffs(t, 8, 2*time.Millisecond, 3.2) })
+	t.Run("held for no time", func(t *testing.T) { costOfHandoffs(t, 32, 40, 0, 2.2) })
+	t.Run("held for longer", func(t *testing.T) { costOfHandoffs(t, 32, 8, 2*time.Millisecond, 2.2) })
+	t.Run("between two", func(t *testing.T) {
+		if sent := costOfHandoffs(t, 2, 40, 2*time.Millisecond, 3.2); sent["EXISTS"] == 0 {
+			t.Error("got no forerunner, want some")
+		}
+	})
 }
 
-// costOfHandoffs has 32 clients take a key so many times, hold it for so long, and send at
-// most so many commands for each handoff.
-func costOfHandoffs(t *testing.T, rounds int, hold time.Duration, atMost float64) {
-	const clients = 32
+// costOfHandoffs has clients take a key so many times, hold it for so long, and send at
+// most so many commands for each handoff. It returns what they have sent.
+func costOfHandoffs(t *testing.T, clients, rounds int, hold time.Duration, atMost float64) map[string]int {
 	// What the clock brings is not counted by the handoff, or it would depend on
 	// how busy the machine is: keep-alives of two connections that are idle, once
 	// a second, and a probe of the inbox.
-	const pacedPerSecond = 3 * clients
+	pacedPerSecond := 3 * clients
 	p, server := openOwnServer(t)
 	y := &tally{server: server}
 	all := make([]*asynclock.Client, clients)
@@ -143,6 +147,7 @@ func costOfHandoffs(t *testing.T, rounds int, hold time.Duration, atMost float64
 	if limit := pacedPerSecond * (1 + int(time.Since(start).Seconds())); paced > limit {
 		t.Errorf("keep-alives and probes: got %d in %v, want at most %d", paced, time.Since(start), limit)
 	}
+	return sent
 }
 
 func TestCommandsOfAnUncontendedLock(t *testing.T) {

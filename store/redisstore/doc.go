@@ -14,9 +14,9 @@
 // there is to do: an acquire that finds the key held joins its queue, and a
 // release hands the key to the first waiter and sends it one message. Each is a
 // Lua script, and so atomic. Waiters are served in the order in which their
-// clients came, and nobody is woken in vain. If a key was handed on last time and
-// the store had nothing to do with the server for a millisecond, an EXISTS goes ahead of
-// the release, so that the server writes to the waiter first.
+// clients came, and nobody is woken in vain. If this client gave the key to the only waiter last
+// time and the store had nothing to do with the server for a millisecond, an EXISTS goes
+// ahead of the release, so that the server writes to the waiter first.
 //
 // # Guarantees
 //

@@ -23,9 +23,10 @@ import (
 // It costs a command, which a busy server had better be spared and an uncontended key does
 // not need. So it is sent when both of these say that it is worth its while:
 //
-//   - The key was given to somebody else when this session gave it back last, by a common
-//     release (handoffs). That foretells, as well as can be without asking, that it will be
-//     again.
+//   - When this session gave the key back last, by a common release, somebody had it then,
+//     and nobody waited besides (handoffs). That foretells, as well as can be without asking,
+//     that it will be so again. Where many wait for a key, most of a wait is the others'
+//     holding, and commands are what there must not be more of.
 //   - The store had nothing to do with the server (in a Cluster: with any node) for a while,
 //     which is probably asleep then (pulse). A key that is handed on more often than that
 //     makes it busy.
@@ -38,8 +39,8 @@ func forerunner(client rueidis.CoreClient, key string) rueidis.Completed {
 	return client.B().Arbitrary("EXISTS").Keys(key).Build()
 }
 
-// handoffs remembers which keys were handed on when they were given back last: a bit for
-// all keys of one hash.
+// handoffs remembers which keys were handed to the only one who waited when they were
+// given back last: a bit for all keys of one hash.
 type handoffs [128]atomic.Uint32
 
 var handoffsSeed = maphash.MakeSeed()
@@ -49,19 +50,19 @@ func (h *handoffs) bit(key string) (word *atomic.Uint32, mask uint32) {
 	return &h[hash/32%uint64(len(h))], 1 << (hash % 32)
 }
 
-// last reports whether the key was handed on last time.
+// last reports whether the key was so handed on last time.
 func (h *handoffs) last(key string) bool {
 	word, mask := h.bit(key)
 	return word.Load()&mask != 0
 }
 
 // note says whether it was this time.
-func (h *handoffs) note(key string, handedOn bool) {
+func (h *handoffs) note(key string, toTheLast bool) {
 	word, mask := h.bit(key)
 	switch isSet := word.Load()&mask != 0; {
-	case handedOn && !isSet:
+	case toTheLast && !isSet:
 		word.Or(mask)
-	case !handedOn && isSet:
+	case !toTheLast && isSet:
 		word.And(^mask)
 	}
 }

@@ -25,17 +25,18 @@ func (st *Store) slept(asleep bool) {
 	}
 }
 
-// holds has the client take key, and another one wait for it.
-func (c *client) holds(sv *server, key string, next *client) (give asynclock.ReleaseRequest, taker string) {
+// holds has the client take key, and another one wait for it, so many times.
+func (c *client) holds(sv *server, key string, next *client, waiters int) (give asynclock.ReleaseRequest, takers []string) {
 	c.T.Helper()
 	owner := uuid.NewString()
 	give = asynclock.ReleaseRequest{Key: key, Owner: owner, Token: c.Hold(key, owner).First, First: true}
-	if next != nil {
-		taker = uuid.NewString()
+	for range waiters {
+		taker := uuid.NewString()
 		next.waitForMessage(key, taker)
+		takers = append(takers, taker)
 	}
 	sv.Pass(time.Millisecond) // or the release is no common one
-	return give, taker
+	return give, takers
 }
 
 // gives sends a release to a server that is asleep, or is not.
@@ -47,59 +48,59 @@ func (c *client) gives(give asynclock.ReleaseRequest, asleep bool) {
 	}
 }
 
-// takes waits for the key, and gives it back.
-func (c *client) takes(key, taker string) {
+// take has takers wait for the key, one after the other, and give it back.
+func (c *client) take(key string, takers []string) {
 	c.T.Helper()
-	c.release(asynclock.ReleaseRequest{Key: key, Owner: taker, Token: c.Heard(asynclock.EventGrant, taker).Grant.First})
+	for _, taker := range takers {
+		c.release(asynclock.ReleaseRequest{Key: key, Owner: taker, Token: c.Heard(asynclock.EventGrant, taker).Grant.First})
+	}
 }
 
 // handsOn has the client take key and give it to another.
 func (c *client) handsOn(sv *server, key string, next *client) {
 	c.T.Helper()
-	give, taker := c.holds(sv, key, next)
+	give, takers := c.holds(sv, key, next, 1)
 	c.gives(give, true)
-	next.takes(key, taker)
+	next.take(key, takers)
 	if !c.session.handoffs.last(key) {
-		c.T.Errorf("%q: got that it was not handed on, want a common release", key)
+		c.T.Errorf("%q: got that it was not handed to the only waiter, want a common release", key)
 	}
 }
 
-// A release has a command ahead of it if the key was handed on last time and the server
-// may be asleep, and else it has none.
+// A release has a command ahead of it if the key was handed to the only waiter last time
+// and the server may be asleep, and else it has none.
 func TestAForerunnerGoesWhereItIsOfUse(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	other := otherBit(a.session, "key")
 	for i, step := range []struct {
-		what            string
-		key             string
-		handsOn, asleep bool
-		want            int
+		what    string
+		key     string
+		waiters int
+		asleep  bool
+		want    int
 	}{
-		{"the first release, to nobody", "key", false, true, 0},
-		{"to nobody after that", "key", false, true, 0},
-		{"the first time that it is handed on", "key", true, true, 0},
-		{"handed on after that", "key", true, true, 1},
-		{"and again", "key", true, true, 1},
-		{"handed on by a server that is awake", "key", true, false, 0},
-		{"another key", other, false, true, 0},
-		{"to nobody, unexpectedly", "key", false, true, 1},
-		{"to nobody after that, too", "key", false, true, 0},
+		{"the first release, to nobody", "key", 0, true, 0},
+		{"to nobody after that", "key", 0, true, 0},
+		{"the first time that it is handed on", "key", 1, true, 0},
+		{"handed on after that", "key", 1, true, 1},
+		{"and again", "key", 1, true, 1},
+		{"handed on by a server that is awake", "key", 1, false, 0},
+		{"another key", other, 0, true, 0},
+		{"to the first of two, unexpectedly", "key", 2, true, 1},
+		{"to the first of two after that", "key", 2, true, 0},
+		{"to the only one, unexpectedly", "key", 1, true, 0},
+		{"to nobody, unexpectedly", "key", 0, true, 1},
+		{"to nobody after that, too", "key", 0, true, 0},
 	} {
-		var next *client
-		if step.handsOn {
-			next = b
-		}
-		give, taker := a.holds(sv, step.key, next)
+		give, takers := a.holds(sv, step.key, b, step.waiters)
 		before := sv.calls(t, "exists") // which no release asks in its script
 		a.gives(give, step.asleep)
 		if got := sv.calls(t, "exists") - before; got != step.want {
 			t.Errorf("%d, %s: got %d forerunners, want %d", i, step.what, got, step.want)
 		}
-		if step.handsOn {
-			b.takes(step.key, taker)
-		}
+		b.take(step.key, takers)
 	}
 }
 
@@ -122,7 +123,7 @@ func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
 	var batch []asynclock.ReleaseRequest
 	for _, key := range []string{"one", "two"} {
 		a.handsOn(sv, key, b)
-		give, _ := a.holds(sv, key, nil)
+		give, _ := a.holds(sv, key, nil, 0)
 		batch = append(batch, give)
 	}
 	st.slept(true)
@@ -185,10 +186,10 @@ func TestAReleaseBehindAForerunner(t *testing.T) {
 			st := sv.store(t)
 			a, b := join(t, st), join(t, st)
 			a.handsOn(sv, "key", b)
-			give, taker := a.holds(sv, "key", b)
+			give, takers := a.holds(sv, "key", b, 1)
 			sv.Do(t, command...)
 			a.gives(give, true)
-			b.takes("key", taker)
+			b.take("key", takers)
 		})
 	}
 }

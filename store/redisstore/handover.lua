@@ -5,8 +5,8 @@
 -- KEYS  lock, queue, waiters, counter (see promote.lua)
 -- ARGV  owner, last token used
 --
--- Reply: 1 if nobody waits, 2 if a waiter has the key now; 0 if it is neither case, and
--- then nothing was changed.
+-- Reply: 1 if nobody waits, or others wait besides the waiter who has the key now; 2 if
+-- nobody waits besides; 0 if it is neither case, and then nothing was changed.
 --
 -- Waiters wait for this script, and it finds the processor cold, as commands on one
 -- key come seldom. So it is a script by itself, with few keys and arguments and no
@@ -69,6 +69,6 @@ if deadline and #deadline + 3 == #now and deadline .. '000' >= now
   if mode ~= '-' then
     redis.pcall(mode == 's' and 'SPUBLISH' or 'PUBLISH', channel, 'g ' .. first .. ' ' .. now .. ' ' .. ttl .. ' ' .. size .. ' 1')
   end
-  return 2
+  return size == 0 and 2 or 1
 end
 return 0

@@ -13,8 +13,8 @@ import (
 
 // handover.lua says again what release.lua does in the common cases. On any state it
 // either leaves everything as it is, and says so, or does what release.lua would have
-// done for a server that has forgotten nothing: the same reply, keys, times to live
-// and messages.
+// done for a server that has forgotten nothing: the same keys, times to live and
+// messages, and a reply that says the same and whether nobody is left to wait.
 func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
@@ -24,13 +24,13 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 			"redis.pcall('PUBSUB', question, string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
 		)
 		handover, release := newScript(heard.Replace(d.still(handoverLua).Source)), newScript(heard.Replace(d.still(releaseLua).Source))
-		taken := make(map[string]int)
+		holds := make(map[string]int)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
 				d.write(t, st)
 				reply := d.ask(t, slices.Concat([]string{"EVAL", handover.Source, "4"}, d.keys[:4], []string{owner, used})...)
-				after := d.read(t)
+				after, queue := d.read(t), d.ask(t, "TYPE", d.keys[1])
 				d.write(t, st)
 				if reply[0] == "0" {
 					if untouched := d.read(t); !slices.EqualFunc(after, untouched, alike) {
@@ -38,12 +38,18 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 					}
 					continue
 				}
-				taken[after[0]]++ // "none" or "string": whether somebody has the key now
 				want := d.run(t, release, []string{owner, used, "0", "0", "0"})
-				// It also says whether somebody has the key now.
-				if after[0] == "string" {
-					want[0] = strconv.Itoa(handedOn)
+				// It also says whether it was the only waiter who has the key now.
+				who := "nobody"
+				switch {
+				case after[0] == "none":
+				case queue[0] == "none":
+					who = "the only waiter"
+					want[0] = strconv.Itoa(handedToTheLast)
+				default:
+					who = "the first waiter"
 				}
+				holds[who]++
 				if !slices.Equal(reply, want) {
 					t.Fatalf("handover answers %q, release %q\nstate %q\n%s %s", reply, want, st, owner, used)
 				}
@@ -52,9 +58,9 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 				}
 			}
 		})
-		for _, kind := range []string{"none", "string"} {
-			if taken[kind] == 0 {
-				t.Errorf("handover had no state that leaves %s at the lock", kind)
+		for _, who := range []string{"nobody", "the only waiter", "the first waiter"} {
+			if holds[who] == 0 {
+				t.Errorf("handover had no state after which %s holds the key", who)
 			}
 		}
 	})

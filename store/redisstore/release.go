@@ -42,8 +42,8 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	return replies
 }
 
-// handedOn is handover.lua's reply if it gave the key to a waiter.
-const handedOn = 2
+// handedToTheLast is handover.lua's reply if it gave the key to the only waiter.
+const handedToTheLast = 2
 
 // errUncommon says that a release is for release.lua.
 var errUncommon = errors.New("redisstore: not a common release")
@@ -118,7 +118,7 @@ func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.Redis
 		case held == 0:
 			answer.Err = errUncommon
 		default:
-			s.handoffs.note(q.Key, held == handedOn)
+			s.handoffs.note(q.Key, held == handedToTheLast)
 		}
 		return answer
 	}
