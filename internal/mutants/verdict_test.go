@@ -46,13 +46,15 @@ func TestJudge(t *testing.T) {
 
 func TestExcuse(t *testing.T) {
 	t.Parallel()
-	of := outcomes("=== RUN   TestA\n    --- PASS: TestA/x (0.00s)\n--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\n--- FAIL: TestC (0.00s)\n")
-	for test, want := range map[string]verdict{"TestB": skipped, "TestB/x/y": skipped, "TestC": rotten, "TestD": rotten, "TestA/y": rotten} {
+	of := outcomes("=== RUN   TestA\n    --- PASS: TestA/x (0.00s)\n--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\n--- FAIL: TestC (0.00s)\n" +
+		"        --- SKIP: TestE/x/y (0.00s)\n    --- PASS: TestE/x (0.00s)\n    --- SKIP: TestE/z (0.00s)\n--- PASS: TestE (0.00s)\n" +
+		"    --- SKIP: TestF/x (0.00s)\n    --- PASS: TestF/y (0.00s)\n--- PASS: TestF (0.00s)\n")
+	for test, want := range map[string]verdict{"TestB": skipped, "TestB/x/y": skipped, "TestE": skipped, "TestE/x": skipped, "TestE/z": skipped, "TestC": rotten, "TestD": rotten, "TestA/y": rotten} {
 		if got, has := (mutant{pkg: "p", test: test}).excuse(of); !has || got.verdict != want || got.remark == "" {
 			t.Errorf("%s: got %v %q, want %v and why", test, got.verdict, got.remark, want)
 		}
 	}
-	for _, test := range []string{"TestA", "TestA/x"} {
+	for _, test := range []string{"TestA", "TestA/x", "TestF", "TestF/y"} {
 		if got, has := (mutant{pkg: "p", test: test}).excuse(of); has {
 			t.Errorf("%s: got %v %q, want no excuse", test, got.verdict, got.remark)
 		}
