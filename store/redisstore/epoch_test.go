@@ -87,11 +87,15 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 			t.Errorf("the grace ends in %d ms, want at most 20000", ready-now)
 		}
 		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-		// A longer TTL than any before is remembered.
-		write("another", 1, 1000)
-		c.Hold("another", "d")
-		if _, _, longest, _, _ := sv.epochOf(t, "another"); longest != millis(long) {
-			t.Errorf("longest TTL: got %d, want %d", longest, millis(long))
+		// A longer TTL than any before is remembered, also if that was less than the
+		// least grace.
+		for _, before := range []int64{1000, 19_000} {
+			key := "another" + strconv.FormatInt(before, 10)
+			write(key, 1, before)
+			c.Hold(key, "d")
+			if _, _, longest, _, _ := sv.epochOf(t, key); longest != millis(long) {
+				t.Errorf("longest TTL after %d: got %d, want %d", before, longest, millis(long))
+			}
 		}
 	})
 }
