@@ -78,6 +78,43 @@ func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 	})
 }
 
+// Close takes some time over many keys. Who has seen one of them refused by it is
+// given no other.
+func TestNothingIsClaimedOnceCloseHasTurnedSomebodyAway(t *testing.T) {
+	stories(t, 20, func(w *world) {
+		const keys = 200 // some in each shard
+		c, other := w.client(), w.client()
+		turnedAway, granted := make(chan struct{}, keys), make([]<-chan asynclock.Result, keys)
+		for i := range keys {
+			held := lock(w, other, fmt.Sprint("held ", i))
+			defer unlock(w, held)
+			go func() {
+				_, err := c.Lock(w.Context(), held.Key())
+				wantError(w, err, asynclock.ErrClosed)
+				turnedAway <- struct{}{}
+			}()
+			granted[i] = c.LockChan(w.Context(), fmt.Sprint("granted ", i))
+		}
+		w.wait()
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close(w.Context()) }()
+		<-turnedAway
+		for _, future := range granted {
+			l, err := (<-future).Lease()
+			wantError(w, err, asynclock.ErrClosed)
+			if err == nil {
+				unlock(w, l)
+			}
+		}
+		for range keys - 1 {
+			<-turnedAway
+		}
+		if err := <-closed; err != nil {
+			w.Error(err)
+		}
+	})
+}
+
 // When its context ends Close waits no longer: the leases end, and their keys
 // are left to expire, since those who held them may be at work still.
 func TestCloseAbandonsLeasesWhenItsContextEnds(t *testing.T) {

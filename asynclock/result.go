@@ -50,6 +50,9 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	case w.stage != granted:
 	case ended != nil:
 		s.takeBackLocked(ended)
+	case s.client.closing.Load():
+		// Close takes grants back key by key, and has not come to this one.
+		s.takeBackLocked(ErrClosed)
 	case clock.Refresh() >= s.tenure.deadline:
 		s.takeBackLocked(ErrNotClaimed)
 	default:
