@@ -21,13 +21,14 @@ type event struct {
 }
 
 // A report turns the events of go test into what a person wants to see: the
-// line of each package, the output of tests that fail, and why tests were left
-// out.
+// line of each package, the output of tests that fail, why tests were left
+// out, and at the end once more what the tests said that failed.
 type report struct {
 	out     io.Writer
 	verbose bool
 
 	passed, failed int
+	failures       []string
 	skipped        map[omission][]string // the tests
 	missing        bool                  // one of them, for want of a server
 
@@ -35,6 +36,10 @@ type report struct {
 }
 
 type testName struct{ pkg, test string }
+
+// repeated is how much of the output of a test that failed is shown a second time, in
+// bytes.
+const repeated = 4096
 
 // An omission is why tests of a package were skipped.
 type omission struct{ pkg, reason string }
@@ -123,8 +128,18 @@ func (r *report) pop(name testName) string {
 
 // show prints the output of a test, unless that has been done.
 func (r *report) show(name testName) {
-	if text := r.pop(name); !r.verbose {
+	text := r.pop(name)
+	if !r.verbose {
 		fmt.Fprint(r.out, text)
+	}
+	var said strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--- ") && said.Len() < repeated {
+			said.WriteString(line[:min(len(line), repeated)])
+		}
+	}
+	if said.Len() > 0 { // not only that parts of it failed
+		r.failures = append(r.failures, fmt.Sprintf("failed: %s %s\n%s", name.pkg, name.test, said.String()))
 	}
 }
 
@@ -157,6 +172,9 @@ func (r *report) close() bool {
 	slices.Sort(lines)
 	for _, line := range lines {
 		fmt.Fprintln(r.out, line)
+	}
+	for _, failure := range r.failures {
+		fmt.Fprintln(r.out, strings.TrimSuffix(failure, "\n"))
 	}
 	if r.missing {
 		fmt.Fprintln(r.out, "FAIL: tests were skipped although their servers are here")

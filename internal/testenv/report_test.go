@@ -49,17 +49,21 @@ func TestReport(t *testing.T) {
 			want: "noise\nok  \tp\t0.1s\n1 passed, 0 failed, 0 skipped\n",
 		},
 		{
-			name: "only the failing test is shown",
+			name: "only the failing test is shown, and at the end once more what it said",
 			story: story{
 				{"output", "TestA", "=== RUN   TestA\n"},
-				{"output", "TestA", "a says\n"},
+				{"output", "TestA/part", "a says\n"},
+				{"output", "TestA/part", "    --- FAIL: TestA/part (0.00s)\n"},
 				{"output", "TestB", "b says\n"},
 				{"pass", "TestB", ""},
+				{"fail", "TestA/part", ""},
+				{"output", "TestA", "--- FAIL: TestA (0.00s)\n"},
 				{"fail", "TestA", ""},
 				{"output", "", "FAIL\tp\t0.1s\n"},
 				{"fail", "", ""},
 			},
-			want: "a says\nFAIL\tp\t0.1s\n1 passed, 1 failed, 0 skipped\n",
+			want: "a says\n    --- FAIL: TestA/part (0.00s)\n--- FAIL: TestA (0.00s)\nFAIL\tp\t0.1s\n" +
+				"failed: p TestA/part\na says\n1 passed, 2 failed, 0 skipped\n",
 		},
 		{
 			name: "a test that never ended is shown with its package",
@@ -67,7 +71,7 @@ func TestReport(t *testing.T) {
 				{"output", "TestA", "panic: oh\n"},
 				{"fail", "", ""},
 			},
-			want: "panic: oh\n0 passed, 0 failed, 0 skipped\n", ok: true, // go test's exit code tells
+			want: "panic: oh\nfailed: p TestA\npanic: oh\n0 passed, 0 failed, 0 skipped\n", ok: true, // go test's exit code tells
 		},
 		{
 			name: "a skip has its reason",
