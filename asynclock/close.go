@@ -69,7 +69,7 @@ func (c *Client) Close(ctx context.Context) error {
 	err := c.session.Leave(leaveCtx)
 	switch {
 	case left > 0:
-		return fmt.Errorf("asynclock: close: %d leases were still held: %w", left, waitEnded(ctx))
+		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
 	case err != nil:
 		return fmt.Errorf("asynclock: close: leave the store: %w", err)
 	case !inTime:

@@ -128,7 +128,7 @@ func TestCloseAbandonsLeasesWhenItsContextEnds(t *testing.T) {
 		before := time.Now()
 		err := c.Close(ctx)
 		wantError(w, err, context.DeadlineExceeded)
-		if !strings.Contains(fmt.Sprint(err), "2 leases") {
+		if !strings.Contains(fmt.Sprint(err), "leases still held: 2:") {
 			w.Errorf("got error %v, want it to say that two leases were held", err)
 		}
 		wantTime(w, "end of Close", time.Now(), before.Add(time.Minute))
