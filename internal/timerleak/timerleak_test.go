@@ -62,18 +62,38 @@ func TestArmedTimersAreFound(t *testing.T) {
 	}
 }
 
-// Timers that were stopped are not found, however many others go on.
+// Timers that were stopped are not found, however many others go on that will fire
+// before them and after.
 func TestStoppedTimersAreNotFound(t *testing.T) {
-	for range 1000 {
-		other := time.AfterFunc(time.Hour, func() {})
-		defer other.Stop()
-	}
 	defer timerleak.Watch()()
-	for range 10 {
-		time.AfterFunc(time.Hour, func() {}).Stop()
+	others := func(d time.Duration) {
+		for range 1000 {
+			other := time.AfterFunc(d, func() {})
+			t.Cleanup(func() { other.Stop() })
+		}
 	}
-	if err := timerleak.Find(here); err != nil {
+	others(time.Hour)
+	stop := armTen(2 * time.Hour)
+	others(3 * time.Hour)
+	if err := timerleak.Find(here + "armTen"); err == nil {
+		t.Error("got nothing, want the ten that are armed")
+	}
+	stop()
+	if err := timerleak.Find(here + "armTen"); err != nil {
 		t.Errorf("got %v, want nothing", err)
+	}
+}
+
+func armTen(d time.Duration) (stop func()) {
+	var timers [10]*time.Timer
+	for i := range timers {
+		timers[i] = time.AfterFunc(d, func() {})
+	}
+	return func() {
+		for i, timer := range timers {
+			timer.Stop()
+			timers[i] = nil
+		}
 	}
 }
 
