@@ -95,6 +95,7 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Close)
+	sv.acquaint(t, long)
 	st, err := New(own, WithPrefix(sv.prefix))
 	if err != nil {
 		t.Fatal(err)
