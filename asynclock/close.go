@@ -20,9 +20,9 @@ const closeGrace = time.Second
 // [ErrClosed] (a caller whose first request is under way, when that is answered
 // or given up, within a second), gives back what is retained or was granted and
 // not claimed, then waits until every lease has been unlocked, which it goes on
-// renewing, and stops its goroutines. When ctx ends first, the leases that are left end with [ErrClosed];
-// their keys are left to expire, since whoever holds them may be at work still, and
-// Close says how many they were.
+// renewing, and stops its goroutines. When ctx ends first, the leases that are left
+// end with [ErrClosed]; their keys are left to expire, since whoever holds them may
+// be at work still, and Close says how many they were.
 //
 // When the last lease has ended, the store has a second to confirm what was given
 // back. What it has not confirmed by then is left to expire, too, and an Unlock that
