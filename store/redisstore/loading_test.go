@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/redistest"
+)
+
+// A server that was started with data answers while it reads them, but does nothing
+// yet. Who asks is told so at once, and nothing that was held goes to a second.
+func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	args := []string{"--dir", t.TempDir(), "--rdbcompression", "no"}
+	process := startServer(t, addr, args...)
+	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
+	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
+	c.Hold("key", "a")
+	// It answers after each 2 MB that it has read, so there is some time for it to be asked.
+	for i := range 64 {
+		sv.Do(t, "SETRANGE", fmt.Sprint("ballast ", i), "1000000", "x")
+	}
+	sv.Do(t, "SAVE")
+	process.Kill()
+
+	startServer(t, addr, append(args, "--key-load-delay", "100000")...) // in us
+	loading := func() bool {
+		said, err := sv.Try("INFO", "persistence")
+		return err == nil && strings.Contains(said, "\nloading:1")
+	}
+	redistest.Eventually(t, "the server is reading its data", loading)
+	for name, call := range map[string]func() error{
+		"Acquire": func() error { return c.Acquire(redistest.Attempt("key", "b")).Err },
+		"Renew": func() error {
+			return c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err
+		},
+		"Release": func() error {
+			return c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err
+		},
+		"Inspect": func() error { _, err := c.session.Inspect(t.Context(), "key"); return err },
+		"Force":   func() error { _, err := c.session.Force(t.Context(), "key"); return err },
+	} {
+		var err error
+		redistest.Eventually(t, name+" on a connection that is not of before", func() bool {
+			err = call()
+			return !loading() || strings.Contains(fmt.Sprint(err), "LOADING")
+		})
+		if !errors.Is(err, asynclock.ErrUnreachable) {
+			t.Errorf("%s: got %v, want ErrUnreachable", name, err)
+		}
+	}
+	if !loading() {
+		t.Fatal("the server had read its data before it was asked everything")
+	}
+
+	_, _ = sv.Try("CONFIG", "SET", "key-load-delay", "0") // Redis 6.2 refuses that now, and takes some seconds more
+	redistest.Eventually(t, "the server has read its data", func() bool { return !loading() })
+	c.Want(redistest.Attempt("key", "b"), asynclock.Held)
+	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("Release: got WasHeld false, want true")
+	}
+}
