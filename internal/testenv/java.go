@@ -31,20 +31,16 @@ const oldestJava = 17
 // playsJava reports whether go test with these arguments may reach the tests
 // that need the Java peers: no packages means all of them.
 func playsJava(args []string) bool {
-	isPackage := func(a string) bool { return strings.HasPrefix(a, ".") }
-	reaches := func(a string) bool { return a == "./..." || strings.HasPrefix(a, "./interop") }
-	return !slices.ContainsFunc(args, isPackage) || slices.ContainsFunc(args, reaches)
+	_, packages := split(args)
+	reaches := func(p string) bool { return p == "./..." || strings.HasPrefix(p, "./interop") }
+	return len(packages) == 0 || slices.ContainsFunc(packages, reaches)
 }
 
-// buildPeers builds the Java peers of this module, and returns what the tests learn
+// buildPeers builds the Java peers of the module at root, and returns what the tests learn
 // about them.
-func buildPeers(ctx context.Context, log io.Writer) (env []string, err error) {
-	dirs, err := modules(ctx)
-	if err != nil {
-		return nil, err
-	}
+func buildPeers(ctx context.Context, root string, log io.Writer) (env []string, err error) {
 	for _, p := range projects {
-		target, err := p.build(ctx, command{stderr: log, grace: grace}, dirs[0])
+		target, err := p.build(ctx, command{stderr: log, grace: grace}, root)
 		if err != nil {
 			return nil, err
 		}
