@@ -61,7 +61,7 @@ func test(ctx context.Context, cmd command, dir string, modules, args []string) 
 
 	code := 0
 	var records []record
-	for i, module := range modules {
+	for i, module := range slices.Backward(modules) { // those below first: what is said last is of this one
 		file := filepath.Join(dir, fmt.Sprintf("tests-%d.json", i))
 		got, err := t.runModule(ctx, module, file)
 		if err != nil {
@@ -82,6 +82,7 @@ func test(ctx context.Context, cmd command, dir string, modules, args []string) 
 			code = max(code, 1)
 		}
 	}
+	fmt.Fprintln(cmd.stdout, sums(records))
 	return code, nil
 }
 

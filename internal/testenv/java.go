@@ -55,7 +55,7 @@ func (p project) build(ctx context.Context, cmd command, root string) (string, e
 	cmd.dir = filepath.Join(root, p.dir)
 	cmd.stdout = cmd.stderr
 	for i := range max(1, len(p.profiles)) {
-		args := []string{"-B", "-q", "-ntp", "package"}
+		args := []string{"-B", "-q", "-ntp", "-Dstyle.color=never", "package"}
 		if len(p.profiles) > 0 {
 			args = append(args, "-P", p.profiles[i])
 		}

@@ -25,9 +25,10 @@ type testName struct{ pkg, test string }
 
 func (n testName) String() string { return n.pkg + " " + n.test }
 
-// A record is what became of the tests that failed, and of their repetition.
+// A record is what became of the tests, and of the repetition of those that failed.
 type record struct {
-	failed []testName // that failed and passed when they were repeated
+	last   map[testName]string // what became of each in the end: pass, fail or skip
+	mended []testName          // failed, and passed when they were repeated
 	// broken are packages that failed although none of their tests did: they left goroutines
 	// behind, say, or did not compile. A repetition runs none of their tests, and passes.
 	broken []string
@@ -44,7 +45,8 @@ func readRecord(file string) (record, error) {
 
 // newRecord reads events until in ends.
 func newRecord(in io.Reader) (r record, err error) {
-	failed := make(map[testName]bool) // false: it passed since
+	r.last = make(map[testName]string)
+	failed := make(map[testName]bool) // at least once
 	tests := make(map[string]bool)    // packages of which a test has failed since they were started
 	lines := bufio.NewReader(in)
 	for err == nil {
@@ -55,23 +57,28 @@ func newRecord(in io.Reader) (r record, err error) {
 			continue // what a build prints
 		}
 		name := testName{e.Package, e.Test}
-		switch {
-		case e.Action == "start":
+		switch e.Action {
+		case "start":
 			delete(tests, e.Package)
-		case e.Action == "fail" && e.Test != "":
-			failed[name], tests[e.Package] = true, true
-		case e.Action == "fail" && !tests[e.Package]:
-			r.broken = append(r.broken, e.Package)
-		case e.Action == "pass" && failed[name]:
-			failed[name] = false
+		case "fail":
+			switch {
+			case e.Test != "":
+				failed[name], tests[e.Package], r.last[name] = true, true, e.Action
+			case !tests[e.Package]:
+				r.broken = append(r.broken, e.Package)
+			}
+		case "pass", "skip":
+			if e.Test != "" {
+				r.last[name] = e.Action
+			}
 		}
 	}
-	for name, still := range failed {
-		if !still && !hasPart(failed, name) {
-			r.failed = append(r.failed, name)
+	for name := range failed {
+		if r.last[name] != "fail" && !hasPart(failed, name) {
+			r.mended = append(r.mended, name)
 		}
 	}
-	slices.SortFunc(r.failed, func(a, b testName) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(r.mended, func(a, b testName) int { return strings.Compare(a.String(), b.String()) })
 	if err == io.EOF {
 		err = nil
 	}
@@ -97,7 +104,7 @@ func (r record) forgive(out io.Writer, root string) bool {
 		fmt.Fprintf(out, "FAIL: %s failed without a test that did\n", pkg)
 		forgiven = false
 	}
-	for _, name := range r.failed {
+	for _, name := range r.mended {
 		if isVirtual(root, name) {
 			fmt.Fprintf(out, "FAIL: %v failed, and runs in virtual time: that it passed when repeated excuses nothing\n", name)
 			forgiven = false
@@ -106,6 +113,17 @@ func (r record) forgive(out io.Writer, root string) bool {
 		fmt.Fprintf(out, "flaky: %v failed, and passed when it was repeated by itself: find out why\n", name)
 	}
 	return forgiven
+}
+
+// sums says how many tests had which end.
+func sums(all []record) string {
+	count := make(map[string]int)
+	for _, r := range all {
+		for _, end := range r.last {
+			count[end]++
+		}
+	}
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", count["pass"], count["fail"], count["skip"])
 }
 
 // inRealTime are the packages, below the module's path, whose tests wait for servers,

@@ -96,6 +96,20 @@ func TestWhatIsForgiven(t *testing.T) {
 	}
 }
 
+// A test counts by its last end.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	r, err := newRecord(strings.NewReader(events(
+		[3]string{"start", "p"}, [3]string{"pass", "p", "A"}, [3]string{"fail", "p", "B"}, [3]string{"fail", "p", "C"}, [3]string{"skip", "p", "D"}, [3]string{"fail", "p"},
+		[3]string{"start", "p"}, [3]string{"pass", "p", "B"}, [3]string{"pass", "p"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sums([]record{r, r}), "4 passed, 2 failed, 2 skipped"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"Action":"fail","Package":"p","Test":"T"}` + "\n" + `{"Action":"pass","Package":"p","Test":"T"}`)
 	f.Add(`{"Action":"start","Package":"p"}` + "\n" + `{"Action":"fail","Package":"p"}`)
