@@ -58,14 +58,14 @@ var mayImport = map[string][]string{
 	"asynclocktest":      {"asynclock", "store/memstore"},
 	"internal/javapeer":  {"internal/childproc"}, // and only tests import it
 	"internal/mutants":   {},
-	"internal/needed":    {}, // only tests import it
+	"internal/needed":    {}, // only tests import it, and testenv
 	"internal/notes":     {"internal/batch"},
 	"internal/redisconn": {"asynclock", "github.com/redis/rueidis"},
 	"internal/dbserver":  {"internal/childproc"},
 	"internal/redistest": {everything}, // and only tests import it
 	"internal/certtest":  {},           // likewise
 	"internal/timerleak": {},
-	"internal/testenv":   {"internal/dbserver", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
+	"internal/testenv":   {"internal/dbserver", "internal/needed", "internal/zkserver", "github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5/stdlib", "github.com/redis/rueidis"},
 	"internal/withdrawn": {},
 	"internal/zkserver":  {"internal/childproc"},
 	"internal/zktest":    {"internal/needed", "github.com/go-zookeeper/zk"}, // only tests import it

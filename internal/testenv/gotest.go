@@ -24,8 +24,7 @@ func test(ctx context.Context, cmd command, dirs, args []string) (int, error) {
 	// their commands while another flushes them. In a new order each time, which
 	// is said so that it can be had again.
 	shuffle := fmt.Sprintf("-shuffle=%d", time.Now().UnixNano())
-	// Ten minutes are too few for packages that start many Java programs while the
-	// machine is busy.
+	// Ten minutes may be too few for a package while the machine is busy.
 	line := slices.Concat([]string{"test", "-json", "-race", "-p=1", "-timeout=25m", shuffle}, args, packages)
 	fmt.Fprintf(cmd.stderr, "testenv: go %s\n", strings.Join(line, " "))
 
