@@ -12,12 +12,12 @@ import (
 	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
-// east is the zone of time that the tests share a process in.
+// east is a zone of time that tests share a process in.
 const east = "Asia/Kolkata"
 
-// inZone says in which zone a JVM is to be. That of all is no option, so that it takes
-// no process of its own.
-func inZone(name string) []string {
+// jvmIn is what a JVM is told so that it is in a zone. For that in which all others are
+// it is nothing, so that they share their process.
+func jvmIn(name string) []string {
 	if name == javapeer.Zone {
 		return nil
 	}
@@ -32,7 +32,7 @@ func TestJDBCZones(t *testing.T) {
 	for _, z := range []zone{{javapeer.Zone, "+00:00"}, {east, "+05:30"}} {
 		t.Run(z.name, func(t *testing.T) {
 			onEachTable(t, func(t *testing.T, b table) {
-				b.options = inZone(z.name)
+				b.options = jvmIn(z.name)
 				java := b.openPeer(t)
 				client := b.inZone(t, z).client(t)
 
@@ -68,7 +68,7 @@ func TestJDBCInstantsKept(t *testing.T) {
 	start := func(t *testing.T, zone string) (*javapeer.Peer, *asynclock.Client) {
 		t.Helper()
 		b := newTable(t, mariaDB, before7)
-		b.options = inZone(zone)
+		b.options = jvmIn(zone)
 		b.parameters = "?connectionTimeZone=UTC&preserveInstants=true"
 		return b.openPeer(t), b.client(t)
 	}

@@ -41,8 +41,9 @@ final class Handle {
 	}
 
 	/**
-	 * Ends the threads and the player. A thread that waits for a lock may not heed it,
-	 * but then fails when it tries again with what its player has lost.
+	 * Ends the threads and the player. A thread that waits for a lock does not heed it,
+	 * but fails when it next asks the server, without a connection. One that waits for
+	 * another thread of the same player stays: Java has no way to end it.
 	 */
 	void close() throws Exception {
 		this.threads.values().forEach(ExecutorService::shutdownNow);
