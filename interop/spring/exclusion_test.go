@@ -23,7 +23,7 @@ import (
 // the increments would be lost.
 func TestNoIncrementIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		raise(t, startPeer(t, s), 500, func() *asynclock.Client {
+		raise(t, openPeer(t, s), 500, func() *asynclock.Client {
 			return goClient(t, s, springredis.WithIdle(2*time.Millisecond))
 		})
 	})
@@ -109,7 +109,7 @@ func TestKeysMeanTheSame(t *testing.T) {
 			s.registry = strings.Trim(s.registry, "*?") // docs/spring.md: Java takes glob characters for a pattern
 			s.registry = strings.NewReplacer("[", "(", "]", ")").Replace(s.registry)
 		}
-		share(t, startPeer(t, s), goClient(t, s), "Spring RedisLockRegistry ")
+		share(t, openPeer(t, s), goClient(t, s), "Spring RedisLockRegistry ")
 	})
 }
 
@@ -150,7 +150,7 @@ func share(t *testing.T, java *javapeer.Peer, client *asynclock.Client, holder s
 // of these are over.
 func TestReentryInJava(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		reenter(t, startPeer(t, s), goClient(t, s), "IllegalStateException")
+		reenter(t, openPeer(t, s), goClient(t, s), "IllegalStateException")
 	})
 }
 

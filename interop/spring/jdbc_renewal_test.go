@@ -15,7 +15,7 @@ import (
 func TestJDBCRenewal(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
 		b.ttl, b.lease = 2*short, short
-		java, client := b.startPeer(t), b.client(t)
+		java, client := b.openPeer(t), b.client(t)
 
 		java.Do("lock", "java")
 		lease := lock(t, client, "go")
