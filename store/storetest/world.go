@@ -33,9 +33,8 @@ const (
 // A world is what one case works with: a store and a key that nobody else uses.
 type world struct {
 	*testing.T
-	store  asynclock.Store
-	key    string
-	silent bool // the store sends no messages
+	store asynclock.Store
+	key   string
 }
 
 func newWorld(t *testing.T, store asynclock.Store) *world {
