@@ -68,7 +68,7 @@ func tokensRiseOverUsed(w *world) {
 	}
 	used = h.First + h.Spare + aheadOfTime
 	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used, Keep: short})
-	h = a.wait(w.request()).poll()
+	h = a.next(w.request())
 	if h.First <= used {
 		w.Errorf("token after a release with Keep that wrote back %d: got %d, want more", used, h.First)
 	}
