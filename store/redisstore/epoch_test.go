@@ -290,6 +290,7 @@ func TestADamagedEpochIsReported(t *testing.T) {
 }
 
 func TestFailoverGraceIsChecked(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
 		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, asynclock.ErrBadOption) {
 			t.Errorf("WithFailoverGrace(%v): got %v, want ErrBadOption", bad, err)

@@ -14,6 +14,7 @@ import (
 // Whoever leaves while messages come in does not keep the connection, which others
 // share, from being read for longer than redisconn.UnsubscribeWithin.
 func TestLeavingUnderALoadOfMessages(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	const times = 10

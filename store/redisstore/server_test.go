@@ -16,10 +16,14 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
+func TestMain(m *testing.M) {
+	needed.InParallel(16) // they wait for servers, and for what expires there
+	goleak.VerifyTestMain(m, redistest.Leftover()...)
+}
 
 // A server is where a test's store is, under a prefix of the test's own.
 type server struct {
@@ -101,7 +105,11 @@ func startServer(t *testing.T, addr string, args ...string) *redistest.Process {
 func tryServer(t *testing.T, addr string, args ...string) (*redistest.Process, error) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	args = append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
+		"--repl-diskless-sync-delay", "0", // else a primary waits 5 s for more replicas
+		"--repl-ping-replica-period", "1", // in a Cluster a replica that has not heard anything yet is not shown to clients
+	}, args...)
 	return redistest.Start(t, "tcp", addr, "redis-server", args...)
 }
 
