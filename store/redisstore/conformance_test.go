@@ -38,8 +38,9 @@ func TestConformanceOnRealServers(t *testing.T) {
 	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
-			option := redistest.Option(t, variable)
-			storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t) })
+			sv := onServer(t, redistest.Option(t, variable))
+			sv.acquaint(t, long) // once, for all the tests share a prefix
+			storetest.Run(t, func(t *testing.T) asynclock.Store { return sv.newStore(t) })
 		})
 	}
 }
