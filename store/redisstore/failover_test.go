@@ -237,10 +237,26 @@ func lockPatiently(t *testing.T, c *asynclock.Client) (lease *asynclock.Lease) {
 func (sv *server) endGrace(t *testing.T, key string) {
 	t.Helper()
 	name := sv.epoch(bucketOf(key))
-	fields := strings.Fields(sv.Do(t, "GET", name))
+	fields := strings.Fields(sv.insist(t, "GET", name))
 	if len(fields) != 5 {
 		t.Fatalf("the epoch of %q is %q, want five fields", key, fields)
 	}
 	fields[1] = "1"
-	sv.Do(t, "SET", name, strings.Join(fields, " "))
+	sv.insist(t, "SET", name, strings.Join(fields, " "))
+}
+
+// insist is Do for a Cluster that has just failed over. A node may hear from the old
+// primary that it is none any more before it hears of the new one. For up to a second
+// then, its slots are nobody's there.
+func (sv *server) insist(t *testing.T, words ...string) (said string) {
+	t.Helper()
+	var err error
+	redistest.Eventually(t, "the slot is served", func() bool {
+		said, err = sv.Try(words...)
+		return err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN")
+	})
+	if err != nil {
+		t.Fatalf("%q: %v", words, err)
+	}
+	return said
 }

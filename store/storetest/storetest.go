@@ -48,9 +48,9 @@ func WithoutMessages() Option {
 
 // Run runs every case as a parallel subtest and returns when all are done. Each
 // case calls open for a store of its own; what open starts it has to stop by
-// t.Cleanup. One more store is opened first, to be asked for its Features. Where something has to expire the cases wait for TTLs of half a
-// second; where something has to happen they wait up to 20 seconds, so that a
-// slow server does not fail.
+// t.Cleanup. One more store is opened first, to be asked for its Features. Where
+// something has to expire the cases wait for TTLs of half a second; where something
+// has to happen they wait up to a minute, so that a slow server does not fail.
 func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Option) {
 	t.Helper()
 	if open == nil {
