@@ -6,9 +6,7 @@
 package needed
 
 import (
-	"flag"
 	"os"
-	"strconv"
 	"testing"
 )
 
@@ -30,24 +28,4 @@ func LeaveOut(t testing.TB, why string) {
 		t.Fatal(why + ", and ASYNCLOCK_REQUIRE is: nothing may be left out")
 	}
 	t.Skip("left out: " + why + "; go run ./internal/testenv starts what it takes")
-}
-
-// Nightly reports whether ASYNCLOCK_NIGHTLY=1 asks for the tests that take too long for
-// every day: more releases of what there is already a newest and an oldest of. A test
-// has them in its table or not, and skips none.
-func Nightly() bool { return os.Getenv("ASYNCLOCK_NIGHTLY") == "1" }
-
-// InParallel has n parallel tests run at once, unless -parallel says how many, which is
-// by default one for each processor: too few where tests wait most of the time. It is
-// for TestMain.
-func InParallel(n int) {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if chosen {
-		return
-	}
-	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
-		panic(err)
-	}
 }

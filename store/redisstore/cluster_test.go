@@ -57,6 +57,21 @@ func (e encryption) clusterNode(t *testing.T, args ...string) *server {
 	return onServer(t, option)
 }
 
+// clusterReplica starts a node that is the primary's replica, and in step.
+func (e encryption) clusterReplica(t *testing.T, primary *server, args ...string) *server {
+	t.Helper()
+	replica := e.clusterNode(t, args...)
+	replica.meet(t, primary)
+	id := primary.Do(t, "CLUSTER", "MYID")
+	redistest.Eventually(t, "a replica", func() bool {
+		_, err := replica.Try("CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	replica.follows(t, primary)
+	replica.agrees(t, 3) // not before, for it takes a primary 2 s to think so
+	return replica
+}
+
 // meet introduces two nodes, again if need be: a busy machine may not get through
 // a handshake within the node timeout, and then neither knows the other.
 func (sv *server) meet(t *testing.T, other *server) {
@@ -389,17 +404,10 @@ func TestAClusterFailsOver(t *testing.T) {
 	b.Wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
-	replica := plain.clusterNode(t)
-	replica.meet(t, nodes[0])
-	replica.agrees(t, 3)
-	oldID := old.Do(t, "CLUSTER", "MYID")
-	redistest.Eventually(t, "a replica", func() bool {
-		_, err := replica.Try("CLUSTER", "REPLICATE", oldID)
-		return err == nil
-	})
-	redistest.Eventually(t, "the replica is in step", func() bool { return strings.Contains(replica.Do(t, "INFO", "replication"), "master_link_status:up") })
+	replica := plain.clusterReplica(t, old)
 	// The primary hears of it from the other nodes, and ignores the wish of one that it
 	// does not know for its replica.
+	oldID := old.Do(t, "CLUSTER", "MYID")
 	redistest.Eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.Do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
 	replica.Do(t, "CLUSTER", "FAILOVER")
 	redistest.Eventually(t, "the failover is over", func() bool {
