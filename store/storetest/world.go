@@ -16,8 +16,9 @@ import (
 
 const (
 	// long is the TTL of what must not expire while a case runs, and medium is
-	// one that can be told from it by looking at what remains.
-	long   = 5 * time.Minute
+	// one that can be told from it by looking at what remains. ZooKeeper's sessions last for
+	// two minutes at the most.
+	long   = 100 * time.Second
 	medium = 30 * time.Second
 	// short is the TTL of what has to expire.
 	short = 500 * time.Millisecond
