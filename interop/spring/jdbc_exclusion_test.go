@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // TestNoIncrementIsLost, in a database.
 func TestJDBCNoIncrementIsLost(t *testing.T) {
-	onEachTable(t, func(t *testing.T, b table) {
+	onEachTableAlone(t, func(t *testing.T, b table) {
 		raise(t, b.openPeer(t), 150, func() *asynclock.Client {
 			return b.client(t, sqlstore.WithIdle(2*time.Millisecond))
 		})
@@ -65,11 +64,7 @@ func TestJDBCHolders(t *testing.T) {
 
 // Nothing wakes Java, and Java wakes nobody: both languages ask again and again.
 func TestJDBCLatency(t *testing.T) {
-	needed.Variable(t, "ASYNCLOCK_SPRING")
-	for _, p := range jdbcPlaces {
-		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
-			b := newTable(t, p.kind, p.release)
-			passOn(t, b.openPeer(t), b.client(t), 3*sqlstore.DefaultIdle)
-		})
-	}
+	onEachTableAlone(t, func(t *testing.T, b table) {
+		passOn(t, b.openPeer(t), b.client(t), 3*sqlstore.DefaultIdle)
+	})
 }

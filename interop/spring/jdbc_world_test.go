@@ -72,11 +72,19 @@ var jdbcPlaces = func() []jdbcPlace {
 // onEachTable runs a test in each place, on a table of its own, several at once.
 func onEachTable(t *testing.T, test func(*testing.T, table)) {
 	t.Helper()
-	needed.Variable(t, "ASYNCLOCK_SPRING")
 	t.Parallel()
+	onEachTableAlone(t, func(t *testing.T, b table) {
+		t.Parallel()
+		test(t, b)
+	})
+}
+
+// onEachTableAlone is onEachTable, one after the other.
+func onEachTableAlone(t *testing.T, test func(*testing.T, table)) {
+	t.Helper()
+	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
-			t.Parallel()
 			test(t, newTable(t, p.kind, p.release))
 		})
 	}
