@@ -152,23 +152,32 @@ func (d *Data) Prepare(ctx context.Context, k *Kind, name string, port int) (fun
 		return nil, err
 	}
 	dir := filepath.Join(d.Dir, name)
+	temporary := dir + ".tmp"
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		return nil, err
+	}
+	if err := d.account.own(temporary); err != nil {
+		return nil, err
+	}
 	words := k.prepare(bin, dir)
 	prepare := exec.CommandContext(ctx, words[0], words[1:]...)
-	d.mine(prepare)
+	d.mine(prepare, temporary)
 	if out, err := prepare.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", k.Name, err, out)
 	}
 	return func() *exec.Cmd {
 		words := k.serve(bin, dir, strconv.Itoa(port))
 		cmd := exec.Command(words[0], words[1:]...)
-		d.mine(cmd)
+		d.mine(cmd, temporary)
 		return cmd
 	}, nil
 }
 
-// mine makes a process the account's, in its directory.
-func (d *Data) mine(cmd *exec.Cmd) {
-	cmd.Dir = d.Dir
+// mine makes a process the account's, in its directory, with a place of its own for what
+// is temporary: MariaDB, when it starts, removes there the tables of others that run, and
+// those crash.
+func (d *Data) mine(cmd *exec.Cmd, temporary string) {
+	cmd.Dir, cmd.Env = d.Dir, append(os.Environ(), "TMPDIR="+temporary)
 	childproc.Prepare(cmd)
 	d.account.run(cmd.SysProcAttr)
 }

@@ -11,9 +11,11 @@ import (
 )
 
 func TestConformanceOfSpring(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		for _, g := range []Generation{Spring7, Spring6} {
 			t.Run(g.String(), func(t *testing.T) {
+				t.Parallel()
 				prefix := WithPrefix(newPrefix(t, d))
 				if err := MigrateSpring(t.Context(), d, prefix, WithGeneration(g)); err != nil {
 					t.Fatal(err)
@@ -32,6 +34,7 @@ func TestConformanceOfSpring(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	silent := storetest.WithoutMessages()
 	for _, on := range []struct {
 		name    string
@@ -45,6 +48,7 @@ func TestConformance(t *testing.T) {
 		{"mysql", func(t *testing.T) Database { return onMySQL(t) }, nil, []storetest.Option{silent}},
 	} {
 		t.Run(on.name, func(t *testing.T) {
+			t.Parallel()
 			d := on.open(t)
 			options := slices.Concat(on.options, []Option{WithPrefix(newPrefix(t, d))})
 			if err := Migrate(t.Context(), d, options...); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestDeadWaitersAreForgotten: also where a key is held for days, and clients come and go
 // that wait for it. The place of one that comes back is kept.
 func TestDeadWaitersAreForgotten(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d, WithPolling())
 		c := join(t, st)

@@ -31,6 +31,7 @@ func fromMySQL(number uint16, state string) error {
 
 // TestWhatErrorsMean: nothing happened, nobody knows, or never again.
 func TestWhatErrorsMean(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		dialect dialect
 		err     error
@@ -79,6 +80,7 @@ func TestWhatErrorsMean(t *testing.T) {
 
 // TestPoolClosedByTheApplication: no request will come through, and nobody asks for ever.
 func TestPoolClosedByTheApplication(t *testing.T) {
+	t.Parallel()
 	pool := func(t *testing.T) (Database, func()) {
 		t.Helper()
 		pool := onPool(t)
@@ -139,6 +141,7 @@ func (c cutConn) QueryContext(context.Context, string, []driver.NamedValue) (dri
 // TestStatementsAreNotRepeatedForOtherDrivers: the answer to the second of two releases
 // would say that nothing was held.
 func TestStatementsAreNotRepeatedForOtherDrivers(t *testing.T) {
+	t.Parallel()
 	d := new(cutDriver)
 	db := sql.OpenDB(d)
 	defer db.Close()

@@ -14,6 +14,7 @@ import (
 // begin with. That is said when the store is opened, and to who is in the middle of it; and
 // a migration mends it.
 func TestMissingFloorIsSaid(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d, WithPolling())
 		c := join(t, st)

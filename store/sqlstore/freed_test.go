@@ -12,6 +12,7 @@ import (
 // TestHeldIsSaidOfAHeldKey: a routine looks twice at Java's table, and a key that it finds
 // held first may be free then. Nobody is told that it is held by nobody.
 func TestHeldIsSaidOfAHeldKey(t *testing.T) {
+	t.Parallel()
 	java := &springSettings{region: DefaultRegion, generation: Spring7}
 	for freed := range freedTries + 1 {
 		left := freed
@@ -43,6 +44,7 @@ func TestHeldIsSaidOfAHeldKey(t *testing.T) {
 // TestHolderOfAFreeKey: who tries a key that is free, but that others wait for, is not told
 // who had it before.
 func TestHolderOfAFreeKey(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d, WithPolling())
 		c := join(t, st)
@@ -61,6 +63,7 @@ func TestHolderOfAFreeKey(t *testing.T) {
 // TestListGoesOnBehindKeysThatAreGone: a page of keys that were gone when the routine
 // looked closer neither ends the listing nor begins it anew.
 func TestListGoesOnBehindKeysThatAreGone(t *testing.T) {
+	t.Parallel()
 	const keys = 3 * listPage
 	for _, c := range []struct {
 		name string

@@ -24,52 +24,52 @@ func begin(t testing.TB, d Database) *sql.Tx {
 }
 
 func TestGuardRefusesStaleTokens(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				for _, step := range []struct {
-					key   string
-					token int64
-					fresh bool
-				}{
-					{"key", 5, true},
-					{"key", 5, true},
-					{"key", 7, true},
-					{"key", 6, false},
-					{"key", 5, false},
-					{"key", 7, true},
-					{"other\x00%key", 1, true},
-				} {
-					tx := begin(t, d)
-					err := st.Guard(t.Context(), tx, step.key, step.token)
-					var stale *StaleError
-					switch {
-					case step.fresh && err != nil:
-						t.Errorf("Guard with %d: got %v, want no error", step.token, err)
-					case !step.fresh && (!errors.Is(err, ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
-						t.Errorf("Guard with %d: got %v, want ErrStale after 7", step.token, err)
-					}
-					if err := tx.Commit(); err != nil {
-						t.Fatal(err)
-					}
+		onTables(t, d, func(t *testing.T, st *Store, _ string) {
+			for _, step := range []struct {
+				key   string
+				token int64
+				fresh bool
+			}{
+				{"key", 5, true},
+				{"key", 5, true},
+				{"key", 7, true},
+				{"key", 6, false},
+				{"key", 5, false},
+				{"key", 7, true},
+				{"other\x00%key", 1, true},
+			} {
+				tx := begin(t, d)
+				err := st.Guard(t.Context(), tx, step.key, step.token)
+				var stale *StaleError
+				switch {
+				case step.fresh && err != nil:
+					t.Errorf("Guard with %d: got %v, want no error", step.token, err)
+				case !step.fresh && (!errors.Is(err, ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
+					t.Errorf("Guard with %d: got %v, want ErrStale after 7", step.token, err)
 				}
-				for _, bad := range []struct {
-					key   string
-					token int64
-					want  error
-				}{{"", 1, asynclock.ErrBadKey}, {"key", 0, asynclock.ErrBadOption}} {
-					if err := st.Guard(t.Context(), begin(t, d), bad.key, bad.token); !errors.Is(err, bad.want) {
-						t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
-					}
+				if err := tx.Commit(); err != nil {
+					t.Fatal(err)
 				}
-			})
-		}
+			}
+			for _, bad := range []struct {
+				key   string
+				token int64
+				want  error
+			}{{"", 1, asynclock.ErrBadKey}, {"key", 0, asynclock.ErrBadOption}} {
+				if err := st.Guard(t.Context(), begin(t, d), bad.key, bad.token); !errors.Is(err, bad.want) {
+					t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
+				}
+			}
+		})
 	})
 }
 
 // TestGuardIsPartOfTheTransaction: what was rolled back has guarded nothing, and a later
 // lease's transaction comes after the one that is under way.
 func TestGuardIsPartOfTheTransaction(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		old, late := begin(t, d), begin(t, d)
@@ -101,6 +101,7 @@ func TestGuardIsPartOfTheTransaction(t *testing.T) {
 // TestGuardKnowsAKeyOfJavaHoweverItIsSpelled: to Java's table a UUID in capitals is the same
 // lock, so a later lease may be of the other spelling. Regions are apart.
 func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
 	const capitals, small = "4F0C7A4E-1D4C-4B9F-9E6A-0A7F0B5F1C2D", "4f0c7a4e-1d4c-4b9f-9e6a-0a7f0b5f1c2d"
 	onEach(t, func(t *testing.T, d Database) {
 		st := newSpringTables(t, d)
@@ -135,6 +136,7 @@ func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
 // TestGuardAtHigherLevels: MySQL waits there, too. PostgreSQL refuses a transaction that
 // began to read before the other's commit, with what says that it is to be tried again.
 func TestGuardAtHigherLevels(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
@@ -166,6 +168,7 @@ func TestGuardAtHigherLevels(t *testing.T) {
 }
 
 func TestGuardOfPgx(t *testing.T) {
+	t.Parallel()
 	pool := onPool(t)
 	st := newTables(t, onPostgres(t))
 	for token, want := range map[int64]error{7: nil, 6: ErrStale} {

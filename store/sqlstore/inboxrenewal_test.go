@@ -11,6 +11,7 @@ import (
 // TestHolderThatWasDeafAtItsGrantIsTold: once messages come through and it has renewed, as
 // of a first waiter and of a Force. A renewal that knows of no inbox leaves that in place.
 func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
+	t.Parallel()
 	st := newTables(t, onPostgres(t))
 	a, b := join(t, st), join(t, st)
 	const deaf = ""

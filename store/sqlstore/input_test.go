@@ -16,6 +16,7 @@ import (
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
 	d := Postgres(new(sql.DB))
 	for name, o := range map[string]SpringOption{
 		"no option": nil, "no prefix": WithPrefix(""), "quotes": WithPrefix(`a"b`), "a space": WithPrefix("a b"), "two schemas": WithPrefix("a.b.c_"),
@@ -52,6 +53,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Database{
 		Postgres(openDB(t, "pgx", "postgres://me@127.0.0.1:1/none")), MySQL(openDB(t, "mysql", "me@tcp(127.0.0.1:1)/none")),
 	} {
@@ -65,6 +67,7 @@ func TestNobodyListens(t *testing.T) {
 }
 
 func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c := join(t, st)
@@ -128,6 +131,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 // TestSkewIsSaid: by how much clocks differ at least, whenever the server looked at its
 // own, once until they have agreed again.
 func TestSkewIsSaid(t *testing.T) {
+	t.Parallel()
 	w := skewWatch{bound: time.Second}
 	sent := time.Now()
 	received := sent.Add(5 * time.Second) // slow, which is no skew
@@ -154,6 +158,7 @@ func TestSkewIsSaid(t *testing.T) {
 
 // TestStoreWatchesTheSkew: with a bound that any two clocks differ by.
 func TestStoreWatchesTheSkew(t *testing.T) {
+	t.Parallel()
 	var log notestest.Journal
 	st := newSpringTables(t, onPostgres(t), WithSkewWarning(time.Minute), WithLogger(log.Logger(slog.LevelInfo)))
 	if st.skew.far.Load() {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestLockOfATransaction(t *testing.T) {
+	t.Parallel()
 	d := onPostgres(t)
 	first, second := begin(t, d), begin(t, d)
 	key := t.Name() + newPrefix(t, d) // the server may be in use by others
@@ -41,6 +42,7 @@ func TestLockOfATransaction(t *testing.T) {
 // TestLockOfATransactionTakesReadCommitted: at the levels above it, what the transaction
 // reads under the lock may be from before the lock was its.
 func TestLockOfATransactionTakesReadCommitted(t *testing.T) {
+	t.Parallel()
 	d := onPostgres(t)
 	key := t.Name() + newPrefix(t, d) // the server may be in use by others
 	for level, refused := range map[sql.IsolationLevel]bool{

@@ -14,6 +14,7 @@ import (
 // TestMigrateTogether: every replica of a program may migrate when it starts, also while
 // others use the locks, and holders notice nothing.
 func TestMigrateTogether(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c := join(t, st)
@@ -38,6 +39,7 @@ func TestMigrateTogether(t *testing.T) {
 }
 
 func TestPrintSaysWhatMigrateRuns(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Database{Postgres(nil), MySQL(nil)} {
 		script, err := Print(d, WithPrefix("app.locks_"))
 		if err != nil {

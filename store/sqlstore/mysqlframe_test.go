@@ -27,19 +27,21 @@ func onMySQLWith(t *testing.T, variable, value string) Database {
 	return d
 }
 
-// onMySQLTables runs a test on tables of both kinds.
-func onMySQLTables(t *testing.T, d Database, test func(t *testing.T, st *Store)) {
+// inTurn runs a test on our own tables, and then on Java's: by one connection, whose state
+// matters.
+func inTurn(t *testing.T, d Database, test func(t *testing.T, st *Store)) {
 	t.Helper()
-	for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-		t.Run(name, func(t *testing.T) { test(t, st) })
+	for kind, open := range opens {
+		t.Run(kind, func(t *testing.T) { test(t, open(t, d)) })
 	}
 }
 
 // TestGivenUpCallEnds: on MySQL a statement goes on when its client is gone. Ours wait for a
 // row for about a second then, whatever the server's own patience, which is 50 s.
 func TestGivenUpCallEnds(t *testing.T) {
+	t.Parallel()
 	d := onMySQL(t)
-	onMySQLTables(t, d, func(t *testing.T, st *Store) {
+	onTables(t, d, func(t *testing.T, st *Store, _ string) {
 		c := join(t, st)
 		c.hold(request("key", "a"))
 		lockRowOf(t, d, st, lockTable(st), "key")
@@ -59,6 +61,7 @@ func TestGivenUpCallEnds(t *testing.T) {
 
 // TestPatienceOfTheApplicationStays: what a connection of the pool has set is its own.
 func TestPatienceOfTheApplicationStays(t *testing.T) {
+	t.Parallel()
 	d := onMySQLWith(t, "innodb_lock_wait_timeout", "33")
 	wantPatience := func(t *testing.T, after string) {
 		t.Helper()
@@ -66,7 +69,7 @@ func TestPatienceOfTheApplicationStays(t *testing.T) {
 			t.Errorf("innodb_lock_wait_timeout of the connection after %s: got %q, want 33", after, got)
 		}
 	}
-	onMySQLTables(t, d, func(t *testing.T, st *Store) {
+	inTurn(t, d, func(t *testing.T, st *Store) {
 		c := join(t, st)
 		c.hold(request("key", "a"))
 		wantPatience(t, "Acquire")
@@ -122,8 +125,9 @@ func TestPatienceOfTheApplicationStays(t *testing.T) {
 // TestReleaseThatFailsHasReleasedNothing: whichever routine is missing for a moment, because
 // a migration replaces it.
 func TestReleaseThatFailsHasReleasedNothing(t *testing.T) {
+	t.Parallel()
 	d := onMySQL(t)
-	onMySQLTables(t, d, func(t *testing.T, st *Store) {
+	onTables(t, d, func(t *testing.T, st *Store, _ string) {
 		c := join(t, st)
 		migrate := func() error { return Migrate(t.Context(), d, WithPrefix(st.settings.prefix)) }
 		if st.settings.spring != nil {
@@ -159,8 +163,9 @@ func TestReleaseThatFailsHasReleasedNothing(t *testing.T) {
 // TestWithoutAutocommit: a transaction that somebody left open on a connection of the pool
 // is in nobody's way.
 func TestWithoutAutocommit(t *testing.T) {
+	t.Parallel()
 	d := onMySQLWith(t, "autocommit", "0")
-	onMySQLTables(t, d, func(t *testing.T, st *Store) {
+	inTurn(t, d, func(t *testing.T, st *Store) {
 		c := join(t, st)
 		table := st.settings.prefix + lockTable(st)
 		texts(t, d, "SELECT 1 FROM "+table)

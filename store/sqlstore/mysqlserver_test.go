@@ -11,6 +11,7 @@ import (
 
 // TestServersOfOtherSettings: what a server of MariaDB can be told in ways that matter here.
 func TestServersOfOtherSettings(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, dbserver.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
 	d := s.database()
 	t.Run("a binary log of statements takes no locks", func(t *testing.T) {

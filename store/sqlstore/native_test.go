@@ -19,6 +19,7 @@ import (
 // TestForgottenKeysLeaveTheirTokens: a key whose row was swept goes on above its last
 // token, also where that is ahead of the clock.
 func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c, prefix := join(t, st), st.settings.prefix
@@ -53,40 +54,40 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 // TestLockedRowDelaysNoOtherRenewal: somebody's open transaction on one lock's row costs
 // the others of a batch nothing.
 func TestLockedRowDelaysNoOtherRenewal(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				c.hold(request("a", "a"))
-				c.hold(request("b", "b"))
-				tx, err := d.db.BeginTx(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = tx.Rollback() }()
-				column := map[string]string{"native": "last_use", "spring": "CREATED_DATE"}[name]
-				locked := map[string]string{"postgres": "key = 'a'", "mysql": "`key` = 'a'"}[d.name]
-				if name == "spring" {
-					locked = "LOCK_KEY = '" + lockKey("a") + "' AND REGION = 'DEFAULT'"
-				}
-				table := map[string]string{"native": "lock", "spring": "LOCK"}[name]
-				if _, err := tx.ExecContext(t.Context(), "UPDATE "+st.settings.prefix+table+" SET "+column+" = '2020-01-01' WHERE "+locked); err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				defer cancel()
-				got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "a", Owner: "a", TTL: long}, {Key: "b", Owner: "b", TTL: long}})
-				if got[0].Err == nil || got[1].Err != nil {
-					t.Errorf("Renew beside a locked row: got %v and %v, want an error and none", got[0].Err, got[1].Err)
-				}
-			})
-		}
+		onTables(t, d, func(t *testing.T, st *Store, kind string) {
+			c := join(t, st)
+			c.hold(request("a", "a"))
+			c.hold(request("b", "b"))
+			tx, err := d.db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			column := map[string]string{"native": "last_use", "spring": "CREATED_DATE"}[kind]
+			locked := map[string]string{"postgres": "key = 'a'", "mysql": "`key` = 'a'"}[d.name]
+			if kind == "spring" {
+				locked = "LOCK_KEY = '" + lockKey("a") + "' AND REGION = 'DEFAULT'"
+			}
+			table := map[string]string{"native": "lock", "spring": "LOCK"}[kind]
+			if _, err := tx.ExecContext(t.Context(), "UPDATE "+st.settings.prefix+table+" SET "+column+" = '2020-01-01' WHERE "+locked); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), besideLockedRow)
+			defer cancel()
+			got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "a", Owner: "a", TTL: long}, {Key: "b", Owner: "b", TTL: long}})
+			if got[0].Err == nil || got[1].Err != nil {
+				t.Errorf("Renew beside a locked row: got %v and %v, want an error and none", got[0].Err, got[1].Err)
+			}
+		})
 	})
 }
 
 // TestOtherIsolationLevel: where the application's transactions are of another level,
 // the routines' are not.
 func TestOtherIsolationLevel(t *testing.T) {
+	t.Parallel()
 	d := onPostgres(t)
 	prefix := newPrefix(t, d)
 	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
@@ -114,6 +115,7 @@ func TestOtherIsolationLevel(t *testing.T) {
 // TestPoolOfOne: neither a client that waits for itself nor its listener needs a second
 // connection.
 func TestPoolOfOne(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		one := d
@@ -162,6 +164,7 @@ func TestPoolOfOne(t *testing.T) {
 // TestCallersTransactionStaysOut: what the store does is neither rolled back with a
 // transaction of the application nor waits for it.
 func TestCallersTransactionStaysOut(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c := join(t, st)
@@ -181,6 +184,7 @@ func TestCallersTransactionStaysOut(t *testing.T) {
 
 // TestMissingTablesAreSaid: by New and, should they go while a store runs, by requests.
 func TestMissingTablesAreSaid(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		var schema *SchemaError
 		prefix := newPrefix(t, d)
@@ -200,20 +204,19 @@ func TestMissingTablesAreSaid(t *testing.T) {
 // TestForcePassesOverTokens: the old holder may hand its key on until its TTL ends, with a
 // token for each microsecond, and the next holder's is larger than all of these.
 func TestForcePassesOverTokens(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				first := c.hold(request("key", "a"))
-				if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
-					t.Fatalf("Force: got %v, %v, want true", held, err)
-				}
-				// long after it was granted, but for what the clients' clocks may be fast by
-				last := first.First + (long - long/100).Microseconds()
-				if next := c.hold(request("key", "b")); next.First <= last {
-					t.Errorf("token after Force: got %d, want more than %d", next.First, last)
-				}
-			})
-		}
+		onTables(t, d, func(t *testing.T, st *Store, _ string) {
+			c := join(t, st)
+			first := c.hold(request("key", "a"))
+			if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
+				t.Fatalf("Force: got %v, %v, want true", held, err)
+			}
+			// long after it was granted, but for what the clients' clocks may be fast by
+			last := first.First + (long - long/100).Microseconds()
+			if next := c.hold(request("key", "b")); next.First <= last {
+				t.Errorf("token after Force: got %d, want more than %d", next.First, last)
+			}
+		})
 	})
 }

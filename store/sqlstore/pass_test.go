@@ -12,6 +12,7 @@ import (
 // TestExpiredHolderThatWaitedInVainHoldsNothing: its id is in the key's row still. It joined
 // the queue and was dropped from it in the step in which the key would have been its.
 func TestExpiredHolderThatWaitedInVainHoldsNothing(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c := join(t, st)

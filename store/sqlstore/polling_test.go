@@ -12,6 +12,7 @@ import (
 // TestOwnersThatAskNoMoreAreForgotten: an answer that crosses its owner's release leaves
 // nothing for good, and those who still wait are known however many there are.
 func TestOwnersThatAskNoMoreAreForgotten(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var l waitingList
 		l.waited("patient")

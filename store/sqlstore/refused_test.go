@@ -36,6 +36,7 @@ func answering(spring *springSettings, answers func(routine string, items []item
 
 // TestRefusedRequestLeavesItsNeighboursAlone: what the server can't do for one of a batch.
 func TestRefusedRequestLeavesItsNeighboursAlone(t *testing.T) {
+	t.Parallel()
 	asked := make(map[string]int)
 	s := answering(nil, func(_ string, items []item) (found []answer, err error) {
 		for _, it := range items {
@@ -60,6 +61,7 @@ func TestRefusedRequestLeavesItsNeighboursAlone(t *testing.T) {
 
 // TestTakenTicket: who comes back to a place that somebody else has gets another one.
 func TestTakenTicket(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
 		c := join(t, newTables(t, d))
 		c.hold(request("key", "a"))

@@ -120,6 +120,7 @@ func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
 // TestServerKilledUnderLoad: no two clients hold a key, no token comes twice, and
 // everybody goes on when the server is back.
 func TestServerKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	const clients, kills = 4, 3
 	onKilled(t, func(t *testing.T, s *dbServer, d Database) {
 		if err := Migrate(t.Context(), d); err != nil {
@@ -206,6 +207,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 // TestListenerComesBack: handoffs are told again after the server has cut a client's
 // connection, and one that queued meanwhile gets its turn.
 func TestListenerComesBack(t *testing.T) {
+	t.Parallel()
 	d := onPostgres(t)
 	prefix := newPrefix(t, d)
 	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {

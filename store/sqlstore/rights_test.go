@@ -130,33 +130,45 @@ func (k kindOfTables) wantDenied(t *testing.T, d Database, prefix string) {
 // TestRightsSuffice: a user with the rights of docs/sql.md can do everything, and one
 // without them is told so.
 func TestRightsSuffice(t *testing.T) {
+	t.Parallel()
 	for name, k := range kindsOfTables {
 		for _, schema := range []string{"public", "locks"} {
-			t.Run(name+" on postgres in "+schema, func(t *testing.T) { k.onSchema(t, schema) })
+			t.Run(name+" on postgres in "+schema, func(t *testing.T) {
+				t.Parallel()
+				k.onSchema(t, schema)
+			})
 		}
-		t.Run(name+" on mysql", k.onDatabase)
+		t.Run(name+" on mysql", func(t *testing.T) {
+			t.Parallel()
+			k.onDatabase(t)
+		})
 	}
 }
 
 // onSchema tests rights on PostgreSQL, where tables are in the schema that everybody finds,
-// or in one that the prefix names.
+// or in one that the prefix names. The database is the test's own: PostgreSQL lets no two
+// change the rights to one schema at the same time.
 func (k kindOfTables) onSchema(t *testing.T, schema string) {
-	d := onPostgres(t)
-	prefix := newPrefix(t, d)
-	user := strings.ToLower(prefix) + "user"
+	t.Helper()
+	admin := onPostgres(t)
+	prefix := newPrefix(t, admin)
+	own, user := strings.ToLower(prefix)+"own", strings.ToLower(prefix)+"user"
+	run(t, admin, "CREATE ROLE "+user+" LOGIN PASSWORD 'secret'")
+	t.Cleanup(func() { run(t, admin, "DROP ROLE "+user) })
+	run(t, admin, "CREATE DATABASE "+own)
+	t.Cleanup(func() { run(t, admin, "DROP DATABASE "+own+" WITH (FORCE)") })
+	u, err := url.Parse(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + own
+	d := Postgres(openDB(t, "pgx", u.String()))
 	if schema != "public" {
 		schema = prefix + schema
 		prefix = schema + "." + prefix
 		run(t, d, "CREATE SCHEMA "+schema)
-		t.Cleanup(func() { run(t, d, "DROP SCHEMA "+schema+" CASCADE") })
 	}
 	if err := k.migrate(t, d, prefix); err != nil {
-		t.Fatal(err)
-	}
-	run(t, d, "CREATE ROLE "+user+" LOGIN PASSWORD 'secret'")
-	t.Cleanup(func() { run(t, d, "DROP OWNED BY "+user); run(t, d, "DROP ROLE "+user) })
-	u, err := url.Parse(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
-	if err != nil {
 		t.Fatal(err)
 	}
 	u.User = url.UserPassword(user, "secret")
@@ -170,6 +182,7 @@ func (k kindOfTables) onSchema(t *testing.T, schema string) {
 
 // onDatabase tests rights on MySQL.
 func (k kindOfTables) onDatabase(t *testing.T) {
+	t.Helper()
 	d := onMySQL(t)
 	prefix := newPrefix(t, d)
 	if err := k.migrate(t, d, prefix); err != nil {

@@ -12,8 +12,9 @@ import (
 // TestSafeUpdates: sql_safe_updates, which some set for all connections, refuses what writes
 // to a table without naming rows by a key.
 func TestSafeUpdates(t *testing.T) {
+	t.Parallel()
 	d := onMySQLWith(t, "sql_safe_updates", "1")
-	onMySQLTables(t, d, func(t *testing.T, st *Store) {
+	inTurn(t, d, func(t *testing.T, st *Store) {
 		table, columns, old := "lock", "`key`, held_until, token, last_use", "'old', '2020-01-01', 1, '2020-01-01'"
 		if st.settings.spring != nil {
 			table, columns, old = "LOCK_LEASE", "LOCK_KEY, REGION, KEY_NAME, LAST_USE", "'old', 'DEFAULT', 'old', '2020-01-01'"

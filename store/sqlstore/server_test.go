@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
+	needed.InParallel(16)
 	if os.Getenv("ASYNCLOCK_POSTGRES_URL") == "" { // examples can't skip themselves
 		if err := flag.Set("test.skip", "^Example"); err != nil {
 			panic(err)
@@ -42,11 +42,31 @@ func onMySQL(t testing.TB) Database {
 	return MySQL(openDB(t, "mysql", needed.Variable(t, "ASYNCLOCK_MYSQL_URL")))
 }
 
-// onEach runs a test on each kind of database.
+// onEach runs a test on each kind of database, side by side.
 func onEach(t *testing.T, test func(t *testing.T, d Database)) {
 	t.Helper()
 	for name, on := range map[string]func(testing.TB) Database{"postgres": onPostgres, "mysql": onMySQL} {
-		t.Run(name, func(t *testing.T) { test(t, on(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, on(t))
+		})
+	}
+}
+
+// opens make tables of each kind and open a store of them.
+var opens = map[string]func(testing.TB, Database) *Store{
+	"native": func(t testing.TB, d Database) *Store { t.Helper(); return newTables(t, d) },
+	"spring": func(t testing.TB, d Database) *Store { t.Helper(); return newSpringTables(t, d) },
+}
+
+// onTables runs a test on our own tables and on Java's, side by side.
+func onTables(t *testing.T, d Database, test func(t *testing.T, st *Store, kind string)) {
+	t.Helper()
+	for kind, open := range opens {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, d), kind)
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 // Clocks are compared by who reads the answer to a renewal.
 func TestALogHandlerThatBlocksHoldsUpNoAnswer(t *testing.T) {
+	t.Parallel()
 	h := notestest.NewStuck(t)
 	w := skewWatch{bound: time.Second, log: notes.New(h.Logger())}
 	now := time.Now()

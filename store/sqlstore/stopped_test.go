@@ -42,55 +42,54 @@ func (c commitSink) Write(b []byte) (int, error) {
 // TestClientThatStopsBeforeItsCommitKeepsNoRow: where the store has to begin and end its
 // transactions itself, a client can stop in between, with the rows of a whole batch locked.
 func TestClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
+	t.Parallel()
 	d := onPostgres(t)
 	config, err := pgx.ParseConfig(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.RuntimeParams["default_transaction_isolation"] = "serializable"
-	for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-		t.Run(name, func(t *testing.T) {
-			config, dial := config.Copy(), config.DialFunc
-			armed, at, stop := make(chan struct{}), make(chan struct{}), new(sync.Once)
-			config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				select {
-				case <-armed:
-					return commitSink{conn, stop, at}, err
-				default:
-					return conn, err
-				}
+	onTables(t, d, func(t *testing.T, st *Store, kind string) {
+		config, dial := config.Copy(), config.DialFunc
+		armed, at, stop := make(chan struct{}), make(chan struct{}), new(sync.Once)
+		config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			select {
+			case <-armed:
+				return commitSink{conn, stop, at}, err
+			default:
+				return conn, err
 			}
-			db := sql.OpenDB(stdlib.GetConnector(*config))
-			t.Cleanup(func() { db.Close() })
-			db.SetMaxIdleConns(0) // so that each statement dials
-			prefix := WithPrefix(st.settings.prefix)
-			stopped, err := New(t.Context(), Postgres(db), prefix, WithPolling())
-			if name == "spring" {
-				stopped, err = NewSpring(t.Context(), Postgres(db), prefix)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(stopped.Close)
-			a, b := join(t, stopped), join(t, st)
-			close(armed)
-			ctx, cancel := context.WithTimeout(t.Context(), patience/2)
-			defer cancel()
-			answer := make(chan error, 1)
-			go func() { // ends when the server has hung up, or with ctx
-				answer <- a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err
-			}()
-			<-at
-			inTime, cancel := context.WithTimeout(t.Context(), patience/3)
-			defer cancel()
-			if got := b.session.Acquire(inTime, []asynclock.AcquireRequest{request("key", "b")})[0]; got.Status != asynclock.Granted {
-				t.Errorf("Acquire behind a client that stopped before its COMMIT: got %+v, want Granted", got)
-			}
-			cancel()
-			if err := <-answer; !errors.Is(err, asynclock.ErrUnreachable) {
-				t.Errorf("Acquire whose COMMIT never came: got %v, want ErrUnreachable", err)
-			}
-		})
-	}
+		}
+		db := sql.OpenDB(stdlib.GetConnector(*config))
+		t.Cleanup(func() { db.Close() })
+		db.SetMaxIdleConns(0) // so that each statement dials
+		prefix := WithPrefix(st.settings.prefix)
+		stopped, err := New(t.Context(), Postgres(db), prefix, WithPolling())
+		if kind == "spring" {
+			stopped, err = NewSpring(t.Context(), Postgres(db), prefix)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stopped.Close)
+		a, b := join(t, stopped), join(t, st)
+		close(armed)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+		defer cancel()
+		answer := make(chan error, 1)
+		go func() { // ends when the server has hung up, or with ctx
+			answer <- a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err
+		}()
+		<-at
+		inTime, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if got := b.session.Acquire(inTime, []asynclock.AcquireRequest{request("key", "b")})[0]; got.Status != asynclock.Granted {
+			t.Errorf("Acquire behind a client that stopped before its COMMIT: got %+v, want Granted", got)
+		}
+		cancel()
+		if err := <-answer; !errors.Is(err, asynclock.ErrUnreachable) {
+			t.Errorf("Acquire whose COMMIT never came: got %v, want ErrUnreachable", err)
+		}
+	})
 }

@@ -25,85 +25,84 @@ func sweep(t *testing.T, d Database, st *Store) {
 
 // TestTablesDoNotGrow: where each key is used once, more rows go than come.
 func TestTablesDoNotGrow(t *testing.T) {
+	t.Parallel()
 	const old, batch = 1000, 32
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				const day = "CAST('2020-01-01' AS DATE)"
-				table, columns := "lock", map[string]string{"postgres": "key", "mysql": "`key`"}[d.name]+", held_until, token, last_use"
-				values := "CONCAT('old', i), " + day + ", 1, " + day
-				if name == "spring" {
-					table, columns = "LOCK_LEASE", "LOCK_KEY, REGION, KEY_NAME, LAST_USE"
-					values = "CONCAT('old', i), 'DEFAULT', 'old', " + day
+		onTables(t, d, func(t *testing.T, st *Store, kind string) {
+			c := join(t, st)
+			const day = "CAST('2020-01-01' AS DATE)"
+			table, columns := "lock", map[string]string{"postgres": "key", "mysql": "`key`"}[d.name]+", held_until, token, last_use"
+			values := "CONCAT('old', i), " + day + ", 1, " + day
+			if kind == "spring" {
+				table, columns = "LOCK_LEASE", "LOCK_KEY, REGION, KEY_NAME, LAST_USE"
+				values = "CONCAT('old', i), 'DEFAULT', 'old', " + day
+			}
+			numbers := map[string]string{
+				"postgres": "generate_series(1, " + strconv.Itoa(old) + ") i",
+				"mysql":    "(WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < " + strconv.Itoa(old) + ") SELECT i FROM n) n",
+			}[d.name]
+			run(t, d, "INSERT INTO "+st.settings.prefix+table+" ("+columns+") SELECT "+values+" FROM "+numbers)
+			for round := range 20 { // of which twelve sweep, more or less
+				var requests []asynclock.AcquireRequest
+				for i := range batch {
+					requests = append(requests, request(strconv.Itoa(round)+"/"+strconv.Itoa(i), "a"))
 				}
-				numbers := map[string]string{
-					"postgres": "generate_series(1, " + strconv.Itoa(old) + ") i",
-					"mysql":    "(WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < " + strconv.Itoa(old) + ") SELECT i FROM n) n",
-				}[d.name]
-				run(t, d, "INSERT INTO "+st.settings.prefix+table+" ("+columns+") SELECT "+values+" FROM "+numbers)
-				for round := range 20 { // of which twelve sweep, more or less
-					var requests []asynclock.AcquireRequest
-					for i := range batch {
-						requests = append(requests, request(strconv.Itoa(round)+"/"+strconv.Itoa(i), "a"))
-					}
-					for _, got := range c.session.Acquire(t.Context(), requests) {
-						if got.Status != asynclock.Granted {
-							t.Fatalf("Acquire of a free key: got %+v, want Granted", got)
-						}
+				for _, got := range c.session.Acquire(t.Context(), requests) {
+					if got.Status != asynclock.Granted {
+						t.Fatalf("Acquire of a free key: got %+v, want Granted", got)
 					}
 				}
-				if got := texts(t, d, "SELECT COUNT(*) FROM "+st.settings.prefix+table+" WHERE LAST_USE = '2020-01-01'"); !slices.Equal(got, []string{"0"}) {
-					t.Errorf("of %d unused keys after %d new ones: %s are left, want none", old, 20*batch, got)
-				}
-			})
-		}
+			}
+			if got := texts(t, d, "SELECT COUNT(*) FROM "+st.settings.prefix+table+" WHERE LAST_USE = '2020-01-01'"); !slices.Equal(got, []string{"0"}) {
+				t.Errorf("of %d unused keys after %d new ones: %s are left, want none", old, 20*batch, got)
+			}
+		})
 	})
 }
 
 // TestUncertainReleasesDoNotWaitForEachOther: nor for anybody else who cleans up after them.
 func TestUncertainReleasesDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				table, until := st.settings.prefix+"gone", "gone_until"
-				if name == "spring" {
-					table, until = st.settings.prefix+"LOCK_GONE", "GONE_UNTIL"
-				}
-				for _, owner := range []string{"a", "b"} {
-					c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: owner, Owner: owner, Uncertain: true}})
-				}
-				run(t, d, "UPDATE "+table+" SET "+until+" = '2020-01-01'")
-				tx, err := d.db.BeginTx(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = tx.Rollback() }()
-				column, owner := "owner", "a"
-				if name == "spring" {
-					column, owner = "CLIENT_ID", clientID("a")
-				}
-				if _, err := tx.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE "+column+" = '"+owner+"'"); err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), patience/6)
-				defer cancel()
-				if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "c", Owner: "c", Uncertain: true}})[0]; got.Err != nil {
-					t.Errorf("Release beside another that cleans up: got %v, want no error", got.Err)
-				}
-				sweep(t, d, st)                                                // which waits for nobody either
-				if got := texts(t, d, "SELECT 1 FROM "+table); len(got) != 2 { // a, of the open transaction, and c
-					t.Errorf("withdrawn owners after the sweep: got %d, want 2", len(got))
-				}
-			})
-		}
+		onTables(t, d, func(t *testing.T, st *Store, kind string) {
+			c := join(t, st)
+			table, until := st.settings.prefix+"gone", "gone_until"
+			if kind == "spring" {
+				table, until = st.settings.prefix+"LOCK_GONE", "GONE_UNTIL"
+			}
+			for _, owner := range []string{"a", "b"} {
+				c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: owner, Owner: owner, Uncertain: true}})
+			}
+			run(t, d, "UPDATE "+table+" SET "+until+" = '2020-01-01'")
+			tx, err := d.db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			column, owner := "owner", "a"
+			if kind == "spring" {
+				column, owner = "CLIENT_ID", clientID("a")
+			}
+			if _, err := tx.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE "+column+" = '"+owner+"'"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "c", Owner: "c", Uncertain: true}})[0]; got.Err != nil {
+				t.Errorf("Release beside another that cleans up: got %v, want no error", got.Err)
+			}
+			sweep(t, d, st)                                                // which waits for nobody either
+			if got := texts(t, d, "SELECT 1 FROM "+table); len(got) != 2 { // a, of the open transaction, and c
+				t.Errorf("withdrawn owners after the sweep: got %d, want 2", len(got))
+			}
+		})
 	})
 }
 
 // TestSweptKeysOfJavasTableLeaveNoTokenAhead: what is ahead of the clock, after Force or as
 // its holder wrote it back, is kept until it is not.
 func TestSweptKeysOfJavasTableLeaveNoTokenAhead(t *testing.T) {
+	t.Parallel()
 	onGenerations(t, func(t *testing.T, st *Store, j java) {
 		c := join(t, st)
 		ahead := time.Now().Add(48 * time.Hour).UnixMicro()
@@ -132,6 +131,7 @@ func TestSweptKeysOfJavasTableLeaveNoTokenAhead(t *testing.T) {
 
 // TestHeldKeysOfJavasTableAreInUse: also if they are held for days.
 func TestHeldKeysOfJavasTableAreInUse(t *testing.T) {
+	t.Parallel()
 	onGenerations(t, func(t *testing.T, st *Store, j java) {
 		c := join(t, st)
 		for name, use := range map[string]func(){
@@ -150,6 +150,7 @@ func TestHeldKeysOfJavasTableAreInUse(t *testing.T) {
 
 // TestRowsKeptBackAreRemoved: nobody else would.
 func TestRowsKeptBackAreRemoved(t *testing.T) {
+	t.Parallel()
 	onGenerations(t, func(t *testing.T, st *Store, j java) {
 		c := join(t, st)
 		for _, key := range []string{"old", "locked", "new"} {

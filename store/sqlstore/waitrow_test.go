@@ -20,61 +20,59 @@ var waitsForRow = map[string]string{
 // TestRenewalWaitsForItsRow: in the end. Where one request after the other locks a row, a
 // renewal that only looks whether it is free may never find it so.
 func TestRenewalWaitsForItsRow(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				c.hold(request("key", "a"))
-				c.hold(request("other", "b"))
-				tx := lockRowOf(t, d, st, lockTable(st), "key")
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				renewed := make(chan error, 1)
-				go func() { // ends when the row is free, or with ctx
-					for {
-						got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}, {Key: "other", Owner: "b", TTL: long}})
-						if err := got[0].Err; err == nil || ctx.Err() != nil {
-							renewed <- err
-							return
-						}
-					}
-				}()
-				look := time.NewTicker(150 * time.Millisecond) // InnoDB shows what it knew, if asked more often
-				defer look.Stop()
-				for end := time.Now().Add(patience / 4); len(texts(t, d, waitsForRow[d.name], st.settings.prefix)) == 0; <-look.C {
-					if time.Now().After(end) {
-						t.Fatal("Renew of a key whose row is locked never waits for it")
+		onTables(t, d, func(t *testing.T, st *Store, kind string) {
+			c := join(t, st)
+			c.hold(request("key", "a"))
+			c.hold(request("other", "b"))
+			tx := lockRowOf(t, d, st, lockTable(st), "key")
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			defer cancel()
+			renewed := make(chan error, 1)
+			go func() { // ends when the row is free, or with ctx
+				for {
+					got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}, {Key: "other", Owner: "b", TTL: long}})
+					if err := got[0].Err; err == nil || ctx.Err() != nil {
+						renewed <- err
+						return
 					}
 				}
-				if err := tx.Rollback(); err != nil {
-					t.Fatal(err)
+			}()
+			look := time.NewTicker(150 * time.Millisecond) // InnoDB shows what it knew, if asked more often
+			defer look.Stop()
+			for end := time.Now().Add(patience); len(texts(t, d, waitsForRow[d.name], st.settings.prefix)) == 0; <-look.C {
+				if time.Now().After(end) {
+					t.Fatal("Renew of a key whose row is locked never waits for it")
 				}
-				if err := <-renewed; err != nil {
-					t.Errorf("Renew of a key whose row was locked: got %v, want no error", err)
-				}
-			})
-		}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-renewed; err != nil {
+				t.Errorf("Renew of a key whose row was locked: got %v, want no error", err)
+			}
+		})
 	})
 }
 
 // TestTryLockOfAHeldKeyLocksNoRow: nor waits for one, however many try.
 func TestTryLockOfAHeldKeyLocksNoRow(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, d Database) {
-		for name, st := range map[string]*Store{"native": newTables(t, d), "spring": newSpringTables(t, d)} {
-			t.Run(name, func(t *testing.T) {
-				c := join(t, st)
-				h := c.hold(request("key", "a"))
-				lockRowOf(t, d, st, lockTable(st), "key")
-				q := request("key", "b")
-				q.Wait = false
-				ctx, cancel := context.WithTimeout(t.Context(), patience/6)
-				defer cancel()
-				got := c.session.Acquire(ctx, []asynclock.AcquireRequest{q})[0]
-				if got.Err != nil || got.Status != asynclock.Held || got.Token != h.First || got.Holder != "a at home" ||
-					got.Remaining <= long/2 || got.Remaining > long {
-					t.Errorf("Acquire without Wait of a held key whose row is locked: got %+v, want Held by a for about %v", got, long)
-				}
-			})
-		}
+		onTables(t, d, func(t *testing.T, st *Store, _ string) {
+			c := join(t, st)
+			h := c.hold(request("key", "a"))
+			lockRowOf(t, d, st, lockTable(st), "key")
+			q := request("key", "b")
+			q.Wait = false
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			got := c.session.Acquire(ctx, []asynclock.AcquireRequest{q})[0]
+			if got.Err != nil || got.Status != asynclock.Held || got.Token != h.First || got.Holder != "a at home" ||
+				got.Remaining <= long/2 || got.Remaining > long {
+				t.Errorf("Acquire without Wait of a held key whose row is locked: got %+v, want Held by a for about %v", got, long)
+			}
+		})
 	})
 }
