@@ -99,7 +99,8 @@ func (w *wire) address() string {
 	return w.server
 }
 
-func TestEnsemble(t *testing.T) {
+// These kill servers of an ensemble, and it comes back.
+func TestAnEnsembleThatLosesServers(t *testing.T) {
 	t.Parallel()
 	e := startEnsemble(t)
 	t.Run("the client's server is killed", func(t *testing.T) {
@@ -119,10 +120,16 @@ func TestEnsemble(t *testing.T) {
 			return leader
 		})
 	})
+	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
+}
+
+// These leave the servers alone, up to the last.
+func TestAnEnsembleThatLosesClients(t *testing.T) {
+	t.Parallel()
+	e := startEnsemble(t)
 	t.Run("a client is cut off from all servers", func(t *testing.T) { cutOff(t, e.Addrs()) })
 	t.Run("a session is closed by force", func(t *testing.T) { closedByForce(t, e) })
 	t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
-	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
 }
 
 func closedByForce(t *testing.T, e *zkserver.Ensemble) {
