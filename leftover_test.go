@@ -22,7 +22,7 @@ func TestWhatIsClosedHasNoTimer(t *testing.T) {
 				tell(t, p.again, anotherGoroutineUnlocks)
 				tell(t, p.again, unclaimedGrantGoesOn)
 			})
-			if err := timerleak.Find(modulePath + "/"); err != nil {
+			if err := timerleak.Find("github.com/asynclock/asynclock-go/"); err != nil {
 				t.Error(err)
 			}
 		})

@@ -4,6 +4,7 @@ package asynclockgo_test
 
 import (
 	"go/format"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -22,21 +23,38 @@ func TestReadmeShowsCodeOfExamples(t *testing.T) {
 	if len(blocks) == 0 {
 		t.Error("README.md has no block of Go, want the 30-second example")
 	}
-	var examples strings.Builder
-	for _, f := range goFiles(t) {
-		if f.isTest() && strings.HasPrefix(path.Base(f.name), "example") {
-			examples.WriteString(plain(string(f.source)))
-		}
-	}
+	examples := exampleCode(t)
 	for _, block := range blocks {
 		formatted, err := format.Source([]byte(block))
 		switch {
 		case err != nil:
 			t.Errorf("README.md shows what is no Go: %v\n%s", err, block)
-		case !strings.Contains(examples.String(), plain(string(formatted))):
+		case !strings.Contains(examples, plain(string(formatted))):
 			t.Errorf("README.md shows what no example file has:\n%s", block)
 		}
 	}
+}
+
+// exampleCode returns what plain leaves of all files of examples.
+func exampleCode(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	root := os.DirFS(".")
+	err := fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if isExample, err := path.Match("example*_test.go", path.Base(name)); !isExample || err != nil {
+			return err
+		}
+		source, err := fs.ReadFile(root, name)
+		code.WriteString(plain(string(source)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.String()
 }
 
 // goBlocks returns the code between each line ```go and the next ```.

@@ -71,7 +71,7 @@ func run(ctx context.Context, f flags) error {
 	if len(loads) == 0 {
 		return fmt.Errorf("no workload's name contains %q", f.only)
 	}
-	w := world{ttl: usualTTL}
+	w := world{ttl: usualTTL, short: f.short}
 	redis, stopRedis, err := startRedis(ctx)
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ type world struct {
 	etcd  string // empty: there is none
 	dial  dialFunc
 	ttl   time.Duration // of every lock, unless it is renewed
+	short bool          // nobody waits until the servers, which have just started, grant something
 }
 
 // A dialFunc makes connections, so that what they carry can be counted. Nil

@@ -25,9 +25,18 @@ type asynclockClient struct {
 	locks *asynclock.Client
 }
 
+// openStore connects to Redis.
+func openStore(w world) (*redisstore.Store, error) {
+	var options []redisstore.Option
+	if w.short {
+		options = append(options, redisstore.WithoutFailoverGrace())
+	}
+	return redisstore.Open(rueidis.ClientOption{InitAddress: []string{w.redis}, DialCtxFn: w.rueidisDial()}, options...)
+}
+
 // openAsynclock opens a client of its own.
 func openAsynclock(w world, options ...asynclock.ClientOption) (*asynclockClient, error) {
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{w.redis}, DialCtxFn: w.rueidisDial()})
+	store, err := openStore(w)
 	if err != nil {
 		return nil, err
 	}

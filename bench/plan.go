@@ -29,9 +29,9 @@ var (
 		renewed: 100_000, renewedTTL: time.Minute,
 	}
 	short = sizes{
-		rounds: 2, operations: 100, window: 40 * time.Millisecond, drained: 100,
+		rounds: 1, operations: 100, window: 40 * time.Millisecond, drained: 100,
 		held: []int{1000}, heldTTL: 3 * time.Second, heldRounds: 1,
-		renewed: 30_000, renewedTTL: 9 * time.Second,
+		renewed: 3000, renewedTTL: 3 * time.Second,
 	}
 )
 

@@ -8,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // renewals notes when a client's renewals are under way. It stands between the
@@ -29,7 +26,7 @@ type renewals struct {
 }
 
 func (r *renewals) client(w world) (*asynclockClient, error) {
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{w.redis}, DialCtxFn: w.rueidisDial()})
+	store, err := openStore(w)
 	if err != nil {
 		return nil, err
 	}

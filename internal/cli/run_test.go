@@ -142,7 +142,7 @@ func TestRunHoldsWhileTheCommandRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	const ttl = 300 * time.Millisecond
+	const ttl = 1500 * time.Millisecond // which a busy machine can renew in time
 	running := background(ctx, "run", "--key", "k", "--ttl", ttl.String(), "--holder", "the night shift", bin, "sleep", file)
 	exists(t, file)
 	time.Sleep(2 * ttl)

@@ -1,117 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package javapeer lets tests play against lock registries of Java: each in a
-// process of its own, which does what it is told, line by line. Only the tests in
-// interop import it. How a Peer is made and killed is in peer.go, how it is spoken to
-// in command.go; holder.go is for the other way round, a process in Go whose key Java
-// waits for when it is killed.
-//
-// Its other half is in the directory java, LineProtocol.java, and says what a line
-// is. It is compiled into each of the Maven projects in interop, whose Peer.java says
-// what may be asked for there. go run ./internal/testenv builds them.
 package javapeer
 
 import (
-	"bufio"
-	"bytes"
-	"io"
+	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/asynclock/asynclock-go/internal/childproc"
 )
 
-// Patience is how long a peer may take to come up, and for each answer, on a machine
-// that is busy.
-const Patience = 100 * time.Second
-
-// A Peer is a process with locks of Java in it.
+// A Peer is what a test plays against: in Java, with threads that no other peer has.
 type Peer struct {
 	t       *testing.T
-	process *childproc.Process
-	input   io.Writer
-	errors  bytes.Buffer  // to be read when ended is closed
-	ended   chan struct{} // closed when the process is gone and its last line was read
-
-	mu      sync.Mutex
-	pending map[string]chan string // by the id of a command
-	last    int
+	process *Process
+	handle  string // what Java calls it
 }
 
-// Start starts a peer that was built into a jar, with options of the JVM and arguments
-// of its own, and waits until it can be spoken to. It ends with the test.
-func Start(t *testing.T, jar string, options []string, arguments ...string) *Peer {
+// Open opens a peer, with arguments that the process's Peer.java knows. It is closed
+// with the test.
+func (p *Process) Open(t *testing.T, arguments ...string) *Peer {
 	t.Helper()
-	words := []string{
-		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", // several run at once, and briefly
-		"-Dfile.encoding=UTF-8",
+	peer := &Peer{t, p, p.next()}
+	t.Cleanup(peer.Close)
+	peer.Succeeds(peer.send("main", "open", arguments...))
+	return peer
+}
+
+// Close closes what was opened for the peer, and waits for that. The locks that it
+// holds it leaves behind, as if it had been killed, but for those that end with a
+// connection. It may be closed again, and when its process was killed.
+func (p *Peer) Close() {
+	p.t.Helper()
+	select {
+	case <-p.process.ended:
+	default:
+		p.Succeeds(p.send("any", "close"))
 	}
-	words = append(words, options...)
-	words = append(words, "-jar", jar)
+}
+
+// Begin gives the peer a command, for one of its threads, and returns where the
+// answer will come, for Await or Succeeds. Threads are made as they are named, and
+// each carries out its commands in order: locks of Java belong to threads.
+func (p *Peer) Begin(thread, verb, key string, args ...any) <-chan string {
+	p.t.Helper()
+	arguments := []string{key}
+	for _, a := range args {
+		arguments = append(arguments, fmt.Sprint(a))
+	}
+	return p.send(thread, verb, arguments...)
+}
+
+func (p *Peer) send(thread, verb string, arguments ...string) <-chan string {
+	p.t.Helper()
+	id := p.process.next()
+	answer := p.process.expect(id)
+	words := []string{id, p.handle, thread, verb}
 	for _, a := range arguments {
 		words = append(words, url.QueryEscape(a))
 	}
-	return start(t, exec.Command("java", words...))
+	if _, err := fmt.Fprintln(p.process.input, strings.Join(words, " ")); err != nil {
+		p.t.Fatalf("the Java peer does not listen: %v", err)
+	}
+	return answer
 }
 
-func start(t *testing.T, cmd *exec.Cmd) *Peer {
-	t.Helper()
-	p := &Peer{t: t, ended: make(chan struct{}), pending: make(map[string]chan string)}
-	cmd.Stderr = &p.errors
-	input, err := cmd.StdinPipe() // closed when the process has ended
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.input = input
-	output, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout = theirs
-	ready := p.expect("ready")
-	p.process, err = childproc.Start(cmd)
-	_ = theirs.Close() // the process has its own, and output ends with that
-	if err != nil {
-		_ = output.Close()
-		t.Fatal(err)
-	}
-	go p.listen(output) // ends with the process, which Kill waits for
-	t.Cleanup(p.Kill)
+// Await waits for an answer: the value, or an exception's class, and then the value is
+// the class with the message.
+func (p *Peer) Await(answer <-chan string) (value, exception string) {
+	p.t.Helper()
 	select {
-	case <-ready:
-	case <-p.ended:
-		t.Fatalf("the Java peer ended at once: %s", p.errors.String())
-	case <-time.After(Patience):
-		t.Fatalf("the Java peer was not ready in %v", Patience)
-	}
-	return p
-}
-
-// Kill ends the process as kill -9 does, and waits until it is gone.
-func (p *Peer) Kill() {
-	_ = p.process.Kill() // fails only if it just went
-	<-p.ended
-}
-
-// listen passes each line on to whoever waits for its first word.
-func (p *Peer) listen(output io.ReadCloser) {
-	defer close(p.ended)
-	lines := bufio.NewScanner(output)
-	for lines.Scan() {
-		id, rest, _ := strings.Cut(lines.Text(), " ")
-		p.mu.Lock()
-		answer := p.pending[id]
-		delete(p.pending, id)
-		p.mu.Unlock()
-		if answer != nil {
-			answer <- rest
+	case text := <-answer:
+		verdict, rest, _ := strings.Cut(text, " ")
+		if verdict != "ok" {
+			exception, _, _ = strings.Cut(rest, " ")
+			return rest, exception
 		}
+		value, err := url.QueryUnescape(rest)
+		if err != nil {
+			p.t.Fatalf("the Java peer answers %q: %v", text, err)
+		}
+		return value, ""
+	case <-p.process.ended:
+		p.t.Fatalf("the Java process has ended: %s", p.process.errors.String())
+	case <-time.After(Patience):
+		p.t.Fatalf("the Java peer did not answer in %v", Patience)
 	}
-	_ = output.Close()
-	<-p.process.Ended()
+	panic("unreachable")
+}
+
+// Succeeds waits for an answer that is no exception.
+func (p *Peer) Succeeds(answer <-chan string) string {
+	p.t.Helper()
+	value, exception := p.Await(answer)
+	if exception != "" {
+		p.t.Fatalf("in Java: got %s, want success", value)
+	}
+	return value
+}
+
+// Do gives a command to the thread main and waits for its success.
+func (p *Peer) Do(verb, key string, args ...any) string {
+	p.t.Helper()
+	value, exception := p.Await(p.Begin("main", verb, key, args...))
+	if exception != "" {
+		p.t.Fatalf("%s of %q in Java: got %s, want success", verb, key, value)
+	}
+	return value
+}
+
+// Fails gives a command to the thread main and returns the class of the exception
+// that it throws, empty for success.
+func (p *Peer) Fails(verb, key string, args ...any) (exception string) {
+	p.t.Helper()
+	_, exception = p.Await(p.Begin("main", verb, key, args...))
+	return exception
 }

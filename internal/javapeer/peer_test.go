@@ -6,14 +6,14 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// standIn tells this program to stand in for a peer in Java, or to be a holder.
+// standIn tells this program to stand in for a process of Java, or to be a holder.
 const standIn = "ASYNCLOCK_JAVAPEER_STAND_IN"
 
 func TestMain(m *testing.M) {
@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 		bePeer()
 	case "holder":
 		Hold()
+	case "nothing":
+		fmt.Fprintln(os.Stderr, "no such part")
 	default:
 		goleak.VerifyTestMain(m)
 	}
@@ -34,12 +36,14 @@ func bePeer() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		switch id, verb := fields[0], fields[2]; verb {
+		switch id, handle, verb := fields[0], fields[1], fields[3]; verb {
 		case "later":
 			owed = id + " ok late"
 		case "echo": // what is encoded there and back
-			fmt.Println(id, "ok", fields[4])
+			fmt.Println(id, "ok", fields[5])
 			fmt.Println(owed)
+		case "handle":
+			fmt.Println(id, "ok", handle)
 		case "throw":
 			fmt.Println(id, "error SomeException some+message")
 		default:
@@ -48,16 +52,27 @@ func bePeer() {
 	}
 }
 
-func startStandIn(t *testing.T) *Peer {
+// fakeJava has this program found as java, in the part of a peer or of what can't be
+// one.
+func fakeJava(t *testing.T, part string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), standIn+"=peer")
-	return start(t, cmd)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "java")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv(standIn, part)
 }
 
 // Each answer goes to its own command, whatever their order, and says what Java said.
 func TestAnswers(t *testing.T) {
-	p := startStandIn(t)
+	fakeJava(t, "peer")
+	process := Start(t, "peer.jar")
+	p := process.Open(t, "an argument")
 	later := p.Begin("one", "later", "key")
 	const odd = "two words\n100% größe+"
 	if got := p.Do("echo", "key", odd); got != odd {
@@ -75,8 +90,10 @@ func TestAnswers(t *testing.T) {
 	if got := p.Fails("nothing", "key"); got != "" {
 		t.Errorf("what does not throw: got %q, want no exception", got)
 	}
-	p.Kill()
-	p.Kill() // as the test's end does it again
+	p.Close()
+	process.Kill()
+	process.Kill() // as the test's end does it again
+	p.Close()      // likewise
 }
 
 // A holder that is killed is gone.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -158,23 +159,37 @@ func TestChoose(t *testing.T) {
 		all = append(all, mutant{name: name, edits: []edit{{file: "dir/" + name + ".go"}}})
 	}
 	for _, c := range []struct {
-		pattern string
-		every   int
-		want    string
+		pattern      string
+		first, parts int
+		most         int
+		want         string
 	}{
-		{"", 1, "a1 b1 a2 b2 a3"},
-		{"^a", 1, "a1 a2 a3"},
-		{`/b\d\.go$`, 1, "b1 b2"},
-		{"", 2, "a1 a2 a3"},
-		{"^a", 2, "a1 a3"},
-		{"c", 1, ""},
+		{"", 0, 1, 0, "a1 b1 a2 b2 a3"},
+		{"^a", 0, 1, 0, "a1 a2 a3"},
+		{`/b\d\.go$`, 0, 1, 0, "b1 b2"},
+		{"", 0, 2, 0, "a1 a2 a3"},
+		{"", 1, 2, 0, "b1 b2"},
+		{"^a", 1, 2, 0, "a2"},
+		{"", 0, 1, 2, "a1 a2"},
+		{"", 0, 1, 5, "a1 b1 a2 b2 a3"},
+		{"", 0, 1, 9, "a1 b1 a2 b2 a3"},
+		{"c", 0, 1, 0, ""},
 	} {
 		var got []string
-		for _, m := range choose(all, regexp.MustCompile(c.pattern), c.every) {
+		for _, m := range thin(share(choose(all, regexp.MustCompile(c.pattern)), c.first, c.parts), c.most) {
 			got = append(got, m.name)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("choose %q, each %d: got %q, want %q", c.pattern, c.every, got, c.want)
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-shard", "0/4"}, {"-shard", "5/4"}, {"-shard", "2"}, {"-shard", "1/4x"}, {"-most", "-1"}, {"-tries", "0"}, {"more"}} {
+		if ok, err := run(t.Context(), append(args, "-list"), io.Discard); ok || err == nil {
+			t.Errorf("%q: got %v, %v; want an error", args, ok, err)
 		}
 	}
 }

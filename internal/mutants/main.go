@@ -6,7 +6,8 @@
 //	go run ./internal/mutants                 every mutant
 //	go run ./internal/mutants -run 'W4|fence' those whose name or file matches
 //	go run ./internal/mutants -list           what there is
-//	go run ./internal/mutants -every 4        each fourth, for a quick look
+//	go run ./internal/mutants -shard 2/8      the second eighth of them
+//	go run ./internal/mutants -most 24        24 of them, for a quick look
 //	go run ./internal/mutants -tries 3        those that survive again, twice
 //
 // The mutants are in the .txt files beside this one, a file per package;
@@ -51,7 +52,8 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	jobs := flags.Int("j", runtime.NumCPU(), "how many to try at once")
 	pattern := flags.String("run", "", "only mutants whose name or file matches this regular expression")
-	every := flags.Int("every", 1, "only each so manieth of these")
+	shard := flags.String("shard", "1/1", "K/N: only each N-th of these, beginning with the K-th")
+	most := flags.Int("most", 0, "at most so many of these, from all places; 0 for no limit")
 	limit := flags.Duration("limit", 30*time.Second, "how long a test may take before it counts as failed")
 	tries := flags.Int("tries", 1, "how often to try a mutant that survives: for tests that notice almost certainly")
 	list := flags.Bool("list", false, "print the mutants and try none")
@@ -63,8 +65,12 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if *jobs < 1 || *every < 1 || *tries < 1 || flags.NArg() > 0 {
-		return false, fmt.Errorf("-j, -every and -tries take positive numbers, and there are no arguments: %q", args)
+	if *jobs < 1 || *most < 0 || *tries < 1 || flags.NArg() > 0 {
+		return false, fmt.Errorf("-j, -most and -tries take positive numbers, and there are no arguments: %q", args)
+	}
+	var part, parts int
+	if n, err := fmt.Sscanf(*shard+"\n", "%d/%d\n", &part, &parts); n != 2 || err != nil || part < 1 || part > parts {
+		return false, fmt.Errorf("-shard takes K/N, with K from 1 to N: %q", *shard)
 	}
 	all, err := parseAll(lists)
 	if err != nil {
@@ -74,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 		_, err = io.WriteString(out, page(all))
 		return err == nil, err
 	}
-	chosen := choose(all, wanted, *every)
+	chosen := thin(share(choose(all, wanted), part-1, parts), *most)
 	if *list {
 		for _, m := range chosen {
 			fmt.Fprintf(out, "%s\n\t%s: %s\n", m.name, m.pkg, m.test)
@@ -89,18 +95,33 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	return r.tryAll(ctx, chosen, *jobs, out), nil
 }
 
-// choose returns each every-th of the mutants that are wanted.
-func choose(all []mutant, wanted *regexp.Regexp, every int) (chosen []mutant) {
-	matching := 0
+// choose returns the mutants whose name or file is wanted.
+func choose(all []mutant, wanted *regexp.Regexp) (chosen []mutant) {
 	for _, m := range all {
 		wantsFile := func(e edit) bool { return wanted.MatchString(e.file) }
-		if !wanted.MatchString(m.name) && !slices.ContainsFunc(m.edits, wantsFile) {
-			continue
-		}
-		if matching%every == 0 {
+		if wanted.MatchString(m.name) || slices.ContainsFunc(m.edits, wantsFile) {
 			chosen = append(chosen, m)
 		}
-		matching++
+	}
+	return chosen
+}
+
+// share returns each n-th of the mutants, beginning with the one at first.
+func share(all []mutant, first, n int) (chosen []mutant) {
+	for i := first; i < len(all); i += n {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
+}
+
+// thin returns at most so many of the mutants, spread over all of them. 0 means all.
+func thin(all []mutant, most int) []mutant {
+	if most == 0 || len(all) <= most {
+		return all
+	}
+	chosen := make([]mutant, most)
+	for i := range chosen {
+		chosen[i] = all[i*len(all)/most]
 	}
 	return chosen
 }

@@ -3,6 +3,8 @@
 package needed
 
 import (
+	"flag"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -48,6 +50,30 @@ func TestWhatIsNotThereLeavesItsTestsOut(t *testing.T) {
 		}
 		if skipped, failed := strings.Contains(f.skipped, variable), strings.Contains(f.failed, variable); skipped != c.skipped || failed != c.failed {
 			t.Errorf("%+v: got it skipped because of %q, failed because of %q", c, f.skipped, f.failed)
+		}
+	}
+}
+
+func TestOnlyOneAsksForTheNight(t *testing.T) {
+	for value, want := range map[string]bool{"1": true, "": false, "0": false} {
+		t.Setenv("ASYNCLOCK_NIGHTLY", value)
+		if got := Nightly(); got != want {
+			t.Errorf("ASYNCLOCK_NIGHTLY=%s: got %v, want %v", value, got, want)
+		}
+	}
+}
+
+// What a person has said with -parallel stays.
+func TestInParallel(t *testing.T) {
+	all, args := flag.CommandLine, os.Args
+	t.Cleanup(func() { flag.CommandLine, os.Args = all, args })
+	for said, want := range map[string]int{"-v": 31, "-test.parallel=7": 7} {
+		flag.CommandLine, os.Args = flag.NewFlagSet("a program of tests", flag.PanicOnError), []string{"program", said}
+		flag.Bool("v", false, "")
+		got := flag.Int("test.parallel", 2, "")
+		InParallel(31)
+		if *got != want {
+			t.Errorf("%s: got %d in parallel, want %d", said, *got, want)
 		}
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// InParallel lets n tests of a package run side by side, unless the flag -parallel says
-// how many. It is for packages whose tests wait most of the time, and is called by
-// their TestMain, before any test.
+// InParallel has n parallel tests run at once, unless -parallel says how many, which is
+// by default one for each processor: too few where tests wait most of the time. It is
+// for TestMain.
 func InParallel(n int) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if chosen {
 		return
 	}
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {

@@ -20,10 +20,11 @@ type Server struct {
 	Pass func(time.Duration)
 }
 
-// OnEachServer runs a test on miniredis, whose clock it can set, and on the real
+// OnEachServer runs a parallel test on miniredis, whose clock it can set, and on the real
 // server that the environment names.
 func OnEachServer(t *testing.T, test func(*testing.T, *Server)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		test(t, OnMiniredis(t))

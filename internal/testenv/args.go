@@ -2,7 +2,10 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // A job is what the program was asked to do.
 type job int
@@ -35,4 +38,17 @@ func parse(args []string) (job, []string, error) {
 		return jobCommand, rest, nil
 	}
 	return jobTest, args, nil
+}
+
+// split tells the packages among the arguments of go test, which begin with a dot, from
+// its flags.
+func split(args []string) (flags, packages []string) {
+	for _, a := range args {
+		if strings.HasPrefix(a, ".") {
+			packages = append(packages, a)
+		} else {
+			flags = append(flags, a)
+		}
+	}
+	return flags, packages
 }

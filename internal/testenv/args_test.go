@@ -45,3 +45,11 @@ func TestUsageErrorStartsNothing(t *testing.T) {
 		t.Errorf("got %q, want the usage", stderr.String())
 	}
 }
+
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	flags, packages := split([]string{"-run", "Unlock", "./store/...", "-v", "."})
+	if !slices.Equal(flags, []string{"-run", "Unlock", "-v"}) || !slices.Equal(packages, []string{"./store/...", "."}) {
+		t.Errorf("got %q and %q, want the flags and the two packages", flags, packages)
+	}
+}

@@ -11,18 +11,29 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // A project of Maven's has Java peers.
 type project struct {
 	dir      string   // from the module's root
 	variable string   // tells tests where the peers are built
-	profiles []string // those in its pom.xml, of which each makes a peer; without any it makes one
+	everyday []string // of the profiles in its pom.xml, of which each makes a peer; without any it makes one
+	nightly  []string // the others, that tests ask for with ASYNCLOCK_NIGHTLY
 }
 
 var projects = []project{
-	{"interop/spring", "ASYNCLOCK_SPRING", []string{"spring-7.1", "spring-7.0", "spring-6.5", "spring-6.5-old"}},
-	{"interop/zookeeper", "ASYNCLOCK_ZOOKEEPER_PEER", nil},
+	{"interop/spring", "ASYNCLOCK_SPRING", []string{"spring-7.1", "spring-6.5-old"}, []string{"spring-7.0", "spring-6.5"}},
+	{"interop/zookeeper", "ASYNCLOCK_ZOOKEEPER_PEER", nil, nil},
+}
+
+// profiles are those that make the peers that the tests play against.
+func (p project) profiles() []string {
+	if needed.Nightly() {
+		return slices.Concat(p.everyday, p.nightly)
+	}
+	return p.everyday
 }
 
 // oldestJava is what the projects are compiled for.
@@ -31,20 +42,16 @@ const oldestJava = 17
 // playsJava reports whether go test with these arguments may reach the tests
 // that need the Java peers: no packages means all of them.
 func playsJava(args []string) bool {
-	isPackage := func(a string) bool { return strings.HasPrefix(a, ".") }
-	reaches := func(a string) bool { return a == "./..." || strings.HasPrefix(a, "./interop") }
-	return !slices.ContainsFunc(args, isPackage) || slices.ContainsFunc(args, reaches)
+	_, packages := split(args)
+	reaches := func(p string) bool { return p == "./..." || strings.HasPrefix(p, "./interop") }
+	return len(packages) == 0 || slices.ContainsFunc(packages, reaches)
 }
 
-// buildPeers builds the Java peers of this module, and returns what the tests learn
+// buildPeers builds the Java peers of the module at root, and returns what the tests learn
 // about them.
-func buildPeers(ctx context.Context, log io.Writer) (env []string, err error) {
-	dirs, err := modules(ctx)
-	if err != nil {
-		return nil, err
-	}
+func buildPeers(ctx context.Context, root string, log io.Writer) (env []string, err error) {
 	for _, p := range projects {
-		target, err := p.build(ctx, command{stderr: log, grace: grace}, dirs[0])
+		target, err := p.build(ctx, command{stderr: log, grace: grace}, root)
 		if err != nil {
 			return nil, err
 		}
@@ -58,10 +65,11 @@ func buildPeers(ctx context.Context, log io.Writer) (env []string, err error) {
 func (p project) build(ctx context.Context, cmd command, root string) (string, error) {
 	cmd.dir = filepath.Join(root, p.dir)
 	cmd.stdout = cmd.stderr
-	for i := range max(1, len(p.profiles)) {
-		args := []string{"-B", "-q", "-ntp", "package"}
-		if len(p.profiles) > 0 {
-			args = append(args, "-P", p.profiles[i])
+	profiles := p.profiles()
+	for i := range max(1, len(profiles)) {
+		args := []string{"-B", "-q", "-ntp", "-Dstyle.color=never", "package"}
+		if len(profiles) > 0 {
+			args = append(args, "-P", profiles[i])
 		}
 		fmt.Fprintf(cmd.stderr, "testenv: in %s: mvn %s\n", p.dir, strings.Join(args, " "))
 		code, err := cmd.run(ctx, "mvn", args...)

@@ -22,7 +22,8 @@
 //
 // The exit code is that of go test or of the command.
 //
-// To read the code, begin with run in main.go; servers.go is what it starts.
+// To read the code, begin with run in main.go. setting.go is what it sets up, servers.go the
+// servers of that; gotest.go runs the tests, and record.go says what a failure means.
 package main
 
 import (
@@ -35,8 +36,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/asynclock/asynclock-go/internal/zkserver"
 )
 
 // grace is how long a command may take to end when it is told to.
@@ -73,47 +72,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	ctx, release := untilStopped()
 	defer release()
-	plan := plan{compiles: job == jobTest, java: job == jobTest && playsJava(rest), zooKeeper: playsZooKeeper(job, rest)}
-	bin, err := prepare(ctx, plan, stderr)
+	s, err := setUp(ctx, job, rest, stderr)
 	if err != nil {
 		say("%v", err)
 		return exitCode(ctx)
 	}
-	env := os.Environ()
-	if plan.java {
-		peers, err := buildPeers(ctx, stderr)
-		if err != nil {
-			say("%v", err)
-			return exitCode(ctx)
-		}
-		env = append(env, peers...)
-	}
-	dir, err := os.MkdirTemp("", "asynclock-testenv-")
-	if err != nil {
-		say("%v", err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	servers, err := start(ctx, bin, dir)
-	if err != nil {
-		say("%v", err)
-		return exitCode(ctx)
-	}
-	defer servers.stop()
-	exports := servers.env()
-	var zooKeeper *zkserver.Server
-	if plan.zooKeeper {
-		if zooKeeper, err = startZooKeeper(ctx, dir); err != nil {
-			say("%v", err)
-			return exitCode(ctx)
-		}
-		defer zooKeeper.Kill()
-		exports = append(exports, zooKeeperEnv(zooKeeper))
-	}
-	say("ready: %s", strings.Join(exports, " "))
+	defer s.close()
+	say("ready: %s", strings.Join(s.exports, " "))
 
-	code, err := perform(ctx, job, rest, exports, command{
-		env:    append(env, exports...),
+	code, err := s.perform(ctx, job, rest, command{
+		env:    append(os.Environ(), s.exports...),
 		stdout: stdout,
 		stderr: stderr,
 		grace:  grace,
@@ -122,12 +90,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		say("%v", err)
 		code = max(code, 1)
 	}
-	if ended := servers.ended(); len(ended) > 0 {
+	if ended := s.ended(); len(ended) > 0 {
 		say("ended by themselves: %s", strings.Join(ended, ", "))
-		code = max(code, 1)
-	}
-	if zooKeeper != nil && zooKeeper.Ended() {
-		say("ended by itself: ZooKeeper")
 		code = max(code, 1)
 	}
 	return code
@@ -142,10 +106,10 @@ func exitCode(ctx context.Context) int {
 }
 
 // perform does what the servers were started for and returns the exit code.
-func perform(ctx context.Context, job job, args, exports []string, cmd command) (int, error) {
+func (s *setting) perform(ctx context.Context, job job, args []string, cmd command) (int, error) {
 	switch job {
 	case jobServe:
-		for _, v := range exports {
+		for _, v := range s.exports {
 			name, value, _ := strings.Cut(v, "=")
 			fmt.Fprintf(cmd.stdout, "export %s='%s'\n", name, value)
 		}
@@ -154,11 +118,7 @@ func perform(ctx context.Context, job job, args, exports []string, cmd command) 
 	case jobCommand:
 		return cmd.run(ctx, args[0], args[1:]...)
 	default:
-		dirs, err := modules(ctx)
-		if err != nil {
-			return 1, err
-		}
-		return test(ctx, cmd, dirs, args)
+		return test(ctx, cmd, s.dir, s.modules, args)
 	}
 }
 

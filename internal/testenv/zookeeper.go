@@ -14,12 +14,12 @@ import (
 // playsZooKeeper reports whether the tests that are chosen by these arguments of go
 // test may need a ZooKeeper. Without packages they are all.
 func playsZooKeeper(job job, args []string) bool {
-	isPackage := func(a string) bool { return strings.HasPrefix(a, ".") }
+	_, packages := split(args)
 	needs := func(a string) bool {
 		return a == "." || a == "./..." || strings.HasPrefix(a, "./store/...") ||
 			strings.HasPrefix(a, "./store/zk") || strings.HasPrefix(a, "./interop") || strings.HasPrefix(a, "./internal/zk")
 	}
-	return job != jobTest || !slices.ContainsFunc(args, isPackage) || slices.ContainsFunc(args, needs)
+	return job != jobTest || len(packages) == 0 || slices.ContainsFunc(packages, needs)
 }
 
 // missingZooKeeper says what is not here of what a ZooKeeper takes.

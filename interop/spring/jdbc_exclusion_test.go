@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // TestNoIncrementIsLost, in a database.
 func TestJDBCNoIncrementIsLost(t *testing.T) {
-	onEachTable(t, func(t *testing.T, b table) {
-		raise(t, b.startPeer(t), 150, func() *asynclock.Client {
+	onEachTableAlone(t, func(t *testing.T, b table) {
+		raise(t, b.openPeer(t), 150, func() *asynclock.Client {
 			return b.client(t, sqlstore.WithIdle(2*time.Millisecond))
 		})
 	})
@@ -27,7 +26,7 @@ func TestJDBCNoIncrementIsLost(t *testing.T) {
 func TestJDBCKeysMeanTheSame(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
 		b.region = b.kind.region
-		java, client := b.startPeer(t), b.client(t)
+		java, client := b.openPeer(t), b.client(t)
 		const id = "4f0c7a4e-1d4c-4b9f-9e6a-0a7f0b5f1c2d"
 		share(t, java, client, "Spring JdbcLockRegistry ",
 			id, strings.ToUpper(id), id+" ", "{"+id+"}", strings.ReplaceAll(id, "-", ""), "00000000-0000-0000-0000-000000000000",
@@ -43,7 +42,7 @@ func TestJDBCKeysMeanTheSame(t *testing.T) {
 // The stories of one Java process that keeps what it has.
 func TestJDBCHolders(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
-		java, client := b.startPeer(t), b.client(t)
+		java, client := b.openPeer(t), b.client(t)
 		t.Run("re-entry in Java", func(t *testing.T) { reenter(t, java, client, "IllegalMonitorStateException") })
 		t.Run("Java holds what Go held", func(t *testing.T) {
 			replaceGo(t, java, client, func() { b.change(t, "DELETE FROM INT_LOCK") })
@@ -65,11 +64,7 @@ func TestJDBCHolders(t *testing.T) {
 
 // Nothing wakes Java, and Java wakes nobody: both languages ask again and again.
 func TestJDBCLatency(t *testing.T) {
-	needed.Variable(t, "ASYNCLOCK_SPRING")
-	for _, p := range jdbcPlaces {
-		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
-			b := newTable(t, p.kind, p.line, p.generation)
-			passOn(t, b.startPeer(t), b.client(t), 3*sqlstore.DefaultIdle)
-		})
-	}
+	onEachTableAlone(t, func(t *testing.T, b table) {
+		passOn(t, b.openPeer(t), b.client(t), 3*sqlstore.DefaultIdle)
+	})
 }

@@ -15,14 +15,15 @@ import (
 // live locks.
 func TestJDBCGenerationsDoNotMix(t *testing.T) {
 	needed.Variable(t, "ASYNCLOCK_SPRING")
+	t.Parallel()
 
 	t.Run("6.5 in a table of 7.0", func(t *testing.T) {
 		t.Parallel()
-		b := javaTable(t, postgres, "7.0", sqlstore.Spring7)
-		b.startPeer(t).Do("lock", "key")
+		b := javaTable(t, postgres, since7)
+		b.openPeer(t).Do("lock", "key")
 		b.change(t, "UPDATE INT_LOCK SET CREATED_DATE = CREATED_DATE - INTERVAL '1' HOUR") // a holder that has renewed ever since
-		b.line = "6.5"
-		java := b.startStranger(t)
+		b.line = before7.line
+		java := b.openStranger(t)
 		if got := java.Do("trylock", "other"); got != "false" {
 			t.Errorf("tryLock of a free key: got %s, want false, for want of an EXPIRED_AFTER", got)
 		}
@@ -33,9 +34,9 @@ func TestJDBCGenerationsDoNotMix(t *testing.T) {
 
 	t.Run("7.0 in a table of 6.5", func(t *testing.T) {
 		t.Parallel()
-		b := javaTable(t, postgres, "6.5", sqlstore.Spring6)
-		b.line = "7.0"
-		if got := b.startStranger(t).Fails("trylock", "key"); got != "CannotAcquireLockException" {
+		b := javaTable(t, postgres, before7)
+		b.line = since7.line
+		if got := b.openStranger(t).Fails("trylock", "key"); got != "CannotAcquireLockException" {
 			t.Errorf("tryLock without the column: got %q, want CannotAcquireLockException", got)
 		}
 	})
@@ -57,16 +58,16 @@ func TestJDBCGenerationByName(t *testing.T) {
 func TestJDBCGenerationsMixed(t *testing.T) {
 	needed.Variable(t, "ASYNCLOCK_SPRING")
 	t.Parallel()
-	b := newTable(t, postgres, "7.0", sqlstore.Spring7)
-	b.startPeer(t).Do("lock", "key")
+	b := newTable(t, postgres, since7)
+	b.openPeer(t).Do("lock", "key")
 	b.store(t)
 	b.change(t, "UPDATE INT_LOCK SET CREATED_DATE = EXPIRED_AFTER + INTERVAL '1' SECOND") // as 6.5 does, once the lock's first TTL is over
 	b.wantRefused(t, "before 7.0 writes to the table")
 
 	b.change(t, "DELETE FROM INT_LOCK")
 	b.exec(t, "ALTER TABLE "+b.prefix+"LOCK ALTER EXPIRED_AFTER DROP NOT NULL")
-	b.line = "6.5"
-	b.startPeer(t) // can lock and unlock there now
+	b.line = before7.line
+	b.openPeer(t) // can lock and unlock there now
 	b.wantRefused(t, "can be left out")
 }
 
@@ -113,24 +114,25 @@ func (b table) columns(t *testing.T) string {
 // nobody uses it. A store that does all the same is told, and does no harm.
 func TestJDBCUpgrade(t *testing.T) {
 	needed.Variable(t, "ASYNCLOCK_SPRING")
+	t.Parallel()
 	for _, k := range []kind{postgres, mariaDB} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			b := newTable(t, k, "6.5", sqlstore.Spring6)
+			b := newTable(t, k, before7)
 			late := b.client(t)
 			before := lock(t, late, "key")
 			unlock(t, before)
-			java6 := b.startPeer(t)
+			java6 := b.openPeer(t)
 			java6.Do("lock", "key")
-			java6.Kill()
+			java6.Close()
 
 			b.exec(t, "DELETE FROM "+b.prefix+"LOCK")
 			b.exec(t, "ALTER TABLE "+b.prefix+"LOCK ADD EXPIRED_AFTER "+k.stamp+" NOT NULL")
 			if err := sqlstore.MigrateSpring(t.Context(), k.database(b.db), sqlstore.WithPrefix(b.prefix)); err != nil {
 				t.Fatal(err)
 			}
-			b.line, b.generation = "7.0", sqlstore.Spring7
-			java, client := b.startPeer(t), b.client(t)
+			b.release = since7
+			java, client := b.openPeer(t), b.client(t)
 			lease := lock(t, client, "key")
 			if lease.Token() <= before.Token() {
 				t.Errorf("token after the change: got %d, want more than %d", lease.Token(), before.Token())

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // Java takes a key by two statements of one transaction. While that is under way,
@@ -17,6 +16,7 @@ import (
 // then waits for its end, and heeds what it has done. (Here the transaction is not
 // Java's own, since nothing halts that between its statements.)
 func TestJDBCJavaIsAboutToTakeIt(t *testing.T) {
+	t.Parallel()
 	const key, javaKey = "my-lock", "eda23b8c-64b2-3f01-8c10-660455d15168"
 	for name, how := range map[string]struct{ before, during string }{
 		"a free key": {
@@ -29,7 +29,8 @@ func TestJDBCJavaIsAboutToTakeIt(t *testing.T) {
 	} {
 		for _, k := range []kind{postgres, mariaDB} {
 			t.Run(name+"/"+k.name, func(t *testing.T) {
-				b := newTable(t, k, "7.0", sqlstore.Spring7)
+				t.Parallel()
+				b := newTable(t, k, since7)
 				client := b.client(t)
 				spell := strings.NewReplacer("INT_", b.prefix, "NOW", k.utc, "LATER", k.utc+" + INTERVAL '1' HOUR").Replace
 				if how.before != "" {

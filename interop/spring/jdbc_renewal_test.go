@@ -15,18 +15,20 @@ import (
 func TestJDBCRenewal(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
 		b.ttl, b.lease = 2*short, short
-		java, client := b.startPeer(t), b.client(t)
+		java, client := b.openPeer(t), b.client(t)
+		b.lease = long
+		other := b.client(t) // which gives a busy server twice the time for an answer
 
 		java.Do("lock", "java")
 		lease := lock(t, client, "go")
 		for began := time.Now(); time.Since(began) < 2*b.ttl; time.Sleep(short / 10) {
 			java.Do("renew", "java")
-			wantHeld(t, client, "java")
+			wantHeld(t, other, "java")
 			wantRefused(t, java, "go")
 		}
 		java.Do("unlock", "java")
 		unlock(t, lease)
-		wantFree(t, client, "java")
+		wantFree(t, other, "java")
 		awaitJava(t, java, "go")
 		java.Do("unlock", "go")
 	})

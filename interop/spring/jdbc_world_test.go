@@ -24,11 +24,10 @@ import (
 
 // A table is one of Java's, and how a JdbcLockRegistry for it is made.
 type table struct {
-	kind       kind
-	url        string // of the server, for Go
-	db         *sql.DB
-	line       string // of releases: a directory below ASYNCLOCK_SPRING
-	generation sqlstore.Generation
+	kind kind
+	url  string // of the server, for Go
+	db   *sql.DB
+	release
 	prefix     string
 	region     string
 	ttl        time.Duration // of Java's registry or repository
@@ -37,35 +36,64 @@ type table struct {
 	parameters string        // of the JDBC URL, after a question mark
 }
 
-// jdbcPlaces are the releases that the tests play against, and where. 7.1 and 6.5
-// hand a java.sql.Timestamp to the driver, 7.0 a LocalDateTime.
-var jdbcPlaces = []struct {
-	kind       kind
-	line       string
+// A release is of a line that makes tables of a generation.
+type release struct {
+	line       string // a directory below ASYNCLOCK_SPRING
 	generation sqlstore.Generation
-}{
-	{postgres, "7.1", sqlstore.Spring7},
-	{postgres, "7.0", sqlstore.Spring7},
-	{postgres, "6.5", sqlstore.Spring6},
-	{mariaDB, "7.0", sqlstore.Spring7},
 }
+
+var newest = release{"7.1", sqlstore.Spring7}
+
+// since7 and before7 are the releases that stand for their generation. Every day they
+// are those that the tests for Redis play against, too.
+var since7, before7 = func() (release, release) {
+	if needed.Nightly() {
+		return release{"7.0", sqlstore.Spring7}, release{"6.5", sqlstore.Spring6}
+	}
+	return newest, release{"6.5-old", sqlstore.Spring6}
+}()
+
+// A jdbcPlace is a release that the tests play against, and where.
+type jdbcPlace struct {
+	kind kind
+	release
+}
+
+// jdbcPlaces are all there are. 7.1 and 6.5 hand a java.sql.Timestamp to the driver, 7.0
+// a LocalDateTime.
+var jdbcPlaces = func() []jdbcPlace {
+	places := []jdbcPlace{{postgres, since7}, {postgres, before7}, {mariaDB, since7}}
+	if needed.Nightly() {
+		places = append(places, jdbcPlace{postgres, newest})
+	}
+	return places
+}()
 
 // onEachTable runs a test in each place, on a table of its own, several at once.
 func onEachTable(t *testing.T, test func(*testing.T, table)) {
 	t.Helper()
+	t.Parallel()
+	onEachTableAlone(t, func(t *testing.T, b table) {
+		t.Parallel()
+		test(t, b)
+	})
+}
+
+// onEachTableAlone is onEachTable, one after the other.
+func onEachTableAlone(t *testing.T, test func(*testing.T, table)) {
+	t.Helper()
 	needed.Variable(t, "ASYNCLOCK_SPRING")
 	for _, p := range jdbcPlaces {
 		t.Run(p.kind.name+"/"+p.line, func(t *testing.T) {
-			t.Parallel()
-			test(t, newTable(t, p.kind, p.line, p.generation))
+			test(t, newTable(t, p.kind, p.release))
 		})
 	}
 }
 
 // newTable makes a table as a release of Java does, and beside it what Go needs.
-func newTable(t *testing.T, k kind, line string, generation sqlstore.Generation) table {
+func newTable(t *testing.T, k kind, r release) table {
 	t.Helper()
-	b := javaTable(t, k, line, generation)
+	b := javaTable(t, k, r)
 	if err := sqlstore.MigrateSpring(t.Context(), k.database(b.db), sqlstore.WithPrefix(b.prefix)); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +101,16 @@ func newTable(t *testing.T, k kind, line string, generation sqlstore.Generation)
 }
 
 // javaTable makes a table by the statement that a release of Java comes with.
-func javaTable(t *testing.T, k kind, line string, generation sqlstore.Generation) table {
+func javaTable(t *testing.T, k kind, r release) table {
 	t.Helper()
 	address := needed.Variable(t, k.variable)
 	b := table{
-		kind: k, url: address, db: k.open(t, address), line: line, generation: generation,
+		kind: k, url: address, db: k.open(t, address), release: r,
 		prefix: "J" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] + "_",
 		region: sqlstore.DefaultRegion, ttl: long, lease: long,
 	}
 	t.Cleanup(func() { b.drop(t) })
-	b.exec(t, strings.ReplaceAll(javaStatement(t, k, line), "INT_LOCK", b.prefix+"LOCK"))
+	b.exec(t, strings.ReplaceAll(javaStatement(t, k, r.line), "INT_LOCK", b.prefix+"LOCK"))
 	return b
 }
 
@@ -168,18 +196,24 @@ func (b table) change(t *testing.T, statement string) {
 	}
 }
 
-// startPeer starts a process with a JdbcLockRegistry, which ends with the test.
-func (b table) startPeer(t *testing.T) *javapeer.Peer {
+// openPeer makes a JdbcLockRegistry in the process that the tests share.
+func (b table) openPeer(t *testing.T) *javapeer.Peer {
 	t.Helper()
-	return warm(b.startStranger(t))
+	return warm(b.openStranger(t))
 }
 
-// startStranger is startPeer for a release that the table may not be made for.
-func (b table) startStranger(t *testing.T) *javapeer.Peer {
+// openStranger is openPeer for a release that the table may not be made for.
+func (b table) openStranger(t *testing.T) *javapeer.Peer {
+	t.Helper()
+	return b.open(t, processes.Process(t, jar(t, b.line), b.options...))
+}
+
+// open makes a JdbcLockRegistry, which ends with the test.
+func (b table) open(t *testing.T, process *javapeer.Process) *javapeer.Peer {
 	t.Helper()
 	address, user, password := b.kind.forJava(t, b.url)
 	address += b.parameters
-	return launch(t, b.line, b.options, "jdbc", address, user, password, b.prefix, b.region, fmt.Sprint(b.ttl.Milliseconds()))
+	return process.Open(t, "jdbc", address, user, password, b.prefix, b.region, fmt.Sprint(b.ttl.Milliseconds()))
 }
 
 // inZone is the same table for sessions of Go in a zone of time.

@@ -10,18 +10,30 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
 	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
+
+// east is a zone of time that tests share a process in.
+const east = "Asia/Kolkata"
+
+// jvmIn is what a JVM is told so that it is in a zone. For that in which all others are
+// it is nothing, so that they share their process.
+func jvmIn(name string) []string {
+	if name == javapeer.Zone {
+		return nil
+	}
+	return []string{"-Duser.timezone=" + name}
+}
 
 // Neither the zone of the JVM nor that of Go's session with the server shifts what
 // is in the table. (docs/spring.md speaks of the one hour a year in which the JVM's
 // zone does, with releases that hand a Timestamp to the driver.)
 func TestJDBCZones(t *testing.T) {
-	for _, z := range []zone{{"UTC", "+00:00"}, {"Asia/Kolkata", "+05:30"}} {
+	t.Parallel()
+	for _, z := range []zone{{javapeer.Zone, "+00:00"}, {east, "+05:30"}} {
 		t.Run(z.name, func(t *testing.T) {
 			onEachTable(t, func(t *testing.T, b table) {
-				b.options = []string{"-Duser.timezone=" + z.name}
-				java := b.startPeer(t)
+				b.options = jvmIn(z.name)
+				java := b.openPeer(t)
 				client := b.inZone(t, z).client(t)
 
 				lease := lock(t, client, "key")
@@ -52,12 +64,13 @@ func TestJDBCZones(t *testing.T) {
 // documentation is to be changed.
 func TestJDBCInstantsKept(t *testing.T) {
 	needed.Variable(t, "ASYNCLOCK_SPRING")
+	t.Parallel()
 	start := func(t *testing.T, zone string) (*javapeer.Peer, *asynclock.Client) {
 		t.Helper()
-		b := newTable(t, mariaDB, "6.5", sqlstore.Spring6)
-		b.options = []string{"-Duser.timezone=" + zone}
+		b := newTable(t, mariaDB, before7)
+		b.options = jvmIn(zone)
 		b.parameters = "?connectionTimeZone=UTC&preserveInstants=true"
-		return b.startPeer(t), b.client(t)
+		return b.openPeer(t), b.client(t)
 	}
 	t.Run("west of UTC", func(t *testing.T) {
 		t.Parallel()
@@ -72,7 +85,7 @@ func TestJDBCInstantsKept(t *testing.T) {
 	})
 	t.Run("east of UTC", func(t *testing.T) {
 		t.Parallel()
-		java, client := start(t, "Pacific/Kiritimati")
+		java, client := start(t, east)
 		java.Do("lock", "key")
 		wantFree(t, client, "key") // takes it from Java, as the documentation warns
 	})

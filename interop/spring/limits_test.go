@@ -22,7 +22,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 	start := func(t *testing.T, registry string, options ...string) (*javapeer.Peer, setup) {
 		t.Helper()
 		s := setup{line: lines[0], registry: registry, mode: springredis.PubSubLock, ttl: long, options: options}
-		return startPeer(t, s), s
+		return openPeer(t, s), s
 	}
 	wantSleep := func(t *testing.T, java *javapeer.Peer, answer <-chan string, began time.Time) {
 		t.Helper()
@@ -34,6 +34,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 		}
 	}
 	needed.Variable(t, "ASYNCLOCK_SPRING")
+	t.Parallel()
 
 	t.Run("the end of a TTL", func(t *testing.T) {
 		t.Parallel()
@@ -45,13 +46,16 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 		kill()
 		wantSleep(t, java, answer, began)
 	})
-	for name, tt := range map[string]struct{ registry, key, option string }{
-		"a message about a key that the JVM's charset lacks": {"interop ", "größe", "-Dfile.encoding=US-ASCII"},
-		"messages for a registry key with glob characters":   {"interop [x] ", "key", "-Dfile.encoding=UTF-8"},
+	for name, tt := range map[string]struct {
+		registry, key string
+		options       []string
+	}{
+		"a message about a key that the JVM's charset lacks": {"interop ", "größe", []string{"-Dfile.encoding=US-ASCII"}},
+		"messages for a registry key with glob characters":   {"interop [x] ", "key", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			java, s := start(t, tt.registry+uuid.NewString(), tt.option)
+			java, s := start(t, tt.registry+uuid.NewString(), tt.options...)
 			client := goClient(t, s)
 			lease := lock(t, client, tt.key)
 			began := time.Now()

@@ -10,35 +10,70 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
-// A holder in Java that is killed keeps the key for its TTL, and then a waiter in
-// Go has it.
-func TestJavaHolderIsKilled(t *testing.T) {
-	onEach(t, func(t *testing.T, s setup) {
-		s.ttl = short
-		killJava(t, startPeer(t, s), goClient(t, s))
-	})
+// A victim is a holder in Java, and a waiter in Go.
+type victim struct {
+	name   string
+	java   *javapeer.Peer
+	client *asynclock.Client
+	began  time.Time
+	future <-chan asynclock.Result
 }
 
-func killJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
-	t.Helper()
-	began := time.Now()
-	java.Do("lock", "key")
-	future := client.LockChan(t.Context(), "key")
-	java.Kill()
-	lease, err := (<-future).Lease()
-	if err != nil {
-		t.Fatal(err)
+// A holder in Java that is killed keeps the key for its TTL, and then a waiter in
+// Go has it. One of each kind, in Redis and in databases, dies with the process.
+func TestJavaHolderIsKilled(t *testing.T) {
+	needed.Variable(t, "ASYNCLOCK_SPRING")
+	t.Parallel()
+	for _, line := range lines {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			process := javapeer.Start(t, jar(t, line))
+			victims := findVictims(t, line, process)
+			for _, v := range victims {
+				v.began = time.Now()
+				v.java.Do("lock", "key")
+				v.future = v.client.LockChan(t.Context(), "key")
+			}
+			process.Kill()
+			for _, v := range victims {
+				t.Run(v.name, func(t *testing.T) {
+					lease, err := (<-v.future).Lease()
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantAfterTTL(t, v.began)
+					unlock(t, lease)
+				})
+			}
+		})
 	}
-	wantAfterTTL(t, began)
-	unlock(t, lease)
+}
+
+// findVictims makes a registry in the process for each way to keep locks there is.
+func findVictims(t *testing.T, line string, process *javapeer.Process) (victims []*victim) {
+	t.Helper()
+	for _, mode := range modes {
+		s := newSetup(line, mode)
+		s.ttl = short
+		victims = append(victims, &victim{name: mode.String(), java: s.open(t, process), client: goClient(t, s)})
+	}
+	for _, p := range jdbcPlaces {
+		if p.line == line {
+			b := newTable(t, p.kind, p.release)
+			b.ttl = short
+			victims = append(victims, &victim{name: p.kind.name, java: warm(b.open(t, process)), client: b.client(t)})
+		}
+	}
+	return victims
 }
 
 // A holder in Go that is killed likewise.
 func TestGoHolderIsKilled(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		java := startPeer(t, s)
+		java := openPeer(t, s)
 		s.ttl = short
 		killGo(t, java, s.part(t, "key"))
 	})
@@ -70,7 +105,7 @@ func wantAfterTTL(t *testing.T, began time.Time) {
 func TestExpiryUnderJava(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		s.ttl = short
-		java := startPeer(t, s)
+		java := openPeer(t, s)
 		s.ttl = long
 		expireUnderJava(t, java, goClient(t, s))
 	})
@@ -102,7 +137,7 @@ func expireUnderJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client
 // unlock does Java's lock no harm.
 func TestExpiryUnderGo(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		java := startPeer(t, s)
+		java := openPeer(t, s)
 		s.ttl = short
 		expireUnderGo(t, java, goClient(t, s))
 	})
@@ -131,7 +166,7 @@ func expireUnderGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client) 
 // prompt bring about, its next renewal tells.
 func TestJavaHoldsWhatGoHeld(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		replaceGo(t, startPeer(t, s), goClient(t, s), func() { remove(t, s, "key") })
+		replaceGo(t, openPeer(t, s), goClient(t, s), func() { remove(t, s, "key") })
 	})
 }
 
@@ -151,7 +186,7 @@ func replaceGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client, remo
 
 // Force takes a key from Java, which learns of it at unlock.
 func TestForceTakesFromJava(t *testing.T) {
-	onEach(t, func(t *testing.T, s setup) { forceJava(t, startPeer(t, s), goClient(t, s)) })
+	onEach(t, func(t *testing.T, s setup) { forceJava(t, openPeer(t, s), goClient(t, s)) })
 }
 
 func forceJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {

@@ -26,8 +26,18 @@ type setup struct {
 	options  []string // of the JVM
 }
 
-// startPeer starts a process with a RedisLockRegistry, which ends with the test.
-func startPeer(t *testing.T, s setup) *javapeer.Peer {
+// processes are one for each line of releases, and more where a test needs other
+// options of the JVM. Each plays with all tests at once.
+var processes javapeer.Shared
+
+// openPeer makes a RedisLockRegistry in the process that the tests share.
+func openPeer(t *testing.T, s setup) *javapeer.Peer {
+	t.Helper()
+	return s.open(t, processes.Process(t, jar(t, s.line), s.options...))
+}
+
+// open makes a RedisLockRegistry, which ends with the test.
+func (s setup) open(t *testing.T, process *javapeer.Process) *javapeer.Peer {
 	t.Helper()
 	host, port, err := net.SplitHostPort(serverOption(t).InitAddress[0])
 	if err != nil {
@@ -37,18 +47,16 @@ func startPeer(t *testing.T, s setup) *javapeer.Peer {
 	if s.renew {
 		args = append(args, "renew")
 	}
-	return warm(launch(t, s.line, s.options, args...))
+	return warm(process.Open(t, args...))
 }
 
-// launch starts a process, of a line of releases, with options of the JVM and
-// arguments of Peer.java. It ends with the test.
-func launch(t *testing.T, line string, options []string, arguments ...string) *javapeer.Peer {
+// jar is the program of a line of releases.
+func jar(t *testing.T, line string) string {
 	t.Helper()
-	jar := filepath.Join(needed.Variable(t, "ASYNCLOCK_SPRING"), "spring-"+line, "peer.jar")
-	return javapeer.Start(t, jar, options, arguments...)
+	return filepath.Join(needed.Variable(t, "ASYNCLOCK_SPRING"), "spring-"+line, "peer.jar")
 }
 
-// warm has the peer lock a key for the first time, which takes a JVM long.
+// warm has the peer lock a key for the first time, which takes it long.
 func warm(p *javapeer.Peer) *javapeer.Peer {
 	p.Do("lock", "the first one")
 	p.Do("unlock", "the first one")

@@ -11,7 +11,7 @@ import (
 func TestRenewal(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		s.ttl, s.renew = short, true
-		java, client := startPeer(t, s), goClient(t, s)
+		java, client := openPeer(t, s), goClient(t, s)
 
 		java.Do("lock", "java")
 		lease := lock(t, client, "go")
@@ -30,7 +30,7 @@ func TestRenewal(t *testing.T) {
 // renewLock and Lease.Renew set the TTL that the other side sees.
 func TestRenewalByHand(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
-		java, client := startPeer(t, s), goClient(t, s)
+		java, client := openPeer(t, s), goClient(t, s)
 		java.Do("lock", "java")
 		shorten(t, s, "java", 10*time.Second)
 		java.Do("renew", "java")

@@ -23,7 +23,7 @@ func TestWakeUpLatency(t *testing.T) {
 		if s.mode == springredis.PubSubLock {
 			limit = 100 * time.Millisecond
 		}
-		passOn(t, startPeer(t, s), goClient(t, s), limit)
+		passOn(t, openPeer(t, s), goClient(t, s), limit)
 	})
 }
 

@@ -21,12 +21,18 @@ import (
 
 func TestMain(m *testing.M) {
 	playChild()
-	goleak.VerifyTestMain(m)
+	needed.InParallel(16) // most wait for a TTL's end
+	goleak.VerifyTestMain(processes.Tests(m))
 }
 
-// lines are the lines of releases that the tests play against, as the profiles
-// of pom.xml name them.
-var lines = []string{"7.1", "7.0", "6.5", "6.5-old"}
+// lines are the lines of releases that the tests play against, as the profiles of
+// pom.xml name them: every day the newest, and the oldest of the channel's other kind.
+var lines = func() []string {
+	if needed.Nightly() {
+		return []string{"7.1", "7.0", "6.5", "6.5-old"}
+	}
+	return []string{"7.1", "6.5-old"}
+}()
 
 var modes = []springredis.LockType{springredis.SpinLock, springredis.PubSubLock}
 
@@ -46,6 +52,7 @@ const (
 // registry key of its own, several at once.
 func onEach(t *testing.T, test func(*testing.T, setup)) {
 	t.Helper()
+	t.Parallel()
 	onEachAlone(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		test(t, s)
@@ -59,10 +66,15 @@ func onEachAlone(t *testing.T, test func(*testing.T, setup)) {
 	for _, line := range lines {
 		for _, mode := range modes {
 			t.Run(line+"/"+mode.String(), func(t *testing.T) {
-				test(t, setup{line: line, registry: "interop " + uuid.NewString(), mode: mode, ttl: long})
+				test(t, newSetup(line, mode))
 			})
 		}
 	}
+}
+
+// newSetup is one that nobody else has.
+func newSetup(line string, mode springredis.LockType) setup {
+	return setup{line: line, registry: "interop " + uuid.NewString(), mode: mode, ttl: long}
 }
 
 // goClient makes a client of the same registry key and mode.

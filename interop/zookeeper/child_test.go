@@ -45,7 +45,7 @@ func playChild() {
 func TestGoHolderIsKilled(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java := startPeer(t, root, long)
+	java := openPeer(t, root, long)
 	kill := javapeer.StartHolder(t, childRoot, root)
 	if got := java.Do("acquirefor", "key", 500); got != "false" {
 		t.Errorf("acquire in Java while Go holds: got %s, want false", got)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/javapeer"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
 	"github.com/asynclock/asynclock-go/internal/zktest"
 	"github.com/asynclock/asynclock-go/store/zkstore"
@@ -24,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) {
 	playChild()
-	goleak.VerifyTestMain(m)
+	needed.InParallel(16) // most wait for a session's end
+	goleak.VerifyTestMain(processes.Tests(m))
 }
 
 const (
@@ -109,7 +111,7 @@ func wantWaiters(t *testing.T, c *asynclock.Client, key string, n int) {
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root)
+	java, client := openPeer(t, root, long), goClient(t, root)
 	for _, key := range []string{
 		"key", "a/deeper/key", "ein Schlüssel: 100%",
 		"lock-1", "block-42", "blocks/block-42", "lock-0000000001", // which look like nodes
@@ -139,7 +141,7 @@ func TestExclusion(t *testing.T) {
 // nodes of another key's lock.
 func TestWhatJavaCantHave(t *testing.T) {
 	t.Parallel()
-	java := startPeer(t, newRoot(), long)
+	java := openPeer(t, newRoot(), long)
 	for _, key := range []string{"/", "a/", "/a", "a//b", ".", "a/../b", "\x01", "\x1f", "\x7f", "\u009f", "\ue000", "\uf8ff", "\ufff0", "🔒"} {
 		if value, exception := java.Await(java.Begin("main", "lock", key)); exception == "" {
 			t.Errorf("lock in Java of %q: got %q, want an exception", key, value)
@@ -152,7 +154,7 @@ func TestWhatJavaCantHave(t *testing.T) {
 func TestJavaCountsKeysBelow(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root)
+	java, client := openPeer(t, root, long), goClient(t, root)
 	below := lock(t, client, "key/0")
 	if got := java.Do("acquirefor", "key", 500); got != "false" {
 		t.Errorf("acquire in Java of a key with a key below it that comes first: got %s, want false", got)
@@ -172,7 +174,7 @@ func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	const rounds = 60
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root)
+	java, client := openPeer(t, root, long), goClient(t, root)
 	file := filepath.Join(t.TempDir(), "counter")
 	if err := os.WriteFile(file, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,7 +210,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestOneQueue(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, first, second, third := startPeer(t, root, long), goClient(t, root), goClient(t, root), goClient(t, root)
+	java, first, second, third := openPeer(t, root, long), goClient(t, root), goClient(t, root), goClient(t, root)
 	lease := lock(t, first, "key")
 	javaOne := java.Begin("one", "lock", "key")
 	wantWaiters(t, first, "key", 1)
@@ -238,11 +240,12 @@ func TestOneQueue(t *testing.T) {
 func TestJavaHolderIsKilled(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, short), goClient(t, root)
+	process := javapeer.Start(t, jar(t))
+	java, client := openIn(t, process, root, short), goClient(t, root)
 	java.Do("lock", "key")
 	pending := client.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
-	java.Kill()
+	process.Kill()
 	start := time.Now()
 	unlock(t, claim(t, pending))
 	if took := time.Since(start); took > short+10*time.Second {
@@ -255,7 +258,7 @@ func TestJavaHolderIsKilled(t *testing.T) {
 func TestJavaSessionEnds(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, short), goClient(t, root)
+	java, client := openPeer(t, root, short), goClient(t, root)
 	java.Do("lock", "key")
 	pending := client.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
@@ -275,7 +278,7 @@ func TestJavaSessionEnds(t *testing.T) {
 func TestParticipants(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client, other := startPeer(t, root, long), goClient(t, root), goClient(t, root)
+	java, client, other := openPeer(t, root, long), goClient(t, root), goClient(t, root)
 	lease := lock(t, client, "key")
 	pending := other.LockChan(t.Context(), "key")
 	wantWaiters(t, client, "key", 1)
@@ -307,7 +310,7 @@ func TestParticipants(t *testing.T) {
 func TestJavaRevokesGo(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root, zkstore.WithRevocation())
+	java, client := openPeer(t, root, long), goClient(t, root, zkstore.WithRevocation())
 	stubborn := goClient(t, root)
 	lease, other := lock(t, client, "key"), lock(t, stubborn, "other")
 	for _, key := range []string{"key", "other"} {
@@ -337,7 +340,7 @@ func TestJavaRevokesGo(t *testing.T) {
 func TestForceTakesFromJava(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root)
+	java, client := openPeer(t, root, long), goClient(t, root)
 	java.Do("lock", "key")
 	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
 		t.Errorf("ForceUnlock: got %v, %v, want true", held, err)
@@ -354,7 +357,7 @@ func TestForceTakesFromJava(t *testing.T) {
 func TestJavaThreads(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
-	java, client := startPeer(t, root, long), goClient(t, root)
+	java, client := openPeer(t, root, long), goClient(t, root)
 	for range 2 {
 		java.Do("lock", "key") // the second time it is re-entered
 	}

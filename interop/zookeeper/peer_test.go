@@ -12,10 +12,23 @@ import (
 	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
-// startPeer starts a process with a ZookeeperLockRegistry below a root, which ends with
-// the test.
-func startPeer(t *testing.T, root string, session time.Duration) *javapeer.Peer {
+// processes is the one that the tests share.
+var processes javapeer.Shared
+
+// openPeer makes a ZookeeperLockRegistry below a root, in the process that the tests
+// share. It ends with the test.
+func openPeer(t *testing.T, root string, session time.Duration) *javapeer.Peer {
 	t.Helper()
-	jar := filepath.Join(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER_PEER"), "peer.jar")
-	return javapeer.Start(t, jar, nil, needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"), root, fmt.Sprint(session.Milliseconds()))
+	return openIn(t, processes.Process(t, jar(t)), root, session)
+}
+
+// openIn is openPeer in any process.
+func openIn(t *testing.T, process *javapeer.Process, root string, session time.Duration) *javapeer.Peer {
+	t.Helper()
+	return process.Open(t, needed.Variable(t, "ASYNCLOCK_ZOOKEEPER"), root, fmt.Sprint(session.Milliseconds()))
+}
+
+func jar(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(needed.Variable(t, "ASYNCLOCK_ZOOKEEPER_PEER"), "peer.jar")
 }

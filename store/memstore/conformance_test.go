@@ -5,13 +5,27 @@ package memstore_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
+func TestMain(m *testing.M) {
+	needed.InParallel(16) // what runs in real time waits for TTLs
+	goleak.VerifyTestMain(m)
+}
+
 func open(*testing.T) asynclock.Store { return memstore.New() }
 
-func TestConformanceInABubble(t *testing.T) { storetest.Run(t, open, storetest.InBubble()) }
+func TestConformanceInABubble(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open, storetest.InBubble())
+}
 
-func TestConformanceInRealTime(t *testing.T) { storetest.Run(t, open) }
+func TestConformanceInRealTime(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open)
+}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestEventsComeBeforeTheReplyAndWithoutTheMutex(t *testing.T) {
+	t.Parallel()
 	s := New()
 	var c asynclock.Session
 	var got []asynclock.EventKind
@@ -35,6 +36,7 @@ func TestEventsComeBeforeTheReplyAndWithoutTheMutex(t *testing.T) {
 }
 
 func TestContentionIsToldOnceAndOnlyToThoseWhoAsked(t *testing.T) {
+	t.Parallel()
 	s := New()
 	var got []asynclock.Event
 	c := join(t, s, func(e asynclock.Event) { got = append(got, e) })
@@ -51,6 +53,7 @@ func TestContentionIsToldOnceAndOnlyToThoseWhoAsked(t *testing.T) {
 }
 
 func TestClientThatLeftIsToldNothing(t *testing.T) {
+	t.Parallel()
 	s := New()
 	gone := join(t, s, func(e asynclock.Event) { t.Errorf("got %+v after Leave, want nothing", e) })
 	c := join(t, s, nil)
@@ -71,6 +74,7 @@ func TestClientThatLeftIsToldNothing(t *testing.T) {
 }
 
 func TestJoinRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
 	s := New()
 	if _, err := s.Join("", func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("Join without an id: got %v, want ErrBadOption", err)

@@ -47,6 +47,7 @@ func wantKeys(t *testing.T, s *Store, want int) {
 }
 
 func TestKeyThatIsNotInUseTakesNoMemory(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, nil)
 	acquire(t, c, "key", "holder")
@@ -69,6 +70,7 @@ func TestKeyThatIsNotInUseTakesNoMemory(t *testing.T) {
 }
 
 func TestKeysLeftToExpireAreForgotten(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
 		c := join(t, s, nil)
@@ -88,6 +90,7 @@ func TestKeysLeftToExpireAreForgotten(t *testing.T) {
 }
 
 func TestSweepKeepsWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
 		c := join(t, s, nil)
@@ -109,6 +112,7 @@ func TestSweepKeepsWhatIsInUse(t *testing.T) {
 }
 
 func TestUncertainWithdrawalOfWhatIsFoundIsRememberedToo(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, nil)
 	// The holder's first request is still under way; this is its second one.
@@ -120,6 +124,7 @@ func TestUncertainWithdrawalOfWhatIsFoundIsRememberedToo(t *testing.T) {
 }
 
 func TestForgettingAKeyForgetsNoToken(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, nil)
 	first := acquire(t, c, "key", "1").Grant
@@ -131,6 +136,7 @@ func TestForgettingAKeyForgetsNoToken(t *testing.T) {
 }
 
 func TestNoTokenOverflows(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, nil)
 	acquire(t, c, "key", "1")
@@ -141,6 +147,7 @@ func TestNoTokenOverflows(t *testing.T) {
 }
 
 func TestKeyKeptBackHasNoHolder(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, func(e asynclock.Event) { t.Errorf("got %+v, want no event", e) })
 	acquire(t, c, "key", "1")
@@ -161,6 +168,7 @@ func TestKeyKeptBackHasNoHolder(t *testing.T) {
 }
 
 func TestListLeavesOutWhatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
 	s := New()
 	c := join(t, s, nil)
 	acquire(t, c, "1", "holder")

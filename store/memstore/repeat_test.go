@@ -13,6 +13,7 @@ import (
 
 // A repetition may be a late copy of a request that was answered long ago.
 func TestARepeatedAcquireNeverShortens(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := join(t, New(), nil)
 		first := acquire(t, c, "key", "owner")
@@ -35,6 +36,7 @@ func TestARepeatedAcquireNeverShortens(t *testing.T) {
 }
 
 func TestAPlainWithdrawalIsNotRemembered(t *testing.T) {
+	t.Parallel()
 	c := join(t, New(), nil)
 	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "owner"})
 	if got := acquire(t, c, "key", "owner"); got.Status != asynclock.Granted {
@@ -43,6 +45,7 @@ func TestAPlainWithdrawalIsNotRemembered(t *testing.T) {
 }
 
 func TestInspectDescribesTheFirstFew(t *testing.T) {
+	t.Parallel()
 	c := join(t, New(), nil)
 	acquire(t, c, "key", "holder")
 	for i := range 2 * queueShown {

@@ -28,6 +28,7 @@ func inBubble(t *testing.T) *Store {
 }
 
 func TestAHoldingEndsWithItsTTL(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := join(t, inBubble(t))
 		q := redistest.Request("key", "a")
@@ -49,6 +50,7 @@ func TestAHoldingEndsWithItsTTL(t *testing.T) {
 }
 
 func TestAWaiterLivesAsLongAsItAsks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := inBubble(t)
 		c := join(t, st)

@@ -14,11 +14,13 @@ import (
 )
 
 func TestConformanceOnMiniredis(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []struct {
 		name   string
 		single bool
 	}{{"standalone", true}, {"taken for a cluster without sharded messages", false}} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			storetest.Run(t, func(t *testing.T) asynclock.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
@@ -32,10 +34,13 @@ func TestConformanceOnMiniredis(t *testing.T) {
 }
 
 func TestConformanceOnRealServers(t *testing.T) {
+	t.Parallel()
 	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
 		t.Run(variable, func(t *testing.T) {
-			option := redistest.Option(t, variable)
-			storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t) })
+			t.Parallel()
+			sv := onServer(t, redistest.Option(t, variable))
+			sv.acquaint(t, long) // once, for all the tests share a prefix
+			storetest.Run(t, func(t *testing.T) asynclock.Store { return sv.newStore(t) })
 		})
 	}
 }

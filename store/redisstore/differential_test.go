@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -35,18 +36,16 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 
 // compare lets the shortcuts answer, and then the rest.
 func (d *differential) compare(t *rapid.T, st differentialState, args []string) {
-	d.write(t, st)
-	reply := d.run(t, d.shortcut, args)
+	reply := d.run(t, st, d.shortcut, len(d.keys), args)
 	after := d.read(t)
-	d.write(t, st)
 	if len(reply) == 0 {
-		if untouched := d.read(t); !slices.EqualFunc(after, untouched, alike) {
+		if untouched := d.untouched(t, st); !slices.EqualFunc(after, untouched, alike) {
 			t.Fatalf("what the shortcuts leave to the rest:\ngot  %q\nwant %q\nargs %q", after, untouched, args)
 		}
 		return
 	}
 	d.taken[reply[0]]++
-	if want := d.run(t, d.rest, args); !slices.EqualFunc(reply, want, alike) {
+	if want := d.run(t, st, d.rest, len(d.keys), args); !slices.EqualFunc(reply, want, alike) {
 		t.Fatalf("the shortcuts answer %q, the rest %q\nstate %q\nargs %q", reply, want, st, args)
 	}
 	if want := d.read(t); !slices.EqualFunc(after, want, alike) {
@@ -184,43 +183,67 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 	}
 }
 
-func (d *differential) ask(t *rapid.T, words ...string) []string {
+// ask sends commands together and returns the words of each answer; none for nil.
+func (d *differential) ask(t *rapid.T, commands ...[]string) [][]string {
 	t.Helper()
-	said, err := d.sv.Try(words...)
-	if err != nil {
-		t.Fatalf("%q: %v", words, err)
+	batch := make([]rueidis.Completed, len(commands))
+	for i, words := range commands {
+		batch[i] = d.sv.Raw.B().Arbitrary(words...).Build()
 	}
-	return strings.Fields(strings.Trim(said, "[]"))
-}
-
-// write makes the state, and nothing else is left.
-func (d *differential) write(t *rapid.T, st differentialState) {
-	d.ask(t, append([]string{"DEL", d.told}, d.keys...)...)
-	for _, command := range st {
-		d.ask(t, command...)
-	}
-}
-
-// run returns the reply's parts; none for nil.
-func (d *differential) run(t *rapid.T, sc *redisconn.Script, args []string) []string {
-	return d.ask(t, append(append([]string{"EVAL", sc.Source, strconv.Itoa(len(d.keys))}, d.keys...), args...)...)
-}
-
-// read returns what all keys hold, and for how long.
-func (d *differential) read(t *rapid.T) (all []string) {
-	for _, key := range append(d.keys, d.told) {
-		kind := d.ask(t, "TYPE", key)[0]
-		all = append(append(all, kind), d.ask(t, "PTTL", key)...)
-		switch kind {
-		case "string":
-			all = append(all, d.ask(t, "GET", key)...)
-		case "list":
-			all = append(all, d.ask(t, "LRANGE", key, "0", "-1")...)
-		case "zset":
-			all = append(all, d.ask(t, "ZRANGE", key, "0", "-1", "WITHSCORES")...)
-		case "hash":
-			all = append(all, d.ask(t, "HGETALL", key)...)
+	answers := make([][]string, len(commands))
+	for i, result := range d.sv.Raw.DoMulti(t.Context(), batch...) {
+		switch said, err := result.ToAny(); {
+		case rueidis.IsRedisNil(err):
+		case err != nil:
+			t.Fatalf("%q: %v", commands[i], err)
+		default:
+			answers[i] = strings.Fields(strings.Trim(fmt.Sprint(said), "[]"))
 		}
+	}
+	return answers
+}
+
+// run makes the state, with nothing else left, and returns the script's reply.
+func (d *differential) run(t *rapid.T, st differentialState, sc *redisconn.Script, keys int, args []string) []string {
+	t.Helper()
+	commands := append([][]string{append([]string{"DEL", d.told}, d.keys...)}, st...)
+	script := slices.Concat([]string{"EVAL", sc.Source, strconv.Itoa(keys)}, d.keys[:keys], args)
+	answers := d.ask(t, append(commands, script)...)
+	return answers[len(answers)-1]
+}
+
+// untouched is what a state looks like.
+func (d *differential) untouched(t *rapid.T, st differentialState) []string {
+	t.Helper()
+	d.ask(t, append([][]string{append([]string{"DEL", d.told}, d.keys...)}, st...)...)
+	return d.read(t)
+}
+
+// read returns the kind of each key and for how long it lives, and then what they hold.
+func (d *differential) read(t *rapid.T) (all []string) {
+	t.Helper()
+	keys := append(slices.Clone(d.keys), d.told)
+	var looks [][]string
+	for _, key := range keys {
+		looks = append(looks, []string{"TYPE", key}, []string{"PTTL", key})
+	}
+	var values [][]string
+	for i, answer := range d.ask(t, looks...) {
+		all = append(all, answer...)
+		key := keys[i/2]
+		switch answer[0] {
+		case "string":
+			values = append(values, []string{"GET", key})
+		case "list":
+			values = append(values, []string{"LRANGE", key, "0", "-1"})
+		case "zset":
+			values = append(values, []string{"ZRANGE", key, "0", "-1", "WITHSCORES"})
+		case "hash":
+			values = append(values, []string{"HGETALL", key})
+		}
+	}
+	for i, answer := range d.ask(t, values...) {
+		all = append(append(all, values[i][1]), answer...)
 	}
 	return all
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redistest"
@@ -27,13 +29,22 @@ func onPromotedServer(t *testing.T, test func(t *testing.T, sv *server, promote 
 // been its replica until now.
 func (sv *server) promote(t *testing.T) {
 	t.Helper()
-	for bucket := range buckets {
-		fields := strings.Fields(sv.Do(t, "GET", sv.epoch(bucket)))
-		if len(fields) != 5 {
-			t.Fatalf("epoch of bucket %d: got %q, want 5 fields", bucket, fields)
+	const script = `
+		for _, key in ipairs(KEYS) do
+			local epoch, found = string.gsub(redis.call('GET', key) or '', '^%x+ (%d+ %d+ %d+ %d+)$', ARGV[1] .. ' %1')
+			if found == 0 then
+				return redis.error_reply(key .. ' is no epoch: ' .. epoch)
+			end
+			redis.call('SET', key, epoch)
+		end`
+	var write []rueidis.Completed
+	for names := range sv.epochs(t) {
+		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strings.Repeat("0", 40)).Build())
+	}
+	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
+		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
+			t.Fatal(err)
 		}
-		fields[0] = strings.Repeat("0", 40)
-		sv.Do(t, "SET", sv.epoch(bucket), strings.Join(fields, " "))
 	}
 }
 
@@ -290,6 +301,7 @@ func TestADamagedEpochIsReported(t *testing.T) {
 }
 
 func TestFailoverGraceIsChecked(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
 		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, asynclock.ErrBadOption) {
 			t.Errorf("WithFailoverGrace(%v): got %v, want ErrBadOption", bad, err)

@@ -40,28 +40,20 @@ func sentinelPair(t *testing.T) *pair {
 	process := startServer(t, first)
 	host, port, _ := strings.Cut(first, ":")
 	startServer(t, second, "--replicaof", host, port)
-	sentinel := plain.startSentinel(t, first)
-	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
 	single := func(addr string) *server {
 		return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
 	}
-	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
-	p := &pair{sv: onServer(t, option), primary: single(first), replica: single(second)}
-	p.promote = process.Kill
+	p := &pair{primary: single(first), replica: single(second), promote: process.Kill}
+	sentinel := plain.startSentinel(t, p.primary, p.replica)
+	p.sv = onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}})
 	return p
 }
 
 func clusterPair(t *testing.T) *pair {
 	t.Helper()
 	sv, nodes := plain.ownCluster(t)
-	p := &pair{sv: sv, primary: nodes[owner(t, nodes, sv.redisKey("key", 'l'))], replica: plain.clusterNode(t)}
-	p.replica.meet(t, nodes[0])
-	p.replica.agrees(t, 3)
-	id := p.primary.Do(t, "CLUSTER", "MYID")
-	redistest.Eventually(t, "a replica", func() bool {
-		_, err := p.replica.Try("CLUSTER", "REPLICATE", id)
-		return err == nil
-	})
+	primary := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
+	p := &pair{sv: sv, primary: primary, replica: plain.clusterReplica(t, primary)}
 	p.promote = func() { p.replica.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER") }
 	return p
 }
@@ -111,10 +103,10 @@ func (p *pair) failOver(t *testing.T) {
 }
 
 // locks opens a client of its own store, that has locked already: its connections
-// are there, and so is the epoch.
-func (p *pair) locks(t *testing.T, opts ...Option) *asynclock.Client {
+// are there, and so is the epoch. The grace is as long as the longest TTL of any client.
+func (p *pair) locks(t *testing.T, ttl time.Duration, opts ...Option) *asynclock.Client {
 	t.Helper()
-	c, err := asynclock.New(p.sv.newStore(t, opts...))
+	c, err := asynclock.New(p.sv.newStore(t, opts...), asynclock.WithTTL(ttl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +139,9 @@ func TestAFailoverMakesNoTwoHolders(t *testing.T) {
 	eachPair(t, func(t *testing.T, p *pair) {
 		const ttl = 5 * time.Second
 		p.sv.acquaint(t, ttl)
-		a, b := p.locks(t, WithFailoverGrace(ttl)), p.locks(t, WithFailoverGrace(ttl))
+		a, b := p.locks(t, ttl, WithFailoverGrace(ttl)), p.locks(t, ttl, WithFailoverGrace(ttl))
 		p.cut(t)
-		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(ttl), asynclock.WithoutRenewal())
+		first, err := a.Lock(t.Context(), "key", asynclock.WithoutRenewal())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +160,7 @@ func TestAFailoverMakesNoTwoHolders(t *testing.T) {
 func TestWithoutTheGraceAFailoverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, p *pair) {
-		a, b := p.locks(t, WithoutFailoverGrace()), p.locks(t, WithoutFailoverGrace())
+		a, b := p.locks(t, asynclock.DefaultTTL, WithoutFailoverGrace()), p.locks(t, asynclock.DefaultTTL, WithoutFailoverGrace())
 		p.cut(t)
 		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithoutRenewal())
 		if err != nil {
@@ -194,7 +186,7 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, p *pair) {
 		p.sv.acquaint(t, long)
-		a, b := p.locks(t), p.locks(t)
+		a, b := p.locks(t, asynclock.DefaultTTL), p.locks(t, asynclock.DefaultTTL)
 		p.cut(t)
 		lease, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithHolder("the first"))
 		if err != nil {
@@ -229,10 +221,10 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 
 // lockPatiently waits through a failover, in which the server may be away for longer
 // than a waiter has patience.
-func lockPatiently(t *testing.T, c *asynclock.Client, opts ...asynclock.LockOption) (lease *asynclock.Lease) {
+func lockPatiently(t *testing.T, c *asynclock.Client) (lease *asynclock.Lease) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); lease == nil; {
-		got, err := c.Lock(t.Context(), "key", opts...)
+		got, err := c.Lock(t.Context(), "key")
 		if err != nil && (!errors.Is(err, asynclock.ErrUnreachable) || time.Now().After(end)) {
 			t.Fatalf("Lock: got %v", err)
 		}
@@ -245,10 +237,26 @@ func lockPatiently(t *testing.T, c *asynclock.Client, opts ...asynclock.LockOpti
 func (sv *server) endGrace(t *testing.T, key string) {
 	t.Helper()
 	name := sv.epoch(bucketOf(key))
-	fields := strings.Fields(sv.Do(t, "GET", name))
+	fields := strings.Fields(sv.insist(t, "GET", name))
 	if len(fields) != 5 {
 		t.Fatalf("the epoch of %q is %q, want five fields", key, fields)
 	}
 	fields[1] = "1"
-	sv.Do(t, "SET", name, strings.Join(fields, " "))
+	sv.insist(t, "SET", name, strings.Join(fields, " "))
+}
+
+// insist is Do for a Cluster that has just failed over. A node may hear from the old
+// primary that it is none any more before it hears of the new one. For up to a second
+// then, its slots are nobody's there.
+func (sv *server) insist(t *testing.T, words ...string) (said string) {
+	t.Helper()
+	var err error
+	redistest.Eventually(t, "the slot is served", func() bool {
+		said, err = sv.Try(words...)
+		return err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN")
+	})
+	if err != nil {
+		t.Fatalf("%q: %v", words, err)
+	}
+	return said
 }

@@ -23,6 +23,7 @@ import (
 // The tests here do to a server what others on it would mind.
 
 func TestAServerThatForgotTheScripts(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	const n = 2*redisconn.MaxPipeline + 1
@@ -79,6 +80,7 @@ func (sv *server) calls(t *testing.T, command string) int {
 }
 
 func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
@@ -121,6 +123,7 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 }
 
 func TestWithoutPubSubWaitersAsk(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
 	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -unsubscribe -pubsub")
@@ -176,6 +179,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 
 // Who may not ask for receivers still sends, and the grant stays.
 func TestUnknownReceiversAreNotNone(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
 	sv.Do(t, append([]string{"ACL", "SETUSER", "incurious", "on", ">secret", "~" + sv.prefix + ":{*", "resetchannels", "&" + sv.prefix + ":*", "-@all"},
@@ -199,6 +203,7 @@ const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pe
 	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe +pubsub|numsub +info|replication +info|server"
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"},
 		strings.Fields(documentedRights+" +scan")...)...)
@@ -256,6 +261,7 @@ func (sv *server) nothingDenied(t *testing.T) {
 }
 
 func TestAUserWithoutRightsIsDenied(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.Do(t, strings.Fields("ACL SETUSER elsewhere on >secret ~other:* &* +@all")...)
 	sv.Do(t, strings.Fields("ACL SETUSER scriptless on >secret ~* &* +@all -evalsha -eval")...)
@@ -273,6 +279,7 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 // A key that may not be read is not said to hold something foreign, which would
 // send people looking there.
 func TestWhatMayNotBeReadIsDenied(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	owner := join(t, sv.store(t))
 	owner.Hold("key", "a")
@@ -306,6 +313,7 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 }
 
 func TestAReplicaIsUnreachable(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	c.Hold("key", "a")
@@ -327,6 +335,7 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 }
 
 func TestAServerThatDiesAndComesBack(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	process := startServer(t, addr)
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
@@ -350,15 +359,17 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 
 // A request whose answer is late ends with its context and is simply repeated.
 func TestAServerThatHangs(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	c.Hold("warm", "a")
-	sv.Do(t, "CLIENT", "PAUSE", "600", "WRITE")
+	sv.Do(t, "CLIENT", "PAUSE", "60000", "WRITE") // until it is told otherwise
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
 		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
 	}
+	sv.Do(t, "CLIENT", "UNPAUSE")
 	c.Hold("key", "a")
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
@@ -368,6 +379,7 @@ func TestAServerThatHangs(t *testing.T) {
 // Messages go on when the server has cut the subscription, and what was missed
 // is asked for.
 func TestASubscriptionThatIsCutComesBack(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	gaps := make(chan struct{}, 100)

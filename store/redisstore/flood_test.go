@@ -15,6 +15,7 @@ import (
 // no call takes long, other keys notice nothing, and when the client has gone,
 // the next release finds its way past everything that it has left.
 func TestAFloodedQueue(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	honest := join(t, st)

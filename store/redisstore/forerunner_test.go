@@ -70,6 +70,7 @@ func (c *client) handsOn(sv *server, key string, next *client) {
 // A release has a command ahead of it if the key was handed to the only waiter last time
 // and the server may be asleep, and else it has none.
 func TestAForerunnerGoesWhereItIsOfUse(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
@@ -117,6 +118,7 @@ func otherBit(s *session, key string) string {
 
 // Releases that are sent together have each other's answers ahead of them.
 func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
@@ -175,13 +177,17 @@ func TestAReleaseBehindAForerunner(t *testing.T) {
 	}
 	onEachServer(t, handsOnTwice)
 	for _, variable := range []string{"ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
-		t.Run(variable, func(t *testing.T) { handsOnTwice(t, onServer(t, redistest.Option(t, variable))) })
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			handsOnTwice(t, onServer(t, redistest.Option(t, variable)))
+		})
 	}
 	for what, command := range map[string][]string{
 		"the server has forgotten its scripts": {"SCRIPT", "FLUSH"},
 		"the user may no longer ask":           {"ACL", "SETUSER", "default", "-exists"},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			sv := ownServer(t)
 			st := sv.store(t)
 			a, b := join(t, st), join(t, st)

@@ -54,6 +54,7 @@ func claim(t *testing.T, pending <-chan asynclock.Result) *asynclock.Lease {
 // Whoever may publish, and not read, knows everything but the owner ids: which
 // channels there are, which tokens come next, and who had the key before.
 func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	holder, waiter := sv.locksOf(t, "holder"), sv.locksOf(t, "waiter")
 	past, err := holder.Lock(t.Context(), "key")
@@ -133,6 +134,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 // The line that docs/security.md draws: who has read a waiter's owner and may
 // publish is believed. Should this test fail, the page promises too little.
 func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	lease, err := sv.locksOf(t, "holder").Lock(t.Context(), "key")
 	if err != nil {
@@ -168,6 +170,7 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 // Whoever may write a lock's queue can put anything there. It costs time, or is
 // reported, and never makes two holders or stops the queue for good.
 func TestForgedQueueEntries(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	told := " " + c.session.address(t.Context(), "any") + " "

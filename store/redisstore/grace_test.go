@@ -179,14 +179,14 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	p := &pair{sv: onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})}
 	const ttl = 3 * time.Second
 	p.sv.acquaint(t, ttl)
-	a, b := p.locks(t, WithFailoverGrace(ttl)), p.locks(t, WithFailoverGrace(ttl))
-	first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(ttl), asynclock.WithoutRenewal())
+	a, b := p.locks(t, ttl, WithFailoverGrace(ttl)), p.locks(t, ttl, WithFailoverGrace(ttl))
+	first, err := a.Lock(t.Context(), "key", asynclock.WithoutRenewal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	process.Kill()
 	startServer(t, addr)
-	second := lockPatiently(t, b, asynclock.WithTTL(ttl))
+	second := lockPatiently(t, b)
 	if first.Valid(0) {
 		t.Error("two leases of the key are trusted")
 	}

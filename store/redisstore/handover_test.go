@@ -28,22 +28,20 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
-				d.write(t, st)
-				reply := d.ask(t, slices.Concat([]string{"EVAL", handover.Source, "4"}, d.keys[:4], []string{owner, used})...)
-				after, queue := d.read(t), d.ask(t, "TYPE", d.keys[1])
-				d.write(t, st)
+				reply := d.run(t, st, handover, 4, []string{owner, used})
+				after := d.read(t)
 				if reply[0] == "0" {
-					if untouched := d.read(t); !slices.EqualFunc(after, untouched, alike) {
+					if untouched := d.untouched(t, st); !slices.EqualFunc(after, untouched, alike) {
 						t.Fatalf("what is not common:\ngot  %q\nwant %q\n%s %s", after, untouched, owner, used)
 					}
 					continue
 				}
-				want := d.run(t, release, []string{owner, used, "0", "0", "0"})
+				want := d.run(t, st, release, len(d.keys), []string{owner, used, "0", "0", "0"})
 				// It also says whether it was the only waiter who has the key now.
 				who := "nobody"
 				switch {
-				case after[0] == "none":
-				case queue[0] == "none":
+				case after[0] == "none": // the lock
+				case after[2] == "none": // the queue
 					who = "the only waiter"
 					want[0] = strconv.Itoa(handedToTheLast)
 				default:

@@ -10,6 +10,7 @@ import (
 // These names are shared by all versions of all clients: a test that has to
 // change here is a change that makes two holders.
 func TestKeyNamesNeverChange(t *testing.T) {
+	t.Parallel()
 	for key, want := range map[string]string{
 		"order:42": "p:{b17}:order:42:l",
 		"a":        "p:{bed}:a:l",
@@ -22,6 +23,7 @@ func TestKeyNamesNeverChange(t *testing.T) {
 }
 
 func TestKeyNamesReadBack(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"a", "}", "{", "}x}", "{}", "%", "%41", "*?[]\\", "a b", "\x00\r\n", "ключ", "日本", ":l", "a:q", strings.Repeat("ü", 256)} {
 		name := string(appendKey(nil, "p", bucketOf(key), key, 'q'))
 		for _, c := range name[len("p:{b00}:"):] {
@@ -36,6 +38,7 @@ func TestKeyNamesReadBack(t *testing.T) {
 }
 
 func TestForeignKeyNamesAreNotRead(t *testing.T) {
+	t.Parallel()
 	good := string(appendKey(nil, "p", bucketOf("key"), "key", 'l'))
 	for _, name := range []string{
 		"", "p", "p:", "p:{b", "p:{b00}", "p:{b00}:", "p:{b00}::l", "q" + good[1:], good[:len(good)-2],
@@ -52,6 +55,7 @@ func TestForeignKeyNamesAreNotRead(t *testing.T) {
 }
 
 func TestBucketsAreUsedEvenly(t *testing.T) {
+	t.Parallel()
 	var count [buckets]int
 	const n = buckets * 100
 	for i := range n {

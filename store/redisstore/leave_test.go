@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,11 @@ import (
 // Whoever leaves while messages come in does not keep the connection, which others
 // share, from being read for longer than redisconn.UnsubscribeWithin.
 func TestLeavingUnderALoadOfMessages(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	const times = 10
-	var took time.Duration
+	var took []time.Duration
 	for range times {
 		c := join(t, st)
 		ch := c.session.classic.Load().channel
@@ -42,11 +44,14 @@ func TestLeavingUnderALoadOfMessages(t *testing.T) {
 		if err := c.session.Leave(t.Context()); err != nil {
 			t.Error(err)
 		}
-		took += time.Since(begin)
+		took = append(took, time.Since(begin))
 		close(stop)
 		flood.Wait()
 	}
-	if limit := 4 * time.Second; took > limit { // it was eight when each waited for up to one; now it is less than one
-		t.Errorf("leaving %d times: took %v, want no more than %v", times, took, limit)
+	// When leaving waited for up to a second, ten times took eight; now all take less than
+	// one. Half of them is looked at, for on a busy machine some may take any time.
+	slices.Sort(took)
+	if limit := 400 * time.Millisecond; took[times/2] > limit {
+		t.Errorf("leaving: took %v, want half of them to take no more than %v", took, limit)
 	}
 }

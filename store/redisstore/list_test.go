@@ -125,14 +125,7 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 	t.Parallel()
 	const partly = "--cluster-require-full-coverage"
 	sv, nodes := plain.ownCluster(t, partly, "no")
-	replica := plain.clusterNode(t, partly, "no")
-	replica.meet(t, nodes[0])
-	replica.agrees(t, 3)
-	id := nodes[0].Do(t, "CLUSTER", "MYID")
-	redistest.Eventually(t, "a replica", func() bool {
-		_, err := replica.Try("CLUSTER", "REPLICATE", id)
-		return err == nil
-	})
+	replica := plain.clusterReplica(t, nodes[0], partly, "no")
 	var st *Store
 	redistest.Eventually(t, "clients know the replica", func() bool {
 		if st != nil {

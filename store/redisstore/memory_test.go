@@ -15,6 +15,7 @@ import (
 // one that it allows. What ends or extends a holding needs to go on then.
 
 func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
@@ -43,6 +44,7 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 }
 
 func TestRenewalsByAServerOutOfMemory(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	for name, change := range map[string]func(*asynclock.RenewRequest){
@@ -86,6 +88,7 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 }
 
 func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	token := c.Hold("key", "a").First

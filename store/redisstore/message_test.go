@@ -13,6 +13,7 @@ import (
 )
 
 func TestParseMessage(t *testing.T) {
+	t.Parallel()
 	for payload, want := range map[string]asynclock.Event{
 		"c a": {Kind: asynclock.EventContended, Owner: "a"},
 		"r a": {Kind: asynclock.EventForced, Owner: "a"},

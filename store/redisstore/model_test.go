@@ -244,6 +244,7 @@ func (m *model) force() bool {
 // On miniredis the clock is the test's. Times are multiples of 10 ms and TTLs are
 // not, so that nothing ends at the very moment of a step.
 func TestScriptsDoAsTheModelOnMiniredis(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	compare(t, sv, 10*time.Millisecond, time.Millisecond, func(string) model {
 		return model{now: time.Duration(sv.clock(t)) * time.Microsecond}
@@ -253,6 +254,7 @@ func TestScriptsDoAsTheModelOnMiniredis(t *testing.T) {
 // On a real server no time passes, compared with the TTLs, and the counter is far
 // ahead of the clock, so that all numbers are known.
 func TestScriptsDoAsTheModelOnRedis(t *testing.T) {
+	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	sv.Pass = nil
 	compare(t, sv, 1000*time.Second, 1000*time.Second, func(key string) model {

@@ -16,6 +16,7 @@ import (
 // What promote.lua does when no shortcut can be taken.
 
 func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t)).silence()
 	first := c.Hold("key", "a").First
@@ -51,13 +52,11 @@ func TestOnlyItsOwnerReleasesAKey(t *testing.T) {
 func TestTTLsOfGrants(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		brief := redistest.Request("key", "a")
-		brief.TTL = 50 * time.Millisecond
-		c.Want(brief, asynclock.Granted)
+		c.Hold("key", "a")
 		c.Wait("key", "b")
 		c.Wait("key", "c")
 		c.Wait("key", "d")
-		sv.Pass(60 * time.Millisecond)
+		sv.expire(t, "key")
 
 		token := c.Want(redistest.Request("key", "b"), asynclock.Granted).First
 		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {

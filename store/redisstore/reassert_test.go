@@ -138,6 +138,7 @@ func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
 
 // Out of memory, holders go on all the same.
 func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	token := c.Hold("key", "a").First

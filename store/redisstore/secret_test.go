@@ -24,6 +24,7 @@ var ownerID = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 // Whatever goes wrong, logs at their most talkative, errors and listings name no
 // owner, who can end or prolong a holding, and no password.
 func TestNothingShownIsSecret(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
 	var shown notestest.Journal
@@ -129,6 +130,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 // A server quotes the arguments of a command that it does not know, as one that
 // has taken over may not.
 func TestUnknownCommandsNameNoOwner(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t, "--rename-command", "EVALSHA", "")
 	sv.prefix = "p" // so that what it quotes gets as far as the owner
 	const owner = "the-secret-of-an-acquisition"
@@ -168,6 +170,7 @@ func readerRights(t *testing.T) []string {
 
 // Whoever only looks needs no right to change anything, and can't.
 func TestAReaderCanLookAndNothingElse(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	c.Hold("key", "a")

@@ -10,20 +10,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// startSentinel starts a sentinel of its own mind that watches one primary.
-func (e encryption) startSentinel(t *testing.T, primary string) (addr string) {
+// startSentinel starts a sentinel of its own mind that watches one primary, and returns
+// when it knows the replica.
+func (e encryption) startSentinel(t *testing.T, primary, replica *server) (addr string) {
 	t.Helper()
+	replica.follows(t, primary) // a sentinel asks for replicas at once, and not again for 10 s
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := strings.Join([]string{
-		"bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary, ":", " ", 1) + " 1",
+		"bind 127.0.0.1", "sentinel monitor locks " + strings.Replace(primary.Option.InitAddress[0], ":", " ", 1) + " 1",
 		"sentinel down-after-milliseconds locks 500", "sentinel failover-timeout locks 3000", "",
 	}, "\n")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -32,30 +32,28 @@ func (e encryption) startSentinel(t *testing.T, primary string) (addr string) {
 	if _, err := redistest.Start(t, "tcp", addr, "redis-server", append([]string{config, "--sentinel"}, e.of.Args(port)...)...); err != nil {
 		t.Fatal(err)
 	}
+	option := e.option(t, addr)
+	option.ForceSingleClient = true
+	sentinel := onServer(t, option)
+	redistest.Eventually(t, "the sentinel knows the replica", func() bool {
+		text, err := sentinel.Try("SENTINEL", "REPLICAS", "locks")
+		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
+	})
 	return addr
 }
 
-// knowsAReplica waits until a sentinel knows one that is in step.
-func (sv *server) knowsAReplica(t *testing.T) {
+// follows waits until the server is in step with its primary, and that one knows.
+func (sv *server) follows(t *testing.T, primary *server) {
 	t.Helper()
-	redistest.Eventually(t, "the sentinel knows the replica", func() bool {
-		text, err := sv.Try("SENTINEL", "REPLICAS", "locks")
-		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
+	redistest.Eventually(t, "the replica is in step", func() bool {
+		return sv.fact("master_link_status") == "up" && strings.Contains(primary.fact("slave0"), "state=online")
 	})
 }
 
 func TestASentinelFailsOver(t *testing.T) {
 	t.Parallel()
-	first, second := freeAddr(t), freeAddr(t)
-	process := startServer(t, first)
-	host, port, _ := strings.Cut(first, ":")
-	startServer(t, second, "--replicaof", host, port)
-	replica := onServer(t, rueidis.ClientOption{InitAddress: []string{second}})
-	sentinel := plain.startSentinel(t, first)
-	onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, ForceSingleClient: true}).knowsAReplica(t)
-
-	option := rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}}
-	sv := onServer(t, option)
+	p := sentinelPair(t)
+	sv, replica := p.sv, p.replica
 	st := sv.newStore(t, WithoutFailoverGrace())
 	a, b := join(t, st), join(t, st)
 	held := a.Hold("key", "a")
@@ -64,7 +62,7 @@ func TestASentinelFailsOver(t *testing.T) {
 		return replica.Number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
-	process.Kill()
+	p.promote()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
 	redistest.Eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err

@@ -4,8 +4,10 @@ package redisstore
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,10 +18,14 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
+func TestMain(m *testing.M) {
+	needed.InParallel(16) // they wait for servers, and for what expires there
+	goleak.VerifyTestMain(m, redistest.Leftover()...)
+}
 
 // A server is where a test's store is, under a prefix of the test's own.
 type server struct {
@@ -101,7 +107,11 @@ func startServer(t *testing.T, addr string, args ...string) *redistest.Process {
 func tryServer(t *testing.T, addr string, args ...string) (*redistest.Process, error) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	args = append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
+		"--repl-diskless-sync-delay", "0", // else a primary waits 5 s for more replicas
+		"--repl-ping-replica-period", "1", // in a Cluster a replica that has not heard anything yet is not shown to clients
+	}, args...)
 	return redistest.Start(t, "tcp", addr, "redis-server", args...)
 }
 
@@ -125,24 +135,38 @@ func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 		local time = redis.call('TIME')
 		local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 		local id = string.match(info, 'master_replid:(%x+)')
-		redis.call('SET', KEYS[1], string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')`
-	commands := make([]rueidis.Completed, buckets)
-	for i := range commands {
-		commands[i] = sv.Raw.B().Eval().Script(script).Numkeys(1).Key(sv.epoch(i)).Arg(strconv.FormatInt(millis(longest), 10)).Build()
+		for _, key in ipairs(KEYS) do
+			redis.call('SET', key, string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')
+		end`
+	var write, remove []rueidis.Completed
+	for names := range sv.epochs(t) {
+		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strconv.FormatInt(millis(longest), 10)).Build())
+		remove = append(remove, sv.Raw.B().Del().Key(names...).Build())
 	}
-	for i, result := range sv.Raw.DoMulti(t.Context(), commands...) {
+	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
 		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
-			t.Fatalf("writing epoch %d: %v", i, err)
+			t.Fatalf("writing epochs: %v", err)
 		}
 	}
 	t.Cleanup(func() { // whoever lists keys has to read these, too
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		for i := range commands {
-			commands[i] = sv.Raw.B().Del().Key(sv.epoch(i)).Build()
-		}
-		sv.Raw.DoMulti(ctx, commands...) // the server may have ended
+		sv.Raw.DoMulti(ctx, remove...) // the server may have ended
 	})
+}
+
+// epochs yields the names of all epochs: as many at a time as one command may name.
+func (sv *server) epochs(t testing.TB) iter.Seq[[]string] {
+	t.Helper()
+	all := make([]string, buckets)
+	for i := range all {
+		all[i] = sv.epoch(i)
+	}
+	atOnce := len(all)
+	if strings.Contains(sv.Do(t, "INFO", "server"), "redis_mode:cluster") {
+		atOnce = 1 // each is in a slot of its own
+	}
+	return slices.Chunk(all, atOnce)
 }
 
 // epoch is the name of the Redis key of a bucket's epoch.

@@ -17,6 +17,7 @@ import (
 )
 
 func TestBadOptions(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	for name, option := range map[string]Option{
 		"nil option": nil, "nil logger": WithLogger(nil), "no prefix": WithPrefix(""), "braces": WithPrefix("a{b}"),
@@ -48,6 +49,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	nobody := rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}
 	if _, err := Open(nobody); !errors.Is(err, asynclock.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
@@ -89,6 +91,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
+	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	own, err := rueidis.NewClient(sv.Option) // as rueidis sets it up
 	if err != nil {
@@ -182,6 +185,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestTTLsAreRoundedUp(t *testing.T) {
+	t.Parallel()
 	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Second - 1: 1000} {
 		if got := millis(d); got != want {
 			t.Errorf("%v: got %d ms, want %d", d, got, want)

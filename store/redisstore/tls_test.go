@@ -5,6 +5,7 @@ package redisstore
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -26,9 +28,12 @@ const (
 
 // As docs/security.md would have it: encrypted, the servers and the client known
 // by their certificates, and a user with the rights that the package comment
-// lists and no other.
+// lists and no other. TLS and rights change who may say what, and not the protocol, so on
+// most days the Cluster will do, where the rights are those of all and some more. Each
+// night has all three.
 func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
-	for name, start := range map[string]func(*testing.T, encryption) (whole *server, nodes []*server, rights string){
+	t.Parallel()
+	topologies := map[string]func(*testing.T, encryption) (whole *server, nodes []*server, rights string){
 		"standalone": func(t *testing.T, e encryption) (*server, []*server, string) {
 			sv := e.ownServer(t)
 			return sv, []*server{sv}, documentedRights + rightsToList
@@ -41,7 +46,13 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 			sv, nodes := e.ownCluster(t)
 			return sv, nodes, documentedRights + rightsToList + rightsInCluster
 		},
-	} {
+	}
+	if !needed.Nightly() {
+		maps.DeleteFunc(topologies, func(name string, _ func(*testing.T, encryption) (*server, []*server, string)) bool {
+			return name != "cluster"
+		})
+	}
+	for name, start := range topologies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sv, nodes, rights := start(t, encryption{redistest.NewEncryption(t)})
@@ -59,6 +70,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 
 // Nobody talks to a server that can't prove who it is, nor a server to a client.
 func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
 	sv := encryption{redistest.NewEncryption(t)}.ownServer(t)
 	good := sv.Option.TLSConfig
 	for name, config := range map[string]*tls.Config{
@@ -141,12 +153,8 @@ func (e encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
 	addr := primary.Option.InitAddress[0]
 	host, port, _ := strings.Cut(addr, ":")
 	replica := e.ownServer(t, "--replicaof", host, port)
-	sentinel := e.startSentinel(t, addr)
+	sentinel := e.startSentinel(t, primary, replica)
 	option := e.option(t, sentinel)
-	option.ForceSingleClient = true
-	onServer(t, option).knowsAReplica(t)
-
-	option = e.option(t, sentinel)
 	option.Sentinel = rueidis.SentinelOption{MasterSet: "locks", TLSConfig: option.TLSConfig}
 	return onServer(t, option), []*server{primary, replica}
 }

@@ -39,8 +39,10 @@ func inBubble(t *testing.T, mode LockType) (*miniredis.Miniredis, *asynclock.Cli
 // A holder in Java that crashes sends no message, and one that spins neither. In
 // either mode a waiter is late by no more than the documentation says.
 func TestWaitersThatNobodyTells(t *testing.T) {
+	t.Parallel()
 	for mode, tick := range map[LockType]time.Duration{SpinLock: DefaultIdle, PubSubLock: ticksWhenTold * DefaultIdle} {
 		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				mini, locks := inBubble(t, mode)
 				hold := func(ttl time.Duration) {
@@ -77,6 +79,7 @@ func TestWaitersThatNobodyTells(t *testing.T) {
 
 // A message makes all the difference.
 func TestAWaiterThatIsTold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mini, locks := inBubble(t, PubSubLock)
 		for _, channel := range []string{"shop-channel:shop:key", "shop-channel"} {

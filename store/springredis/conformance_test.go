@@ -16,8 +16,10 @@ import (
 var lockTypes = []LockType{SpinLock, PubSubLock}
 
 func TestConformanceOnMiniredis(t *testing.T) {
+	t.Parallel()
 	for _, mode := range lockTypes {
 		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
 			storetest.Run(t, func(t *testing.T) asynclock.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
@@ -29,6 +31,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 }
 
 func TestConformanceOnRealServers(t *testing.T) {
+	t.Parallel()
 	for _, on := range []struct {
 		variable string
 		modes    []LockType
@@ -40,6 +43,7 @@ func TestConformanceOnRealServers(t *testing.T) {
 	} {
 		for _, mode := range on.modes {
 			t.Run(on.variable+"/"+mode.String(), func(t *testing.T) {
+				t.Parallel()
 				option := redistest.Option(t, on.variable)
 				storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t, WithLockType(mode)) })
 			})

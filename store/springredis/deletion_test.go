@@ -18,6 +18,7 @@ import (
 // Locks are deleted with the best command that the server has; what it lacks is
 // found out once, and said once.
 func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		args             []string
 		want, lacks, not string
@@ -59,6 +60,7 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 // A server that has DELEX, as miniredis does, is asked to compare once more while
 // it deletes.
 func TestDELEXComparesTheValue(t *testing.T) {
+	t.Parallel()
 	mini := miniredis.RunT(t)
 	var asked []string
 	mini.Server().SetPreHook(func(_ *miniserver.Peer, command string, args ...string) bool {

@@ -15,6 +15,7 @@ import (
 
 // Java's names, and side keys that clients of every version have to agree on.
 func TestNamesNeverChange(t *testing.T) {
+	t.Parallel()
 	n := newNames("shop")
 	lock := n.lock("order:42")
 	for _, tt := range []struct{ got, want string }{
@@ -35,6 +36,7 @@ func TestNamesNeverChange(t *testing.T) {
 
 // The examples of the Cluster specification and of its reference code.
 func TestSlots(t *testing.T) {
+	t.Parallel()
 	if got := crc16("123456789"); got != 0x31c3 {
 		t.Errorf("crc16: got %#x, want 0x31c3", got)
 	}
@@ -52,6 +54,7 @@ func TestSlots(t *testing.T) {
 
 // What the server says of slots is what counts.
 func TestSlotsAreTheServers(t *testing.T) {
+	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	for _, redisKey := range []string{"a", "shop:order:42", "{a}b", "a{b}c", "a{}b", "a}b{c", "{{}}", "größe", "x{", "}x"} {
 		if got, want := int64(slotOf(redisKey)), sv.Number(t, "CLUSTER", "KEYSLOT", redisKey); got != want {
@@ -118,6 +121,7 @@ func FuzzForced(f *testing.F) {
 }
 
 func TestBadRegistryKeys(t *testing.T) {
+	t.Parallel()
 	for _, registryKey := range []string{
 		"", "\xff", strings.Repeat("x", 513), "asynclock.spring", "asynclock.spring:x", "asynclock.springs", "pubsub-probe:x",
 	} {

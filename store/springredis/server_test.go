@@ -11,10 +11,14 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
+func TestMain(m *testing.M) {
+	needed.InParallel(16) // they wait for servers, and for what expires there
+	goleak.VerifyTestMain(m, redistest.Leftover()...)
+}
 
 // A server is where a test's store is, for a registry key of the test's own.
 type server struct {

@@ -22,6 +22,7 @@ import (
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	for name, option := range map[string]Option{
 		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
@@ -141,6 +142,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 
 // Not on miniredis, which allows no commands beside a subscription.
 func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
+	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
 	own, err := rueidis.NewClient(sv.Option) // as rueidis sets it up
 	if err != nil {
@@ -167,6 +169,7 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 
 // The package comment lists what a user needs, and nothing more is needed.
 func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.registry = "shop"
 	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +punsubscribe +scan"
@@ -208,6 +211,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 
 // A user with too few rights is told so: what it may not look at is not foreign.
 func TestWhatTheServerDenies(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	commands := []string{"get", "set", "del", "unlink", "pexpire", "pttl", "time", "zadd", "zcard", "zscore", "zremrangebyscore", "evalsha", "eval", "scan"}
 	for _, denied := range commands {
@@ -239,6 +243,7 @@ func TestWhatTheServerDenies(t *testing.T) {
 
 // In a Cluster every node passes messages on.
 func TestMessagesInACluster(t *testing.T) {
+	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	a, b := join(t, sv.store(t)), join(t, sv.store(t, WithLockType(PubSubLock)))
 	for i := range 12 { // on all nodes
@@ -254,6 +259,7 @@ func TestMessagesInACluster(t *testing.T) {
 }
 
 func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	first := c.Hold("renewed", "a")
@@ -287,6 +293,7 @@ func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 }
 
 func TestAServerThatForgotTheScripts(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	const n = 2*redisconn.MaxPipeline + 1
@@ -315,6 +322,7 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 
 // Waiting for the inbox to end is bounded by the context.
 func TestLeaveEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	st := sv.store(t, WithLockType(PubSubLock))
 	joined, err := st.Join("id", func(asynclock.Event) {})
@@ -332,6 +340,7 @@ func TestLeaveEndsWithItsContext(t *testing.T) {
 }
 
 func TestTTLsAreRoundedUp(t *testing.T) {
+	t.Parallel()
 	for d, want := range map[time.Duration]string{0: "0", 1: "1", time.Millisecond: "1", time.Millisecond + 1: "2", time.Second - 1: "1000"} {
 		if got := millis(d); got != want {
 			t.Errorf("%v: got %s ms, want %s", d, got, want)

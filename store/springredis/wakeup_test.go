@@ -125,6 +125,7 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 // An owner can be woken from before its request is sent: a release between the
 // server's answer and its arrival must not be missed.
 func TestOwnersCanBeWokenWhileTheyAsk(t *testing.T) {
+	t.Parallel()
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t, WithLockType(PubSubLock)))
 	q := redistest.Request("key", "a")
@@ -153,6 +154,7 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 
 // Who asks too late is not remembered as one who waits.
 func TestWhoHasLeftDoesNotWait(t *testing.T) {
+	t.Parallel()
 	c := join(t, onMiniredis(t).store(t, WithLockType(PubSubLock)))
 	if err := c.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
@@ -199,6 +201,7 @@ func TestHowSoonWaitersAskAgain(t *testing.T) {
 // Where the server does not let us subscribe, waiters ask as often as in mode
 // SPIN_LOCK, and the log says so.
 func TestWithoutTheRightToSubscribe(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	sv.Do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
 	sv.Option.Username, sv.Option.Password = "mute", "pw"
@@ -264,6 +267,7 @@ func TestAHolderIsToldOfForce(t *testing.T) {
 
 // After Leave nobody is subscribed.
 func TestLeaveUnsubscribes(t *testing.T) {
+	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t, WithLockType(PubSubLock)))
 	if got := sv.Number(t, "PUBSUB", "NUMPAT"); got != 2 {

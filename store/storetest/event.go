@@ -10,25 +10,19 @@ import (
 )
 
 var eventCases = []testCase{
-	{"a holder that asked is told when someone queues", queues, contended},
-	{"a holder can ask by its renewal to be told when someone queues", queues, contendedAfterRenewal},
-	{"a waiter can ask to be told when it holds and someone queues", queues, contendedAfterHandoff},
-	{"a holder is told when the key is taken by force", queues, forced},
+	{"a holder that asked is told when someone queues", messages, contended},
+	{"a holder can ask by its renewal to be told when someone queues", messages, contendedAfterRenewal},
+	{"a waiter can ask to be told when it holds and someone queues", messages, contendedAfterHandoff},
+	{"a holder is told when the key is taken by force", messages, forced},
 }
 
-// withMessages waits until the store's messages can be counted on, which the
-// replies to a waiter say. A store may need a moment for that.
-func (w *world) withMessages() {
+// hearing connects a client, and waits until the store's messages about the case's key can
+// be counted on to reach it, which the replies to a waiter say. A store may need a moment
+// for that, and for each client and part of its keys anew.
+func (w *world) hearing() *client {
 	w.Helper()
-	if w.silent {
-		w.Skip("the suite was told that the store sends no messages")
-	}
-	c := w.join()
-	probe := w.request()
-	probe.Key += "/probe"
-	c.hold(probe)
-	probe.Owner = newOwner()
-	q := c.wait(probe)
+	c, other := w.join(), w.join()
+	h, q := other.hold(w.request()), c.wait(w.request())
 	for end := time.Now().Add(patience); q.reply.Recheck > 0 && time.Now().Before(end); {
 		time.Sleep(pause)
 		q.heartbeat()
@@ -36,11 +30,13 @@ func (w *world) withMessages() {
 	if q.reply.Recheck > 0 {
 		w.Fatalf("Recheck: got %v for %v, want 0: messages to count on", q.reply.Recheck, patience)
 	}
+	c.release(asynclock.ReleaseRequest{Key: w.key, Owner: q.req.Owner})
+	h.release()
+	return c
 }
 
 func contended(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	r := w.request()
 	r.WatchContention = true
 	a.hold(r)
@@ -49,8 +45,7 @@ func contended(w *world) {
 }
 
 func contendedAfterRenewal(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
 	err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.First, WatchContention: true}).Err
 	if err != nil {
@@ -61,8 +56,7 @@ func contendedAfterRenewal(w *world) {
 }
 
 func contendedAfterHandoff(w *world) {
-	w.withMessages()
-	a, b, c := w.join(), w.join(), w.join()
+	a, b, c := w.join(), w.hearing(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
 	r.WatchContention = true
@@ -74,8 +68,7 @@ func contendedAfterHandoff(w *world) {
 }
 
 func forced(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
 	b.force(w.key)
 	a.await(asynclock.EventForced, h.req.Owner)

@@ -121,15 +121,11 @@ func (w *world) wantList(c *client, prefix string, want ...string) {
 
 func listWaitedFor(w *world) {
 	a, b := w.join(), w.join()
-	r := w.request()
-	r.TTL = short
-	asked := time.Now()
-	a.hold(r)
-	q := b.wait(w.request())
-	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Since(asked) < short { // else it may have passed on
+	q, over := w.waitBehind(a, b, w.request())
+	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Until(over) > short/2 { // else it may have passed on
 		w.Errorf("List: got %+v, want Waiters 1 and no Queue", info)
 	}
-	expired()
+	time.Sleep(time.Until(over))
 	info, ok := a.list(w.key)[w.key]
 	if passedOn := w.sessions() && info.Holder == q.req.Holder; !ok || info.Waiters != 1 && !passedOn {
 		w.Errorf("List of a key whose holding expired and that one waits for: got %+v, want it with Waiters 1", info)

@@ -36,13 +36,9 @@ func deadWaiterSkipped(w *world) {
 func deadQueueDoesNotBlock(w *world) {
 	a, b := w.join(), w.join()
 	r := w.request()
-	r.TTL = 2 * short // so that the waiter dies first: an expired holding may pass on at once
-	a.hold(r)
-	r = w.request()
-	r.Liveness = short
-	b.wait(r)
-	expired()
-	expired()
+	r.Liveness = short / 10 // it dies first: an expired holding may pass on at once
+	_, over := w.waitBehind(a, b, r)
+	time.Sleep(time.Until(over))
 	a.hold(w.try()) // nobody who lives is ahead
 }
 

@@ -15,6 +15,7 @@ import (
 // TestSuiteAsksOnlyForFeatures runs the suite over a store that has exclusion
 // and nothing more: no tokens, and waiters that contend.
 func TestSuiteAsksOnlyForFeatures(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(*testing.T) asynclock.Store { return plainStore{memstore.New()} }, storetest.InBubble())
 }
 

@@ -66,11 +66,8 @@ func onePlace(w *world) {
 
 func noBarging(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
-	r := w.request()
-	r.TTL = short
-	a.hold(r)
-	q := b.wait(w.request())
-	expired() // and q has not asked again
+	q, over := w.waitBehind(a, b, w.request())
+	time.Sleep(time.Until(over)) // and q has not asked again
 	w.wantStatus("Acquire without Wait of a free key with a queue", c.acquire(w.try()), asynclock.Held)
 	late := c.acquire(w.request())
 	w.wantStatus("Acquire of a free key with a queue", late, asynclock.Waiting)

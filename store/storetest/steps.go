@@ -86,6 +86,38 @@ func (q *waiter) poll() holding {
 	panic("unreachable")
 }
 
+// next asks for what ends within short, as a rule, until it is granted. That the first
+// answer is to wait is not asked for: a busy machine may take longer to give it. How long
+// it took until the grant is for the case to look at.
+func (c *client) next(r asynclock.AcquireRequest) holding {
+	c.w.Helper()
+	return (&waiter{c: c, req: r}).poll()
+}
+
+// waitBehind has a hold the key, and b wait for it, and says when the holding has ended by
+// itself. Where the machine is too busy to do both within a TTL of short, it is doubled.
+func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (q *waiter, over time.Time) {
+	w.Helper()
+	for ttl := short; ttl < patience; ttl *= 2 {
+		r := w.request()
+		r.TTL = ttl
+		start := time.Now()
+		a.hold(r)
+		reply := b.acquire(waits)
+		if reply.Status == asynclock.Waiting {
+			waits.Ticket = reply.Ticket
+			return &waiter{b, waits, reply}, time.Now().Add(ttl + short/2)
+		}
+		if took := time.Since(start); took < ttl-slack {
+			w.Fatalf("Acquire with Wait of a key that was held %v ago for %v: got status %d, want Waiting", took, ttl, reply.Status)
+		}
+		b.release(asynclock.ReleaseRequest{Key: waits.Key, Owner: waits.Owner})
+		waits.Owner = newOwner()
+	}
+	w.Fatalf("Acquire with Wait took longer than any TTL up to %v", patience)
+	panic("unreachable")
+}
+
 // release gives the key back, which the client must have had.
 func (h holding) release() {
 	h.c.w.Helper()

@@ -14,11 +14,11 @@
 //
 // The stores that open returns may share one server, and the server may be in
 // use by others: every case makes up its own keys. What a store does not have by
-// its [asynclock.Features] is not asked of it; such cases are skipped. A store
-// that has everything skips none.
+// its [asynclock.Features] is not asked of it: such cases are left out, and not skipped.
+// A store that has everything gets all of them.
 //
-// To read the code, begin with cases at the end of storetest.go. Each other file has
-// cases about one thing, but for world.go and steps.go, which are what they are made of.
+// To read the code, begin with cases at the end of need.go. Each other file has cases
+// about one thing, but for world.go and steps.go, which are what they are made of.
 package storetest
 
 import (
@@ -40,7 +40,7 @@ func InBubble() Option {
 
 // WithoutMessages is for a store that queues, but has no way here to tell
 // waiters and holders anything, say because its server lacks pub-sub: cases
-// about events are skipped. Without this option they fail if replies to waiters
+// about events are left out. Without this option they fail if replies to waiters
 // keep saying, by Recheck, that no message can be counted on.
 func WithoutMessages() Option {
 	return func(s *suite) { s.silent = true }
@@ -48,9 +48,9 @@ func WithoutMessages() Option {
 
 // Run runs every case as a parallel subtest and returns when all are done. Each
 // case calls open for a store of its own; what open starts it has to stop by
-// t.Cleanup. Where something has to expire the cases wait for TTLs of half a
-// second; where something has to happen they wait up to 20 seconds, so that a
-// slow server does not fail.
+// t.Cleanup. One more store is opened first, to be asked for its Features. Where
+// something has to expire the cases wait for TTLs of half a second; where something
+// has to happen they wait up to a minute, so that a slow server does not fail.
 func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Option) {
 	t.Helper()
 	if open == nil {
@@ -63,11 +63,12 @@ func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Optio
 		}
 		o(&s)
 	}
+	f := s.facts(t)                     // not in a subtest, which the flag -run might leave out
 	t.Run("store", func(t *testing.T) { // ends when its parallel subtests have
-		for _, c := range cases() {
+		for _, c := range casesFor(f) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				s.run(t, c)
+				s.run(t, func(t *testing.T, store asynclock.Store) { c.run(newWorld(t, store)) })
 			})
 		}
 	})
@@ -79,63 +80,27 @@ type suite struct {
 	silent bool
 }
 
-func (s suite) run(t *testing.T, c testCase) {
+// facts asks a store what it has.
+func (s suite) facts(t *testing.T) (f facts) {
 	t.Helper()
-	if !s.bubble {
-		s.check(t, c)
-		return
-	}
-	skipped := false
-	synctest.Test(t, func(t *testing.T) {
-		defer func() { skipped = t.Skipped() }() // or the case would count as passed
-		s.check(t, c)
-	})
-	if skipped {
-		t.SkipNow()
-	}
+	s.run(t, func(_ *testing.T, store asynclock.Store) { f = facts{store.Features(), !s.silent} })
+	return f
 }
 
-func (s suite) check(t *testing.T, c testCase) {
+// run opens a store for do.
+func (s suite) run(t *testing.T, do func(*testing.T, asynclock.Store)) {
 	t.Helper()
-	store := s.open(t)
-	if store == nil {
-		t.Fatal("storetest: open returned no store")
+	opened := func(t *testing.T) {
+		t.Helper()
+		store := s.open(t)
+		if store == nil {
+			t.Fatal("storetest: open returned no store")
+		}
+		do(t, store)
 	}
-	has := store.Features()
-	switch {
-	case c.needs.FIFO && !has.FIFO:
-		t.Skip("by its Features the store has no queue")
-	case c.needs.Tokens && !has.Tokens:
-		t.Skip("by its Features the store has no tokens")
-	case c.needs.Wanted && !has.Wanted:
-		t.Skip("by its Features the store can't say who wants a key")
+	if s.bubble {
+		synctest.Test(t, opened)
+	} else {
+		opened(t)
 	}
-	w := newWorld(t, store)
-	w.silent = s.silent
-	c.run(w)
-}
-
-// A testCase is one rule. Its name is the rule in words.
-type testCase struct {
-	name  string
-	needs asynclock.Features
-	run   func(*world)
-}
-
-var (
-	anyStore = asynclock.Features{}
-	queues   = asynclock.Features{FIFO: true}
-	tokens   = asynclock.Features{Tokens: true}
-	wanting  = asynclock.Features{FIFO: true, Wanted: true}
-)
-
-func cases() []testCase {
-	var all []testCase
-	for _, some := range [][]testCase{
-		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
-		tokenCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
-	} {
-		all = append(all, some...)
-	}
-	return all
 }

@@ -10,10 +10,10 @@ import (
 
 var tokenCases = []testCase{
 	{"tokens rise through release, expiry and force", tokens, tokensRise},
-	{"tokens rise over what the holder wrote back", tokens, tokensRiseOverUsed},
-	{"inspect shows the token that a renewal wrote back", tokens, inspectShowsUsedToken},
+	{"tokens rise over what the holder wrote back", tokensOfUse, tokensRiseOverUsed},
+	{"inspect shows the token that a renewal wrote back", tokensOfUse, inspectShowsUsedToken},
 	{"acquire sent again after tokens were written back gives one of the holder's own", tokens, acquireAgainAfterUse},
-	{"the mark of a waiting reply divides old grants from new ones", asynclock.Features{FIFO: true, Tokens: true}, markDivides},
+	{"the mark of a waiting reply divides old grants from new ones", queuesAndTokens, markDivides},
 }
 
 // aheadOfTime is by how much the tokens that a case writes back exceed those
@@ -47,17 +47,7 @@ func tokensRise(w *world) {
 	next("force", b, w.request())
 }
 
-// withTokensWrittenBack skips what a store need not be told: that of those it has
-// set aside some were used.
-func (w *world) withTokensWrittenBack() {
-	w.Helper()
-	if w.sessions() {
-		w.Skip("by its Features the store's tokens need not be written back")
-	}
-}
-
 func tokensRiseOverUsed(w *world) {
-	w.withTokensWrittenBack()
 	a := w.join()
 	h := a.hold(w.request())
 	used := h.First + h.Spare + aheadOfTime
@@ -78,7 +68,7 @@ func tokensRiseOverUsed(w *world) {
 	}
 	used = h.First + h.Spare + aheadOfTime
 	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used, Keep: short})
-	h = a.wait(w.request()).poll()
+	h = a.next(w.request())
 	if h.First <= used {
 		w.Errorf("token after a release with Keep that wrote back %d: got %d, want more", used, h.First)
 	}
@@ -94,7 +84,6 @@ func tokensRiseOverUsed(w *world) {
 }
 
 func inspectShowsUsedToken(w *world) {
-	w.withTokensWrittenBack()
 	a := w.join()
 	h := a.hold(w.request())
 	if got := a.inspect(w.key).Token; got != h.First {

@@ -9,11 +9,11 @@ import (
 )
 
 var wantedCases = []testCase{
-	{"a holder that asked is told when someone is refused its key", wanting, toldOfRefusal},
-	{"a holder that asked is told when someone queues, and again when that one asks again", wanting, toldOfWaiting},
-	{"a waiter can ask to be told when it holds and others want the key", wanting, toldAfterHandoff},
-	{"nobody is told that others want the key who did not ask for that", wanting, toldUnasked},
-	{"a reply says whether the holder will be told", wanting, saysWhetherTold},
+	{"a holder that asked is told when someone is refused its key", messagesOfWanted, toldOfRefusal},
+	{"a holder that asked is told when someone queues, and again when that one asks again", messagesOfWanted, toldOfWaiting},
+	{"a waiter can ask to be told when it holds and others want the key", messagesOfWanted, toldAfterHandoff},
+	{"nobody is told that others want the key who did not ask for that", messagesOfWanted, toldUnasked},
+	{"a reply says whether the holder will be told", messagesOfWanted, saysWhetherTold},
 	{"a release can ask for the key anew without waiting", wanting, triesAnew},
 }
 
@@ -25,8 +25,7 @@ func (w *world) watching() asynclock.AcquireRequest {
 }
 
 func toldOfRefusal(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	h := a.hold(w.watching())
 	for i := range 2 { // each time
 		if reply := b.refused(w.try()); !reply.Told {
@@ -37,8 +36,7 @@ func toldOfRefusal(w *world) {
 }
 
 func toldOfWaiting(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	h := a.hold(w.watching())
 	q := b.wait(w.request())
 	a.awaitMany(asynclock.EventWanted, h.req.Owner, 1)
@@ -47,8 +45,7 @@ func toldOfWaiting(w *world) {
 }
 
 func toldAfterHandoff(w *world) {
-	w.withMessages()
-	a, b, c := w.join(), w.join(), w.join()
+	a, b, c := w.join(), w.hearing(), w.join()
 	h := a.hold(w.request())
 	q := b.wait(w.watching())
 	h.release()
@@ -58,8 +55,7 @@ func toldAfterHandoff(w *world) {
 }
 
 func toldUnasked(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
 	if reply := b.refused(w.try()); reply.Told {
 		w.Error("Told, of a holder that did not ask to hear: got true, want false")
@@ -73,8 +69,7 @@ func toldUnasked(w *world) {
 }
 
 func saysWhetherTold(w *world) {
-	w.withMessages()
-	a, b := w.join(), w.join()
+	a, b := w.join(), w.hearing()
 	unasked := w.request()
 	if reply := a.acquire(unasked); reply.Watched {
 		w.Error("Watched of a holder that did not ask: got true, want false")

@@ -12,12 +12,14 @@ import (
 
 // All clients of a case share a session with ZooKeeper.
 func TestConformanceInOneSession(t *testing.T) {
+	t.Parallel()
 	zktest.Servers(t)
 	storetest.Run(t, func(t *testing.T) asynclock.Store { return open(t, newRoot()) })
 }
 
 // Every client has a session of its own, as in processes of their own.
 func TestConformanceInManySessions(t *testing.T) {
+	t.Parallel()
 	on := zktest.Servers(t)
 	storetest.Run(t, func(t *testing.T) asynclock.Store { return manySessions{t, on, newRoot()} })
 }
@@ -26,6 +28,7 @@ func TestConformanceInManySessions(t *testing.T) {
 // with the leader. They are all at followers: at the leader itself a sync waits for nothing,
 // and in one of some thousand cases Inspect shows what was a millisecond before.
 func TestConformanceOnAnEnsemble(t *testing.T) {
+	t.Parallel()
 	_, followers := roles(t, startEnsemble(t))
 	on := []string{followers[0].Addr, followers[1].Addr}
 	storetest.Run(t, func(t *testing.T) asynclock.Store { return manySessions{t, on, newRoot()} })

@@ -100,6 +100,7 @@ func (w *wire) address() string {
 }
 
 func TestEnsemble(t *testing.T) {
+	t.Parallel()
 	e := startEnsemble(t)
 	t.Run("the client's server is killed", func(t *testing.T) {
 		survives(t, e, func(connected string) *zkserver.Server {

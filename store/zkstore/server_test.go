@@ -10,11 +10,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/zkserver"
 	"github.com/asynclock/asynclock-go/internal/zktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	needed.InParallel(16)
+	goleak.VerifyTestMain(m)
+}
 
 // newRoot is a root of the test's own.
 func newRoot() string { return "/test/" + uuid.NewString() }

@@ -7,10 +7,8 @@ import java.io.InputStreamReader;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.stream.Stream;
 
 /**
@@ -18,51 +16,84 @@ import java.util.stream.Stream;
  *
  * <p>The first line of output is "ready". Each line of input is
  *
- * <pre>ID THREAD VERB KEY [ARGUMENT...]</pre>
+ * <pre>ID HANDLE THREAD VERB [ARGUMENT...]</pre>
  *
- * and is carried out on the thread of that name, because Java's locks belong to
- * threads. The key and the arguments are URL-encoded. The answer is one line, in the
- * order in which threads get done:
+ * and is carried out on the handle's thread of that name, because Java's locks belong
+ * to threads. The arguments are URL-encoded. The answer is one line, in the order in
+ * which threads get done:
  *
  * <pre>ID ok [VALUE]
  * ID error CLASS MESSAGE</pre>
  *
- * Value and message are URL-encoded, too, and so are the arguments of a peer's program.
- * The program ends with its input.
+ * Value and message are URL-encoded, too.
+ *
+ * <p>The verb "open" makes a {@link Player} of its arguments under a handle that is new.
+ * Those of other verbs begin with a key, and are for that player. The verb "close"
+ * closes it with its threads, and needs none of these. The program ends with its input.
  */
 final class LineProtocol {
 
 	private LineProtocol() {
 	}
 
-	/** What a peer does. */
-	interface Player {
+	/** What does as it is told, for one test. */
+	interface Player extends AutoCloseable {
 
 		/** Carries out a command, whose value may be null for none. */
 		String perform(String verb, String key, String... args) throws Exception;
 
 	}
 
-	/** Has a player carry out commands until there are no more, and ends the program. */
-	static void serve(Player player) throws Exception {
-		Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
+	/** Makes players. */
+	interface Opener {
+
+		Player open(String... args) throws Exception;
+
+	}
+
+	private interface Task {
+
+		String perform() throws Exception;
+
+	}
+
+	/** Carries out commands until there are no more, and ends the program. */
+	static void serve(Opener opener) throws Exception {
+		Map<String, Handle> handles = new HashMap<>();
 		say("ready");
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
 		for (String line = in.readLine(); line != null; line = in.readLine()) {
 			String[] fields = line.split(" ");
-			threads.computeIfAbsent(fields[1], name -> Executors.newSingleThreadExecutor())
-					.execute(() -> answer(player, fields));
+			String id = fields[0];
+			String thread = fields[2];
+			String verb = fields[3];
+			Handle handle = handles.computeIfAbsent(fields[1], Handle::new);
+			switch (verb) {
+				case "open" -> handle.execute(thread, () -> answer(id, () -> {
+					handle.open(opener, decodeFrom(4, fields));
+					return null;
+				}));
+				case "close" -> {
+					handles.remove(fields[1]);
+					handle.executeLast(() -> answer(id, () -> {
+						handle.close();
+						return null;
+					}));
+				}
+				default -> handle.execute(thread, () -> answer(id,
+						() -> handle.player().perform(verb, decode(fields[4]), decodeFrom(5, fields))));
+			}
 		}
 		System.exit(0); // whatever still waits for a lock
 	}
 
-	private static void answer(Player player, String... fields) {
+	private static void answer(String id, Task task) {
 		try {
-			String value = player.perform(fields[2], decode(fields[3]), decodeFrom(4, fields));
-			say(fields[0] + " ok" + (value == null ? "" : " " + encode(value)));
+			String value = task.perform();
+			say(id + " ok" + (value == null ? "" : " " + encode(value)));
 		}
 		catch (Throwable thrown) {
-			say(fields[0] + " error " + thrown.getClass().getSimpleName() + " " + encode(String.valueOf(thrown.getMessage())));
+			say(id + " error " + thrown.getClass().getSimpleName() + " " + encode(String.valueOf(thrown.getMessage())));
 		}
 	}
 
@@ -72,7 +103,7 @@ final class LineProtocol {
 	}
 
 	/** Decodes the fields that begin with the first-th, counted from 0. */
-	static String[] decodeFrom(int first, String... fields) {
+	private static String[] decodeFrom(int first, String... fields) {
 		return Stream.of(fields).skip(first).map(LineProtocol::decode).toArray(String[]::new);
 	}
 

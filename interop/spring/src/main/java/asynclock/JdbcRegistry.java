@@ -15,19 +15,20 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 /** A JdbcLockRegistry, made as Spring makes one, and with the pool of Spring Boot. */
 final class JdbcRegistry implements Registry {
 
+	private final HikariDataSource source = new HikariDataSource();
 	private final JdbcLockRegistry registry;
 
 	/** @param args JDBC URL, user, password, table prefix, region, TTL in ms */
 	JdbcRegistry(String... args) throws ReflectiveOperationException {
-		HikariDataSource source = new HikariDataSource();
-		source.setJdbcUrl(args[0]);
-		source.setUsername(args[1]);
-		source.setPassword(args[2]);
-		source.setMaximumPoolSize(4); // of many at once, and none has more threads
-		DefaultLockRepository repository = new DefaultLockRepository(source);
+		this.source.setJdbcUrl(args[0]);
+		this.source.setUsername(args[1]);
+		this.source.setPassword(args[2]);
+		this.source.setMaximumPoolSize(4); // of many at once, and none has more threads
+		this.source.setMinimumIdle(1); // most need no second connection, and each costs the server a process
+		DefaultLockRepository repository = new DefaultLockRepository(this.source);
 		repository.setPrefix(args[3]);
 		repository.setRegion(args[4]);
-		repository.setTransactionManager(new JdbcTransactionManager(source));
+		repository.setTransactionManager(new JdbcTransactionManager(this.source));
 		this.registry = registry(repository, Long.parseLong(args[5]));
 		repository.afterPropertiesSet();
 		repository.afterSingletonsInstantiated();
@@ -60,6 +61,11 @@ final class JdbcRegistry implements Registry {
 	@Override
 	public void setIdleBetweenTries(Duration idle) {
 		this.registry.setIdleBetweenTries(idle);
+	}
+
+	@Override
+	public void close() {
+		this.source.close();
 	}
 
 }

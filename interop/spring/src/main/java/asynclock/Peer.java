@@ -4,16 +4,18 @@ package asynclock;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A lock registry to be played with.
+ * Lock registries to be played with, many in one program.
  *
- * <p>Arguments: "redis" or "jdbc", and then those of {@link RedisRegistry} or
- * {@link JdbcRegistry}. {@link LineProtocol} says how it is spoken to.
+ * <p>Each is opened with "redis" or "jdbc", and then the arguments of
+ * {@link RedisRegistry} or {@link JdbcRegistry}. {@link LineProtocol} says how it is
+ * spoken to.
  */
-public final class Peer {
+public final class Peer implements LineProtocol.Player {
 
 	private final Registry registry;
 
@@ -22,16 +24,25 @@ public final class Peer {
 	}
 
 	public static void main(String[] args) throws Exception {
-		String[] rest = LineProtocol.decodeFrom(1, args);
-		Registry registry = switch (args[0]) {
+		LineProtocol.serve(Peer::open);
+	}
+
+	private static Peer open(String... args) throws Exception {
+		String[] rest = Arrays.copyOfRange(args, 1, args.length);
+		return new Peer(switch (args[0]) {
 			case "redis" -> new RedisRegistry(rest);
 			case "jdbc" -> new JdbcRegistry(rest);
 			default -> throw new IllegalArgumentException(args[0]);
-		};
-		LineProtocol.serve(new Peer(registry)::perform);
+		});
 	}
 
-	private String perform(String verb, String key, String... args) throws Exception {
+	@Override
+	public void close() {
+		this.registry.close();
+	}
+
+	@Override
+	public String perform(String verb, String key, String... args) throws Exception {
 		Lock lock = this.registry.obtain(key);
 		switch (verb) {
 			case "lock" -> lock.lock();

@@ -13,6 +13,8 @@ import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 /** A RedisLockRegistry. */
 final class RedisRegistry implements Registry {
 
+	private final LettuceConnectionFactory connections;
+	private final ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
 	private final RedisLockRegistry registry;
 
 	/**
@@ -20,15 +22,14 @@ final class RedisRegistry implements Registry {
 	 * and optionally "renew" for automatic renewal
 	 */
 	RedisRegistry(String... args) {
-		LettuceConnectionFactory connections = new LettuceConnectionFactory(args[0], Integer.parseInt(args[1]));
-		connections.afterPropertiesSet();
-		connections.start();
-		this.registry = new RedisLockRegistry(connections, args[2], Long.parseLong(args[4]));
+		this.connections = new LettuceConnectionFactory(args[0], Integer.parseInt(args[1]));
+		this.connections.afterPropertiesSet();
+		this.connections.start();
+		this.registry = new RedisLockRegistry(this.connections, args[2], Long.parseLong(args[4]));
 		this.registry.setRedisLockType(RedisLockType.valueOf(args[3]));
 		if (args.length > 5) {
-			ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
-			scheduler.initialize();
-			this.registry.setRenewalTaskScheduler(scheduler);
+			this.scheduler.initialize();
+			this.registry.setRenewalTaskScheduler(this.scheduler);
 		}
 	}
 
@@ -45,6 +46,13 @@ final class RedisRegistry implements Registry {
 	@Override
 	public void setIdleBetweenTries(Duration idle) {
 		this.registry.setIdleBetweenTries(idle);
+	}
+
+	@Override
+	public void close() {
+		this.scheduler.shutdown();
+		this.registry.destroy();
+		this.connections.destroy();
 	}
 
 }

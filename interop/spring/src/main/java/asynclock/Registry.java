@@ -14,4 +14,7 @@ interface Registry {
 
 	void setIdleBetweenTries(Duration idle);
 
+	/** Closes what was made for the registry. The locks that it holds it still holds. */
+	void close();
+
 }

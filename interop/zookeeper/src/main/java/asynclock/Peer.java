@@ -16,12 +16,12 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.springframework.integration.zookeeper.lock.ZookeeperLockRegistry;
 
 /**
- * A ZookeeperLockRegistry and Curator's InterProcessMutex, to be played with.
+ * Many a ZookeeperLockRegistry and Curator's InterProcessMutex, to be played with.
  *
- * <p>Arguments: servers, root, session timeout in ms. {@link LineProtocol} says how it
- * is spoken to.
+ * <p>Each is opened with servers, root, session timeout in ms. {@link LineProtocol} says
+ * how it is spoken to.
  */
-public final class Peer {
+public final class Peer implements LineProtocol.Player {
 
 	private final CuratorFramework curator;
 	private final String root;
@@ -34,16 +34,26 @@ public final class Peer {
 		this.registry = new ZookeeperLockRegistry(curator, root);
 	}
 
-	public static void main(String[] encoded) throws Exception {
-		String[] args = LineProtocol.decodeFrom(0, encoded);
+	public static void main(String[] args) throws Exception {
+		LineProtocol.serve(Peer::open);
+	}
+
+	private static Peer open(String... args) throws Exception {
 		int timeout = Integer.parseInt(args[2]);
 		CuratorFramework curator = CuratorFrameworkFactory.newClient(args[0], timeout, 15_000, new ExponentialBackoffRetry(50, 10));
 		curator.start();
 		curator.blockUntilConnected();
-		LineProtocol.serve(new Peer(curator, args[1])::perform);
+		return new Peer(curator, args[1]);
 	}
 
-	private String perform(String verb, String key, String... args) throws Exception {
+	@Override
+	public void close() {
+		this.registry.destroy();
+		this.curator.close();
+	}
+
+	@Override
+	public String perform(String verb, String key, String... args) throws Exception {
 		switch (verb) {
 			// The registry.
 			case "lock" -> this.registry.obtain(key).lock();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+var everything = asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
+
+// A store gets the cases that its Features allow, each with a store of its own. What is
+// left out is not even begun.
+func TestEachCaseOpensAStoreAndNoOtherDoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		has     facts
+		options []Option
+	}{
+		"everything":         {facts{everything, true}, nil},
+		"no messages":        {facts{everything, false}, []Option{WithoutMessages()}},
+		"nothing of wanting": {facts{asynclock.Features{Tokens: true, FIFO: true}, true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var opened atomic.Int32
+			Run(t, func(*testing.T) asynclock.Store {
+				opened.Add(1)
+				return modest{memstore.New(), c.has.Features}
+			}, append(c.options, InBubble())...)
+			if got, want := int(opened.Load()), len(casesFor(c.has))+1; got != want {
+				t.Errorf("stores that were opened: got %d, want %d: one to be asked for its Features, and one for each case", got, want)
+			}
+		})
+	}
+}
+
+// A modest store has more than it claims to have.
+type modest struct {
+	asynclock.Store
+
+	claims asynclock.Features
+}
+
+func (m modest) Features() asynclock.Features { return m.claims }
+
+// What a store lacks rules out what is about that, and nothing else. Who has everything
+// gets every case.
+func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
+	t.Parallel()
+	but := func(take func(*facts)) facts {
+		f := facts{everything, true}
+		take(&f)
+		return f
+	}
+	usedTokens := []string{"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back"}
+	for name, c := range map[string]struct {
+		has facts
+		out []string // nil: those that ask for a queue are many
+	}{
+		"everything": {facts{everything, true}, []string{}},
+		"messages": {but(func(f *facts) { f.messages = false }), slices.DeleteFunc(
+			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" })},
+		"Wanted":              {but(func(f *facts) { f.Wanted = false }), names(wantedCases)},
+		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases)},
+		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), usedTokens},
+		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
+	} {
+		asked := names(casesFor(c.has))
+		out := slices.DeleteFunc(names(cases()), func(name string) bool { return slices.Contains(asked, name) })
+		if c.out == nil {
+			for _, name := range names(queueCases, livenessCases, eventCases, wantedCases) {
+				if !slices.Contains(out, name) {
+					t.Errorf("a store without a queue is asked whether %s", name)
+				}
+			}
+			for _, name := range names(renewalCases[:5], callCases) {
+				if !slices.Contains(asked, name) {
+					t.Errorf("a store without a queue is not asked whether %s", name)
+				}
+			}
+			continue
+		}
+		slices.Sort(out)
+		slices.Sort(c.out)
+		if !slices.Equal(out, c.out) {
+			t.Errorf("without %s: got %q left out, want %q", name, out, c.out)
+		}
+	}
+}
+
+func names(groups ...[]testCase) (all []string) {
+	for _, c := range slices.Concat(groups...) {
+		all = append(all, c.name)
+	}
+	return all
+}
