@@ -28,21 +28,21 @@ var stores = []struct {
 	offers  need
 	prepare func(t *testing.T) (open func(t *testing.T) *place)
 }{
-	{"memstore", queues, func(*testing.T) func(*testing.T) *place { return openMemory }},
-	{"miniredis", redisItself, func(*testing.T) func(*testing.T) *place { return openMiniredis }},
-	{"redis", redisItself, onServer("ASYNCLOCK_REDIS_URL")},
-	{"sentinel", redisItself, onServer("ASYNCLOCK_SENTINEL_URL")},
-	{"cluster", redisItself, onServer("ASYNCLOCK_CLUSTER_URL")},
-	{"redis with the least rights by TLS", redisItself, onServersForLockers(startAlone)},
-	{"sentinel with the least rights by TLS", redisItself, onServersForLockers(startSentinelSet)},
-	{"cluster with the least rights by TLS", redisItself, onServersForLockers(startCluster)},
-	{"springredis", anyStore, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
-	{"postgres", processes, onDatabase("ASYNCLOCK_POSTGRES_URL", ownTables)},
+	{"memstore", queues | told, func(*testing.T) func(*testing.T) *place { return openMemory }},
+	{"miniredis", redisItself | told, func(*testing.T) func(*testing.T) *place { return openMiniredis }},
+	{"redis", redisItself | told, onServer("ASYNCLOCK_REDIS_URL")},
+	{"sentinel", redisItself | told, onServer("ASYNCLOCK_SENTINEL_URL")},
+	{"cluster", redisItself | told, onServer("ASYNCLOCK_CLUSTER_URL")},
+	{"redis with the least rights by TLS", redisItself | told, onServersForLockers(startAlone)},
+	{"sentinel with the least rights by TLS", redisItself | told, onServersForLockers(startSentinelSet)},
+	{"cluster with the least rights by TLS", redisItself | told, onServersForLockers(startCluster)},
+	{"springredis", anyStore | told, onServerAsSpring("ASYNCLOCK_REDIS_URL")},
+	{"postgres", processes | told, onDatabase("ASYNCLOCK_POSTGRES_URL", ownTables)},
 	{"mysql", processes, onDatabase("ASYNCLOCK_MYSQL_URL", ownTables)},
 	{"Java's table in postgres", anyStore, onDatabase("ASYNCLOCK_POSTGRES_URL", javasTable)},
 	{"Java's table in mysql", anyStore, onDatabase("ASYNCLOCK_MYSQL_URL", javasTable)},
-	{"zkstore", processes, onZooKeeper},
-	{"zkstore on an ensemble", processes, onEnsemble},
+	{"zkstore", processes | told, onZooKeeper},
+	{"zkstore on an ensemble", processes | told, onEnsemble},
 }
 
 const (
@@ -71,8 +71,6 @@ type place struct {
 	// url and corner are where a child finds the place, and certificates by what it
 	// is let in: see address.
 	url, corner, certificates string
-
-	silent bool // the store has no way to tell a holder anything
 
 	timing *timing
 
@@ -206,14 +204,6 @@ func (p *place) clientOn(c *cable, options ...asynclock.ClientOption) *asynclock
 		}
 	})
 	return client
-}
-
-// withMessages leaves a story out where nobody is told of what happens to its lease.
-func (p *place) withMessages() {
-	p.Helper()
-	if p.silent {
-		p.Skip("this store sends no messages")
-	}
 }
 
 // clients returns n of them.

@@ -50,8 +50,6 @@ func openDatabase(url string, dial func(ctx context.Context, network, addr strin
 type sqlTables struct {
 	migrate func(context.Context, sqlstore.Database, sqlstore.Option) error
 	open    func(context.Context, sqlstore.Database, sqlstore.Option) (*sqlstore.Store, error)
-	// listens: on PostgreSQL its clients are told of things.
-	listens bool
 }
 
 var (
@@ -61,7 +59,7 @@ var (
 		},
 		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) (*sqlstore.Store, error) {
 			return sqlstore.New(ctx, d, prefix)
-		}, true,
+		},
 	}
 	javasTable = sqlTables{
 		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) error {
@@ -69,7 +67,7 @@ var (
 		},
 		func(ctx context.Context, d sqlstore.Database, prefix sqlstore.Option) (*sqlstore.Store, error) {
 			return sqlstore.NewSpring(ctx, d, prefix)
-		}, false,
+		},
 	}
 )
 
@@ -90,7 +88,7 @@ func onDatabase(variable string, tables sqlTables) func(*testing.T) func(*testin
 func openSQL(t *testing.T, url string, tables sqlTables, prefix string) *place {
 	t.Helper()
 	p := newPlace(t)
-	p.url, p.corner, p.silent = url, prefix, !tables.listens || !strings.HasPrefix(url, postgresScheme)
+	p.url, p.corner = url, prefix
 	d, admin, err := openDatabase(url, new(net.Dialer).DialContext)
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,6 @@ func reentryIsByContext(p *place) {
 }
 
 func withLockReportsLoss(p *place) {
-	p.withMessages()
 	ours, operator := p.client(), p.client()
 	force := func() {
 		if held, err := operator.ForceUnlock(p.ctx, "key"); err != nil || !held {

@@ -207,7 +207,6 @@ func pausedWaiterComesBack(p *place) {
 }
 
 func forceTakesTheKey(p *place) {
-	p.withMessages()
 	ours, theirs, operator := p.client(), p.client(), p.client()
 	first := p.lock(ours, "key")
 	pending := theirs.LockChan(p.ctx, "key")
