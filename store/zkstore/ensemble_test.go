@@ -99,37 +99,46 @@ func (w *wire) address() string {
 	return w.server
 }
 
-// These kill servers of an ensemble, and it comes back.
-func TestAnEnsembleThatLosesServers(t *testing.T) {
+// Each half has an ensemble of its own, for what kills servers would disturb the other.
+func TestEnsemble(t *testing.T) {
 	t.Parallel()
-	e := startEnsemble(t)
-	t.Run("the client's server is killed", func(t *testing.T) {
-		survives(t, e, func(connected string) *zkserver.Server {
-			for _, s := range e.Servers {
-				if s.Addr == connected {
-					return s
+	t.Run("of which a server is killed", func(t *testing.T) {
+		t.Parallel()
+		e := startEnsemble(t)
+		t.Run("the client's server is killed", func(t *testing.T) {
+			survives(t, e, func(connected string) *zkserver.Server {
+				for _, s := range e.Servers {
+					if s.Addr == connected {
+						return s
+					}
 				}
-			}
-			t.Fatalf("no server has the address %q", connected)
-			return nil
+				t.Fatalf("no server has the address %q", connected)
+				return nil
+			})
 		})
-	})
-	t.Run("the leader is killed", func(t *testing.T) {
-		survives(t, e, func(string) *zkserver.Server {
-			leader, _ := roles(t, e)
-			return leader
+		t.Run("the leader is killed", func(t *testing.T) {
+			survives(t, e, func(string) *zkserver.Server {
+				leader, _ := roles(t, e)
+				return leader
+			})
 		})
+		t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
 	})
-	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
-}
-
-// These leave the servers alone, up to the last.
-func TestAnEnsembleThatLosesClients(t *testing.T) {
-	t.Parallel()
-	e := startEnsemble(t)
-	t.Run("a client is cut off from all servers", func(t *testing.T) { cutOff(t, e.Addrs()) })
-	t.Run("a session is closed by force", func(t *testing.T) { closedByForce(t, e) })
-	t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
+	t.Run("that is out of reach", func(t *testing.T) {
+		t.Parallel()
+		e := startEnsemble(t)
+		t.Run("for a client", func(t *testing.T) { // ends when its parallel subtests have
+			t.Run("that is cut off from all servers", func(t *testing.T) {
+				t.Parallel()
+				cutOff(t, e.Addrs())
+			})
+			t.Run("whose session is closed by force", func(t *testing.T) {
+				t.Parallel()
+				closedByForce(t, e)
+			})
+		})
+		t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
+	})
 }
 
 func closedByForce(t *testing.T, e *zkserver.Ensemble) {
@@ -155,17 +164,18 @@ func loneFollower(t *testing.T, e *zkserver.Ensemble) {
 	leader, followers := roles(t, e)
 	root := newRoot()
 	ours := locks(t, openOn(t, []string{followers[0].Addr}, root, WithSessionTimeout(timeout)))
+	theirs := locks(t, openOn(t, e.Addrs(), root))
 	lease := lock(t, ours, "key")
 	awaitRenewal(t, lease)
 	// It takes both of the others away, which is what it sees of being cut off.
-	cut := time.Now()
 	for _, s := range []*zkserver.Server{leader, followers[1]} {
 		if err := s.Pause(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	cut := time.Now()
 	awaitEnd(t, lease)
-	if took := time.Since(cut); took > timeout {
+	if took := lease.Deadline().Sub(cut); took > timeout { // whenever this goroutine came to see it
 		t.Errorf("the lease ended %v after its server was alone, want it within the session's timeout, %v", took, timeout)
 	}
 	for _, s := range []*zkserver.Server{leader, followers[1]} {
@@ -174,7 +184,9 @@ func loneFollower(t *testing.T, e *zkserver.Ensemble) {
 		}
 	}
 	roles(t, e)
-	unlock(t, lock(t, locks(t, openOn(t, e.Addrs(), root)), "key"))
+	// Servers that have just found each other may leave a handshake without an answer. So
+	// this takes 1 s, or 13 s.
+	unlock(t, lock(t, theirs, "key"))
 }
 
 // nothingIsLost raises a number, in two steps, in several clients, while one server
