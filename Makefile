@@ -2,7 +2,7 @@
 # type; CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help test race stress fuzz bench lint demo mutants model chaos ci
+.PHONY: help test race stress fuzz bench lint demo mutants model chaos ci nightly
 
 PKG ?=
 COUNT ?= 20
@@ -24,7 +24,7 @@ stress: ## the same COUNT times over (COUNT=20), to find what fails now and then
 	go run ./internal/testenv -count=$(COUNT) -timeout=60m $(PKG)
 
 fuzz: ## each fuzz target in turn (FUZZTIME=1m)
-	FUZZTIME=$(FUZZTIME) bash .ci/run fuzz
+	FUZZTIME=$(FUZZTIME) bash .ci/run nightly fuzz
 
 bench: ## every benchmark, against real servers (PKG=./asynclock for some)
 	go run ./internal/testenv -- go test -p=1 -run '^$$' -bench . -benchmem $(or $(PKG),./...)
@@ -46,3 +46,6 @@ chaos: ## break everything at random, DURATION (30m) at each SITE, judge it, wri
 
 ci: ## all that has to hold before a change goes in
 	bash .ci/run
+
+nightly: ## everything else: other servers, every mutant, the model, long fuzzing and chaos
+	bash .ci/run nightly

@@ -14,7 +14,7 @@ import (
 // TestLeftoversAreFound: the look at the servers in the end sees what is there.
 func TestLeftoversAreFound(t *testing.T) {
 	if os.Getenv(shortRuns) != "1" {
-		t.Skip("left to .ci/run chaos, which sets " + shortRuns)
+		t.Skip("left to .ci/run nightly chaos, which sets " + shortRuns)
 	}
 	s, err := startSite(t.Context(), standalone, t.TempDir(), nil)
 	if err != nil {

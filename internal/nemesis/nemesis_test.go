@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // shortRuns is what asks for the runs below: they are long for tests, and the
-// step chaos of .ci/run makes them.
+// step chaos of .ci/run nightly makes them.
 const shortRuns = "NEMESIS_SHORT_RUNS"
 
 // TestShortRun makes runs with few faults and the habits to which these are
@@ -78,7 +78,7 @@ func TestShortRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if os.Getenv(shortRuns) != "1" {
-				t.Skip("left to .ci/run chaos, which sets " + shortRuns)
+				t.Skip("left to .ci/run nightly chaos, which sets " + shortRuns)
 			}
 			if _, err := exec.LookPath("redis-server"); err != nil {
 				t.Fatal(err)

@@ -112,21 +112,19 @@ func (t testRun) format() string {
 // showSlowest prints a table of the tests that took longest, for whoever has to make the
 // run shorter.
 func (t testRun) showSlowest(ctx context.Context, modules []string) error {
-	all, err := os.Create(filepath.Join(t.dir, "tests.json"))
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	var all []byte
 	for i := range modules {
 		text, err := os.ReadFile(filepath.Join(t.dir, fmt.Sprintf("tests-%d.json", i)))
 		if err != nil {
 			return err
 		}
-		if _, err := all.Write(text); err != nil {
-			return err
-		}
+		all = append(all, text...)
+	}
+	file := filepath.Join(t.dir, "tests.json")
+	if err := os.WriteFile(file, all, 0o600); err != nil {
+		return err
 	}
 	fmt.Fprintf(t.cmd.stdout, "\nthe %d slowest tests:\n", slowest)
-	_, err = t.cmd.run(ctx, "go", "run", gotestsum, "tool", "slowest", "--threshold=1s", fmt.Sprintf("--num=%d", slowest), "--jsonfile="+all.Name())
+	_, err := t.cmd.run(ctx, "go", "run", gotestsum, "tool", "slowest", "--threshold=1s", fmt.Sprintf("--num=%d", slowest), "--jsonfile="+file)
 	return err
 }

@@ -39,7 +39,7 @@ func readRecord(file string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	return newRecord(f)
 }
 

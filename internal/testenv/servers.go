@@ -29,7 +29,7 @@ type servers struct {
 	data *dbserver.Data
 }
 
-// start starts every server and returns when all of them can be used. If one
+// start starts every server and returns when all of them answer. Locks are granted after awaitAge. If one
 // can't, none is left.
 func start(ctx context.Context, bin, dir string) (*servers, error) {
 	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(dbserver.Kinds))
@@ -77,6 +77,11 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	return s.awaitDatabases(ctx)
+}
+
+// awaitAge waits until every Redis server grants locks at once.
+func (s *servers) awaitAge(ctx context.Context) error {
 	for _, one := range s.all {
 		if slices.Contains(s.sql, one) {
 			continue
@@ -85,7 +90,7 @@ func (s *servers) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return s.awaitDatabases(ctx)
+	return nil
 }
 
 func (s *servers) launch(name string, args ...string) (*server, error) {

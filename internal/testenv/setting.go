@@ -70,7 +70,7 @@ func (s *setting) start(ctx context.Context, bin string, plan plan) (err error) 
 		}
 		s.exports = append(s.exports, zooKeeperEnv(s.zooKeeper))
 	}
-	return nil
+	return s.servers.awaitAge(ctx)
 }
 
 // close stops what runs and removes what it wrote.

@@ -121,11 +121,11 @@ func (w *world) wantList(c *client, prefix string, want ...string) {
 
 func listWaitedFor(w *world) {
 	a, b := w.join(), w.join()
-	q, over := w.waitBehind(a, b, w.request())
-	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Until(over) > short/2 { // else it may have passed on
+	q, end := w.waitBehind(a, b, w.request())
+	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Now().Before(end.earliest) { // else it may have passed on
 		w.Errorf("List: got %+v, want Waiters 1 and no Queue", info)
 	}
-	time.Sleep(time.Until(over))
+	end.isOver()
 	info, ok := a.list(w.key)[w.key]
 	if passedOn := w.sessions() && info.Holder == q.req.Holder; !ok || info.Waiters != 1 && !passedOn {
 		w.Errorf("List of a key whose holding expired and that one waits for: got %+v, want it with Waiters 1", info)

@@ -37,8 +37,8 @@ func deadQueueDoesNotBlock(w *world) {
 	a, b := w.join(), w.join()
 	r := w.request()
 	r.Liveness = short / 10 // it dies first: an expired holding may pass on at once
-	_, over := w.waitBehind(a, b, r)
-	time.Sleep(time.Until(over))
+	_, end := w.waitBehind(a, b, r)
+	end.isOver()
 	a.hold(w.try()) // nobody who lives is ahead
 }
 

@@ -66,8 +66,8 @@ func onePlace(w *world) {
 
 func noBarging(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
-	q, over := w.waitBehind(a, b, w.request())
-	time.Sleep(time.Until(over)) // and q has not asked again
+	q, end := w.waitBehind(a, b, w.request())
+	end.isOver() // and q has not asked again
 	w.wantStatus("Acquire without Wait of a free key with a queue", c.acquire(w.try()), asynclock.Held)
 	late := c.acquire(w.request())
 	w.wantStatus("Acquire of a free key with a queue", late, asynclock.Waiting)

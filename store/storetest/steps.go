@@ -94,9 +94,15 @@ func (c *client) next(r asynclock.AcquireRequest) holding {
 	return (&waiter{c: c, req: r}).poll()
 }
 
-// waitBehind has a hold the key, and b wait for it, and says when the holding has ended by
+// An end is when a holding ends by itself, as far as its client can say.
+type end struct{ earliest, latest time.Time }
+
+// isOver waits until it has ended.
+func (e end) isOver() { time.Sleep(time.Until(e.latest)) }
+
+// waitBehind has a hold the key, and b wait for it, and says when the holding ends by
 // itself. Where the machine is too busy to do both within a TTL of short, it is doubled.
-func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (q *waiter, over time.Time) {
+func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (*waiter, end) {
 	w.Helper()
 	for ttl := short; ttl < patience; ttl *= 2 {
 		r := w.request()
@@ -106,7 +112,7 @@ func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (q *wai
 		reply := b.acquire(waits)
 		if reply.Status == asynclock.Waiting {
 			waits.Ticket = reply.Ticket
-			return &waiter{b, waits, reply}, time.Now().Add(ttl + short/2)
+			return &waiter{b, waits, reply}, end{start.Add(ttl), time.Now().Add(ttl + short/2)}
 		}
 		if took := time.Since(start); took < ttl-slack {
 			w.Fatalf("Acquire with Wait of a key that was held %v ago for %v: got status %d, want Waiting", took, ttl, reply.Status)
