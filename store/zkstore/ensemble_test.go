@@ -99,37 +99,46 @@ func (w *wire) address() string {
 	return w.server
 }
 
-// These kill servers of an ensemble, and it comes back.
-func TestAnEnsembleThatLosesServers(t *testing.T) {
+// Each half has an ensemble of its own, for what kills servers would disturb the other.
+func TestEnsemble(t *testing.T) {
 	t.Parallel()
-	e := startEnsemble(t)
-	t.Run("the client's server is killed", func(t *testing.T) {
-		survives(t, e, func(connected string) *zkserver.Server {
-			for _, s := range e.Servers {
-				if s.Addr == connected {
-					return s
+	t.Run("of which a server is killed", func(t *testing.T) {
+		t.Parallel()
+		e := startEnsemble(t)
+		t.Run("the client's server is killed", func(t *testing.T) {
+			survives(t, e, func(connected string) *zkserver.Server {
+				for _, s := range e.Servers {
+					if s.Addr == connected {
+						return s
+					}
 				}
-			}
-			t.Fatalf("no server has the address %q", connected)
-			return nil
+				t.Fatalf("no server has the address %q", connected)
+				return nil
+			})
 		})
-	})
-	t.Run("the leader is killed", func(t *testing.T) {
-		survives(t, e, func(string) *zkserver.Server {
-			leader, _ := roles(t, e)
-			return leader
+		t.Run("the leader is killed", func(t *testing.T) {
+			survives(t, e, func(string) *zkserver.Server {
+				leader, _ := roles(t, e)
+				return leader
+			})
 		})
+		t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
 	})
-	t.Run("nothing is lost while servers die", func(t *testing.T) { nothingIsLost(t, e) })
-}
-
-// These leave the servers alone, up to the last.
-func TestAnEnsembleThatLosesClients(t *testing.T) {
-	t.Parallel()
-	e := startEnsemble(t)
-	t.Run("a client is cut off from all servers", func(t *testing.T) { cutOff(t, e.Addrs()) })
-	t.Run("a session is closed by force", func(t *testing.T) { closedByForce(t, e) })
-	t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
+	t.Run("that is out of reach", func(t *testing.T) {
+		t.Parallel()
+		e := startEnsemble(t)
+		t.Run("for a client", func(t *testing.T) { // ends when its parallel subtests have
+			t.Run("that is cut off from all servers", func(t *testing.T) {
+				t.Parallel()
+				cutOff(t, e.Addrs())
+			})
+			t.Run("whose session is closed by force", func(t *testing.T) {
+				t.Parallel()
+				closedByForce(t, e)
+			})
+		})
+		t.Run("a server that has lost the others confirms nothing", func(t *testing.T) { loneFollower(t, e) })
+	})
 }
 
 func closedByForce(t *testing.T, e *zkserver.Ensemble) {
