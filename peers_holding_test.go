@@ -185,8 +185,8 @@ func lateReleaseLeavesTheSuccessorAlone(t *testing.T) {
 // waits are their renewals, many to a command.
 func heldLocksAreQuiet(t *testing.T) {
 	const (
-		// A request is waited for for a quarter of ttl, and is repeated after that. It is
-		// seconds, so that no busy machine makes a command of it.
+		// A lock is given up when the server has not answered for a third of ttl. What has
+		// no answer in time is sent again, too. A busy machine answers within seconds.
 		ttl = 8 * time.Second
 		// each is when a lease is renewed.
 		each = ttl / 3

@@ -13,7 +13,8 @@ import (
 // TestBadCommandLines: each exits with 64, says what is wrong on stderr and
 // where to read more, and prints nothing on stdout.
 func TestBadCommandLines(t *testing.T) {
-	startRedis(t)
+	t.Parallel()
+	redis := startRedis(t)
 	cases := []struct {
 		args string
 		says string
@@ -48,7 +49,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
-			got := run(t, strings.Split(c.args, " ")...)
+			got := redis.run(t, strings.Split(c.args, " ")...)
 			got.want(t, 64, c.says, "--help'.")
 			if got.stdout != "" {
 				t.Errorf("got stdout %q, want none", got.stdout)
@@ -66,6 +67,7 @@ func TestNoServerNamed(t *testing.T) {
 }
 
 func TestHelpIsOnStdout(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{"", "--help", "run --help", "help inspect", "ls -h", "unlock --help", "demo --help"} {
 		got := run(t, strings.Fields(args)...)
 		got.want(t, 0)
@@ -79,6 +81,7 @@ func TestHelpIsOnStdout(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	got := run(t, "version")
 	got.want(t, 0)
 	if !strings.HasPrefix(got.stdout, "asynclock ") {
@@ -87,15 +90,16 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	startRedis(t)
+	t.Parallel()
+	redis := startRedis(t)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := run(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "asynclock") {
+		if got := redis.run(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "asynclock") {
 			t.Errorf("%s: got code %d and %d bytes, want a script", shell, got.code, len(got.stdout))
 		}
 	}
-	hold(t, "orders/1", "orders/2", "report")
+	redis.hold(t, "orders/1", "orders/2", "report")
 	for _, command := range []string{"inspect", "unlock"} {
-		got := run(t, "__complete", command, "orders/")
+		got := run(t, "__complete", command, "--redis", redis.url, "orders/")
 		if want := "orders/1\norders/2\n:4\n"; got.stdout != want {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
 		}
@@ -103,31 +107,34 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestServerUnreachable(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener.Close() // now nobody listens there
-	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+listener.Addr().String())
+	nowhere := place{"redis://" + listener.Addr().String()}
 	for _, args := range []string{"ls", "inspect k", "unlock --force k", "run --key k true", "run --key k --wait 0 true", "run --key k --wait 1s true"} {
-		run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
+		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
 }
 
 // TestServerSilent: a server that accepts and never answers must not hang us.
 func TestServerSilent(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close() // the kernel accepts, and nobody reads
-	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+listener.Addr().String())
-	run(t, "inspect", "k").want(t, 69, "asynclock: ")
+	nowhere := place{"redis://" + listener.Addr().String()}
+	nowhere.run(t, "inspect", "k").want(t, 69, "asynclock: ")
 }
 
 // TestServerHangs: one that lets us in and then hangs is unreachable; it is not
 // held by another, and not a wait that is over.
 func TestServerHangs(t *testing.T) {
+	t.Parallel()
 	mini := startRedis(t)
 	over := make(chan struct{})
 	defer close(over)
@@ -142,7 +149,7 @@ func TestServerHangs(t *testing.T) {
 		"run --key k --wait 0 --ttl 500ms true", "run --key k --ttl 500ms true", "run --key k --wait 1m --ttl 500ms true",
 		"inspect k", "unlock --force k",
 	} {
-		running = append(running, background(t.Context(), strings.Fields(args)...))
+		running = append(running, mini.background(t.Context(), strings.Fields(args)...))
 	}
 	for _, r := range running {
 		finished(t, r).want(t, 69, "asynclock: ")
@@ -152,6 +159,7 @@ func TestServerHangs(t *testing.T) {
 // TestPasswordsStaySecret: whatever is wrong with a URL, its password is in no
 // message.
 func TestPasswordsStaySecret(t *testing.T) {
+	t.Parallel()
 	const password = "hunter2"
 	server := startRedis(t)
 	server.RequireUserAuth("user", "another")
@@ -191,8 +199,9 @@ func TestPasswordsStaySecret(t *testing.T) {
 
 // TestForeignData: a value that is not ours is reported and left alone.
 func TestForeignData(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
-	hold(t, "k")
+	server.hold(t, "k")
 	keys := server.Keys()
 	for _, key := range keys {
 		if strings.HasSuffix(key, ":l") {
@@ -202,6 +211,6 @@ func TestForeignData(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"inspect k", "unlock --force k", "run --key k --wait 0 true", "run --key k true"} {
-		run(t, strings.Fields(args)...).want(t, 65, "foreign data")
+		server.run(t, strings.Fields(args)...).want(t, 65, "foreign data")
 	}
 }

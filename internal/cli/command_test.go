@@ -16,6 +16,9 @@ import (
 // longSleep is longer than any test waits.
 const longSleep = 3 * patience
 
+// commands are the first arguments of command.
+var commands = []string{"exit", "copy", "env", "touch", "kill-self", "sleep", "stubborn", "signal", "leave", "parent"}
+
 // command is what asynclock runs; its first argument says what that does.
 func command(args []string) int {
 	switch args[0] {

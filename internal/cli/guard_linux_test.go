@@ -54,10 +54,11 @@ func guardOf(t *testing.T, parent int, signals ...syscall.Signal) (pid int) {
 // TestRunKilledWhenItsGuardHadAWarning: what is sent to all processes of a service,
 // say, before they are killed.
 func TestRunKilledWhenItsGuardHadAWarning(t *testing.T) {
-	startRedis(t)
-	bin := program(t, beAsynclock)
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := startProcess(t, bin, "run", "--key", "k", bin, "parent", file)
+	p := redis.startProcess(t, bin, "run", "--key", "k", bin, "parent", file)
 	pid := exists(t, file)
 	warnings := []syscall.Signal{
 		syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
@@ -79,10 +80,11 @@ func TestRunKilledWhenItsGuardHadAWarning(t *testing.T) {
 // TestRunDismissesItsGuard: none is left behind, and none is needed for a command to
 // be ended.
 func TestRunDismissesItsGuard(t *testing.T) {
-	startRedis(t)
-	bin := program(t, beAsynclock)
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	p := redis.startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
 	exists(t, file)
 	guard := guardOf(t, p.Process.Pid, syscall.SIGTERM)
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -94,11 +96,11 @@ func TestRunDismissesItsGuard(t *testing.T) {
 	}
 
 	file = filepath.Join(t.TempDir(), "file")
-	p = startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	p = redis.startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
 	exists(t, file)
 	if err := syscall.Kill(guardOf(t, p.Process.Pid, syscall.SIGTERM), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "k").want(t, 0)
 	p.result(t).want(t, 79, "ending the command")
 }

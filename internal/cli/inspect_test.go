@@ -5,7 +5,6 @@ package cli_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,10 +16,10 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// newClient returns a client of the server in the environment.
-func newClient(t *testing.T) *asynclock.Client {
+// newClient returns a client of the server.
+func (p place) newClient(t *testing.T) *asynclock.Client {
 	t.Helper()
-	server, err := rueidis.ParseURL(os.Getenv("ASYNCLOCK_REDIS_URL"))
+	server, err := rueidis.ParseURL(p.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +28,7 @@ func newClient(t *testing.T) *asynclock.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	client, err := asynclock.New(store, asynclock.WithHolder("a test"))
+	client, err := asynclock.New(store, asynclock.WithHolder("a test"), asynclock.WithTTL(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +37,12 @@ func newClient(t *testing.T) *asynclock.Client {
 }
 
 // hold takes keys and returns their leases.
-func hold(t *testing.T, keys ...string) []*asynclock.Lease {
+func (p place) hold(t *testing.T, keys ...string) []*asynclock.Lease {
 	t.Helper()
-	client := newClient(t)
+	client := p.newClient(t)
 	var leases []*asynclock.Lease
 	for _, key := range keys {
-		lease, err := client.TryLock(t.Context(), key)
+		lease, err := client.Lock(t.Context(), key) // which asks again if there is no answer within a second
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,13 +72,14 @@ func object(t *testing.T, text string, fields ...string) map[string]any {
 }
 
 func TestInspect(t *testing.T) {
-	startRedis(t)
-	lease := hold(t, "orders/42")[0]
-	waiting := newClient(t).LockChan(t.Context(), "orders/42")
+	t.Parallel()
+	redis := startRedis(t)
+	lease := redis.hold(t, "orders/42")[0]
+	waiting := redis.newClient(t).LockChan(t.Context(), "orders/42")
 	fields := []string{"key", "held", "holder", "token", "remaining_ms", "waiters", "queue"}
 	var got map[string]any
 	until(t, "one waiter", func() bool {
-		r := run(t, "inspect", "--json", "orders/42")
+		r := redis.run(t, "inspect", "--json", "orders/42")
 		r.want(t, 0)
 		got = object(t, r.stdout, fields...)
 		return got["waiters"] == json.Number("1")
@@ -90,8 +90,8 @@ func TestInspect(t *testing.T) {
 	if token, _ := got["token"].(json.Number).Int64(); token != lease.Token() {
 		t.Errorf("got token %v, want %d", got["token"], lease.Token())
 	}
-	if ms, _ := got["remaining_ms"].(json.Number).Int64(); ms <= 0 || ms > asynclock.DefaultTTL.Milliseconds() {
-		t.Errorf("got %v ms left, want some of %v", got["remaining_ms"], asynclock.DefaultTTL)
+	if ms, _ := got["remaining_ms"].(json.Number).Int64(); ms <= 0 || ms > patience.Milliseconds() {
+		t.Errorf("got %v ms left, want some of %v", got["remaining_ms"], patience)
 	}
 	queue, _ := got["queue"].([]any)
 	if len(queue) != 1 {
@@ -101,8 +101,8 @@ func TestInspect(t *testing.T) {
 	if _, ok := waiter["age_ms"].(json.Number); !ok || waiter["holder"] != "a test" || len(waiter) != 2 {
 		t.Errorf("got waiter %v, want its holder and age_ms", waiter)
 	}
-	r := run(t, "inspect", "orders/42")
-	for _, text := range []string{"key       orders/42\n", "holder    a test\n", "waiters   1\n", "1.      a test, for 0."} {
+	r := redis.run(t, "inspect", "orders/42")
+	for _, text := range []string{"key       orders/42\n", "holder    a test\n", "waiters   1\n", "1.      a test, for "} {
 		if !strings.Contains(r.stdout, text) {
 			t.Errorf("got %q, want it to contain %q", r.stdout, text)
 		}
@@ -118,24 +118,25 @@ func TestInspect(t *testing.T) {
 	if err := next.Unlock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r = run(t, "inspect", "--json", "orders/42")
+	r = redis.run(t, "inspect", "--json", "orders/42")
 	r.want(t, 0)
 	if got := object(t, r.stdout, fields...); got["held"] != false || got["holder"] != "" {
 		t.Errorf("got %s, want a key that nobody holds", r.stdout)
 	}
-	r = run(t, "inspect", "orders/42")
+	r = redis.run(t, "inspect", "orders/42")
 	if want := "key       orders/42\nholder    -\ntoken     -\nTTL left  -\nwaiters   0\n"; r.stdout != want {
 		t.Errorf("got %q, want %q", r.stdout, want)
 	}
 }
 
 func TestLs(t *testing.T) {
-	startRedis(t)
-	if got := run(t, "ls", "--json"); got.code != 0 || got.stdout != "" {
+	t.Parallel()
+	redis := startRedis(t)
+	if got := redis.run(t, "ls", "--json"); got.code != 0 || got.stdout != "" {
 		t.Errorf("got %+v of an empty server, want nothing", got)
 	}
-	hold(t, "orders/2", "orders/1", "report", "two words\n")
-	got := run(t, "ls", "--json")
+	redis.hold(t, "orders/2", "orders/1", "report", "two words\n")
+	got := redis.run(t, "ls", "--json")
 	got.want(t, 0)
 	var keys []any
 	for line := range strings.Lines(got.stdout) {
@@ -145,14 +146,14 @@ func TestLs(t *testing.T) {
 	if len(keys) != 4 || keys[0] != "orders/1" || keys[1] != "orders/2" || keys[2] != "report" || keys[3] != "two words\n" {
 		t.Errorf("got keys %q, want all of them, sorted", keys)
 	}
-	got = run(t, "ls", "orders/")
+	got = redis.run(t, "ls", "orders/")
 	got.want(t, 0)
 	lines := strings.Split(got.stdout, "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], "KEY       HOLDER  TOKEN") ||
 		!strings.HasPrefix(lines[1], "orders/1  a test  1") || !strings.HasPrefix(lines[2], "orders/2  a test  1") {
 		t.Errorf("got %q, want a table of two", got.stdout)
 	}
-	if got := run(t, "ls", "two"); !strings.Contains(got.stdout, `"two words\n"`) {
+	if got := redis.run(t, "ls", "two"); !strings.Contains(got.stdout, `"two words\n"`) {
 		t.Errorf("got %q, want the key quoted", got.stdout)
 	}
 }
@@ -160,11 +161,12 @@ func TestLs(t *testing.T) {
 // TestOwnersStaySecret: nothing that the command prints of a lock, however much is
 // asked for, would let its reader end it.
 func TestOwnersStaySecret(t *testing.T) {
+	t.Parallel()
 	owner := regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 	server := startRedis(t)
-	hold(t, "k")
-	newClient(t).LockChan(t.Context(), "k")
-	until(t, "one waiter", func() bool { return strings.Contains(run(t, "inspect", "k").stdout, "waiters   1") })
+	server.hold(t, "k")
+	server.newClient(t).LockChan(t.Context(), "k")
+	until(t, "one waiter", func() bool { return strings.Contains(server.run(t, "inspect", "k").stdout, "waiters   1") })
 	var record string
 	for _, key := range server.Keys() {
 		if strings.HasSuffix(key, ":l") {
@@ -178,7 +180,7 @@ func TestOwnersStaySecret(t *testing.T) {
 		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run --key k --wait 0 true", "-v run --key k --wait 10ms true",
 		"-v unlock --force k", "-v unlock --force --json k",
 	} {
-		got := run(t, strings.Fields(args)...)
+		got := server.run(t, strings.Fields(args)...)
 		if text := got.stdout + got.stderr; text == "" || owner.MatchString(text) {
 			t.Errorf("%s: got %q, want something, and no owner in it", args, text)
 		}
@@ -186,9 +188,10 @@ func TestOwnersStaySecret(t *testing.T) {
 }
 
 func TestUnlockByForce(t *testing.T) {
-	startRedis(t)
-	lease := hold(t, "k")[0]
-	got := run(t, "unlock", "--force", "--json", "k")
+	t.Parallel()
+	redis := startRedis(t)
+	lease := redis.hold(t, "k")[0]
+	got := redis.run(t, "unlock", "--force", "--json", "k")
 	got.want(t, 0)
 	if want := `{"key":"k","unlocked":true}` + "\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
@@ -201,13 +204,13 @@ func TestUnlockByForce(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the lease did not end")
 	}
-	got = run(t, "unlock", "--force", "k")
+	got = redis.run(t, "unlock", "--force", "k")
 	got.want(t, 0)
 	if want := "k: nobody held it\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
-	hold(t, "k")
-	if got := run(t, "unlock", "k", "--force"); got.stdout != "k: taken from its holder\n" {
+	redis.hold(t, "k")
+	if got := redis.run(t, "unlock", "k", "--force"); got.stdout != "k: taken from its holder\n" {
 		t.Errorf("got %q, want it to say so", got.stdout)
 	}
 }

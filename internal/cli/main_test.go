@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,47 +18,38 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/cli"
+	"github.com/asynclock/asynclock-go/internal/needed"
 	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
-// roleVariable makes this test binary do something else than test.
-const roleVariable = "ASYNCLOCK_TEST_ROLE"
-
-// The roles.
-const (
-	beAsynclock = "asynclock" // the program, in a process of its own
-	beWorker    = "worker"    // the program, started by itself
-	beCommand   = "command"   // what the program runs
-)
-
+// TestMain makes this test binary, when its first argument is no flag, what that says: what
+// the program runs, or the program itself.
 func TestMain(m *testing.M) {
-	role := os.Getenv(roleVariable)
-	if len(os.Args) == 2 && os.Args[1] == "run-guard" { // started by run, whatever plays that
-		role = beWorker
+	switch args := os.Args[1:]; {
+	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
+	case slices.Contains(commands, args[0]):
+		os.Exit(command(args))
+	default:
+		os.Exit(cli.Run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	switch role {
-	case beAsynclock:
-		if err := os.Setenv(roleVariable, beCommand); err != nil {
-			panic(err)
-		}
-		fallthrough
-	case beWorker:
-		os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	case beCommand:
-		os.Exit(command(os.Args[1:]))
+	// Or each process that a test starts takes a second to end under -race.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
 	}
+	needed.InParallel(16)
 	goleak.VerifyTestMain(m, redistest.Leftover()...)
 }
 
 // patience is how long a test waits for something that takes no time.
-const patience = 20 * time.Second
+const patience = time.Minute
 
-// program returns this binary, which plays role in the processes that the test
-// starts from now on.
-func program(t *testing.T, role string) string {
+// brief is a TTL, or a maximum hold, for leases that have to be lost. A request is waited for
+// for a quarter of it, which a busy machine keeps to.
+const brief = "3s"
+
+// program returns this binary.
+func program(t *testing.T) string {
 	t.Helper()
-	t.Setenv(roleVariable, role)
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // or each process takes a second to end under -race
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -65,15 +57,22 @@ func program(t *testing.T, role string) string {
 	return path
 }
 
-// startRedis starts a server on which time passes, and makes it the one that
-// the command finds in its environment.
-func startRedis(t *testing.T) *miniredis.Miniredis {
+// A place is where commands find their server.
+type place struct{ url string }
+
+// A redisPlace is a server of one test's own.
+type redisPlace struct {
+	place
+	*miniredis.Miniredis
+}
+
+// startRedis starts a server on which time passes.
+func startRedis(t *testing.T) redisPlace {
 	t.Helper()
 	mini := miniredis.RunT(t)
 	mini.ClockTTL(true)
 	mini.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool { return standalone(c, command) })
-	t.Setenv("ASYNCLOCK_REDIS_URL", "redis://"+mini.Addr())
-	return mini
+	return redisPlace{place{"redis://" + mini.Addr()}, mini}
 }
 
 // standalone lets miniredis answer as a standalone Redis does when it is asked
@@ -109,7 +108,7 @@ type result struct {
 	stdout, stderr string
 }
 
-// run runs the command in this process.
+// run runs the command in this process, with a server only if args name one.
 func run(t *testing.T, args ...string) result {
 	t.Helper()
 	return runWith(t.Context(), strings.NewReader(""), args...)
@@ -120,6 +119,19 @@ func runWith(ctx context.Context, stdin io.Reader, args ...string) result {
 	code := cli.Run(ctx, args, stdin, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
+
+// run runs the command in this process.
+func (p place) run(t *testing.T, args ...string) result {
+	t.Helper()
+	return p.runWith(t.Context(), strings.NewReader(""), args...)
+}
+
+func (p place) runWith(ctx context.Context, stdin io.Reader, args ...string) result {
+	return runWith(ctx, stdin, append([]string{"--redis", p.url}, args...)...)
+}
+
+// env is the environment of processes that are to find the server there.
+func (p place) env() []string { return append(os.Environ(), "ASYNCLOCK_REDIS_URL="+p.url) }
 
 // want checks the exit code, and that stderr contains each text.
 func (r result) want(t *testing.T, code int, stderr ...string) {

@@ -23,6 +23,7 @@ func (r *slowReader) Write(text []byte) (int, error) {
 // TestMessages: whoever says something goes on at once; what is said is written in
 // order, the newest in any case, by the end of flush.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reader := &slowReader{may: make(chan struct{})}
 		m := &messages{out: reader}

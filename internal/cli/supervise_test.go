@@ -16,6 +16,7 @@ import (
 // TestSuperviseStartsNothingTooLate: what ends a command also ends one that has not
 // been started yet.
 func TestSuperviseStartsNothingTooLate(t *testing.T) {
+	t.Parallel()
 	store := memstore.New()
 	client, err := asynclock.New(store)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/asynclock/asynclock-go/internal/needed"
 )
 
 // A person sits at one end of a terminal.
@@ -47,7 +49,7 @@ func openTerminal(t *testing.T) (*person, *os.File) {
 	t.Helper()
 	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no terminals here: ", err)
+		needed.LeaveOut(t, "there are no terminals: "+err.Error())
 	}
 	t.Cleanup(func() { file.Close() })
 	control, err := file.SyscallConn() // Fd would make reads block for ever
@@ -61,23 +63,24 @@ func openTerminal(t *testing.T) (*person, *os.File) {
 		}
 	})
 	if err != nil {
-		t.Skip("no terminals here: ", err)
+		needed.LeaveOut(t, "there are no terminals: "+err.Error())
 	}
 	if err := file.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no terminals here: ", err)
+		needed.LeaveOut(t, "there are no terminals: "+err.Error())
 	}
 	t.Cleanup(func() { program.Close() })
 	return &person{t, file, bufio.NewScanner(file)}, program
 }
 
 // startShell runs a script in a session of its own, as a login at the terminal.
-func startShell(t *testing.T, terminal *os.File, script string, args ...string) {
+func (p place) startShell(t *testing.T, terminal *os.File, script string, args ...string) {
 	t.Helper()
 	shell := exec.Command("sh", append([]string{"-c", script}, args...)...)
+	shell.Env = p.env()
 	shell.Stdin, shell.Stdout, shell.Stderr = terminal, terminal, terminal
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := shell.Start(); err != nil {
@@ -93,15 +96,16 @@ func startShell(t *testing.T, terminal *os.File, script string, args ...string) 
 // stop it, Ctrl-C reaches it once and nobody else, and afterwards whoever
 // started us can use the terminal again.
 func TestRunOnATerminal(t *testing.T) {
-	startRedis(t)
-	bin := program(t, beAsynclock)
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
 	person, terminal := openTerminal(t)
 	const command = `count=0; trap 'count=$((count+1))' INT
 		echo ready; read line; echo "got $line"
 		i=0; while [ $count = 0 ] && [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done
 		sleep 0.3; echo "interrupted $count times"; exit 7`
 	const script = `"$0" run --key k sh -c "$1"; echo "code $?"; read line; echo "then $line"`
-	startShell(t, terminal, script, bin, command)
+	redis.startShell(t, terminal, script, bin, command)
 	person.expect("ready")
 	person.send("hello\n")
 	person.expect("got hello")
@@ -116,13 +120,14 @@ func TestRunOnATerminal(t *testing.T) {
 // TestRunInAPipeline: the terminal stays with the pipeline, whose other members
 // may need it, and so Ctrl-C comes to us and is passed on.
 func TestRunInAPipeline(t *testing.T) {
-	startRedis(t)
-	bin := program(t, beAsynclock)
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
 	person, terminal := openTerminal(t)
 	const script = `trap : INT
 		{ trap : INT; "$0" run --key k sh -c 'echo ready; exec sleep 20'; echo "code $?"; } |
 		{ trap "" INT; read first; read line </dev/tty; echo "$first and read $line"; exec cat; }`
-	startShell(t, terminal, script, bin)
+	redis.startShell(t, terminal, script, bin)
 	person.send("hello\n")
 	person.expect("ready and read hello")
 	person.send("\x03")
@@ -134,14 +139,15 @@ func TestRunInAPipeline(t *testing.T) {
 // person does at a terminal stops either, whatever is redirected. The shell has job
 // control: only then does a terminal stop anything at all.
 func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
-	startRedis(t)
-	bin := program(t, beAsynclock)
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
 	out := filepath.Join(t.TempDir(), "out")
 	t.Run("Ctrl-Z with a redirected stdout", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		file := filepath.Join(t.TempDir(), "file")
 		const command = `echo ready >&2; while ! [ -e "$0" ]; do sleep 0.1; done; exit 7`
-		startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" "$2" >"$3"; echo "code $?"`, bin, command, file, out)
+		redis.startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" "$2" >"$3"; echo "code $?"`, bin, command, file, out)
 		person.expect("ready")
 		person.send("\x1a") // Ctrl-Z
 		person.send("typed\n")
@@ -152,23 +158,23 @@ func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
 	t.Run("the command reads in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		const command = `cat /dev/tty >&2; exit 7`
-		startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		redis.startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
 		person.expect("Input/output error")
 		person.expect("code 7")
 	})
 	t.Run("the command writes in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		const command = `echo written >&2; exit 7`
-		startShell(t, terminal, `set -m; stty tostop; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
 		person.expect("written")
 		person.expect("code 7")
 	})
 	t.Run("we write in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		file := filepath.Join(t.TempDir(), "file")
-		startShell(t, terminal, `set -m; stty tostop; "$0" run --key lost --ttl 1s "$0" stubborn "$1"; echo "code $?"`, bin, file)
+		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run --key lost --ttl 2s "$0" stubborn "$1"; echo "code $?"`, bin, file)
 		exists(t, file)
-		run(t, "unlock", "--force", "lost").want(t, 0)
+		redis.run(t, "unlock", "--force", "lost").want(t, 0)
 		person.expect("ending the command")
 		person.expect("code 79")
 	})
