@@ -163,7 +163,7 @@ func (sv *server) epochs(t testing.TB) iter.Seq[[]string] {
 		all[i] = sv.epoch(i)
 	}
 	atOnce := len(all)
-	if strings.Contains(sv.Do(t, "INFO", "server"), "redis_mode:cluster") {
+	if strings.Contains(sv.Do(t, "INFO", "server"), "_mode:cluster") { // redis_mode, and server_mode in Valkey
 		atOnce = 1 // each is in a slot of its own
 	}
 	return slices.Chunk(all, atOnce)
