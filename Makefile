@@ -18,16 +18,16 @@ test: ## what needs no server, quickly
 	go test $(or $(PKG),./...)
 
 race: ## every test, race detector on, against servers of its own (PKG=./store/... for some)
-	go run ./internal/testenv $(PKG)
+	go run ./internal/test/testenv $(PKG)
 
 stress: ## the same COUNT times over (COUNT=20), to find what fails now and then
-	go run ./internal/testenv -count=$(COUNT) -timeout=60m $(PKG)
+	go run ./internal/test/testenv -count=$(COUNT) -timeout=60m $(PKG)
 
 fuzz: ## each fuzz target in turn (FUZZTIME=1m)
 	FUZZTIME=$(FUZZTIME) bash .ci/run nightly fuzz
 
 bench: ## every benchmark, against real servers (PKG=./asynclock for some)
-	go run ./internal/testenv -- go test -p=1 -run '^$$' -bench . -benchmem $(or $(PKG),./...)
+	go run ./internal/test/testenv -- go test -p=1 -run '^$$' -bench . -benchmem $(or $(PKG),./...)
 
 lint: ## format, vet, tidy modules, golangci-lint
 	bash .ci/run format vet tidy lint
@@ -36,13 +36,13 @@ demo: ## the demonstration of the README
 	go run ./cmd/asynclock demo
 
 mutants: ## break each rule of the protocol in turn, and see its test go red
-	go run ./internal/mutants
+	go run ./internal/test/mutants
 
 model: ## search the protocol's model in every order of its steps
 	docs/model/run.sh
 
 chaos: ## break everything at random, DURATION (30m) at each SITE, judge it, write docs/chaos.md
-	go run ./internal/nemesis -duration $(DURATION) -seed $(SEED) -site $(SITE) -report docs/chaos.md
+	go run ./internal/test/chaos -duration $(DURATION) -seed $(SEED) -site $(SITE) -report docs/chaos.md
 
 ci: ## all that has to hold before a change goes in
 	bash .ci/run

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/batch"
-	"github.com/asynclock/asynclock-go/internal/notes"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -35,7 +35,7 @@ type Client struct {
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
 	stops    *batch.Queue[func() bool]
-	notes    *notes.Log
+	notes    *asynclog.Log
 	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
@@ -89,7 +89,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	}
 	c := &Client{
 		settings: settings,
-		notes:    notes.New(settings.logger),
+		notes:    asynclog.New(settings.logger),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),

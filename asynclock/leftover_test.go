@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/timerleak"
+	"github.com/asynclock/asynclock-go/internal/test/kit/timerleak"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // A notebook is a log for a client.
-type notebook struct{ notestest.Journal }
+type notebook struct{ kit.Journal }
 
 func (n *notebook) lines() []string { return strings.Split(strings.TrimSpace(n.String()), "\n") }
 

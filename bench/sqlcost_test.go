@@ -24,7 +24,7 @@ import (
 // What a lock costs in a database, beside Redis and beside the least that a database
 // can be asked for:
 //
-//	cd .. && go run ./internal/testenv -- sh -c 'cd bench && go test -bench SQL .'
+//	cd .. && go run ./internal/test/testenv -- sh -c 'cd bench && go test -bench SQL .'
 
 // openSQL opens a pool, or ends the benchmark where there is no server.
 func openSQL(b *testing.B, driver, variable string) *sql.DB {

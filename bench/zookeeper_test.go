@@ -21,7 +21,7 @@ import (
 // BenchmarkZooKeeper measures zkstore beside redisstore, on the servers that the
 // environment names, a standalone or an ensemble:
 //
-//	go run ./internal/testenv -- go test -C bench -run '^$' -bench ZooKeeper
+//	go run ./internal/test/testenv -- go test -C bench -run '^$' -bench ZooKeeper
 //
 // Each store does what a lock is for: a key that nobody else wants, keys that pass
 // from client to client and from goroutine to goroutine, and keys that are held.

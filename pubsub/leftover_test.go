@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/timerleak"
+	"github.com/asynclock/asynclock-go/internal/test/kit/timerleak"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 

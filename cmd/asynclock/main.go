@@ -8,7 +8,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/asynclock/asynclock-go/internal/cli"
+	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/cli"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/fuzzreply"
+	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
 // What servers answer when they can't do what was asked, as 6.2, 7.0 and 7.2

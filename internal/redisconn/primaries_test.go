@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/fuzzreply"
+	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
 // rueidis' cluster client puts off looking at the topology again, by 1 s, asleep, even if

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	needed.InParallel(16) // what runs in real time waits for TTLs
+	kit.InParallel(16) // what runs in real time waits for TTLs
 	goleak.VerifyTestMain(m)
 }
 

@@ -28,7 +28,7 @@ import (
 	"sync"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/withdrawn"
+	"github.com/asynclock/asynclock-go/internal/tombstone"
 )
 
 const (
@@ -51,7 +51,7 @@ type Store struct {
 	locks   map[string]*lock // the keys that are held or waited for
 	swept   []*lock          // the same ones, in any order
 	cursor  int              // where in swept the sweep goes on
-	gone    withdrawn.Owners
+	gone    tombstone.Owners
 	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
 

@@ -6,10 +6,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -38,7 +40,7 @@ func join(t testing.TB, st *Store) *client {
 	if in := c.session.classic.Load(); in != nil {
 		<-in.Settled()
 		if in.Live() && !st.conn.Cluster() {
-			redistest.Eventually(t, "receivers are counted", in.channel.counted.Load)
+			kit.Eventually(t, "receivers are counted", in.channel.counted.Load)
 		}
 	}
 	return c
@@ -54,7 +56,7 @@ func (sv *server) queueAndLeave(t *testing.T, st *Store, key, owner string) (gon
 	if err := gone.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "nobody receives its messages", func() bool {
+	kit.Eventually(t, "nobody receives its messages", func() bool {
 		for _, in := range gone.session.open() {
 			if sv.receivers(t, in.channel) > 0 {
 				return false
@@ -125,7 +127,7 @@ func closedInbox() *pubsub.Inbox {
 // for.
 func (c *client) waitForMessage(key, owner string) {
 	c.T.Helper()
-	redistest.Eventually(c.T, "messages come through", func() bool { return c.Wait(key, owner).Recheck == 0 })
+	kit.Eventually(c.T, "messages come through", func() bool { return c.Wait(key, owner).Recheck == 0 })
 }
 
 // release is the owner's first, as the core has them, unless it was released before.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // ownCluster starts three primaries for one test. args are added to their
@@ -64,7 +64,7 @@ func (e encryption) clusterReplica(t *testing.T, primary *server, args ...string
 	replica := e.clusterNode(t, args...)
 	replica.meet(t, primary)
 	id := primary.Do(t, "CLUSTER", "MYID")
-	redistest.Eventually(t, "a replica", func() bool {
+	kit.Eventually(t, "a replica", func() bool {
 		_, err := replica.Try("CLUSTER", "REPLICATE", id)
 		return err == nil
 	})
@@ -78,7 +78,7 @@ func (e encryption) clusterReplica(t *testing.T, primary *server, args ...string
 func (sv *server) meet(t *testing.T, other *server) {
 	t.Helper()
 	host, port, _ := strings.Cut(other.Option.InitAddress[0], ":")
-	redistest.Eventually(t, "two nodes know each other", func() bool {
+	kit.Eventually(t, "two nodes know each other", func() bool {
 		sv.Do(t, "CLUSTER", "MEET", host, port)
 		for range 100 {
 			if sv.knows(t, other) && other.knows(t, sv) {
@@ -103,7 +103,7 @@ func (sv *server) knows(t *testing.T, other *server) bool {
 // agrees waits until the node knows n primaries and thinks all is well.
 func (sv *server) agrees(t *testing.T, n int) {
 	t.Helper()
-	redistest.Eventually(t, "the cluster is up", func() bool {
+	kit.Eventually(t, "the cluster is up", func() bool {
 		info := sv.Do(t, "CLUSTER", "INFO")
 		return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:"+strconv.Itoa(n)) &&
 			strings.Contains(info, "cluster_slots_ok:16384")
@@ -356,7 +356,7 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 		t.Errorf("rank after the move: got %d, want 0", got.Rank)
 	}
 	if inbox := b.session.sharded[bucketOf("key")].Load(); inbox != nil { // since Redis 7
-		redistest.Eventually(t, "messages come through the new node", func() bool {
+		kit.Eventually(t, "messages come through the new node", func() bool {
 			n, err := nodes[to].Try("PUBSUB", "SHARDNUMSUB", inbox.channel.name)
 			return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 		})
@@ -401,7 +401,7 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 func TestAClusterFailsOver(t *testing.T) {
 	t.Parallel()
 	patience := map[string]time.Duration{"the old primary goes": time.Minute}
-	if needed.Nightly() {
+	if kit.Nightly() {
 		patience["the old primary stays"] = 3 * time.Minute
 	}
 	for name, limit := range patience {
@@ -427,9 +427,9 @@ func failsOver(t *testing.T, goes bool, limit time.Duration) {
 	// The primary hears of it from the other nodes, and ignores the wish of one that it
 	// does not know for its replica.
 	oldID := old.Do(t, "CLUSTER", "MYID")
-	redistest.Eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.Do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
+	kit.Eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.Do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
 	replica.Do(t, "CLUSTER", "FAILOVER")
-	redistest.Eventually(t, "the failover is over", func() bool {
+	kit.Eventually(t, "the failover is over", func() bool {
 		return strings.Contains(replica.Do(t, "INFO", "replication"), "role:master") && strings.Contains(old.Do(t, "INFO", "replication"), "role:slave")
 	})
 

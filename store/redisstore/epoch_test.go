@@ -13,8 +13,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // onPromotedServer runs a test on a real server, with its promote.
@@ -200,7 +200,7 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
 	option := sv.Option
 	option.Username, option.Password = "blind", "secret"
-	var written notestest.Journal
+	var written kit.Journal
 	st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelWarn)))
 	if err != nil {
 		t.Fatal(err)

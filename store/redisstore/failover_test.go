@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
 )
 
 // A pair is a primary and its replica, with whatever promotes the latter.
@@ -61,7 +62,7 @@ func clusterPair(t *testing.T) *pair {
 // inStep waits until the replica has all that the primary has.
 func (p *pair) inStep(t *testing.T) {
 	t.Helper()
-	redistest.Eventually(t, "the replica is in step", func() bool {
+	kit.Eventually(t, "the replica is in step", func() bool {
 		ours, theirs := p.primary.fact("master_repl_offset"), p.replica.fact("slave_repl_offset")
 		return p.replica.fact("master_link_status") == "up" && ours == theirs
 	})
@@ -73,7 +74,7 @@ func (p *pair) cut(t *testing.T) {
 	p.inStep(t)
 	p.primary.Do(t, "CONFIG", "SET", "requirepass", "not for replicas")
 	p.primary.Do(t, "CLIENT", "KILL", "TYPE", "replica")
-	redistest.Eventually(t, "the replica is cut off", func() bool { return p.replica.fact("master_link_status") == "down" })
+	kit.Eventually(t, "the replica is cut off", func() bool { return p.replica.fact("master_link_status") == "down" })
 }
 
 // fact is what INFO replication says by that name; nothing if the server is away,
@@ -99,7 +100,7 @@ func (p *pair) failOver(t *testing.T) {
 		t.Fatal("the replica knows the holding, and was to miss it")
 	}
 	p.promote()
-	redistest.Eventually(t, "the replica is promoted", func() bool { return p.replica.fact("role") == "master" })
+	kit.Eventually(t, "the replica is promoted", func() bool { return p.replica.fact("role") == "master" })
 }
 
 // locks opens a client of its own store, that has locked already: its connections
@@ -193,7 +194,7 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.failOver(t)
-		redistest.Eventually(t, "the holding is written anew", func() bool {
+		kit.Eventually(t, "the holding is written anew", func() bool {
 			_ = lease.Renew(t.Context(), 10*time.Minute)
 			info, err := b.Inspect(t.Context(), "key")
 			return err == nil && info.Held
@@ -251,7 +252,7 @@ func (sv *server) endGrace(t *testing.T, key string) {
 func (sv *server) insist(t *testing.T, words ...string) (said string) {
 	t.Helper()
 	var err error
-	redistest.Eventually(t, "the slot is served", func() bool {
+	kit.Eventually(t, "the slot is served", func() bool {
 		said, err = sv.Try(words...)
 		return err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN")
 	})

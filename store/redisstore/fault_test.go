@@ -15,9 +15,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // The tests here do to a server what others on it would mind.
@@ -132,7 +132,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	for _, user := range []string{"mute", "deaf"} {
 		option := sv.Option
 		option.Username, option.Password = user, "secret"
-		var written notestest.Journal
+		var written kit.Journal
 		st, err := Open(option, WithPrefix(sv.prefix), WithLogger(written.Logger(slog.LevelInfo)))
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 			t.Errorf("%s: Force: got %v, want no error", user, err)
 		}
 		b.Want(redistest.Request("key-"+user, "c3"), asynclock.Granted)
-		redistest.Eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
+		kit.Eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
 		time.Sleep(500 * time.Millisecond) // the inboxes try again meanwhile
 		if got := strings.Count(written.String(), "\n"); got != 1 {
 			t.Errorf("%s: log: got %d lines, want one:\n%s", user, got, written.String())
@@ -342,7 +342,7 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
 	c.Hold("key", "a")
 	process.Kill()
-	redistest.Eventually(t, "ErrUnreachable", func() bool {
+	kit.Eventually(t, "ErrUnreachable", func() bool {
 		err := c.Acquire(redistest.Request("key", "b")).Err
 		if !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 			t.Fatalf("Acquire: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
@@ -351,10 +351,10 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	})
 	startServer(t, addr)
 	// The inbox may take a moment to notice; meanwhile a waiter asks.
-	redistest.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == asynclock.Granted })
+	kit.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == asynclock.Granted })
 	c.Wait("key", "d")
 	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-	redistest.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == asynclock.Granted })
+	kit.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == asynclock.Granted })
 }
 
 // A request whose answer is late ends with its context and is simply repeated.

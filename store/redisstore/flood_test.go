@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // A client that minds no limit fills a key's queue. Others are told so at once,
@@ -54,7 +56,7 @@ func TestAFloodedQueue(t *testing.T) {
 	if err := flooder.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "nobody receives the flooder's messages", func() bool {
+	kit.Eventually(t, "nobody receives the flooder's messages", func() bool {
 		return sv.receivers(t, flooder.session.classic.Load().channel) == 0
 	})
 	begin := time.Now()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // Each verb meets each kind of damage: it says so, changes nothing and shows no

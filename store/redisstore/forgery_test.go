@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // locksOf makes a lock client of its own store on the server.
@@ -70,7 +72,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	pending := waiter.LockChan(t.Context(), "key")
-	redistest.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 1 })
+	kit.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 1 })
 
 	sv.Do(t, "ACL", "SETUSER", "crier", "on", ">loud", "resetkeys", "resetchannels", "&"+sv.prefix+":*", "-@all", "+publish")
 	option := redisconn.ForLocks(sv.Option)
@@ -103,7 +105,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	}
 	// What the store says afterwards arrives afterwards.
 	third := sv.locksOf(t, "third").LockChan(t.Context(), "key")
-	redistest.Eventually(t, "two waiters", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 2 })
+	kit.Eventually(t, "two waiters", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 2 })
 	select {
 	case got := <-pending:
 		l, err := got.Lease()
@@ -142,7 +144,7 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 	}
 	pending := sv.locksOf(t, "waiter").LockChan(t.Context(), "key")
 	var channel, owner string
-	redistest.Eventually(t, "a waiter that can be told", func() bool {
+	kit.Eventually(t, "a waiter that can be told", func() bool {
 		owner = strings.Trim(sv.Do(t, "ZRANGE", sv.redisKey("key", 'q'), "0", "0"), "[]")
 		fields := strings.Fields(sv.Do(t, "HGET", sv.redisKey("key", 'w'), owner))
 		if len(fields) > 1 {
@@ -150,7 +152,7 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 		}
 		return len(channel) > 1
 	})
-	redistest.Eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
+	kit.Eventually(t, "the waiter believes it", func() bool { // not a message that overtakes the answer to its request
 		next := strconv.FormatInt(sv.Number(t, "GET", sv.redisKey("key", 'f'))+1, 10)
 		sv.Do(t, "PUBLISH", channel[1:], "g "+owner+" "+next+" 4500 0 0")
 		return len(pending) == 1
@@ -219,7 +221,7 @@ func TestForgedQueueEntries(t *testing.T) {
 				t.Fatalf("Release: got %v, want no error or ErrForeignData", got.Err)
 			}
 			q := redistest.Request(key, "waiter")
-			redistest.Eventually(t, "the waiter's turn", func() bool {
+			kit.Eventually(t, "the waiter's turn", func() bool {
 				reply := c.Acquire(q)
 				if reply.Err != nil {
 					t.Fatalf("Acquire: got %v, want no error", reply.Err)

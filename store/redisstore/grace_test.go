@@ -13,8 +13,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // A holder that gives its key back for the first time, and whose record would be there
@@ -138,7 +138,7 @@ func TestWhoWaitsBelievesNoOlderGrant(t *testing.T) {
 func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
-	var written notestest.Journal
+	var written kit.Journal
 	st := sv.newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	c := join(t, st)
 	for range 3 {
@@ -155,7 +155,7 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	}
 
 	// One that has run for longer than the grace has not forgotten anything lately.
-	redistest.Eventually(t, "the server is three seconds old", func() bool {
+	kit.Eventually(t, "the server is three seconds old", func() bool {
 		for line := range strings.Lines(sv.Do(t, "INFO", "server")) {
 			if age, ok := strings.CutPrefix(strings.TrimSpace(line), "uptime_in_seconds:"); ok {
 				n, err := strconv.Atoi(age)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 func TestAReleaseHandsOn(t *testing.T) {

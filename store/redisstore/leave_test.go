@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // Whoever leaves while messages come in does not keep the connection, which others
@@ -23,7 +23,7 @@ func TestLeavingUnderALoadOfMessages(t *testing.T) {
 	for range times {
 		c := join(t, st)
 		ch := c.session.classic.Load().channel
-		redistest.Eventually(t, "the inbox works", func() bool { return sv.receivers(t, ch) > 0 })
+		kit.Eventually(t, "the inbox works", func() bool { return sv.receivers(t, ch) > 0 })
 		stop := make(chan struct{})
 		var flood sync.WaitGroup
 		flood.Go(func() {

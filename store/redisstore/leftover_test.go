@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
-	"github.com/asynclock/asynclock-go/internal/timerleak"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/timerleak"
 )
 
 // A closed store has left no timer, and nothing with a context that goes on, and nor
@@ -55,7 +57,7 @@ func useAndClose(ctx context.Context, t *testing.T, sv *server) {
 			t.Fatal(err)
 		}
 		next := clients[1-i%2].LockChan(ctx, "key")
-		redistest.Eventually(t, "somebody waits", func() bool {
+		kit.Eventually(t, "somebody waits", func() bool {
 			info, err := clients[0].Inspect(ctx, "key")
 			return err == nil && info.Waiters == 1
 		})

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
@@ -127,7 +129,7 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 	sv, nodes := plain.ownCluster(t, partly, "no")
 	replica := plain.clusterReplica(t, nodes[0], partly, "no")
 	var st *Store
-	redistest.Eventually(t, "clients know the replica", func() bool {
+	kit.Eventually(t, "clients know the replica", func() bool {
 		if st != nil {
 			st.Close()
 		}

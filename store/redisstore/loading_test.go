@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // A server that was started with data answers while it reads them, but does nothing
@@ -36,7 +38,7 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 		said, err := sv.Try("INFO", "persistence")
 		return err == nil && strings.Contains(said, "\nloading:1")
 	}
-	redistest.Eventually(t, "the server is reading its data", loading)
+	kit.Eventually(t, "the server is reading its data", loading)
 	for name, call := range map[string]func() error{
 		"Acquire": func() error { return c.Acquire(redistest.Attempt("key", "b")).Err },
 		"Renew": func() error {
@@ -49,7 +51,7 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 		"Force":   func() error { _, err := c.session.Force(t.Context(), "key"); return err },
 	} {
 		var err error
-		redistest.Eventually(t, name+" on a connection that is not of before", func() bool {
+		kit.Eventually(t, name+" on a connection that is not of before", func() bool {
 			err = call()
 			return !loading() || strings.Contains(fmt.Sprint(err), "LOADING")
 		})
@@ -62,7 +64,7 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 	}
 
 	_, _ = sv.Try("CONFIG", "SET", "key-load-delay", "0") // Redis 6.2 refuses that now, and takes some seconds more
-	redistest.Eventually(t, "the server has read its data", func() bool { return !loading() })
+	kit.Eventually(t, "the server has read its data", func() bool { return !loading() })
 	c.Want(redistest.Attempt("key", "b"), asynclock.Held)
 	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")

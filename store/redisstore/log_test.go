@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // Each place that logs is one that leases depend on: messages, what acquires, what
@@ -16,7 +16,7 @@ import (
 func TestALogHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_REDIS_URL"))
-	h := notestest.NewStuck(t)
+	h := kit.NewStuck(t)
 	st := sv.store(t, WithLogger(h.Logger()))
 	s, err := st.Join("client-0", func(asynclock.Event) {})
 	if err != nil {
@@ -24,24 +24,24 @@ func TestALogHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 	}
 	q := redistest.Request("key", "a")
 	var token int64
-	notestest.Returns(t, "the first Acquire", func() { token = s.Acquire(t.Context(), []asynclock.AcquireRequest{q})[0].First })
+	kit.Returns(t, "the first Acquire", func() { token = s.Acquire(t.Context(), []asynclock.AcquireRequest{q})[0].First })
 	if token == 0 {
 		t.Fatal("Acquire: got no token, want the key")
 	}
 	sv.promote(t)
 	sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-	notestest.Returns(t, "a Renew that writes a holding anew", func() {
+	kit.Returns(t, "a Renew that writes a holding anew", func() {
 		if got := s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long, Token: token, Holder: "a"}})[0]; got.Err != nil {
 			t.Errorf("Renew: got %v, want no error", got.Err)
 		}
 	})
-	notestest.Returns(t, "an Acquire in the grace", func() {
+	kit.Returns(t, "an Acquire in the grace", func() {
 		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Attempt("another", "b")})[0]; !errors.Is(got.Err, asynclock.ErrUnreachable) {
 			t.Errorf("Acquire in the grace: got %+v, want ErrUnreachable", got)
 		}
 	})
-	notestest.Returns(t, "Leave", func() { _ = s.Leave(t.Context()) })
-	notestest.Returns(t, "Close", st.Close)
+	kit.Returns(t, "Leave", func() { _ = s.Leave(t.Context()) })
+	kit.Returns(t, "Close", st.Close)
 	h.WantAsked(t)
 }
 
@@ -49,16 +49,16 @@ func TestALogHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 func TestALogHandlerThatBlocksHoldsUpNoUnguardedAcquire(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t) // it has none to show
-	h := notestest.NewStuck(t)
+	h := kit.NewStuck(t)
 	s, err := sv.newStore(t, WithLogger(h.Logger())).Join("client-0", func(asynclock.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	notestest.Returns(t, "Acquire", func() {
+	kit.Returns(t, "Acquire", func() {
 		if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Request("key", "a")})[0]; got.Status != asynclock.Granted {
 			t.Errorf("Acquire: got %+v, want the key", got)
 		}
 	})
-	notestest.Returns(t, "Leave", func() { _ = s.Leave(t.Context()) })
+	kit.Returns(t, "Leave", func() { _ = s.Leave(t.Context()) })
 	h.WantAsked(t)
 }

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // A model is what the scripts do, said once more in Go and without Redis: one

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {

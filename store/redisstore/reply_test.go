@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/fuzzreply"
+	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
 // Whatever comes instead of a script's answer is an error, never a grant.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // ownerID is what an owner id looks like.
@@ -27,7 +27,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	user := sv.locker(t, []*server{sv}, documentedRights+rightsToList)
-	var shown notestest.Journal
+	var shown kit.Journal
 	show := func(what string, value any) {
 		if _, err := fmt.Fprintf(&shown, "%s: %v %+v\n", what, value, value); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 	show("try", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	pending := b.LockChan(ctx, "held")
-	redistest.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("held", 'q')) == 1 })
+	kit.Eventually(t, "a waiter", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("held", 'q')) == 1 })
 	info, err := a.Inspect(t.Context(), "held")
 	show("inspect", fmt.Sprint(info, err))
 	for info, err := range a.List(t.Context(), "") {

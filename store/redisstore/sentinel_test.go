@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary, and returns
@@ -35,7 +37,7 @@ func (e encryption) startSentinel(t *testing.T, primary, replica *server) (addr 
 	option := e.option(t, addr)
 	option.ForceSingleClient = true
 	sentinel := onServer(t, option)
-	redistest.Eventually(t, "the sentinel knows the replica", func() bool {
+	kit.Eventually(t, "the sentinel knows the replica", func() bool {
 		text, err := sentinel.Try("SENTINEL", "REPLICAS", "locks")
 		return err == nil && strings.Contains(text, "slave") && strings.Contains(text, "master-link-status:ok")
 	})
@@ -45,7 +47,7 @@ func (e encryption) startSentinel(t *testing.T, primary, replica *server) (addr 
 // follows waits until the server is in step with its primary, and that one knows.
 func (sv *server) follows(t *testing.T, primary *server) {
 	t.Helper()
-	redistest.Eventually(t, "the replica is in step", func() bool {
+	kit.Eventually(t, "the replica is in step", func() bool {
 		return sv.fact("master_link_status") == "up" && strings.Contains(primary.fact("slave0"), "state=online")
 	})
 }
@@ -58,20 +60,20 @@ func TestASentinelFailsOver(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	held := a.Hold("key", "a")
 	b.Wait("key", "b")
-	redistest.Eventually(t, "the replica is in step", func() bool {
+	kit.Eventually(t, "the replica is in step", func() bool {
 		return replica.Number(t, "EXISTS", sv.redisKey("key", 'l'), sv.redisKey("key", 'w')) == 2
 	})
 
 	p.promote()
 	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
-	redistest.Eventually(t, "the new primary renews", func() bool {
+	kit.Eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err
 		if err != nil && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 			t.Fatalf("Renew during a failover: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
 		}
 		return err == nil
 	})
-	redistest.Eventually(t, "the waiter hears from the new primary", func() bool {
+	kit.Eventually(t, "the waiter hears from the new primary", func() bool {
 		n, err := sv.Try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
 		return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 	})

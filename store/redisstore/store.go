@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -21,7 +21,7 @@ import (
 type Store struct {
 	conn     *redisconn.Conn
 	settings settings
-	log      *notes.Log
+	log      *asynclog.Log
 
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
@@ -82,7 +82,7 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 func newStore(conn *redisconn.Conn, s settings) *Store {
-	return &Store{conn: conn, settings: s, log: notes.New(s.logger), pulse: pulse{began: time.Now()}}
+	return &Store{conn: conn, settings: s, log: asynclog.New(s.logger), pulse: pulse{began: time.Now()}}
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -47,7 +47,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 			return sv, nodes, documentedRights + rightsToList + rightsInCluster
 		},
 	}
-	if !needed.Nightly() {
+	if !kit.Nightly() {
 		maps.DeleteFunc(topologies, func(name string, _ func(*testing.T, encryption) (*server, []*server, string)) bool {
 			return name != "cluster"
 		})

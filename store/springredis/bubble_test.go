@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // inBubble opens a client of the registry "shop" inside a synctest bubble.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // long is the TTL of redistest.Request, for requests that don't care either.
@@ -71,7 +71,7 @@ func (c *client) heardNothing(sv *server) {
 }
 
 // A java is what a RedisLockRegistry does in Redis, command by command. That the
-// real one does so, interop/spring shows.
+// real one does so, internal/test/interop/spring shows.
 type java struct {
 	sv *server
 	id string

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
 // A deletion is which command scripts delete locks with: the best that the server
@@ -26,7 +26,7 @@ var deletions = [...]string{"DELEX", "UNLINK", "DEL"}
 func (d *deletion) from() string { return strconv.Itoa(int(d.place.Load()) + 1) }
 
 // used takes in what a script says: the number of a command, from 1, or 0.
-func (d *deletion) used(n int64, log *notes.Log) {
+func (d *deletion) used(n int64, log *asynclog.Log) {
 	if n < 1 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // Locks are deleted with the best command that the server has; what it lacks is
@@ -29,7 +29,7 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sv := ownServer(t, tt.args...)
-			var log notestest.Journal
+			var log kit.Journal
 			st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 			c := join(t, st)
 			for range 5 {
@@ -70,7 +70,7 @@ func TestDELEXComparesTheValue(t *testing.T) {
 		return false
 	})
 	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true})
-	var log notestest.Journal
+	var log kit.Journal
 	st := sv.store(t, WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
 	c.Hold("key", "a")

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // That messages come through is logged by who has to tell the client so.
 func TestALogHandlerThatBlocksHoldsUpNoMessages(t *testing.T) {
 	t.Parallel()
-	h := notestest.NewStuck(t)
+	h := kit.NewStuck(t)
 	events := make(chan asynclock.Event, 16)
 	st := onMiniredis(t).store(t, WithLockType(PubSubLock), WithLogger(h.Logger()))
 	s, err := st.Join("client-0", func(e asynclock.Event) { events <- e })

@@ -11,12 +11,12 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 func TestMain(m *testing.M) {
-	needed.InParallel(16) // they wait for servers, and for what expires there
+	kit.InParallel(16) // they wait for servers, and for what expires there
 	goleak.VerifyTestMain(m, redistest.Leftover()...)
 }
 

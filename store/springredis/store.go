@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -19,7 +19,7 @@ type Store struct {
 	conn     *redisconn.Conn
 	names    names
 	settings settings
-	log      *notes.Log
+	log      *asynclog.Log
 	deletion deletion
 }
 
@@ -65,7 +65,7 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{names: newNames(registryKey), settings: s, log: notes.New(s.logger)}, nil
+	return &Store{names: newNames(registryKey), settings: s, log: asynclog.New(s.logger)}, nil
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after

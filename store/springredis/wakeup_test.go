@@ -14,8 +14,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
-	"github.com/asynclock/asynclock-go/internal/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
 // listen subscribes as Java does and passes on the channel and payload of each
@@ -205,13 +205,13 @@ func TestWithoutTheRightToSubscribe(t *testing.T) {
 	sv := ownServer(t)
 	sv.Do(t, "ACL", "SETUSER", "mute", "on", ">pw", "~*", "&*", "+@all", "-psubscribe", "-publish")
 	sv.Option.Username, sv.Option.Password = "mute", "pw"
-	var log notestest.Journal
+	var log kit.Journal
 	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo))))
 	newJava(sv).hold(t, "key", long)
 	if got := c.Wait("key", "a").Recheck; got > 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want about %v", got, DefaultIdle)
 	}
-	redistest.Eventually(t, "the log says that messages don't come through", func() bool {
+	kit.Eventually(t, "the log says that messages don't come through", func() bool {
 		return strings.Contains(log.String(), "messages don't come through")
 	})
 	// A release is one, even if nobody may be told.
@@ -276,5 +276,5 @@ func TestLeaveUnsubscribes(t *testing.T) {
 	if err := c.session.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "nobody is subscribed", func() bool { return sv.Number(t, "PUBSUB", "NUMPAT") == 0 })
+	kit.Eventually(t, "nobody is subscribed", func() bool { return sv.Number(t, "PUBSUB", "NUMPAT") == 0 })
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {
@@ -146,8 +146,8 @@ func TestSkewIsSaid(t *testing.T) {
 		{sent, false},
 		{received.Add(1100 * time.Millisecond), true},
 	} {
-		var log notestest.Journal
-		w.log = notes.New(log.Logger(slog.LevelInfo))
+		var log kit.Journal
+		w.log = asynclog.New(log.Logger(slog.LevelInfo))
 		w.observe(step.server, sent, received)
 		w.log.Close()
 		if got := strings.Contains(log.String(), "clock"); got != step.says {
@@ -159,7 +159,7 @@ func TestSkewIsSaid(t *testing.T) {
 // TestStoreWatchesTheSkew: with a bound that any two clocks differ by.
 func TestStoreWatchesTheSkew(t *testing.T) {
 	t.Parallel()
-	var log notestest.Journal
+	var log kit.Journal
 	st := newSpringTables(t, onPostgres(t), WithSkewWarning(time.Minute), WithLogger(log.Logger(slog.LevelInfo)))
 	if st.skew.far.Load() {
 		t.Error("a store whose clock is the server's: got that they differ")

@@ -11,13 +11,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // onMySQLWith returns a pool of one connection whose sessions begin with a variable set.
 func onMySQLWith(t *testing.T, variable, value string) Database {
 	t.Helper()
-	config, err := mysql.ParseDSN(needed.Variable(t, "ASYNCLOCK_MYSQL_URL"))
+	config, err := mysql.ParseDSN(kit.Require(t, "ASYNCLOCK_MYSQL_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/dbserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
 )
 
 // TestServersOfOtherSettings: what a server of MariaDB can be told in ways that matter here.

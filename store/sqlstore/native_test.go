@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // TestForgottenKeysLeaveTheirTokens: a key whose row was swept goes on above its last
@@ -93,7 +93,7 @@ func TestOtherIsolationLevel(t *testing.T) {
 	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
-	serializable := Postgres(openDB(t, "pgx", needed.Variable(t, "ASYNCLOCK_POSTGRES_URL")+"&default_transaction_isolation=serializable"))
+	serializable := Postgres(openDB(t, "pgx", kit.Require(t, "ASYNCLOCK_POSTGRES_URL")+"&default_transaction_isolation=serializable"))
 	st := newStore(t, serializable, WithPrefix(prefix))
 	c := join(t, st)
 	if !st.wholeTransactions.Load() {

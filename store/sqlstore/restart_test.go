@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/childproc"
-	"github.com/asynclock/asynclock-go/internal/dbserver"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/proc"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -30,13 +30,13 @@ type dbServer struct {
 	kind    *dbserver.Kind
 	addr    string
 	command func() *exec.Cmd
-	process *childproc.Process
+	process *proc.Process
 }
 
 // startServer starts one of the kind that the variable is for, which ends with the test.
 func startServer(t *testing.T, kind *dbserver.Kind) *dbServer {
 	t.Helper()
-	needed.Variable(t, kind.Variable) // where tests with servers are wanted at all
+	kit.Require(t, kind.Variable) // where tests with servers are wanted at all
 	data, err := dbserver.NewData()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func freePort(t *testing.T) int {
 
 func (s *dbServer) start() {
 	s.t.Helper()
-	process, err := childproc.Start(s.command())
+	process, err := proc.Start(s.command())
 	if err != nil {
 		s.t.Fatal(err)
 	}

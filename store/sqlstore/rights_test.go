@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // grants are the statements of docs/sql.md for one kind of database, for tables of a
@@ -157,7 +157,7 @@ func (k kindOfTables) onSchema(t *testing.T, schema string) {
 	t.Cleanup(func() { run(t, admin, "DROP ROLE "+user) })
 	run(t, admin, "CREATE DATABASE "+own)
 	t.Cleanup(func() { run(t, admin, "DROP DATABASE "+own+" WITH (FORCE)") })
-	u, err := url.Parse(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
+	u, err := url.Parse(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func (k kindOfTables) onDatabase(t *testing.T) {
 	user := prefix + "user"
 	run(t, d, "CREATE USER '"+user+"' IDENTIFIED BY 'secret'")
 	t.Cleanup(func() { run(t, d, "DROP USER '"+user+"'") })
-	config, err := mysql.ParseDSN(needed.Variable(t, "ASYNCLOCK_MYSQL_URL"))
+	config, err := mysql.ParseDSN(kit.Require(t, "ASYNCLOCK_MYSQL_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,32 +12,20 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
-	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
-
-func TestMain(m *testing.M) {
-	needed.InParallel(16)
-	if os.Getenv("ASYNCLOCK_POSTGRES_URL") == "" { // examples can't skip themselves
-		if err := flag.Set("test.skip", "^Example"); err != nil {
-			panic(err)
-		}
-	}
-	// pgx says goodbye to a server that is gone for up to 15 s.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"))
-}
 
 // onPostgres returns a pool for the server of the environment.
 func onPostgres(t testing.TB) Database {
 	t.Helper()
-	return Postgres(openDB(t, "pgx", needed.Variable(t, "ASYNCLOCK_POSTGRES_URL")))
+	return Postgres(openDB(t, "pgx", kit.Require(t, "ASYNCLOCK_POSTGRES_URL")))
 }
 
 // onMySQL is onPostgres on MySQL or MariaDB.
 func onMySQL(t testing.TB) Database {
 	t.Helper()
-	return MySQL(openDB(t, "mysql", needed.Variable(t, "ASYNCLOCK_MYSQL_URL")))
+	return MySQL(openDB(t, "mysql", kit.Require(t, "ASYNCLOCK_MYSQL_URL")))
 }
 
 // onEach runs a test on each kind of database, side by side.
@@ -72,7 +58,7 @@ func onTables(t *testing.T, d Database, test func(t *testing.T, st *Store, kind 
 
 func onPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
+	pool, err := pgxpool.New(t.Context(), kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

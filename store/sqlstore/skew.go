@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
 // A skewWatch compares this machine's clock with the server's. Java compares what is
@@ -15,7 +15,7 @@ import (
 // differ take each other's locks too early.
 type skewWatch struct {
 	bound time.Duration // 0: none
-	log   *notes.Log
+	log   *asynclog.Log
 
 	far atomic.Bool // the last measurement was beyond the bound
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // A commitSink is a connection on which, once a COMMIT is to be sent, nothing is sent any
@@ -44,7 +44,7 @@ func (c commitSink) Write(b []byte) (int, error) {
 func TestClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 	t.Parallel()
 	d := onPostgres(t)
-	config, err := pgx.ParseConfig(needed.Variable(t, "ASYNCLOCK_POSTGRES_URL"))
+	config, err := pgx.ParseConfig(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

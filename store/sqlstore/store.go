@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
 // A Store is the locks of one set of tables in one database. It shares them with
@@ -21,7 +21,7 @@ type Store struct {
 	release  func()
 	dialect  dialect
 	settings settings
-	log      *notes.Log
+	log      *asynclog.Log
 	skew     skewWatch
 	connect  connector // for messages; nil: waiters poll
 	open     bool      // its routines were there
@@ -63,7 +63,7 @@ func open(ctx context.Context, database Database, s settings, check func(*Store,
 	if err != nil {
 		return nil, err
 	}
-	st := &Store{db: db, release: release, dialect: database.dialect, settings: s, log: notes.New(s.logger)}
+	st := &Store{db: db, release: release, dialect: database.dialect, settings: s, log: asynclog.New(s.logger)}
 	if s.spring != nil {
 		st.skew.bound, st.skew.log = s.spring.skew, st.log
 	}

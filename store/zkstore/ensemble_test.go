@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
 
 // freePorts returns ports that nobody listens on. Somebody may come before the
@@ -35,7 +35,7 @@ func freePorts(t *testing.T, n int) (ports []int) {
 func startEnsemble(t *testing.T) *zkserver.Ensemble {
 	t.Helper()
 	if err := zkserver.Find(); err != nil {
-		needed.LeaveOut(t, "ZooKeeper is not installed: not tested on an ensemble: "+err.Error())
+		kit.Skip(t, "ZooKeeper is not installed: not tested on an ensemble: "+err.Error())
 	}
 	e, err := zkserver.StartEnsemble(t.Context(), t.TempDir(), freePorts(t, 3*zkserver.PortsPerServer))
 	if err != nil {

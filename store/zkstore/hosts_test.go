@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
 // Names are looked up by whatever makes the connection, each time.

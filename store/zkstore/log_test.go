@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/notes/notestest"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // That a session has ended is logged before its holders are told.
 func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	t.Parallel()
-	h := notestest.NewStuck(t)
+	h := kit.NewStuck(t)
 	st := open(t, newRoot(), WithLogger(h.Logger()))
 	events := make(chan asynclock.Event, 16)
 	s := join(t, st, func(e asynclock.Event) {

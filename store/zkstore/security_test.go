@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
 // What a user creates is that user's only.

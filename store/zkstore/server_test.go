@@ -7,18 +7,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/zkserver"
-	"github.com/asynclock/asynclock-go/internal/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
-
-func TestMain(m *testing.M) {
-	needed.InParallel(16)
-	goleak.VerifyTestMain(m)
-}
 
 // newRoot is a root of the test's own.
 func newRoot() string { return "/test/" + uuid.NewString() }

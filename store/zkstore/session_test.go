@@ -13,8 +13,8 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/clock"
-	"github.com/asynclock/asynclock-go/internal/zkserver"
-	"github.com/asynclock/asynclock-go/internal/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
 
 // testPatience is how long a test waits for what has to happen.

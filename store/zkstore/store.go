@@ -14,9 +14,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/clock"
-	"github.com/asynclock/asynclock-go/internal/notes"
-	"github.com/asynclock/asynclock-go/internal/withdrawn"
+	"github.com/asynclock/asynclock-go/internal/tombstone"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -25,7 +25,7 @@ import (
 // Make one with [Open].
 type Store struct {
 	settings settings
-	log      *notes.Log
+	log      *asynclog.Log
 	conn     *zk.Conn
 	hosts    hosts
 	lines    lines
@@ -43,7 +43,7 @@ type Store struct {
 	watches map[string]*watch       // by path
 	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
 	counted map[string]*stake       // holders, by the path of a lock whose children are watched
-	gone    withdrawn.Owners        // owners that will never be granted anything
+	gone    tombstone.Owners        // owners that will never be granted anything
 	parents atomic.Pointer[flavour] // how locks are made
 }
 
@@ -68,7 +68,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	}
 	st := &Store{
 		settings: s,
-		log:      notes.New(s.logger),
+		log:      asynclog.New(s.logger),
 		pulse:    pulse{lag: s.tickTime / 2},
 		stopping: make(chan struct{}),
 		stakes:   make(map[string]*stake),
@@ -293,7 +293,7 @@ func (st *Store) makeParent(path string) error {
 func unsupported(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
 // chatter is where the client library writes.
-type chatter struct{ log *notes.Log }
+type chatter struct{ log *asynclog.Log }
 
 // Printf logs one line.
 func (c chatter) Printf(format string, args ...any) {

@@ -11,9 +11,8 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/certtest"
-	"github.com/asynclock/asynclock-go/internal/needed"
-	"github.com/asynclock/asynclock-go/internal/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
 
 // A server's certificate is compared with its name, which is looked up for each
@@ -59,12 +58,12 @@ func TestTLS(t *testing.T) {
 func startSecure(t *testing.T) (secure, wrong string, roots *x509.CertPool) {
 	t.Helper()
 	if err := zkserver.Find(); err != nil {
-		needed.LeaveOut(t, "ZooKeeper is not installed: not tested with TLS: "+err.Error())
+		kit.Skip(t, "ZooKeeper is not installed: not tested with TLS: "+err.Error())
 	}
-	ca := certtest.NewAuthority(t)
+	ca := kit.NewAuthority(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "server.pem")
-	certtest.WritePair(t, file, ca.Issue(t, "localhost"))
+	kit.WritePair(t, file, ca.Issue(t, "localhost"))
 	ports := freePorts(t, 2)
 	s, err := zkserver.StartSecure(t.Context(), filepath.Join(dir, "zookeeper"), ports[0], ports[1], file)
 	if err != nil {

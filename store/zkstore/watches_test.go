@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
 // wantLost checks that a renewal finds the lease's end.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
+)
+
+// The exit codes. From 64 to 78 they mean what sysexits.h says; 124 is that of
+// timeout(1), 126 and up are the shell's.
+const (
+	exitOK            = 0
+	exitUnsafe        = 1
+	exitUsage         = 64
+	exitForeign       = 65
+	exitUnreachable   = 69
+	exitOther         = 70
+	exitHeld          = 75
+	exitDenied        = 77
+	exitLost          = 79
+	exitTimedOut      = 124
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitSignal        = 128 // plus the signal's number
+)
+
+const exitCodesHelp = `
+Exit codes:
+    0  done; for run: the command's own code, this and any other
+    1  demo: an update made under the lock was lost, or a stale token accepted
+   64  the command line, a key or an option makes no sense
+   65  what is stored under the key is not asynclock's; nothing was changed
+   69  the server can't be reached, or its answer did not come
+   70  something else
+   75  run --wait 0: held by another; or too many wait already
+   77  the server denies this user what it takes
+   79  run: the lease was lost while the command ran
+  124  run: --wait was over
+  126  run: the command can't be executed
+  127  run: the command was not found
+ 128+n the command, or asynclock while it waited, was ended by signal n
+`
+
+// An exitError ends the program with a code of its own choice.
+type exitError struct {
+	code int
+	err  error // nil: there is nothing to say
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCodes is in the order in which to look: an error can be several of these
+// at once, as when renewals failed because the server was unreachable.
+var exitCodes = []struct {
+	err  error
+	code int
+}{
+	{asynclock.ErrLost, exitLost},
+	{asynclock.ErrHeld, exitHeld},
+	{asynclock.ErrQueueFull, exitHeld},
+	{asynclock.ErrDenied, exitDenied},
+	{asynclock.ErrForeignData, exitForeign},
+	{asynclock.ErrBadKey, exitUsage},
+	{asynclock.ErrBadOption, exitUsage},
+	{asynclock.ErrUnreachable, exitUnreachable},
+	{asynclock.ErrOutcomeUnknown, exitUnreachable},
+	{context.DeadlineExceeded, exitTimedOut},
+	{context.Canceled, exitSignal + int(syscall.SIGINT)},
+	{demo.ErrUnsafe, exitUnsafe},
+}
+
+// exitCode returns the code for an error of a command that had begun.
+func exitCode(err error) int {
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return exit.code
+	}
+	for _, e := range exitCodes {
+		if errors.Is(err, e.err) {
+			return e.code
+		}
+	}
+	return exitOther
+}
+
+// message returns what to tell people of err.
+func message(err error) string {
+	if held := (*asynclock.HeldError)(nil); errors.As(err, &held) {
+		return describeHeld(held)
+	}
+	return err.Error()
+}

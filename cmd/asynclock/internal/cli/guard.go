@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/internal/proc"
+)
+
+// guardName is the hidden command that run starts beside its own.
+const guardName = "run-guard"
+
+// guardCommand waits until whoever started it is gone, and kills the group of the
+// command that it was told of. Who starts it and knows that the command has ended
+// kills it.
+func (a *app) guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    guardName,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			// Whoever ends all processes of a service, say, would end us before those
+			// that we are here for.
+			signal.Ignore(slices.Concat(forwarded, stops)...)
+			text, err := io.ReadAll(a.stdin)
+			if err != nil {
+				return err
+			}
+			leader, err := groupLeader(string(text))
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			return proc.Kill(leader)
+		},
+	}
+}
+
+// groupLeader returns the process whose id is in text. It need not live any more.
+func groupLeader(text string) (*os.Process, error) {
+	pid, err := strconv.Atoi(strings.TrimSuffix(text, "\n"))
+	if err != nil || pid <= 1 { // 1 and less would mean more than one group
+		return nil, errors.New(guardName + " is for run to start")
+	}
+	return os.FindProcess(pid)
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// A guard is a process that kills the command's group if we can't, being killed.
+// The kernel does that at most for the command itself (see proc), not for what
+// the command has started.
+type guard struct {
+	process *exec.Cmd
+	life    io.WriteCloser // a pipe that closes with us
+}
+
+// startGuard starts a guard. It stands aside, out of reach of our terminal.
+func startGuard() (*guard, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.Command(program, guardName)
+	process.Dir = "/"
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	life, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	return &guard{process, life}, nil
+}
+
+// watch tells the guard which group it guards.
+func (g *guard) watch(command *os.Process) {
+	fmt.Fprintln(g.life, command.Pid) // fails only if the guard was killed
+}
+
+// dismiss ends the guard, which does nothing then.
+func (g *guard) dismiss() {
+	_ = g.process.Process.Kill() // it may have been killed
+	_ = g.life.Close()
+	_ = g.process.Wait()
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+)
+
+// TestRealServers: the whole of it, once, on each kind of real server.
+func TestRealServers(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_CLUSTER_URL"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			testServer(t, place{kit.Require(t, variable)})
+		})
+	}
+}
+
+func testServer(t *testing.T, at place) {
+	t.Helper()
+	bin := program(t)
+	prefix := fmt.Sprintf("clitest-%d-%d", os.Getpid(), time.Now().UnixNano()) // nobody else's
+	asynclock := func(args ...string) []string { return append([]string{"--prefix", prefix}, args...) }
+	file := filepath.Join(t.TempDir(), "file")
+
+	for _, key := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait
+		at.run(t, asynclock("run", "--key", key, bin, "exit", "7")...).want(t, 7)
+	}
+	running := at.background(t.Context(), asynclock("run", "--key", "orders/1", "--holder", "me", bin, "sleep", file)...)
+	exists(t, file)
+	at.run(t, asynclock("run", "--key", "orders/1", "--wait", "0", bin, "exit", "0")...).want(t, 75, "held by me")
+	at.run(t, asynclock("run", "--key", "orders/1", "--wait", "1s", bin, "exit", "0")...).want(t, 124, "within 1s")
+	at.run(t, asynclock("run", "--key", "orders/2", "--wait", "0", bin, "exit", "0")...).want(t, 0)
+	got := at.run(t, asynclock("ls", "orders/")...)
+	got.want(t, 0)
+	if strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\norders/1  me") {
+		t.Errorf("got %q, want a table of orders/1", got.stdout)
+	}
+	got = at.run(t, asynclock("inspect", "--json", "orders/1")...)
+	got.want(t, 0)
+	if !strings.HasPrefix(got.stdout, `{"key":"orders/1","held":true,"holder":"me","token":`) {
+		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
+	}
+	at.run(t, asynclock("unlock", "--force", "orders/1")...).want(t, 0)
+	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
+	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
+}

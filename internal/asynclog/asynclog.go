@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package asynclog writes log records on a goroutine that nothing depends on.
+//
+// A log handler is the application's code: it may block or call us. So neither it nor
+// what it says of levels is asked under a mutex, or on a goroutine that leases
+// depend on.
+package asynclog
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/batch"
+)
+
+// Bounds: how many records wait for a handler at most, and for how long Close does.
+const (
+	maxWaiting = 1000
+	patience   = time.Second
+)
+
+// A Log passes records on to a handler, in order. A nil Log writes nothing.
+type Log struct {
+	handler slog.Handler
+	records *batch.Queue[slog.Record] // has a goroutine while there are any; Close waits for it
+	waiting atomic.Int64              // records that the handler has not taken
+	dropped atomic.Int64              // since the log has said so last
+}
+
+// New makes a log that writes to the logger. For none it is nil.
+func New(logger *slog.Logger) *Log {
+	if logger == nil {
+		return nil
+	}
+	l := &Log{handler: logger.Handler()}
+	l.records = batch.New(maxWaiting, 1, 0, l.write)
+	return l
+}
+
+// Add has a record written, with the present time, and returns at once. While 1000
+// wait for the handler, further ones are only counted; the log says how many.
+func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
+	if l == nil {
+		return
+	}
+	if l.waiting.Add(1) > maxWaiting {
+		l.waiting.Add(-1)
+		l.dropped.Add(1)
+		return
+	}
+	var caller [1]uintptr
+	runtime.Callers(2, caller[:])
+	r := slog.NewRecord(time.Now(), level, message, caller[0])
+	r.AddAttrs(attrs...)
+	l.records.Add(0, r) // or not, after Close
+}
+
+// write writes a batch, in order. Like slog it has nobody to tell of a handler's error.
+func (l *Log) write(_ int, records []slog.Record) {
+	ctx := context.Background()
+	for _, r := range records {
+		if l.handler.Enabled(ctx, r.Level) {
+			_ = l.handler.Handle(ctx, r)
+		}
+		l.waiting.Add(-1)
+		if n := l.dropped.Swap(0); n > 0 {
+			l.Add(slog.LevelWarn, "asynclock: the log handler is slow; records were dropped", slog.Int64("number", n))
+		}
+	}
+}
+
+// Close refuses further records and waits for those before to be written, for at most
+// a second. It reports whether they are: a handler may block for ever.
+func (l *Log) Close() bool {
+	if l == nil {
+		return true
+	}
+	written := make(chan struct{})
+	go func() { // ends when the handler has returned from all records
+		l.records.Close()
+		close(written)
+	}()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-written:
+		return true
+	case <-limit.C:
+		return false
+	}
+}

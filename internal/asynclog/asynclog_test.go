@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclog
+
+import (
+	"context"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A notebook keeps what it is told from warnings on. While it is held, it blocks, also
+// who asks for its level.
+type notebook struct {
+	slog.Handler
+
+	held    chan struct{}
+	records []slog.Record
+}
+
+func (n *notebook) Enabled(_ context.Context, level slog.Level) bool {
+	<-n.held
+	return level >= slog.LevelWarn
+}
+
+func (n *notebook) Handle(_ context.Context, r slog.Record) error {
+	n.records = append(n.records, r)
+	return nil
+}
+
+func (n *notebook) messages() (messages []string) {
+	for _, r := range n.records {
+		messages = append(messages, r.Message)
+	}
+	return messages
+}
+
+func newNotebook() (*notebook, *Log) {
+	n := &notebook{held: make(chan struct{})}
+	return n, New(slog.New(n))
+}
+
+func TestRecordsAreWrittenInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNotebook()
+		began := time.Now()
+		l.Add(slog.LevelWarn, "first", slog.String("key", "value"))
+		l.Add(slog.LevelInfo, "below the handler's level")
+		l.Add(slog.LevelError, "second")
+		time.Sleep(time.Minute)
+		close(n.held)
+		if !l.Close() {
+			t.Error("Close: got false, want all written")
+		}
+		if got, want := n.messages(), []string{"first", "second"}; !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		first := n.records[0]
+		first.Attrs(func(a slog.Attr) bool {
+			if a.String() != "key=value" {
+				t.Errorf("attribute: got %v, want key=value", a)
+			}
+			return true
+		})
+		if got := first.NumAttrs(); got != 1 {
+			t.Errorf("got %d attributes, want one", got)
+		}
+		if got := n.records[1].Time; !got.Equal(began) {
+			t.Errorf("time: got %v, want %v, when it was added", got, began)
+		}
+		if got := path.Base(first.Source().File); got != "notes_test.go" {
+			t.Errorf("source: got %q, want this file", got)
+		}
+	})
+}
+
+// Whoever adds a record does not wait for the handler, and Close not for long.
+func TestAHandlerThatBlocksHoldsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNotebook()
+		began := time.Now()
+		l.Add(slog.LevelWarn, "one")
+		l.Add(slog.LevelWarn, "two")
+		if got := time.Since(began); got != 0 {
+			t.Errorf("two records took %v, want no time", got)
+		}
+		if l.Close() {
+			t.Error("Close: got true, want that not all is written")
+		}
+		if got := time.Since(began); got != patience {
+			t.Errorf("Close took %v, want %v", got, patience)
+		}
+		l.Add(slog.LevelWarn, "after Close")
+		close(n.held)
+		synctest.Wait()
+		if got, want := n.messages(), []string{"one", "two"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestNoMoreThanAThousandRecordsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNotebook()
+		for range maxWaiting + 7 {
+			l.Add(slog.LevelWarn, "again")
+		}
+		close(n.held)
+		synctest.Wait()
+		l.Add(slog.LevelWarn, "last")
+		if !l.Close() {
+			t.Error("Close: got false, want all written")
+		}
+		messages := n.messages()
+		if got, want := len(messages), maxWaiting+2; got != want || messages[got-1] != "last" {
+			t.Fatalf("got %d records, the last of them %q; want %d, one of them that some were dropped, and then the last", got, messages[len(messages)-1], want)
+		}
+		said := n.records[maxWaiting]
+		said.Attrs(func(a slog.Attr) bool {
+			if a.Value.Int64() != 7 || !strings.Contains(said.Message, "dropped") {
+				t.Errorf("got %q with %v, want that 7 were dropped", said.Message, a)
+			}
+			return true
+		})
+	})
+}
+
+func TestNoLoggerNoLog(t *testing.T) {
+	l := New(nil)
+	l.Add(slog.LevelError, "to nobody")
+	if l != nil || !l.Close() {
+		t.Errorf("got %v, want a nil Log that can be closed", l)
+	}
+}

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-package childproc
-
-import "syscall"
-
-func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

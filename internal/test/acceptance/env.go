@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+)
+
+const (
+	// long is the TTL of what must not expire while a story runs.
+	long = 30 * time.Second
+	// soon is when what a message announces is there. By a heartbeat it would as
+	// a rule come later.
+	soon = long / 20
+	// short is the TTL of what has to expire. In the last tenth of it the lease has
+	// ended and the key has not passed on, so that stories can tell which was first.
+	short = 2 * time.Second
+	// heartbeat is how often a waiter of that TTL asks again.
+	heartbeat = long / 10
+	// patience is how long a story waits for what has to happen.
+	patience = 30 * time.Second
+)
+
+// An Env is where one story runs: a deployment of one kind of store, and an area of it
+// that no other story uses.
+type Env struct {
+	*testing.T
+
+	// Connect opens the store for one more client, by a line that can be cut.
+	Connect func(*faultconn.Line) asynclock.Store
+	// Sessions: the store's server knows sessions, and no TTLs.
+	Sessions bool
+	// URL and Area are where another process finds the store. Empty: no other can.
+	URL, Area string
+
+	certificates string          // that such a process shows: see address
+	ctx          context.Context // it ends with the story, or when that hangs
+	redis        *redisEnv       // nil: the store is not in Redis
+	timing       *timing
+}
+
+// NewEnv makes one without a store.
+func NewEnv(t *testing.T) *Env {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	return &Env{T: t, ctx: ctx, timing: newTiming(t)}
+}
+
+// WantNothingListed waits until nobody holds or waits in the store.
+func WantNothingListed(t *testing.T, store asynclock.Store) {
+	t.Helper()
+	visitor, err := asynclock.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer visitor.Close(context.Background())
+	await(t, "the store to be empty", func() bool {
+		for _, err := range visitor.List(context.Background(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return false
+		}
+		return true
+	})
+}
+
+// client returns a client on a connection of its own, as another process would
+// have.
+func (env *Env) client(options ...asynclock.ClientOption) *asynclock.Client {
+	env.Helper()
+	return env.clientOn(new(faultconn.Line), options...)
+}
+
+// clientOn is client with a connection that can be cut.
+func (env *Env) clientOn(c *faultconn.Line, options ...asynclock.ClientOption) *asynclock.Client {
+	env.Helper()
+	options = append([]asynclock.ClientOption{asynclock.WithTTL(long)}, options...)
+	client, err := asynclock.New(env.Connect(c), options...)
+	if err != nil {
+		env.Fatal(err)
+	}
+	env.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if c.IsCut() {
+			cancel() // it has nobody to say goodbye to
+		}
+		if err := client.Close(ctx); err != nil && !c.IsCut() {
+			env.Errorf("close: got %v, want no error", err)
+		}
+	})
+	return client
+}
+
+// clients returns n of them.
+func (env *Env) clients(n int, options ...asynclock.ClientOption) []*asynclock.Client {
+	env.Helper()
+	all := make([]*asynclock.Client, n)
+	for i := range all {
+		all[i] = env.client(options...)
+	}
+	return all
+}
+
+// lock takes a key that is free or will be.
+func (env *Env) lock(c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {
+	env.Helper()
+	lease, err := c.Lock(env.ctx, key, options...)
+	if err != nil {
+		env.Fatal(err)
+	}
+	return lease
+}
+
+// claim waits for a future.
+func (env *Env) claim(pending <-chan asynclock.Result) *asynclock.Lease {
+	env.Helper()
+	select {
+	case got := <-pending:
+		lease, err := got.Lease()
+		if err != nil {
+			env.Fatal(err)
+		}
+		return lease
+	case <-env.ctx.Done():
+		env.Fatal("the future was never fulfilled")
+		return nil
+	}
+}
+
+// unlock gives a key back that is still held.
+func (env *Env) unlock(l *asynclock.Lease) {
+	env.Helper()
+	if err := l.Unlock(env.ctx); err != nil {
+		env.Errorf("unlock: got %v, want no error", err)
+	}
+}
+
+// awaitWaiters waits until n clients are queued.
+func (env *Env) awaitWaiters(c *asynclock.Client, key string, n int) {
+	env.Helper()
+	await(env.T, "waiters to queue", func() bool {
+		info, err := c.Inspect(env.ctx, key)
+		return err == nil && info.Waiters == n
+	})
+}
+
+// awaitEnd waits until a lease has ended.
+func (env *Env) awaitEnd(l *asynclock.Lease) {
+	env.Helper()
+	select {
+	case <-l.Done():
+	case <-env.ctx.Done():
+		env.Fatal("the lease never ended")
+	}
+}
+
+// remains reports whether what is said to remain of the TTL long can be true, soon
+// after it was set.
+func (env *Env) remains(got time.Duration) bool {
+	if env.Sessions {
+		return got < 0 // unknown
+	}
+	return got > long/2 && got <= long
+}
+
+// await looks again and again until something is so.
+func await(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !isSo(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// An unprotected number is read and written in two steps, with room for others
+// in between. It is atomic only for the race detector, which can't see a lock
+// that is in another process.
+type unprotected struct{ n atomic.Int64 }
+
+func (u *unprotected) bump() {
+	n := u.n.Load()
+	runtime.Gosched()
+	u.n.Store(n + 1)
+}

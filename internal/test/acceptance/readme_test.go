@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"go/format"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+)
+
+// What the README shows is code that runs: each of its blocks of Go stands,
+// line for line, in a file of examples.
+func TestReadmeShowsCodeOfExamples(t *testing.T) {
+	t.Parallel()
+	blocks := goBlocks(kit.ReadFile(t, "README.md"))
+	if len(blocks) == 0 {
+		t.Error("README.md has no block of Go, want the 30-second example")
+	}
+	examples := exampleCode(t)
+	for _, block := range blocks {
+		formatted, err := format.Source([]byte(block))
+		switch {
+		case err != nil:
+			t.Errorf("README.md shows what is no Go: %v\n%s", err, block)
+		case !strings.Contains(examples, plain(string(formatted))):
+			t.Errorf("README.md shows what no example file has:\n%s", block)
+		}
+	}
+}
+
+// exampleCode returns what plain leaves of all files of examples.
+func exampleCode(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	root := os.DirFS(kit.Root(t))
+	err := fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if isExample, err := path.Match("example*_test.go", path.Base(name)); !isExample || err != nil {
+			return err
+		}
+		source, err := fs.ReadFile(root, name)
+		code.WriteString(plain(string(source)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.String()
+}
+
+// goBlocks returns the code between each line ```go and the next ```.
+func goBlocks(markdown string) []string {
+	var blocks []string
+	var block strings.Builder
+	inside := false
+	for line := range strings.Lines(markdown) {
+		switch fence := strings.TrimSpace(line); {
+		case !inside && fence == "```go":
+			inside = true
+		case inside && fence == "```":
+			blocks = append(blocks, block.String())
+			block.Reset()
+			inside = false
+		case inside:
+			block.WriteString(line)
+		}
+	}
+	if inside {
+		blocks = append(blocks, block.String())
+	}
+	return blocks
+}
+
+// plain leaves of a text what two places of the same code have in common: how
+// deep it is nested, blank lines and the columns of comments may differ.
+func plain(text string) string {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			b.WriteString(strings.Join(words, " "))
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func TestGoBlocks(t *testing.T) {
+	t.Parallel()
+	got := goBlocks("text\n```go\na := 1\n```\n```sh\nls\n```\n  ```go\n  b()\n\n  c()\n  ```\n```go\nopen()\n")
+	want := []string{"a := 1\n", "  b()\n\n  c()\n", "open()\n"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPlainFindsNestedCode(t *testing.T) {
+	t.Parallel()
+	file := plain("func Example() {\n\tif x {\n\t\tlock()   // why\n\n\t\tunlock()\n\t}\n}\n")
+	if !strings.Contains(file, plain("lock() // why\nunlock()")) {
+		t.Errorf("got %q, want both lines in it", file)
+	}
+	if strings.Contains(file, plain("lock()")) {
+		t.Errorf("got %q, want whole lines only", file)
+	}
+}

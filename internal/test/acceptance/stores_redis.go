@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
+	"github.com/google/uuid"
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store/springredis"
+)
+
+// The stores in Redis, and the servers that they are on.
+var (
+	Miniredis          = Store{"miniredis", Redis | Notified, func(*testing.T) func(*testing.T) *Env { return openMiniredis }}
+	RedisAlone         = Store{"redis", Redis | Notified, onServer("ASYNCLOCK_REDIS_URL")}
+	RedisSentinel      = Store{"sentinel", Redis | Notified, onServer("ASYNCLOCK_SENTINEL_URL")}
+	RedisCluster       = Store{"cluster", Redis | Notified, onServer("ASYNCLOCK_CLUSTER_URL")}
+	RedisAloneByTLS    = Store{"redis with the least rights by TLS", Redis | Notified, onServersForLockers(startAlone)}
+	RedisSentinelByTLS = Store{"sentinel with the least rights by TLS", Redis | Notified, onServersForLockers(startSentinelSet)}
+	RedisClusterByTLS  = Store{"cluster with the least rights by TLS", Redis | Notified, onServersForLockers(startCluster)}
+	SpringRedis        = Store{"springredis", AnyStore | Notified, onServerAsSpring("ASYNCLOCK_REDIS_URL")}
+)
+
+func openMiniredis(t *testing.T) *Env {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.ClockTTL(true) // TTLs run by themselves
+	server.Server().SetPreHook(func(peer *miniserver.Peer, command string, _ ...string) bool {
+		if command != "CLUSTER" {
+			return false
+		}
+		peer.WriteError("ERR This instance has cluster support disabled") // it claims to be a cluster of one
+		return true
+	})
+	return openRedis(t, address{url: "redis://" + server.Addr()}, "story")
+}
+
+// onServer opens places on a server that is running, if there is one.
+func onServer(variable string) func(*testing.T) func(*testing.T) *Env {
+	return func(t *testing.T) func(*testing.T) *Env {
+		t.Helper()
+		url := kit.Require(t, variable)
+		return func(t *testing.T) *Env {
+			t.Helper()
+			return openRedis(t, address{url: url}, "story-"+uuid.NewString())
+		}
+	}
+}
+
+// onServerAsSpring opens places that are registries of Java.
+func onServerAsSpring(variable string) func(*testing.T) func(*testing.T) *Env {
+	return func(t *testing.T) func(*testing.T) *Env {
+		t.Helper()
+		url := kit.Require(t, variable)
+		return func(t *testing.T) *Env {
+			t.Helper()
+			return openSpring(t, address{url: url}, "story-"+uuid.NewString())
+		}
+	}
+}
+
+func openSpring(t *testing.T, at address, registryKey string) *Env {
+	t.Helper()
+	env := NewEnv(t)
+	connect := func(option rueidis.ClientOption) *springredis.Store {
+		store, err := springredis.Open(option, registryKey, springredis.WithLockType(springredis.PubSubLock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		return store
+	}
+	env.Connect = func(c *faultconn.Line) asynclock.Store {
+		option := redisOption(t, at)
+		option.DialCtxFn = c.DialRedis
+		return connect(option)
+	}
+	visitor := connect(redisOption(t, at))
+	t.Cleanup(func() { WantNothingListed(t, visitor) })
+	return env
+}

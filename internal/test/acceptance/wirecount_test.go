@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+)
+
+// What locks cost on the wire. Each test has a Redis server to itself and
+// counts twice:
+//
+//   - Every command that a client sends, whatever it is for, as its connections
+//     carry it: keep-alives, probes of the inbox and the rest included.
+//   - The calls of EVALSHA and EVAL by INFO commandstats, to see that the server
+//     agrees. Of other commands commandstats also counts those that scripts call,
+//     which are no traffic; these two no script can call.
+
+// A tally is the commands that all clients of a test have sent.
+type tally struct {
+	server *server
+	lines  []*faultconn.Line
+}
+
+// sent returns them by name.
+func (y *tally) sent() map[string]int {
+	total := make(map[string]int)
+	for _, c := range y.lines {
+		for name, n := range c.Commands() {
+			total[name] += n
+		}
+	}
+	return total
+}
+
+// scripts returns how many scripts the server has been asked to run.
+func (y *tally) scripts(t *testing.T) (n int) {
+	t.Helper()
+	for line := range strings.Lines(y.server.ask(t, "INFO", "commandstats")) {
+		rest, isEval := strings.CutPrefix(line, "cmdstat_eval:calls=")
+		rest, isEvalsha := strings.CutPrefix(rest, "cmdstat_evalsha:calls=")
+		if !isEval && !isEvalsha {
+			continue
+		}
+		digits, _, _ := strings.Cut(rest, ",")
+		calls, err := strconv.Atoi(digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += calls
+	}
+	return n
+}
+
+// settled returns what clients have sent and how many scripts the server has run,
+// at a moment when, as far as can be seen, no script is on its way.
+func (y *tally) settled(t *testing.T) (sent map[string]int, scripts int) {
+	t.Helper()
+	for range 500 { // clients that are never quiet can't be compared; then the numbers differ
+		sent, scripts = y.sent(), y.scripts(t)
+		time.Sleep(10 * time.Millisecond)
+		again := y.sent()
+		if y.scripts(t) == scripts && again["EVALSHA"] == sent["EVALSHA"] && again["EVAL"] == sent["EVAL"] {
+			break
+		}
+	}
+	return sent, scripts
+}
+
+// during returns the commands that are sent while f runs, by name and in all.
+func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) {
+	t.Helper()
+	before, scriptsBefore := y.settled(t)
+	f()
+	sent, scripts := y.settled(t)
+	for name, n := range before {
+		sent[name] -= n
+	}
+	maps.DeleteFunc(sent, func(_ string, n int) bool { return n == 0 })
+	for _, n := range sent {
+		total += n
+	}
+	if got, want := scripts-scriptsBefore, sent["EVALSHA"]+sent["EVAL"]; got != want {
+		t.Errorf("scripts: the server has run %d, the clients have asked for %d", got, want)
+	}
+	return sent, total
+}
+
+// Whatever the number of clients, and however long they hold, a handoff costs one command
+// to queue and one to release. Between two, a release has a forerunner besides.
+func handoffsCostTheSameForMany(t *testing.T) {
+	t.Run("held for no time", func(t *testing.T) { costOfHandoffs(t, 32, 40, 0, 2.2) })
+	t.Run("held for longer", func(t *testing.T) { costOfHandoffs(t, 32, 8, 2*time.Millisecond, 2.2) })
+	t.Run("between two", func(t *testing.T) {
+		if sent := costOfHandoffs(t, 2, 40, 2*time.Millisecond, 3.2); sent["EXISTS"] == 0 {
+			t.Error("got no forerunner, want some")
+		}
+	})
+}
+
+// costOfHandoffs has clients take a key so many times, hold it for so long, and send at
+// most so many commands for each handoff. It returns what they have sent.
+func costOfHandoffs(t *testing.T, clients, rounds int, hold time.Duration, atMost float64) map[string]int {
+	// What the clock brings is not counted by the handoff, or it would depend on
+	// how busy the machine is: keep-alives of two connections that are idle, once
+	// a second, and a probe of the inbox.
+	pacedPerSecond := 3 * clients
+	env, server := openOwnServer(t)
+	y := &tally{server: server}
+	all := make([]*asynclock.Client, clients)
+	for i := range all {
+		y.lines = append(y.lines, new(faultconn.Line))
+		all[i] = env.clientOn(y.lines[i])
+		env.unlock(env.lock(all[i], "key")) // its connections are made, its inbox is open
+	}
+	start := time.Now()
+	sent, total := y.during(t, func() {
+		var working sync.WaitGroup
+		for _, locks := range all {
+			working.Go(func() {
+				for range rounds {
+					if err := locks.WithLock(env.ctx, "key", func(context.Context, *asynclock.Lease) error {
+						time.Sleep(hold)
+						return nil
+					}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		working.Wait()
+	})
+	paced := sent["PING"] + sent["PUBLISH"]
+	perHandoff := float64(total-paced) / float64(clients*rounds)
+	t.Logf("%.3f commands per handoff: %v for %d", perHandoff, sent, clients*rounds)
+	if perHandoff > atMost {
+		t.Errorf("commands per handoff: got %.3f, want at most %.1f", perHandoff, atMost)
+	}
+	if limit := pacedPerSecond * (1 + int(time.Since(start).Seconds())); paced > limit {
+		t.Errorf("keep-alives and probes: got %d in %v, want at most %d", paced, time.Since(start), limit)
+	}
+	return sent
+}
+
+func TestCommandsOfAnUncontendedLock(t *testing.T) {
+	t.Parallel()
+	const rounds = 100
+	env, server := openOwnServer(t)
+	y := &tally{server: server, lines: []*faultconn.Line{new(faultconn.Line)}}
+	locks := env.clientOn(y.lines[0])
+	env.unlock(env.lock(locks, "key"))
+	var sent map[string]int
+	tell(t, env.again, func(env *Env) {
+		sent, _ = y.during(t, func() {
+			for range rounds {
+				env.unlock(env.lock(locks, "key"))
+			}
+		})
+		if got, want := sent["EVALSHA"], 2*rounds; got != want { // what has no answer in time is repeated
+			env.mistimed("EVALSHA: got %d, want %d: one to lock, one to unlock", got, want)
+		}
+	})
+	// Besides, there is only what the clock brings: the inbox's probe, and
+	// keep-alives of connections that have been idle for a second.
+	delete(sent, "EVALSHA")
+	delete(sent, "PUBLISH")
+	delete(sent, "PING")
+	if len(sent) > 0 {
+		t.Errorf("other commands: got %v, want none", sent)
+	}
+}

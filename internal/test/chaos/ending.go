@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
+)
+
+// dismiss asks the workers to stop, and tells of those that don't.
+func (r *run) dismiss() {
+	for _, s := range r.seats {
+		_ = s.stdin.Close()
+	}
+	limit := time.After(r.limits().Turns + 30*time.Second)
+	for _, s := range r.seats {
+		select {
+		case <-s.process.Ended():
+			if err := s.process.Err(); err != nil {
+				r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
+			}
+		case <-limit:
+			r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
+			_ = s.process.Child.Signal(syscall.SIGQUIT) // it prints its goroutines
+			time.Sleep(time.Second)
+			_ = s.process.Kill()
+		}
+	}
+}
+
+// sweep takes each key once more and then looks what is left in the server. A
+// waiter that died leaves its entry in the queue until the next one who comes
+// finds it dead; so somebody comes.
+func (r *run) sweep(ctx context.Context) error {
+	left := func(key, what string) { r.file.Add(history.Record{Kind: history.Left, Key: key, Error: what}) }
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	option, err := rueidis.ParseURL(r.store.url)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(option, r.TTLs)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store, asynclock.WithTTL(r.longestTTL()))
+	if err != nil {
+		return err
+	}
+	for _, key := range r.Keys {
+		lease, err := locks.Lock(ctx, key)
+		if err == nil {
+			err = lease.Unlock(ctx)
+		}
+		if err != nil {
+			left(key, "it can't be had when all is over: "+err.Error())
+		}
+	}
+	if err := locks.Close(ctx); err != nil {
+		left("", err.Error())
+	}
+	store.Close()
+	return r.inspect(ctx, left)
+}
+
+// inspect looks for what must not be left in the server: holders and waiters,
+// anything without a TTL, subscriptions. Counters, epochs and the names of
+// withdrawn owners expire by themselves.
+func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
+	var found []string
+	for range 100 { // what has just been given back is on its way
+		var err error
+		if found, err = r.store.remains(ctx); err != nil || len(found) == 0 {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, what := range found {
+		left("", "left in the server: "+what)
+	}
+	return nil
+}
+
+// remains lists what of ours is in the servers, but for what expires by itself.
+func (s *site) remains(ctx context.Context) ([]string, error) {
+	found, err := s.channels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for node, some := range names {
+		for _, name := range some {
+			ttl, err := node.text(ctx, "PTTL", name)
+			if err != nil {
+				return nil, err
+			}
+			if kind := name[len(name)-1]; !strings.ContainsRune("fxe", rune(kind)) || ttl == "-1" {
+				found = append(found, name+", TTL "+ttl+" ms")
+			}
+		}
+	}
+	return found, nil
+}
+
+// collect puts the resources' journals into the history.
+func (r *run) collect(ctx context.Context) error {
+	resources := []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}}
+	if r.rows != nil {
+		rows, err := openRow(ctx, r.rows.url)
+		if err != nil {
+			return err
+		}
+		defer rows.close()
+		resources = append(resources, rows)
+	}
+	for _, res := range resources {
+		for _, key := range r.Keys {
+			writes, err := res.journal(ctx, key)
+			if err != nil {
+				return err
+			}
+			for _, w := range writes {
+				r.file.Add(w)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
+)
+
+// A fault is something that can be broken, and mended.
+type fault struct {
+	name string
+	lane lane
+	// lossy: the server may lose what it acknowledged, and its grace does not make
+	// up for that.
+	lossy bool
+	// rare: only if it is asked for by name.
+	rare bool
+	// only: the kinds of sites where it can be had; all, if there are none.
+	only []string
+	// strike breaks something, waits, and mends it. It notes whom it hits.
+	strike func(*blow) error
+}
+
+// turnsClock: it takes a clock of the servers' own.
+func (f fault) turnsClock() bool { return strings.HasPrefix(f.name, "clock") }
+
+// A lane is what faults have in common that can't be there at once. Faults of
+// different lanes coincide at random.
+type lane int
+
+const (
+	processes lane = iota // of workers
+	network
+	servers
+	lanes
+)
+
+// A blow is one striking of a fault.
+type blow struct {
+	*run
+
+	// ctx ends with the time for strikes; then a blow mends at once.
+	ctx    context.Context //nolint:containedctx // the call that strikes has no other arguments
+	rand   *rand.Rand
+	record *history.Record
+}
+
+// wait waits for a time, or for the end of the run.
+func (b *blow) wait(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-b.ctx.Done():
+	}
+}
+
+// short is a time that leases of the longest TTL survive, and long one that they
+// don't.
+func (b *blow) short() time.Duration { return b.between(1, 50) }
+func (b *blow) long() time.Duration  { return b.between(100, 250) }
+
+// between returns a time between two percentages of the longest TTL.
+func (b *blow) between(low, high int64) time.Duration {
+	return b.longestTTL() / 100 * time.Duration(low+b.rand.Int64N(high-low))
+}
+
+func (b *blow) hit(whom string) { b.record.Whom = whom }
+
+// faults are all there are. docs/chaos.md describes them; their order is part of
+// what a seed means.
+var faults = []fault{
+	{name: "worker killed", lane: processes, strike: (*blow).killWorker},
+	{name: "worker paused", lane: processes, strike: func(b *blow) error { return b.pauseWorker(b.short()) }},
+	{name: "worker paused beyond the TTL", lane: processes, strike: func(b *blow) error { return b.pauseWorker(b.long()) }},
+
+	{name: "slow requests", lane: network, strike: func(b *blow) error {
+		d := b.between(2, 30)
+		return b.storm(func(w *weather) { w.up = d })
+	}},
+	{name: "slow replies", lane: network, strike: func(b *blow) error {
+		d := b.between(2, 30)
+		return b.storm(func(w *weather) { w.down = d })
+	}},
+	{name: "late messages", lane: network, strike: func(b *blow) error {
+		d := b.between(10, 100)
+		return b.storm(func(w *weather) { w.messages = d })
+	}},
+	{name: "messages lost", lane: network, strike: func(b *blow) error { return b.storm(func(w *weather) { w.mute = true }) }},
+	{name: "requests vanish", lane: network, strike: func(b *blow) error { return b.storm(func(w *weather) { w.holeUp = true }) }},
+	{name: "replies vanish", lane: network, strike: func(b *blow) error { return b.storm(func(w *weather) { w.holeDown = true }) }},
+	{name: "replies lost after the request went through", lane: network, strike: func(b *blow) error {
+		return b.storm(func(w *weather) { w.loseReply = true })
+	}},
+	{name: "connections refused", lane: network, strike: (*blow).refuse},
+
+	{name: "server paused", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
+	{name: "server paused beyond the TTL", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
+	{name: "server killed, back with its data", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
+	{name: "server killed, back empty", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "SCRIPT FLUSH", lane: servers, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
+	{name: "CLIENT KILL TYPE normal", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
+	{name: "CLIENT KILL TYPE pubsub", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
+	{name: "CLIENT PAUSE", lane: servers, strike: (*blow).pauseClients},
+	{name: "DEBUG SLEEP", lane: servers, strike: func(b *blow) error {
+		return b.command("DEBUG", "SLEEP", fmt.Sprintf("%.3f", b.between(1, 120).Seconds()))
+	}},
+	{name: "FLUSHALL", lane: servers, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
+	{name: "out of memory", lane: servers, strike: (*blow).exhaust},
+	{name: "foreign write", lane: servers, strike: (*blow).scribble},
+	// What would coincide like this too seldom to be waited for.
+	{name: "worker paused, its messages later still", lane: processes, rare: true, strike: (*blow).outrun},
+	{name: "slow replies, with a rival for each key", lane: network, rare: true, strike: (*blow).overstay},
+	{name: "failover", lane: servers, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
+	{name: "failover in agreement", lane: servers, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
+	{name: "failover without agreement", lane: servers, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
+	{name: "slot moved", lane: servers, only: []string{cluster}, strike: (*blow).moveSlot},
+	{name: "clock set back", lane: servers, strike: (*blow).turnBack},
+	// Leases end early then, which is not promised against.
+	{name: "clock set forward", lane: servers, lossy: true, strike: (*blow).turnForward},
+}
+
+// faultsNamed returns the faults with these names.
+func faultsNamed(names []string) (some []fault, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no fault %q", name)
+		}
+		some = append(some, faults[i])
+	}
+	return some, nil
+}
+
+// faultsAt returns all faults that a site can have, but for the rare ones.
+func faultsAt(site string) (some []fault) {
+	for _, f := range faults {
+		if !f.rare && (len(f.only) == 0 || slices.Contains(f.only, site)) {
+			some = append(some, f)
+		}
+	}
+	return some
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command testenv runs all the tests: it installs what a bare Debian machine
+// lacks, starts every kind of server that the stores support, builds the Java
+// programs that they share locks with, and runs go test with the race detector
+// against them.
+//
+//	go run ./internal/test/testenv                    every test of every module here
+//	go run ./internal/test/testenv -run Unlock ./...  go test with these flags and packages
+//	go run ./internal/test/testenv -- command args    any command against the servers
+//	go run ./internal/test/testenv -serve             the servers only, until interrupted
+//
+// The servers are a standalone one, a Sentinel set (a primary, two replicas,
+// three sentinels), a Cluster of three masters, a ZooKeeper, a PostgreSQL and a MariaDB.
+// They listen on free ports of 127.0.0.1, write to no other place than a directory of
+// their own for the time being, and never outlive the program. The tests find them by
+// ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL, ASYNCLOCK_CLUSTER_URL,
+// ASYNCLOCK_ZOOKEEPER, ASYNCLOCK_POSTGRES_URL and ASYNCLOCK_MYSQL_URL, and
+// ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java programs are built with Maven, in
+// interop, if the packages to be tested may need them; ASYNCLOCK_SPRING and
+// ASYNCLOCK_ZOOKEEPER_PEER say where they are.
+//
+// The exit code is that of go test or of the command.
+//
+// To read the code, begin with run in main.go. setting.go is what it sets up, servers.go the
+// servers of that; gotest.go runs the tests, and record.go says what a failure means.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// grace is how long a command may take to end when it is told to.
+const grace = 10 * time.Second
+
+const usage = `usage:
+  testenv [go test flags] [packages]   test with -race against real servers
+                                       (default: every package of every module)
+  testenv -- command [args]            run a command against the servers
+  testenv -serve                       start the servers, print how to reach them,
+                                       stop them when interrupted
+A package is an argument that begins with a dot.
+`
+
+func main() {
+	// The kernel ends the servers when the thread that started them ends, so
+	// that has to be one that lives as long as the program.
+	runtime.LockOSThread()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it; it returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	say := func(format string, a ...any) { fmt.Fprintf(stderr, "testenv: "+format+"\n", a...) }
+	job, rest, err := parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "testenv: %v\n%s", err, usage)
+		return 2
+	}
+	if job == jobHelp {
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
+
+	ctx, release := untilStopped()
+	defer release()
+	s, err := setUp(ctx, job, rest, stderr)
+	if err != nil {
+		say("%v", err)
+		return exitCode(ctx)
+	}
+	defer s.close()
+	say("ready: %s", strings.Join(s.exports, " "))
+
+	code, err := s.perform(ctx, job, rest, command{
+		env:    append(os.Environ(), s.exports...),
+		stdout: stdout,
+		stderr: stderr,
+		grace:  grace,
+	})
+	if err != nil {
+		say("%v", err)
+		code = max(code, 1)
+	}
+	if ended := s.ended(); len(ended) > 0 {
+		say("ended by themselves: %s", strings.Join(ended, ", "))
+		code = max(code, 1)
+	}
+	return code
+}
+
+// exitCode tells a failure from an order to stop.
+func exitCode(ctx context.Context) int {
+	if s := stopOrder(ctx); s != nil {
+		return s.exitCode()
+	}
+	return 1
+}
+
+// perform does what the servers were started for and returns the exit code.
+func (s *setting) perform(ctx context.Context, job job, args []string, cmd command) (int, error) {
+	switch job {
+	case jobServe:
+		for _, v := range s.exports {
+			name, value, _ := strings.Cut(v, "=")
+			fmt.Fprintf(cmd.stdout, "export %s='%s'\n", name, value)
+		}
+		<-ctx.Done()
+		return 0, nil
+	case jobCommand:
+		return cmd.run(ctx, args[0], args[1:]...)
+	default:
+		return test(ctx, cmd, s.dir, s.modules, args)
+	}
+}
+
+// modules returns the directory of this module, and those of the modules
+// right below it, which ./... does not reach.
+func modules(ctx context.Context) ([]string, error) {
+	mod, err := output(ctx, "go", "env", "GOMOD")
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Dir(mod)
+	if mod == "" || mod == os.DevNull {
+		return nil, errors.New("run me inside the module")
+	}
+	dirs := []string{root}
+	nested, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	for _, m := range nested {
+		dirs = append(dirs, filepath.Dir(m))
+	}
+	return dirs, err
+}
