@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -86,7 +87,7 @@ func (s *session) inboxName(key string) string {
 }
 
 // inbox returns the inbox for the keys of a bucket, and opens it if need be. It
-// returns nil after Leave.
+// returns nil after Close.
 //
 // In a Cluster a classic message goes to every node, and the one that sends it
 // can't tell whether anyone received it. A sharded message stays with the
@@ -129,7 +130,7 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		name = append(appendTag(name, bucket), ':')
 	}
 	ch := newChannel(s.store, string(name)+"c:"+s.id, sharded)
-	about := asynclock.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
+	about := store.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
 	return &inbox{
 		opened:  time.Now(),
 		channel: ch,
@@ -153,16 +154,16 @@ func (s *session) message(payload string) {
 }
 
 // up: waiters look, and with that say that they can be told from now on.
-func (s *session) up(about asynclock.Event) {
+func (s *session) up(about store.Event) {
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
-	about.Kind = asynclock.EventGap
+	about.Kind = store.EventResync
 	s.events(about)
 }
 
-func (s *session) down(about asynclock.Event, err error) {
-	about.Kind = asynclock.EventDeaf
+func (s *session) down(about store.Event, err error) {
+	about.Kind = store.EventDisconnected
 	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
-		// The inbox for all keys takes over. Leave waits for these too.
+		// The inbox for all keys takes over. Close waits for these too.
 		for i := range s.sharded {
 			if in := s.sharded[i].Load(); in != nil {
 				go in.Close() // not here: it waits for this function
