@@ -93,7 +93,7 @@ func (sv *server) receivers(t *testing.T, ch *channel) (n int64) {
 func (c *client) silence() *client {
 	in := &inbox{Inbox: closedInbox(), channel: newChannel(c.session.store, "nobody", false)}
 	if old := c.session.classic.Swap(in); old != nil {
-		old.Close()
+		old.Close(context.Background())
 	}
 	return c
 }
@@ -103,7 +103,7 @@ func (c *client) silence() *client {
 func (c *client) doubt() {
 	old := c.session.classic.Load()
 	c.session.classic.Store(&inbox{Inbox: closedInbox(), channel: old.channel})
-	c.T.Cleanup(old.Close)
+	c.T.Cleanup(func() { old.Close(context.Background()) })
 }
 
 // deaf is a source that never delivers.
@@ -119,7 +119,7 @@ func (deaf) Publish(context.Context, string) error { return nil }
 // closedInbox is an inbox that is never live.
 func closedInbox() *pubsub.Inbox {
 	in := pubsub.Open(deaf{}, pubsub.Handler{})
-	in.Close()
+	in.Close(context.Background())
 	return in
 }
 

@@ -28,36 +28,16 @@ const settleWithin = 250 * time.Millisecond
 // An inbox is one channel and its subscription.
 type inbox struct {
 	*pubsub.Inbox
-	opened  time.Time
 	channel *channel
 }
 
 // address returns how scripts are to name the inbox: its channel behind a letter
 // that promote.lua explains, or noAddress while it isn't known to work.
 func (in *inbox) address(ctx context.Context) string {
-	if !in.Live() && !in.settle(ctx) {
+	if !in.Live() && !in.WaitLive(ctx, settleWithin) {
 		return noAddress
 	}
 	return in.channel.address()
-}
-
-// settle waits until it is known whether the inbox works, unless that takes too
-// long, and reports whether it does.
-func (in *inbox) settle(ctx context.Context) bool {
-	patience := time.Until(in.opened.Add(settleWithin))
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/4) // the request itself needs time too
-	}
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-in.Settled():
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return in.Live()
 }
 
 // address is how the inbox for key is to be named in a request.
@@ -132,7 +112,6 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 	ch := newChannel(s.store, string(name)+"c:"+s.id, sharded)
 	about := store.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
 	return &inbox{
-		opened:  time.Now(),
 		channel: ch,
 		Inbox: pubsub.Open(ch, pubsub.Handler{
 			Message: s.message,
@@ -166,7 +145,7 @@ func (s *session) down(about store.Event, err error) {
 		// The inbox for all keys takes over. Close waits for these too.
 		for i := range s.sharded {
 			if in := s.sharded[i].Load(); in != nil {
-				go in.Close() // not here: it waits for this function
+				go in.Close(context.Background()) //nolint:errcheck // not here: it waits for this function
 			}
 		}
 		s.events(about)

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -10,8 +11,6 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 
 	"github.com/redis/rueidis"
-
-	"github.com/asynclock/asynclock-go/pubsub"
 )
 
 // A session is one client.
@@ -55,11 +54,14 @@ func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-	var inboxes []*pubsub.Inbox
-	for _, in := range s.open() {
-		inboxes = append(inboxes, in.Inbox)
+	inboxes := s.open()
+	errs := make([]error, len(inboxes))
+	var closing sync.WaitGroup // all at once, so that none waits for another that hangs
+	for i, in := range inboxes {
+		closing.Go(func() { errs[i] = in.Close(ctx) })
 	}
-	return pubsub.CloseAll(ctx, inboxes...)
+	closing.Wait()
+	return cmp.Or(errs...)
 }
 
 // usable says why nothing can be asked any more, if so.

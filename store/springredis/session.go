@@ -52,7 +52,7 @@ func (s *session) Close(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	return pubsub.CloseAll(ctx, s.inbox)
+	return s.inbox.Close(ctx)
 }
 
 // usable says why nothing can be asked any more, if so.

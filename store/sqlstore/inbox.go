@@ -53,29 +53,10 @@ const settleWithin = 250 * time.Millisecond
 // address is where to send messages for this client, as far as it is known to work;
 // empty: nowhere.
 func (s *session) address(ctx context.Context) string {
-	if s.inbox == nil || !s.inbox.Live() && !s.settle(ctx) {
+	if s.inbox == nil || !s.inbox.Live() && !s.inbox.WaitLive(ctx, settleWithin) {
 		return ""
 	}
 	return s.channel
-}
-
-// settle waits until it is known whether the inbox works, unless that takes too long,
-// and reports whether it does.
-func (s *session) settle(ctx context.Context) bool {
-	patience := time.Until(s.joined.Add(settleWithin))
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/4) // the request itself needs time, too
-	}
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-s.inbox.Settled():
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return s.inbox.Live()
 }
 
 func (s *session) message(payload string) {

@@ -23,7 +23,6 @@ type session struct {
 	events func(store.Event)
 
 	waiting waitingList
-	joined  time.Time
 	channel string        // what its inbox listens to
 	inbox   *pubsub.Inbox // nil: waiters poll
 
@@ -44,7 +43,7 @@ func (s *session) Close(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	return pubsub.CloseAll(ctx, s.inbox)
+	return s.inbox.Close(ctx)
 }
 
 // usable says why nothing can be asked any more, if so.

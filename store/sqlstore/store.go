@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 
@@ -140,7 +139,7 @@ func (st *Store) Open(id string, events func(store.Event)) (store.Session, error
 	case st.closed.Load():
 		return nil, store.ErrClosed
 	}
-	s := &session{store: st, id: id, events: events, joined: time.Now()}
+	s := &session{store: st, id: id, events: events}
 	if st.connect != nil {
 		s.openInbox()
 	}
