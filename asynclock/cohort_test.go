@@ -168,7 +168,7 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 	})
 }
 
-// A tenure that passes on without bounds hears of the first one who comes, and
+// A holding that passes on without bounds hears of the first one who comes, and
 // from then on the bounds count.
 func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 	const hold = time.Millisecond / 16 // so that the number is what bounds

@@ -59,5 +59,5 @@
 //
 // docs/design.md comes first: it has the words and the rules. Then keystate.go, what a
 // client knows of a key, of which the two halves are contend.go, waiting for it, and
-// tenure.go, having it. store.go is what the package asks of a store.
+// holding.go, having it. Package store is what the client asks of a store.
 package asynclock
