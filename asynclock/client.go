@@ -10,12 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/batch"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

@@ -9,11 +9,10 @@ import (
 	"log"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 

@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // noAddress is the channel of a client that can't be told anything.

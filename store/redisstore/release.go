@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Release sends one command per request, all at once, and to one by itself now and then a

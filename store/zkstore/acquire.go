@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

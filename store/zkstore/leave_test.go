@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The nodes are those of Curator's InterProcessMutex.

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (

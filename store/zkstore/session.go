@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
-
 	"github.com/asynclock/asynclock-go/internal/tombstone"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

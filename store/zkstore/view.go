@@ -5,9 +5,9 @@ package zkstore
 import (
 	"slices"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A view is what is below a lock.

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
