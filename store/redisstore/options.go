@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 )
 
 // DefaultPrefix begins all Redis keys and channels without [WithPrefix].
