@@ -79,12 +79,12 @@ func TestAReleaseWakesOnlyTheNext(t *testing.T) {
 	}
 }
 
-// isWatching reports whether the store has one stake, which waits for a message and asks
+// isWatching reports whether the store has one lock node, which waits for a message and asks
 // for nothing.
 func isWatching(st *Store) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, k := range st.stakes {
+	for _, k := range st.lockNodes {
 		return k.phase == waiting && k.watched && k.before != "" && len(k.busy) == 0
 	}
 	return false

@@ -39,7 +39,7 @@ func (s *session) Close(context.Context) error {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, k := range st.stakes {
+	for _, k := range st.lockNodes {
 		if k.session == s && (k.phase == asking || k.phase == waiting) { // those that leave do so already
 			k.until = watchdog.Now()
 			st.taskLocked(k.leave)
