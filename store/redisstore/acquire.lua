@@ -2,7 +2,7 @@
 -- owner it is the waiter's heartbeat, brings a dropped waiter back to its place,
 -- and finds a grant whose message was missed.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
 --       wait (0 or 1), queue limit (0: none), ticket (0: none), flags, holder,
 --       least grace (ms; 0: no guard)
@@ -22,7 +22,7 @@
 -- The two common cases come before any function definition: creating closures is what
 -- makes a short script slow. Either the key is free and nobody was here lately; or
 -- somebody holds it, and this owner joins the queue or keeps its place there.
--- promote.lua does both too, and whatever is less common; it says why each step is as
+-- lock.lua does both too, and whatever is less common; it says why each step is as
 -- it is. Here nothing is written before everything was checked.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
 local token, holder, channel, flags, queued
@@ -65,7 +65,7 @@ if common then
     else
       flags = flags == '-' and 't' or flags .. 't'
     end
-    if now <= 9e15 then -- see whole in promote.lua
+    if now <= 9e15 then -- see whole in lock.lua
       -- '%.0f', because Lua itself prints 14 digits only.
       local text = string.format('%.0f', now)
       redis.call('SET', KEYS[4], text, 'PX', '86400000') -- as text, which takes Redis half as long
@@ -100,7 +100,7 @@ if common then
 end
 
 --include epoch.lua
---include promote.lua
+--include lock.lua
 
 local damaged = load() or look(tonumber(ARGV[3]))
 if damaged then

@@ -84,8 +84,8 @@
 //
 // # Reading the code
 //
-// All decisions are made in the scripts: promote.lua says what is stored and who is
-// next, then come acquire.lua, release.lua (its common case is handover.lua) and
+// All decisions are made in the scripts: lock.lua says what is stored and who is
+// next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
 // renew.lua, and epoch.lua for what a server may have forgotten. session.go and call.go
 // send them; inbox.go hears.
 package redisstore

@@ -1,5 +1,5 @@
 -- The guard against what a server has forgotten, for the scripts that grant,
--- give back or write anew. Like promote.lua, which it comes before, it is not a
+-- give back or write anew. Like lock.lua, which it comes before, it is not a
 -- script by itself.
 --
 -- A server that was restarted, a replica that was promoted: either may lack the

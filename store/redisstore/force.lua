@@ -1,14 +1,14 @@
 -- force: take the key from whoever holds it, also from nobody who keeps it back,
 -- give it to the next waiter and tell the old holder.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  least grace (ms; 0: no guard)
 --
 -- Reply: 1 if there was a holder, else 0; {-1, Redis key} if that key holds
 -- something foreign, and then nothing was changed.
 
 --include epoch.lua
---include promote.lua
+--include lock.lua
 
 local damaged = load() or look(0)
 if damaged then

@@ -1,7 +1,7 @@
 -- inspect: who holds the key and who waits for it. It changes nothing and never
 -- shows an owner.
 --
--- KEYS  lock, queue, waiters (see promote.lua)
+-- KEYS  lock, queue, waiters (see lock.lua)
 -- ARGV  how many waiters to describe
 --
 -- Reply: 1 if held, else 0; the holder's token, remaining ms and description;

@@ -6,7 +6,7 @@
 -- larger token is right, since the other's lease had ended before that token was
 -- given.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl (ms), last token used, holder, least grace (ms)
 --
 -- Reply: how many wait for the key, or
@@ -16,7 +16,7 @@
 -- changed.
 
 --include epoch.lua
---include promote.lua
+--include lock.lua
 
 local owner, channel, ttl, used, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Release sends one command per request, all at once, and to one by itself now and then a
-// forerunner. Where handover.lua could do
+// forerunner. Where release_fast.lua could do
 // nothing, another one follows.
 func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
 	if len(batch) == 0 {
@@ -42,7 +42,7 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	return replies
 }
 
-// handedToTheLast is handover.lua's reply if it gave the key to the only waiter.
+// handedToTheLast is release_fast.lua's reply if it gave the key to the only waiter.
 const handedToTheLast = 2
 
 // errUncommon says that a release is for release.lua.
@@ -68,15 +68,15 @@ func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	)
 }
 
-// common reports whether a release may be one for handover.lua.
+// common reports whether a release may be one for release_fast.lua.
 func common(q *asynclock.ReleaseRequest) bool {
 	return q.First && q.Keep == 0 && !q.Uncertain && q.Requeue == nil
 }
 
-// handoverKinds are the Redis keys of a lock that handover.lua needs, in its order.
-const handoverKinds = "lqwf"
+// releaseFastKinds are the Redis keys of a lock that release_fast.lua needs, in its order.
+const releaseFastKinds = "lqwf"
 
-// release is a run of handover.lua or release.lua, which describe their keys and
+// release is a run of release_fast.lua or release.lua, which describe their keys and
 // arguments.
 func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string, grace time.Duration) error {
 	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
@@ -86,8 +86,8 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
 	}
 	if common(q) {
-		c.script = handoverScript
-		c.lockKeys(prefix, q.Key, handoverKinds)
+		c.script = releaseFastScript
+		c.lockKeys(prefix, q.Key, releaseFastKinds)
 		c.text(q.Owner)
 		c.number(q.Token)
 		return nil

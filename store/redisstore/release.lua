@@ -1,8 +1,8 @@
 -- release: end what an owner has, its holding or its place in the queue, and
 -- give a holding straight to the next waiter; on request, queue again in the
--- same step under another owner. The common cases are handover.lua's.
+-- same step under another owner. The common cases are release_fast.lua's.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
 --       or 1), then, to queue again, a request as in acquire.lua; least grace (ms;
 --       0: no guard)
@@ -12,7 +12,7 @@
 -- key holds something foreign, and then nothing was changed.
 
 --include epoch.lua
---include promote.lua
+--include lock.lua
 
 local damaged = load() or look(tonumber(ARGV[7] or 0))
 if damaged then

@@ -2,7 +2,7 @@
 -- back one that is gone: that would hide that somebody else had the key. (But
 -- see reassert.lua.)
 --
--- KEYS  lock, queue, counter (see promote.lua) and epoch (epoch.lua) of each
+-- KEYS  lock, queue, counter (see lock.lua) and epoch (epoch.lua) of each
 --       holding; or the lock of a single one only, while the cluster moves its
 --       slot: then a server refuses any script that names a key that is there and
 --       one that is not. The token is written back later then, and somebody is

@@ -15,14 +15,14 @@ import (
 //go:embed epoch.lua
 var epochLua string
 
-//go:embed promote.lua
-var promoteLua string
+//go:embed lock.lua
+var lockLua string
 
 //go:embed acquire.lua
 var acquireLua string
 
-//go:embed handover.lua
-var handoverLua string
+//go:embed release_fast.lua
+var releaseFastLua string
 
 //go:embed release.lua
 var releaseLua string
@@ -41,19 +41,19 @@ var inspectLua string
 
 // The scripts, as the server knows them.
 var (
-	acquireScript  = newScript(acquireLua)
-	handoverScript = newScript(handoverLua)
-	releaseScript  = newScript(releaseLua)
-	renewScript    = newScript(renewLua)
-	reassertScript = newScript(reassertLua)
-	forceScript    = newScript(forceLua)
-	inspectScript  = newScript(inspectLua)
+	acquireScript     = newScript(acquireLua)
+	releaseFastScript = newScript(releaseFastLua)
+	releaseScript     = newScript(releaseLua)
+	renewScript       = newScript(renewLua)
+	reassertScript    = newScript(reassertLua)
+	forceScript       = newScript(forceLua)
+	inspectScript     = newScript(inspectLua)
 )
 
-// newScript replaces the lines that ask for epoch.lua and promote.lua by them.
+// newScript replaces the lines that ask for epoch.lua and lock.lua by them.
 func newScript(source string) *redisconn.Script {
 	source = strings.Replace(source, "--include epoch.lua\n", epochLua, 1)
-	source = strings.Replace(source, "--include promote.lua\n", promoteLua, 1)
+	source = strings.Replace(source, "--include lock.lua\n", lockLua, 1)
 	return redisconn.NewScript(source)
 }
 

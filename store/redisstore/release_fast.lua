@@ -1,8 +1,8 @@
--- handover: the two common ends of a holding. Either nobody waits, or the first waiter
+-- release_fast: the two common ends of a holding. Either nobody waits, or the first waiter
 -- is alive and is given the key. release.lua does both too, and whatever is less
--- common; promote.lua says why each step is as it is.
+-- common; lock.lua says why each step is as it is.
 --
--- KEYS  lock, queue, waiters, counter (see promote.lua)
+-- KEYS  lock, queue, waiters, counter (see lock.lua)
 -- ARGV  owner, last token used
 --
 -- Reply: 1 if nobody waits, or others wait besides the waiter who has the key now; 2 if
