@@ -98,7 +98,7 @@ func (c *call) request(q *asynclock.AcquireRequest, address string) error {
 	return nil
 }
 
-// flags are what a request asks for, as lock.lua has them.
+// flags are what a request asks for, as fragments.go has them.
 func flags(q *asynclock.AcquireRequest) string {
 	switch {
 	case q.WatchContention && q.WatchWanted:

@@ -25,16 +25,16 @@
 -- lock.lua does both too, and whatever is less common; it says why each step is as
 -- it is. Here nothing is written before everything was checked.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
-local token, holder, channel, flags, queued
+local token, owner, channel, flags, queued
 local common = not last or (type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$'))
 if not common then
   -- The rest says what is wrong with it.
 elseif not taken then
   common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0
 elseif type(taken) == 'string' and ARGV[6] == '1' then
-  token, holder, channel, flags = string.match(taken, '^(%d+) (%S+) (%S+) (%S+) ')
+  token, owner, channel, flags = string.match(taken, <% pattern record | token owner channel flags %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
-  common = token and #token <= 16 and token + 0 <= 9e15 and (not last or last + 0 <= 9e15) and holder ~= ARGV[1] and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
+  common = token and #token <= 16 and token + 0 <= 9e15 and (not last or last + 0 <= 9e15) and owner ~= ARGV[1] and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
   if queued then
     common = common and type(queued) == 'string' and #queued <= 16 and string.find(queued, '^%d+$')
   else
@@ -50,9 +50,9 @@ if common then
   if not sure then -- see epoch.lua
     local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
     if type(epoch) == 'string' and type(info) == 'string' then
-      local incarnation, ready, longest, turn = string.match(epoch, '^(%x+) (%d+) (%d+) %d+ (%d+)$')
+      local incarnation, ready, longest, turn = string.match(epoch, <% pattern epoch | id ready longest turn %>)
       sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true)
-        and ms >= ready + 0 and ms < turn + 0 and turn - 86400000 <= math.floor(ms) and ARGV[3] + 0 <= longest + 0 and ARGV[11] + 0 <= longest + 0
+        and ms >= ready + 0 and ms < turn + 0 and turn - <% day %> <= math.floor(ms) and ARGV[3] + 0 <= longest + 0 and ARGV[11] + 0 <= longest + 0
       past = sure and ready * 1000 - 1
     end
   end
@@ -63,13 +63,13 @@ if common then
     if last and last + 1 > now then
       now, clocked = last + 1, 0
     else
-      flags = flags == '-' and 't' or flags .. 't'
+      flags = <% addFlag flags | t %>
     end
     if now <= 9e15 then -- see whole in lock.lua
       -- '%.0f', because Lua itself prints 14 digits only.
       local text = string.format('%.0f', now)
-      redis.call('SET', KEYS[4], text, 'PX', '86400000') -- as text, which takes Redis half as long
-      redis.call('SET', KEYS[1], text .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. flags .. ' ' .. ARGV[10], 'PX', ARGV[3])
+      redis.call('SET', KEYS[4], text, 'PX', '<% day %>') -- as text, which takes Redis half as long
+      redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
       return {1, now, 0, clocked}
     end
   else
@@ -77,30 +77,33 @@ if common then
     -- The first write is one that fails if the waiters' key holds something else, or
     -- the server is out of memory; the rest says so then.
     if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) and type(redis.pcall('HSET', KEYS[3], ARGV[1],
-      string.format('%.0f %s %s %s %s', math.floor(ms) + ARGV[5], ARGV[2], ARGV[4], ARGV[9], ARGV[10]))) == 'number' then
+      <% entry string.format('%.0f', math.floor(ms) + ARGV[5]) | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
       local known = math.max(last or 0, token)
       if not queued then
         known = math.max(known + 1, now)
         queued = string.format('%.0f', known)
-        redis.call('SET', KEYS[4], queued, 'PX', '86400000')
+        redis.call('SET', KEYS[4], queued, 'PX', '<% day %>')
         redis.call('ZADD', KEYS[2], queued, ARGV[1])
         if size == 0 and string.find(flags, 'h', 1, true) and channel ~= '-' then
-          redis.pcall(string.sub(channel, 1, 1) == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'c ' .. holder)
+          local message = <% contended owner %>
+          <% publish string.sub(channel, 1, 1) | string.sub(channel, 2) | message %>
         end
       end
-      redis.call('PEXPIRE', KEYS[2], '86400000')
-      redis.call('PEXPIRE', KEYS[3], '86400000')
+      redis.call('PEXPIRE', KEYS[2], '<% day %>')
+      redis.call('PEXPIRE', KEYS[3], '<% day %>')
       local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
       if rank == 0 and string.find(flags, 'w', 1, true) and channel ~= '-' then
-        redis.pcall(string.sub(channel, 1, 1) == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'w ' .. holder)
+        local message = <% wanted owner %>
+        <% publish string.sub(channel, 1, 1) | string.sub(channel, 2) | message %>
       end
       return {2, rank, math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0}
     end
   end
 end
 
---include epoch.lua
---include lock.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local damaged = load() or look(tonumber(ARGV[3]))
 if damaged then

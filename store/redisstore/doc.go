@@ -86,6 +86,7 @@
 //
 // All decisions are made in the scripts: lock.lua says what is stored and who is
 // next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
-// renew.lua, and epoch.lua for what a server may have forgotten. session.go and call.go
-// send them; inbox.go hears.
+// renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
+// formats that they share, and puts them in place. session.go and call.go send them;
+// inbox.go hears.
 package redisstore

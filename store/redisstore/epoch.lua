@@ -18,7 +18,7 @@ local least = tonumber(ARGV[#ARGV]) -- ms, the shortest such time; 0: there is n
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
-local day = 86400000 -- ms
+local day = <% day %> -- ms
 
 local grace = 0 -- ms; nobody is made a holder for so long
 local past = 0 -- no token of an earlier life of this server is larger, nor one of this life smaller
@@ -37,7 +37,7 @@ local function look(ttl, lost)
   local was, ready, longest, older, turn
   if value then
     if type(value) == 'string' and #value < 120 then
-      was, ready, longest, older, turn = string.match(value, '^(%x+) (%d+) (%d+) (%d+) (%d+)$')
+      was, ready, longest, older, turn = string.match(value, <% pattern epoch | id ready longest older turn %>)
     end
     if not was then
       return epoch
@@ -75,7 +75,7 @@ local function look(ttl, lost)
     ready, stale = now_ms + wait, true
   end
   if stale then
-    stale = string.format('%s %.0f %.0f %.0f %.0f', incarnation, ready, longest, older, turn)
+    stale = <% epoch incarnation | ready | longest | older | turn %>
   end
   grace, past = math.max(0, ready - now_ms), ready * 1000 - 1
 end

@@ -7,8 +7,9 @@
 -- Reply: 1 if there was a holder, else 0; {-1, Redis key} if that key holds
 -- something foreign, and then nothing was changed.
 
---include epoch.lua
---include lock.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local damaged = load() or look(0)
 if damaged then
@@ -33,5 +34,5 @@ if grace > 0 and old.owner ~= '-' then
   redis.call('ZADD', gone, text(now_ms + so_long), old.owner)
   redis.call('PEXPIRE', gone, math.max(so_long, redis.call('PTTL', gone)))
 end
-tell(old.channel, 'r ' .. old.owner)
+tell(old.channel, <% forced old.owner %>)
 return 1

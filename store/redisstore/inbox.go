@@ -32,7 +32,7 @@ type inbox struct {
 }
 
 // address returns how scripts are to name the inbox: its channel behind a letter
-// that lock.lua explains, or noAddress while it isn't known to work.
+// that fragments.go explains, or noAddress while it isn't known to work.
 func (in *inbox) address(ctx context.Context) string {
 	if !in.Live() && !in.settle(ctx) {
 		return noAddress

@@ -24,7 +24,7 @@ if value then
   if type(value) ~= 'string' then
     return foreign(value, KEYS[1])
   end
-  local token, holder = string.match(value, '^(%d+) %S+ %S+ %S+ (.*)$')
+  local token, holder = string.match(value, <% pattern record | token holder %>)
   if not token or #token > 16 or tonumber(token) > 9e15 then
     return {-1, KEYS[1]}
   end
@@ -46,7 +46,7 @@ local first = redis.call('ZRANGE', KEYS[2], 0, count - 1, 'WITHSCORES')
 for i = 1, #first, 2 do
   local entry = redis.pcall('HGET', KEYS[3], first[i])
   if entry then -- otherwise it was lost, and the next handoff drops the waiter
-    local holder = type(entry) == 'string' and string.match(entry, '^%d+ %S+ %d+ %S+ (.*)$')
+    local holder = type(entry) == 'string' and string.match(entry, <% pattern entry | holder %>)
     if not holder then
       return foreign(entry, KEYS[3])
     end

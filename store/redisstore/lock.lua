@@ -4,27 +4,15 @@
 --
 -- A lock has five keys of one cluster slot. All of them expire, when idle for a day
 -- at the latest.
---   lock     string  token owner channel flags holder; its TTL is the holding's
+--   lock     string  the holder's record; its TTL is the holding's
 --   queue    zset    owner -> ticket; the smallest ticket is next
---   waiters  hash    owner -> deadline(ms) channel ttl(ms) flags holder
+--   waiters  hash    owner -> entry
 --   counter  string  the last token or ticket given
 --   gone     zset    withdrawn owner -> until when (ms) that is remembered
 --
 -- An owner is one acquisition's secret, without spaces; '-' is nobody, who holds
--- a key that is kept back for a while. The holder's description comes last,
--- because it may contain anything.
---
--- A channel begins with a letter that says how to tell its client something:
---   p  PUBLISH; who receives it is known to this server
---   s  SPUBLISH, likewise
---   u  PUBLISH; who receives it is not known (another node may serve them)
---   -  not at all; it comes and asks
---
--- Flags are letters, or '-' for none:
---   h  the holder wants to hear when somebody queues behind it
---   w  it wants to hear each time that somebody asks in vain
---   t  its token was the clock's time, not merely the last one plus one
---   g  it asked in the grace, and believes no token from before its end
+-- a key that is kept back for a while. fragments.go describes records, entries,
+-- channels and flags.
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
@@ -68,7 +56,7 @@ local function load()
     if type(value) ~= 'string' then
       return lock
     end
-    local token, owner, channel, flags, holder = string.match(value, '^(%d+) (%S+) (%S+) (%S+) (.*)$')
+    local token, owner, channel, flags, holder = string.match(value, <% pattern record | token owner channel flags holder %>)
     token = token and whole(token)
     if not token then
       return lock
@@ -108,11 +96,10 @@ end
 -- comes and asks.
 local function reachable(channel)
   local mode = string.sub(channel, 1, 1)
-  local question = mode == 'p' and 'NUMSUB' or mode == 's' and 'SHARDNUMSUB'
-  if not question then
+  if mode ~= 'p' and mode ~= 's' then
     return true
   end
-  local answer = redis.pcall('PUBSUB', question, string.sub(channel, 2))
+  local answer = <% receivers mode | string.sub(channel, 2) %>
   return not tonumber(answer[2]) or tonumber(answer[2]) > 0
 end
 
@@ -120,10 +107,8 @@ end
 -- without pub-sub, or a user who may not publish, has waiters that ask.
 local function tell(channel, message)
   local mode = string.sub(channel, 1, 1)
-  if mode == 's' then
-    redis.pcall('SPUBLISH', string.sub(channel, 2), message)
-  elseif mode ~= '-' then
-    redis.pcall('PUBLISH', string.sub(channel, 2), message)
+  if mode ~= '-' then
+    <% publish mode | string.sub(channel, 2) | message %>
   end
 end
 
@@ -149,7 +134,7 @@ local function choose(self, ticket)
     if entry then
       -- A TTL that SET refuses would stop the script halfway, and an owner with
       -- spaces would make a record that nobody can read.
-      local deadline, channel, ttl, flags, holder = string.match(entry, '^(%d+) (%S+) ([1-9]%d*) (%S+) (.*)$')
+      local deadline, channel, ttl, flags, holder = string.match(entry, <% pattern entry | deadline channel ttl flags holder %>)
       if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
         return nil
       end
@@ -184,9 +169,9 @@ local function grant(owner, channel, ttl, flags, holder)
   local token, clocked = count(), 0
   if token == now then
     clocked = 1
-    flags = flags == '-' and 't' or flags .. 't'
+    flags = <% addFlag flags | t %>
   end
-  redis.call('SET', lock, text(token) .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', ttl)
+  redis.call('SET', lock, <% record text(token) | owner | channel | flags | holder %>, 'PX', ttl)
   record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
   return clocked
 end
@@ -198,7 +183,7 @@ local function settle(choice)
   remove(choice.leaving)
   if choice.owner then
     local clocked = grant(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
-    tell(choice.channel, 'g ' .. choice.owner .. ' ' .. text(last) .. ' ' .. choice.ttl .. ' ' .. text(size) .. ' ' .. clocked)
+    tell(choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | clocked %>)
   end
 end
 
@@ -229,7 +214,7 @@ end
 local function sweep()
   local dead = {}
   for _, owner in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
-    local deadline = string.match(redis.call('HGET', waiters, owner) or '0 ', '^(%d+) ')
+    local deadline = string.match(redis.call('HGET', waiters, owner) or '0 ', <% pattern entry | deadline %>)
     if deadline and tonumber(deadline) < now_ms then
       dead[#dead + 1] = owner
     end
@@ -243,7 +228,7 @@ local function wanted()
   if not record or record.channel == '-' or not string.find(record.flags, 'w', 1, true) then
     return 0
   end
-  tell(record.channel, 'w ' .. record.owner)
+  tell(record.channel, <% wanted record.owner %>)
   return 1
 end
 
@@ -311,14 +296,13 @@ local function acquire(before)
     redis.call('ZADD', queue, text(place), owner)
     size = size + 1
     if size == 1 and record and string.find(record.flags, 'h', 1, true) then
-      tell(record.channel, 'c ' .. record.owner)
+      tell(record.channel, <% contended record.owner %>)
     end
   end
   if grace > 0 then
-    flags = flags == '-' and 'g' or flags .. 'g'
+    flags = <% addFlag flags | g %>
   end
-  redis.call('HSET', waiters, owner,
-    text(now_ms + liveness) .. ' ' .. channel .. ' ' .. grant_ttl .. ' ' .. flags .. ' ' .. holder)
+  redis.call('HSET', waiters, owner, <% entry text(now_ms + liveness) | channel | grant_ttl | flags | holder %>)
   redis.call('PEXPIRE', queue, day)
   redis.call('PEXPIRE', waiters, day)
   local rank = redis.call('ZRANK', queue, owner)

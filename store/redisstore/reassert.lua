@@ -15,8 +15,9 @@
 -- or {-1, Redis key} if that key holds something foreign, and then nothing was
 -- changed.
 
---include epoch.lua
---include lock.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local owner, channel, ttl, used, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 
@@ -47,5 +48,5 @@ note()
 -- or asks in vain, and that its token was the clock's, are the answers that do no harm. The counter is
 -- ahead of the token, so that the release finds no shortcut past the epoch.
 redis.call('SET', counter, text(math.max(last, used + 1)), 'PX', day)
-redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' hwt ' .. holder, 'PX', ttl)
+redis.call('SET', lock, <% record text(used) | owner | channel | 'hwt' | holder %>, 'PX', ttl)
 return size

@@ -11,8 +11,9 @@
 -- again, a list of that and the reply of acquire.lua; {-1, Redis key} if that
 -- key holds something foreign, and then nothing was changed.
 
---include epoch.lua
---include lock.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local damaged = load() or look(tonumber(ARGV[7] or 0))
 if damaged then
@@ -30,7 +31,7 @@ if record and record.owner == owner then
     -- a server out of memory allows, and then the others too.
     redis.call('PEXPIRE', lock, keep)
     redis.call('SET', counter, text(last), 'PX', day)
-    redis.call('SET', lock, text(used) .. ' - - - ' .. record.holder, 'PX', keep)
+    redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
   elseif not pass() then
     return {-1, waiters}

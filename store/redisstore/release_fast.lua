@@ -23,7 +23,7 @@ local lag = 1000 -- ms
 local value = redis.pcall('GET', KEYS[1])
 local token, owner
 if type(value) == 'string' then
-  token, owner = string.match(value, '^(%d+) (%S+) ')
+  token, owner = string.match(value, <% pattern record | token owner %>)
 end
 local head = owner == ARGV[1] and redis.pcall('ZRANGE', KEYS[2], '0', '1')
 local last = head and not head.err and redis.pcall('GET', KEYS[4])
@@ -46,14 +46,14 @@ local entry = redis.pcall('HGET', KEYS[3], first)
 if type(entry) ~= 'string' then
   return 0
 end
-local deadline, mode, channel, ttl, flags, holder = string.match(entry, '^(%d+) ([psu-])(%S*) ([1-9]%d*) (%S+) (.*)$')
+local deadline, mode, name, ttl, flags, holder = string.match(entry, <% pattern entry | deadline mode name ttl flags holder %>)
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 -- Here and below numbers are given as text, which takes Redis half as long.
 if deadline and #deadline + 3 == #now and deadline .. '000' >= now
   and #last <= #now and last < now and #token <= #now and token < now and #ARGV[2] <= #now and ARGV[2] < now
   and #ttl < 16 and string.find(first, '^%S+$') and not string.find(flags, 'g', 1, true)
-  and (mode == 'u' or mode == '-' or redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] ~= 0)
+  and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0)
   and redis.call('PTTL', KEYS[1]) > lag then
   local size = 0
   if head[2] then
@@ -63,11 +63,12 @@ if deadline and #deadline + 3 == #now and deadline .. '000' >= now
   else -- the queue ends with it
     redis.call('DEL', KEYS[2], KEYS[3])
   end
-  redis.call('SET', KEYS[4], now, 'PX', '86400000')
-  redis.call('SET', KEYS[1], now .. ' ' .. first .. ' ' .. mode .. channel
-    .. (flags == '-' and ' t ' or ' ' .. flags .. 't ') .. holder, 'PX', ttl)
+  redis.call('SET', KEYS[4], now, 'PX', '<% day %>')
+  flags = <% addFlag flags | t %>
+  redis.call('SET', KEYS[1], <% record now | first | mode .. name | flags | holder %>, 'PX', ttl)
   if mode ~= '-' then
-    redis.pcall(mode == 's' and 'SPUBLISH' or 'PUBLISH', channel, 'g ' .. first .. ' ' .. now .. ' ' .. ttl .. ' ' .. size .. ' 1')
+    local message = <% granted first | now | ttl | size | '1' %>
+    <% publish mode | name | message %>
   end
   return size == 0 and 2 or 1
 end

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // release_fast.lua says again what release.lua does in the common cases. On any state it
@@ -20,10 +22,13 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 		d := newDifferential(t, sv)
 		// Who hears a channel is said by its name.
 		heard := strings.NewReplacer(
-			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
-			"redis.pcall('PUBSUB', question, string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
+			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', name)", "({0, string.find(name, 'deaf', 1, true) and 0 or 2})",
+			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
 		)
-		fast, release := newScript(heard.Replace(d.still(releaseFastLua).Source)), newScript(heard.Replace(d.still(releaseLua).Source))
+		script := func(file string) *redisconn.Script {
+			return redisconn.NewScript(heard.Replace(d.still(t, "<% include "+file+" %>").Source))
+		}
+		fast, release := script("release_fast.lua"), script("release.lua")
 		holds := make(map[string]int)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {

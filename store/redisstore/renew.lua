@@ -21,7 +21,7 @@ local reply = {}
 local least = tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-local day = 86400000 -- ms
+local day = <% day %> -- ms
 local seen = {} -- epochs that know the TTL
 for i = 1, (#ARGV - 1) / 4 do
   local lock, queue, counter, epoch = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]
@@ -34,7 +34,7 @@ for i = 1, (#ARGV - 1) / 4 do
   elseif type(value) ~= 'string' then
     bad = value
   else
-    local token, owner, flags = string.match(value, '^(%d+) (%S+) %S+ (%S+) ')
+    local token, owner, flags = string.match(value, <% pattern record | token owner flags %>)
     if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
@@ -58,29 +58,38 @@ for i = 1, (#ARGV - 1) / 4 do
         if raise then
           token = used
           if not last or tonumber(used) > tonumber(last) then
-            redis.call('SET', counter, used, 'PX', 86400000)
+            redis.call('SET', counter, used, 'PX', day)
           end
         end
         if set then
-          flags = flags == '-' and 'h' or flags .. 'h'
+          flags = <% addFlag flags | h %>
         end
         if raise or set then
-          local channel, holder = string.match(value, '^%d+ %S+ (%S+) %S+ (.*)$')
-          redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+          local channel, holder = string.match(value, <% pattern record | channel holder %>)
+          redis.call('SET', lock, <% record token | owner | channel | flags | holder %>, 'PX', left)
         end
         if least > 0 and epoch and seen[epoch] ~= ttl then
           seen[epoch] = ttl
           -- As look in epoch.lua does, for leases that nobody acquires for days. One
           -- that can't be read is left to the next acquire, which says so.
           local known = redis.pcall('GET', epoch)
-          local head, longest, older, turn = string.match(type(known) == 'string' and known or '', '^(%x+ %d+) (%d+) (%d+) (%d+)$')
-          local reach = math.max(ttl, least)
-          if head and turn + 0 > ms + day then
-            redis.call('SET', epoch, string.format('%s %.0f %.0f %.0f', head, reach, math.max(longest, older), ms + day), 'PX', 3 * day)
-          elseif head and ms >= turn + 0 then
-            redis.call('SET', epoch, string.format('%s %.0f %s %.0f', head, reach, longest, ms + day), 'PX', 3 * day)
-          elseif head and reach > longest + 0 then
-            redis.call('SET', epoch, string.format('%s %.0f %s %s', head, reach, older, turn), 'PX', 3 * day)
+          local id, ready, longest, older, turn =
+            string.match(type(known) == 'string' and known or '', <% pattern epoch | id ready longest older turn %>)
+          if id then
+            ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
+            local reach, stale = math.max(ttl, least), true
+            if turn > ms + day then
+              longest, older, turn = reach, math.max(longest, older), ms + day
+            elseif ms >= turn then
+              longest, older, turn = reach, longest, ms + day
+            elseif reach > longest then
+              longest = reach
+            else
+              stale = false
+            end
+            if stale then
+              redis.call('SET', epoch, <% epoch id | ready | longest | older | turn %>, 'PX', 3 * day)
+            end
           end
         end
         if queue then

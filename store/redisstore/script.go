@@ -4,7 +4,7 @@ package redisstore
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -12,48 +12,27 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-//go:embed epoch.lua
-var epochLua string
-
-//go:embed lock.lua
-var lockLua string
-
-//go:embed acquire.lua
-var acquireLua string
-
-//go:embed release_fast.lua
-var releaseFastLua string
-
-//go:embed release.lua
-var releaseLua string
-
-//go:embed renew.lua
-var renewLua string
-
-//go:embed reassert.lua
-var reassertLua string
-
-//go:embed force.lua
-var forceLua string
-
-//go:embed inspect.lua
-var inspectLua string
+//go:embed *.lua
+var luaFiles embed.FS
 
 // The scripts, as the server knows them.
 var (
-	acquireScript     = newScript(acquireLua)
-	releaseFastScript = newScript(releaseFastLua)
-	releaseScript     = newScript(releaseLua)
-	renewScript       = newScript(renewLua)
-	reassertScript    = newScript(reassertLua)
-	forceScript       = newScript(forceLua)
-	inspectScript     = newScript(inspectLua)
+	acquireScript     = newScript("acquire.lua")
+	releaseFastScript = newScript("release_fast.lua")
+	releaseScript     = newScript("release.lua")
+	renewScript       = newScript("renew.lua")
+	reassertScript    = newScript("reassert.lua")
+	forceScript       = newScript("force.lua")
+	inspectScript     = newScript("inspect.lua")
 )
 
-// newScript replaces the lines that ask for epoch.lua and lock.lua by them.
-func newScript(source string) *redisconn.Script {
-	source = strings.Replace(source, "--include epoch.lua\n", epochLua, 1)
-	source = strings.Replace(source, "--include lock.lua\n", lockLua, 1)
+// newScript makes a script of a file. A file that can't be expanded is a mistake in it, and
+// stops every program and test right at its start.
+func newScript(file string) *redisconn.Script {
+	source, err := expand("<% include " + file + " %>")
+	if err != nil {
+		panic("redisstore: " + err.Error())
+	}
 	return redisconn.NewScript(source)
 }
 
