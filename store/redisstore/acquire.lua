@@ -26,19 +26,26 @@
 -- it is. Here nothing is written before everything was checked.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
 local token, owner, channel, flags, queued
-local common = not last or (type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$'))
+local common = not last -- the counter is idle
+  or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
 if not common then
   -- The rest says what is wrong with it.
 elseif not taken then
-  common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0
+  common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
 elseif type(taken) == 'string' and ARGV[6] == '1' then
   token, owner, channel, flags = string.match(taken, <% pattern record | token owner channel flags %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
-  common = token and #token <= 16 and token + 0 <= 9e15 and (not last or last + 0 <= 9e15) and owner ~= ARGV[1] and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
+  common = token -- the record is sound
+    and #token <= 16 and token + 0 <= 9e15 -- its token is one; see whole in lock.lua
+    and (not last or last + 0 <= 9e15) -- the counter is one, too
+    and owner ~= ARGV[1] -- the holder does not request what it has
+    and not redis.pcall('ZSCORE', KEYS[5], ARGV[1]) -- the owner is not withdrawn
   if queued then
-    common = common and type(queued) == 'string' and #queued <= 16 and string.find(queued, '^%d+$')
+    common = common
+      and type(queued) == 'string' -- the queue is sound
+      and #queued <= 16 and string.find(queued, '^%d+$') -- the place is a whole number
   else
-    common = common and ARGV[8] == '0'
+    common = common and ARGV[8] == '0' -- the owner was not dropped from the queue
   end
 else
   common = false
@@ -50,9 +57,14 @@ if common then
   if not sure then -- see epoch.lua
     local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
     if type(epoch) == 'string' and type(info) == 'string' then
-      local incarnation, ready, longest, turn = string.match(epoch, <% pattern epoch | id ready longest turn %>)
-      sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true)
-        and ms >= ready + 0 and ms < turn + 0 and turn - <% day %> <= math.floor(ms) and ARGV[3] + 0 <= longest + 0 and ARGV[11] + 0 <= longest + 0
+      local id, ready, longest, turn = string.match(epoch, <% pattern epoch | id ready longest turn %>)
+      sure = id -- the epoch is sound
+        and string.find(info, 'master_replid:' .. id, 1, true) -- this server wrote it
+        and ms >= ready + 0 -- the grace is over
+        and ms < turn + 0 -- the period is not over
+        and turn - <% day %> <= math.floor(ms) -- the period has begun; the clock was not set back
+        and ARGV[3] + 0 <= longest + 0 -- the next grace would be as long as this TTL
+        and ARGV[11] + 0 <= longest + 0 -- and as long as is asked for
       past = sure and ready * 1000 - 1
     end
   end
@@ -74,10 +86,12 @@ if common then
     end
   else
     local size = queued and 0 or redis.call('ZCARD', KEYS[2])
-    -- The first write is one that fails if the waiters' key holds something else, or
-    -- the server is out of memory; the rest says so then.
-    if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) and type(redis.pcall('HSET', KEYS[3], ARGV[1],
-      <% entry string.format('%.0f', math.floor(ms) + ARGV[5]) | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
+    local deadline = string.format('%.0f', math.floor(ms) + ARGV[5])
+    if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) -- the queue has room
+      -- The first write is one that fails if the waiters' key holds something else, or
+      -- the server is out of memory; the rest says so then.
+      and type(redis.pcall('HSET', KEYS[3], ARGV[1],
+        <% entry deadline | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
       local known = math.max(last or 0, token)
       if not queued then
         known = math.max(known + 1, now)

@@ -37,7 +37,7 @@ local function look(ttl, lost)
   local was, ready, longest, older, turn
   if value then
     if type(value) == 'string' and #value < 120 then
-      was, ready, longest, older, turn = string.match(value, <% pattern epoch | id ready longest older turn %>)
+      was, ready, longest, older, turn = string.match(value, <% pattern epoch %>)
     end
     if not was then
       return epoch
@@ -57,7 +57,8 @@ local function look(ttl, lost)
     -- too many.
     local server = not lost and redis.pcall('INFO', 'server')
     local uptime = type(server) == 'string' and string.match(server, 'uptime_in_seconds:(%d+)') or 0
-    ready, longest, older, turn = now_ms + math.max(0, reach - math.max(0, uptime - 1) * 1000), reach, 0, now_ms + day
+    local age = math.max(0, uptime - 1) * 1000 -- ms
+    ready, longest, older, turn = now_ms + math.max(0, reach - age), reach, 0, now_ms + day
     stale = true
   end
   -- A TTL is remembered for one to two periods of a day, which no lease outlives
@@ -71,7 +72,8 @@ local function look(ttl, lost)
     longest, stale = reach, true
   end
   local wait = math.max(longest, older)
-  if was and was ~= incarnation or ready > now_ms + wait then -- the latter if the clock was set back
+  if was and was ~= incarnation -- the history is another one
+    or ready > now_ms + wait then -- the clock was set back
     ready, stale = now_ms + wait, true
   end
   if stale then

@@ -151,6 +151,7 @@ func expand(source string) (string, error) {
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
 //	epoch ID | READY | LONGEST | OLDER | TURN          an expression: that epoch, of numbers
 //	pattern FORMAT | NAMES                             a pattern that captures these words
+//	pattern FORMAT                                     a pattern that captures all words
 //	MACRO ARGUMENTS
 func fragment(request string) (string, error) {
 	name, rest, _ := strings.Cut(request, " ")
@@ -172,12 +173,24 @@ func fragment(request string) (string, error) {
 	case "epoch":
 		return epoch.print(arguments)
 	case "pattern":
-		if len(arguments) != 2 || formats[arguments[0]] == nil {
-			return "", errors.New("want a format and the names of words")
-		}
-		return formats[arguments[0]].match(strings.Fields(arguments[1]))
+		return pattern(arguments)
 	}
 	return macros[name].expand(arguments)
+}
+
+func pattern(arguments []string) (string, error) {
+	if len(arguments) == 0 || len(arguments) > 2 || formats[arguments[0]] == nil {
+		return "", errors.New("want a format, and perhaps the names of words")
+	}
+	f := formats[arguments[0]]
+	if len(arguments) == 2 {
+		return f.match(strings.Fields(arguments[1]))
+	}
+	var all []string
+	for _, w := range f {
+		all = append(all, w.name)
+	}
+	return f.match(all)
 }
 
 func (m macro) expand(arguments []string) (string, error) {

@@ -56,7 +56,7 @@ local function load()
     if type(value) ~= 'string' then
       return lock
     end
-    local token, owner, channel, flags, holder = string.match(value, <% pattern record | token owner channel flags holder %>)
+    local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
     token = token and whole(token)
     if not token then
       return lock
@@ -134,12 +134,14 @@ local function choose(self, ticket)
     if entry then
       -- A TTL that SET refuses would stop the script halfway, and an owner with
       -- spaces would make a record that nobody can read.
-      local deadline, channel, ttl, flags, holder = string.match(entry, <% pattern entry | deadline channel ttl flags holder %>)
+      local deadline, channel, ttl, flags, holder = string.match(entry, <% pattern entry %>)
       if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
         return nil
       end
       if tonumber(deadline) >= now_ms and reachable(channel) then
-        return {leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder}
+        return {
+          leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder,
+        }
       end
     end
   end
@@ -302,7 +304,8 @@ local function acquire(before)
   if grace > 0 then
     flags = <% addFlag flags | g %>
   end
-  redis.call('HSET', waiters, owner, <% entry text(now_ms + liveness) | channel | grant_ttl | flags | holder %>)
+  local deadline = text(now_ms + liveness)
+  redis.call('HSET', waiters, owner, <% entry deadline | channel | grant_ttl | flags | holder %>)
   redis.call('PEXPIRE', queue, day)
   redis.call('PEXPIRE', waiters, day)
   local rank = redis.call('ZRANK', queue, owner)

@@ -46,15 +46,28 @@ local entry = redis.pcall('HGET', KEYS[3], first)
 if type(entry) ~= 'string' then
   return 0
 end
-local deadline, mode, name, ttl, flags, holder = string.match(entry, <% pattern entry | deadline mode name ttl flags holder %>)
+local deadline, mode, name, ttl, flags, holder =
+  string.match(entry, <% pattern entry | deadline mode name ttl flags holder %>)
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
--- Here and below numbers are given as text, which takes Redis half as long.
-if deadline and #deadline + 3 == #now and deadline .. '000' >= now
-  and #last <= #now and last < now and #token <= #now and token < now and #ARGV[2] <= #now and ARGV[2] < now
-  and #ttl < 16 and string.find(first, '^%S+$') and not string.find(flags, 'g', 1, true)
+if deadline -- the entry is sound
+  -- The waiter is alive. Both texts have as many digits, so they compare like numbers.
+  and #deadline + 3 == #now and deadline .. '000' >= now
+  -- The clock is ahead of the counter, the record's token and the last token used.
+  and #last <= #now and last < now
+  and #token <= #now and token < now
+  and #ARGV[2] <= #now and ARGV[2] < now
+  -- Redis accepts the TTL.
+  and #ttl < 16
+  -- A record can hold the owner.
+  and string.find(first, '^%S+$')
+  -- The waiter believes a token of today's clock; see flag g.
+  and not string.find(flags, 'g', 1, true)
+  -- The waiter can be notified, or polls.
   and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0)
+  -- The holding would have gone on; see above.
   and redis.call('PTTL', KEYS[1]) > lag then
+  -- Here and below numbers are given as text, which takes Redis half as long.
   local size = 0
   if head[2] then
     redis.call('ZREM', KEYS[2], first)

@@ -43,7 +43,9 @@ for i = 1, (#ARGV - 1) / 4 do
       local raise = counter and used ~= token and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
-      if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
+      if last
+        and (type(last) ~= 'string' -- the counter is of another type, or must not be read
+          or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then -- it is no token
         bad = last
       else
         -- This write comes first because a server out of memory allows it, and
@@ -73,8 +75,8 @@ for i = 1, (#ARGV - 1) / 4 do
           -- As look in epoch.lua does, for leases that nobody acquires for days. One
           -- that can't be read is left to the next acquire, which says so.
           local known = redis.pcall('GET', epoch)
-          local id, ready, longest, older, turn =
-            string.match(type(known) == 'string' and known or '', <% pattern epoch | id ready longest older turn %>)
+          known = type(known) == 'string' and known or ''
+          local id, ready, longest, older, turn = string.match(known, <% pattern epoch %>)
           if id then
             ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
             local reach, stale = math.max(ttl, least), true
