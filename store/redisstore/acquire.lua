@@ -1,6 +1,6 @@
--- acquire: take the key, or join its queue, or neither. Sent again for the same
--- owner it is the waiter's heartbeat, brings a dropped waiter back to its place,
--- and finds a grant whose message was missed.
+-- acquire: take the key, or join its queue, or neither. The same owner may send it
+-- again. Then it is the waiter's heartbeat. It brings a dropped waiter back to its
+-- place, and finds a grant whose message was missed.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
@@ -12,24 +12,24 @@
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything
 --   3 held      the holder's token and remaining ms, waiters, its description,
---               whether (0 or 1) it was told that somebody wants the key
+--               whether (0 or 1) it was notified of the request
 --   4 full      waiters
 --   5 gone      this owner was withdrawn
 --   6 grace     for how long (ms) nobody is granted anything
 --   7 hidden    the server hides its history; nothing was changed
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
--- The two common cases come before any function definition: creating closures is what
--- makes a short script slow. Either the key is free and nobody was here lately; or
--- somebody holds it, and this owner joins the queue or keeps its place there.
--- lock.lua does both too, and whatever is less common; it says why each step is as
--- it is. Here nothing is written before everything was checked.
+-- The two common cases come before any function definition, because the creation of
+-- functions makes a short script slow. In one case the key is free, and its queue
+-- empty. In the other case somebody holds the key, and this owner joins the queue or
+-- keeps its place. lock.lua does both too, and says why each step is as it is. This
+-- part checks everything before it writes anything.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
 local token, owner, channel, flags, queued
 local common = not last -- the counter is idle
   or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
 if not common then
-  -- The rest says what is wrong with it.
+  -- The rest reports the damage.
 elseif not taken then
   common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
 elseif type(taken) == 'string' and ARGV[6] == '1' then
@@ -69,7 +69,7 @@ if common then
     end
   end
   if not sure then
-    -- The rest looks closer.
+    -- The rest decides.
   elseif not taken then
     local flags, clocked = ARGV[9], 1
     if last and last + 1 > now then
@@ -78,9 +78,9 @@ if common then
       flags = <% addFlag flags | t %>
     end
     if now <= 9e15 then -- see whole in lock.lua
-      -- '%.0f', because Lua itself prints 14 digits only.
+      -- '%.0f' prints all digits, and Lua itself only 14.
       local text = string.format('%.0f', now)
-      redis.call('SET', KEYS[4], text, 'PX', '<% day %>') -- as text, which takes Redis half as long
+      redis.call('SET', KEYS[4], text, 'PX', '<% day %>') -- text takes Redis half as long as a number
       redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
       return {1, now, 0, clocked}
     end
@@ -88,8 +88,8 @@ if common then
     local size = queued and 0 or redis.call('ZCARD', KEYS[2])
     local deadline = string.format('%.0f', math.floor(ms) + ARGV[5])
     if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) -- the queue has room
-      -- The first write is one that fails if the waiters' key holds something else, or
-      -- the server is out of memory; the rest says so then.
+      -- This write comes first because it fails if the waiters' key is damaged, and if
+      -- the server is out of memory. The rest reports both.
       and type(redis.pcall('HSET', KEYS[3], ARGV[1],
         <% entry deadline | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
       local known = math.max(last or 0, token)

@@ -1,35 +1,36 @@
--- What the scripts that change a lock share: reading its state, choosing who is
--- next, granting, queueing. Not a script by itself; it is put where a script
--- says so, after epoch.lua and the paths that do without both.
+-- The state machine of a lock, for the scripts that change one: they read its state,
+-- choose the next holder, grant and queue. This file is not a script by itself. A
+-- script includes it after its own shortcuts and epoch.lua.
 --
--- A lock has five keys of one cluster slot. All of them expire, when idle for a day
--- at the latest.
+-- A lock has five keys in one cluster slot. All of them expire, at the latest after
+-- a day without use.
 --   lock     string  the holder's record; its TTL is the holding's
 --   queue    zset    owner -> ticket; the smallest ticket is next
 --   waiters  hash    owner -> entry
 --   counter  string  the last token or ticket given
 --   gone     zset    withdrawn owner -> until when (ms) that is remembered
 --
--- An owner is one acquisition's secret, without spaces; '-' is nobody, who holds
--- a key that is kept back for a while. fragments.go describes records, entries,
+-- An owner is one acquisition's secret, without spaces. The owner '-' is nobody, and
+-- holds a key that is kept back for a while. fragments.go describes records, entries,
 -- channels and flags.
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
 
 local record -- of the holder; nil if there is none
-local stored -- what the counter says; 0 if it is not there
+local stored -- the number in the counter; 0 if there is none
 local last -- the largest token or ticket known
 local size -- of the queue
-local withdrawn -- how many owners are remembered as gone
+local withdrawn -- how many withdrawn owners are remembered
 
--- text prints a whole number with all its digits; tostring keeps 14.
+-- text prints a whole number with all its digits. tostring keeps only 14.
 local function text(number)
   return string.format('%.0f', number)
 end
 
--- whole reads a token. It returns nil for what is none. Those after the year 2255
--- are none: doubles would soon skip numbers, and a token be given twice.
+-- whole reads a token. It returns nil if the digits are no token. A number from after
+-- the year 2255 is no token. Doubles would soon skip numbers there, so a token could
+-- be given twice.
 local function whole(digits)
   local number = #digits <= 16 and string.find(digits, '^%d+$') and tonumber(digits)
   if number and number <= 9e15 then
@@ -37,8 +38,9 @@ local function whole(digits)
   end
 end
 
--- read asks with pcall what fails for a key of a wrong type. If the server refuses
--- for another reason, as it does what the user may not do, that is its own answer.
+-- read runs a command that fails on a key of a wrong type, and returns that error. A
+-- server that refuses for another reason, such as missing rights, ends the script by
+-- its own error.
 local function read(...)
   local answer = redis.pcall(...)
   if type(answer) == 'table' and not string.find(answer.err, 'WRONGTYPE', 1, true) then
@@ -47,9 +49,9 @@ local function read(...)
   return answer
 end
 
--- load reads the state. It returns the name of the first Redis key that can't be
--- what this library wrote. Whatever may fail for that reason is asked here, so
--- that no script stops halfway.
+-- load reads the state. It returns the name of the first Redis key that this library
+-- can't have written. All commands that could fail on such a key run here, so no
+-- script stops halfway.
 local function load()
   local value = read('GET', lock)
   if value then
@@ -87,13 +89,12 @@ local function load()
   end
 end
 
--- reachable says whether a message to the channel would reach its client. Asking
--- before the grant, not counting receivers after it, has two reasons: a grant
--- must be written before it is announced, or a write that is refused would leave
--- an announcement of nothing; and a client that is passed over must not have
--- been told, not even through a replica that its subscription is still attached
--- to after a failover. A server that won't answer leaves it to the waiter, who
--- comes and asks.
+-- reachable says whether a message to the channel would reach its client. The number
+-- of receivers is requested before the grant, not taken from PUBLISH after it, for two
+-- reasons. A grant must be written before its message is sent, because a refused write
+-- would leave a message about nothing. And a client that is passed over must not be
+-- notified, not even through a replica that still has its subscription after a
+-- failover. If the server does not answer, the waiter counts as reachable: it polls.
 local function reachable(channel)
   local mode = string.sub(channel, 1, 1)
   if mode ~= 'p' and mode ~= 's' then
@@ -103,21 +104,19 @@ local function reachable(channel)
   return not tonumber(answer[2]) or tonumber(answer[2]) > 0
 end
 
--- tell sends a message, if that can be done. Failing is no error: a server
--- without pub-sub, or a user who may not publish, has waiters that ask.
-local function tell(channel, message)
+-- notify sends a message to a channel that can be notified.
+local function notify(channel, message)
   local mode = string.sub(channel, 1, 1)
   if mode ~= '-' then
     <% publish mode | string.sub(channel, 2) | message %>
   end
 end
 
--- choose finds the first waiter that is alive and can be told. It only reads. If
--- it comes across self, or past the place where self's ticket belongs, it stops
--- there. It returns the waiter, if any, with all that leave the queue with it:
--- itself and the dead and unreachable ones before it, and those whose entries
--- were lost. Those that live come back with their old tickets. It returns nil if
--- an entry is damaged.
+-- choose finds the first waiter that is alive and reachable. It only reads. It stops
+-- at self, and at the place where self's ticket belongs. It returns the waiter, if
+-- any, and all owners that leave the queue with it: the waiter, the dead and
+-- unreachable waiters before it, and owners without an entry. A waiter that is removed
+-- alive comes back with its old ticket. choose returns nil if an entry is damaged.
 local function choose(self, ticket)
   local leaving = {}
   while true do
@@ -132,8 +131,8 @@ local function choose(self, ticket)
     end
     local entry = redis.call('HGET', waiters, owner)
     if entry then
-      -- A TTL that SET refuses would stop the script halfway, and an owner with
-      -- spaces would make a record that nobody can read.
+      -- A TTL that SET refuses would stop the script halfway. An owner with spaces
+      -- would make a record that nobody can read.
       local deadline, channel, ttl, flags, holder = string.match(entry, <% pattern entry %>)
       if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
         return nil
@@ -147,7 +146,7 @@ local function choose(self, ticket)
   end
 end
 
--- remove takes owners out of the queue, some at a time because Lua's stack is
+-- remove takes owners out of the queue. It takes 100 at a time, because Lua's stack is
 -- finite.
 local function remove(owners)
   for first = 1, #owners, 100 do
@@ -157,16 +156,15 @@ local function remove(owners)
   end
 end
 
--- count makes the next token or ticket. The clock is its floor: should the
--- counter be lost, by idling, FLUSHALL or a failover, numbers still rise.
+-- count makes the next token or ticket. It is never less than the clock. So numbers
+-- rise even if the counter was lost, because it expired, by FLUSHALL or in a failover.
 local function count()
   last = math.max(last + 1, now)
   redis.call('SET', counter, text(last), 'PX', day)
   return last
 end
 
--- grant makes owner the holder and returns 1 if its token is the clock's time,
--- else 0.
+-- grant makes owner the holder. It returns 1 if the token is the clock's time, else 0.
 local function grant(owner, channel, ttl, flags, holder)
   local token, clocked = count(), 0
   if token == now then
@@ -178,20 +176,20 @@ local function grant(owner, channel, ttl, flags, holder)
   return clocked
 end
 
--- settle carries out a choice: those who leave the queue leave it, and the
--- chosen one, if any, gets the key and is told. The removal comes first because
--- a server out of memory allows it, and then the rest of the script too.
+-- settle carries out a choice. The owners that leave the queue are removed. The chosen
+-- waiter, if any, gets the key and is notified. The removal comes first because a
+-- server out of memory allows it, and then allows the rest of the script.
 local function settle(choice)
   remove(choice.leaving)
   if choice.owner then
     local clocked = grant(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
-    tell(choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | clocked %>)
+    notify(choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | clocked %>)
   end
 end
 
--- pass takes the key from its holder and gives it to the first waiter, if there
--- is one and the server may grant. It returns false, and has done nothing, if the
--- queue is damaged.
+-- pass takes the key from its holder. It gives the key to the first waiter, if there is
+-- one, except in the grace. It returns false if the queue is damaged. Then it has done
+-- nothing.
 local function pass()
   local choice = grace > 0 and {leaving = {}} or choose()
   if not choice then
@@ -208,11 +206,11 @@ local function pass()
   return true
 end
 
--- sweep drops dead waiters from the head of a full queue. Otherwise only a
--- handoff drops them, and a queue full of the dead would turn away the living.
--- It looks at the first 16 and no more, since a crowd that is turned away must
--- not cost the server a walk of the queue each: the dead behind 16 living ones
--- take up room until handoffs have brought them to the head.
+-- sweep drops dead waiters from the head of a full queue. Otherwise only a handoff
+-- drops them, and a queue full of the dead would refuse the living. sweep looks at the
+-- first 16 waiters only, because each refused request would otherwise cost a walk of
+-- the queue. The dead behind 16 living waiters keep their room until handoffs have
+-- brought them to the head.
 local function sweep()
   local dead = {}
   for _, owner in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
@@ -224,27 +222,27 @@ local function sweep()
   remove(dead)
 end
 
--- wanted tells the holder that somebody asked in vain, if it wants to hear that and
--- can. It returns 1 if so, else 0.
+-- wanted notifies the holder of a request in vain, if the holder asks for that. It
+-- returns 1 if it notified the holder, else 0.
 local function wanted()
   if not record or record.channel == '-' or not string.find(record.flags, 'w', 1, true) then
     return 0
   end
-  tell(record.channel, <% wanted record.owner %>)
+  notify(record.channel, <% wanted record.owner %>)
   return 1
 end
 
--- acquire answers the request whose fields follow ARGV[before]; see acquire.lua
--- for fields and replies.
+-- acquire answers the request whose fields follow ARGV[before]. acquire.lua describes
+-- fields and replies.
 local function acquire(before)
   local owner, channel, ttl, grant_ttl, liveness, wait, limit, ticket, flags, holder =
     unpack(ARGV, before + 1, before + 10)
 
   local mine = record and record.owner == owner
   if mine and grace == 0 then
-    -- A repetition, or a missed grant. This may be a late copy of a request that
-    -- was answered long ago, so the TTL only grows. It is set in any case: a
-    -- replica, whose records may be out of date, must refuse.
+    -- The request is a repetition, or its grant was missed. It may also be a late copy
+    -- of a request that was answered long ago, so the TTL only grows. The TTL is set in
+    -- any case, because a replica may be out of date and must refuse.
     redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
     return {1, record.token, size, string.find(record.flags, 't', 1, true) and 1 or 0}
   end
@@ -280,9 +278,9 @@ local function acquire(before)
     return {3, record.token, redis.call('PTTL', lock), size, record.holder, wanted()}
   end
   if mine then
-    -- Whether it still is can't be told: what it did after this was written may be
-    -- forgotten, and somebody else have had the key since. It comes back with its
-    -- place. The write is for the replica that must refuse.
+    -- The owner may not be the holder any more. The server may have forgotten that it
+    -- released the key, and that others had the key since. The owner comes back with its
+    -- place. The write makes a replica refuse.
     redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
     return {2, 0, grace, place or record.token, math.max(last, past), grace}
   end
@@ -298,7 +296,7 @@ local function acquire(before)
     redis.call('ZADD', queue, text(place), owner)
     size = size + 1
     if size == 1 and record and string.find(record.flags, 'h', 1, true) then
-      tell(record.channel, <% contended record.owner %>)
+      notify(record.channel, <% contended record.owner %>)
     end
   end
   if grace > 0 then

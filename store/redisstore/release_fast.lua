@@ -1,21 +1,24 @@
--- release_fast: the two common ends of a holding. Either nobody waits, or the first waiter
--- is alive and is given the key. release.lua does both too, and whatever is less
--- common; lock.lua says why each step is as it is.
+-- release_fast: the two common ends of a holding. Either nobody waits, or the first
+-- waiter is alive and is given the key. release.lua does both too, and the less common
+-- cases. lock.lua says why each step is as it is.
 --
 -- KEYS  lock, queue, waiters, counter (see lock.lua)
 -- ARGV  owner, last token used
 --
--- Reply: 1 if nobody waits, or others wait besides the waiter who has the key now; 2 if
--- nobody waits besides; 0 if it is neither case, and then nothing was changed.
+-- Reply:
+--   0  the case is another one, and nothing was changed
+--   1  nobody waits, or the first waiter has the key and others wait
+--   2  the only waiter has the key
 --
--- Waiters wait for this script, and it finds the processor cold, as commands on one
--- key come seldom. So it is a script by itself, with few keys and arguments and no
--- function, and compares numbers as text, of no more digits than now has.
+-- Waiters wait for this script. It finds the processor cold, because commands on one
+-- key come seldom. So it is a script of its own, has few keys and arguments and
+-- creates no function. It compares numbers as text, which must have equally many
+-- digits, or at most as many as now.
 --
--- It hands on without a look at the epoch (epoch.lua). Its owner trusts its lease, never
--- gave the key back before, and no renewal of its is on its way
--- (asynclock.ReleaseRequest.First); and the record is there, and would be for longer than
--- clocks of servers differ. So its time was not over on any server, and nobody was
+-- It hands the key on without a look at the epoch (epoch.lua). Its owner trusts its
+-- lease, never released the key before, and has no renewal under way (see
+-- asynclock.ReleaseRequest.First). The record is there, and has longer to live than
+-- clocks of servers differ. So the holding was over on no server, and nobody was
 -- granted the key after it.
 
 local lag = 1000 -- ms
@@ -33,8 +36,8 @@ end
 
 local first = head[1]
 if not first then
-  -- What the counter does not say would be forgotten with the record, and should the
-  -- clock be set back, the next token would be smaller.
+  -- A token that only the record knows would be forgotten with the record. The next
+  -- token would be smaller if the clock was set back.
   if token == ARGV[2] and last == token then
     redis.call('DEL', KEYS[1])
     return 1
@@ -67,13 +70,13 @@ if deadline -- the entry is sound
   and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0)
   -- The holding would have gone on; see above.
   and redis.call('PTTL', KEYS[1]) > lag then
-  -- Here and below numbers are given as text, which takes Redis half as long.
+  -- Numbers are given as text, which takes Redis half as long.
   local size = 0
   if head[2] then
     redis.call('ZREM', KEYS[2], first)
     redis.call('HDEL', KEYS[3], first)
     size = redis.call('ZCARD', KEYS[2])
-  else -- the queue ends with it
+  else -- the queue ends with this waiter
     redis.call('DEL', KEYS[2], KEYS[3])
   end
   redis.call('SET', KEYS[4], now, 'PX', '<% day %>')

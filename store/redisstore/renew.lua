@@ -1,20 +1,18 @@
--- renew: extend holdings, many per call. It never shortens one, and never brings
--- back one that is gone: that would hide that somebody else had the key. (But
--- see reassert.lua.)
+-- renew: extend holdings, many per call. It never shortens a holding. It never brings
+-- back a holding that is gone, because that would hide that somebody else had the key.
+-- In the grace reassert.lua does that.
 --
--- KEYS  lock, queue, counter (see lock.lua) and epoch (epoch.lua) of each
---       holding; or the lock of a single one only, while the cluster moves its
---       slot: then a server refuses any script that names a key that is there and
---       one that is not. The token is written back later then, and somebody is
---       said to wait.
--- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
---       somebody queues behind it; 0: as before) of each holding; least grace (ms;
---       0: no guard)
+-- KEYS  lock, queue, counter (see lock.lua) and epoch (epoch.lua) of each holding.
+--       While a cluster moves their slot, only the lock of a single holding. A server
+--       then refuses any script that names a key that is there and one that is not. So
+--       the token is written back later, and the reply is that somebody waits.
+-- ARGV  owner, ttl (ms), last token used, watch (1: notify the holder when somebody
+--       queues behind it; 0: as before) of each holding; least grace (ms; 0: no guard)
 --
 -- Reply: for each holding how many wait for the key, or
 --   -1 foreign: one of its keys holds something else
 --   -2 nobody holds the key
---   -3 somebody else does
+--   -3 somebody else holds the key
 --   -4 the user may not read one of its keys
 
 local reply = {}
@@ -28,7 +26,7 @@ for i = 1, (#ARGV - 1) / 4 do
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
   local answer
-  local bad -- what a key holds, or the server says of it, that it should not
+  local bad -- the foreign value of a key, or the server's error
   if not value then
     answer = -2
   elseif type(value) ~= 'string' then
@@ -38,7 +36,7 @@ for i = 1, (#ARGV - 1) / 4 do
     if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
-      answer = owner == '-' and -2 or -3 -- a key that is kept back is nobody's
+      answer = owner == '-' and -2 or -3 -- nobody holds a key that is kept back
     else
       local raise = counter and used ~= token and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
@@ -48,13 +46,12 @@ for i = 1, (#ARGV - 1) / 4 do
           or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then -- it is no token
         bad = last
       else
-        -- This write comes first because a server out of memory allows it, and
-        -- then the rest of the script too, which is other holdings' as well. The
-        -- TTL is set even if it was longer already: a replica, whose records may
-        -- be out of date, must refuse.
+        -- This write comes first because a server out of memory allows it, and then
+        -- allows the rest of the script, for other holdings too. The TTL is set even if
+        -- it was longer already, because a replica may be out of date and must refuse.
         local left = redis.call('PTTL', lock)
         if left < ttl + 0 then
-          left = ttl -- as text, which takes Redis half as long as a number
+          left = ttl -- text takes Redis half as long as a number
         end
         redis.call('PEXPIRE', lock, left)
         if raise then
@@ -72,8 +69,8 @@ for i = 1, (#ARGV - 1) / 4 do
         end
         if least > 0 and epoch and seen[epoch] ~= ttl then
           seen[epoch] = ttl
-          -- As look in epoch.lua does, for leases that nobody acquires for days. One
-          -- that can't be read is left to the next acquire, which says so.
+          -- look in epoch.lua does the same. Here it is done for leases that last for
+          -- days. The next acquire reports an epoch that can't be read.
           local known = redis.pcall('GET', epoch)
           known = type(known) == 'string' and known or ''
           local id, ready, longest, older, turn = string.match(known, <% pattern epoch %>)
@@ -97,10 +94,10 @@ for i = 1, (#ARGV - 1) / 4 do
         if queue then
           answer = redis.pcall('ZCARD', queue)
           if type(answer) ~= 'number' then
-            answer = 0 -- whoever queues is told of the damage; the holding is sound
+            answer = 0 -- the next acquire reports the damage; the holding is sound
           end
         else
-          answer = 1 -- so that its client hands it on within bounds, as there may be one
+          answer = 1 -- somebody may wait, so the client must not keep the key for long
         end
       end
     end
