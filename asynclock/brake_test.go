@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -16,7 +18,7 @@ import (
 // whose sessions do not return from Lane, which the watchdog asks before it
 // sends a renewal. Events still arrive, and callers can still ask.
 type brake struct {
-	asynclock.Store
+	store.Store
 
 	client  *asynclock.Client
 	number  int
@@ -39,14 +41,14 @@ func (w *world) braked(options ...asynclock.ClientOption) (*asynclock.Client, *b
 	return c, b
 }
 
-// Join implements [asynclock.Store].
-func (b *brake) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := b.Store.Join(id, events)
+// Open implements [store.Store].
+func (b *brake) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := b.Store.Open(id, events)
 	return brakedSession{s, b}, err
 }
 
 type brakedSession struct {
-	asynclock.Session
+	store.Session
 
 	brake *brake
 }

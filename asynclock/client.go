@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
@@ -23,8 +25,8 @@ import (
 //
 // Make one with [New]; [Client.Close] ends it.
 type Client struct {
-	session  Session
-	features Features
+	session  store.Session
+	features store.Features
 	settings clientSettings
 
 	seed   maphash.Seed
@@ -73,8 +75,8 @@ const (
 
 // New makes a client of the store, with defaults for all its acquisitions. It
 // fails with [ErrBadOption] for a nil store or a bad option, or with what the
-// store's Join says.
-func New(store Store, options ...ClientOption) (*Client, error) {
+// store's Open says.
+func New(store store.Store, options ...ClientOption) (*Client, error) {
 	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
 	}
@@ -104,7 +106,7 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 		}
 	}
 	c.background, c.stop = context.WithCancel(context.Background())
-	session, err := store.Join(uuid.NewString(), c.onEvent)
+	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
 		return nil, fmt.Errorf("asynclock: join the store: %w", err)

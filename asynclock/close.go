@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // closeGrace is how long Close waits, when the last lease has ended, for the store
@@ -54,7 +54,7 @@ func (c *Client) Close(ctx context.Context) error {
 	cancel()
 	c.stop() // ends every call that is still under way
 	for _, task := range c.watchdog.Close() {
-		task.Fire(clock.Now()) // a release that would be repeated: its caller is told that it failed
+		task.Fire(watchdog.Now()) // a release that would be repeated: its caller is told that it failed
 	}
 	inTime := within(closeGrace, func() {
 		c.acquires.Close()
@@ -66,7 +66,7 @@ func (c *Client) Close(ctx context.Context) error {
 	inTime = c.notes.Close() && inTime
 	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
-	err := c.session.Leave(leaveCtx)
+	err := c.session.Close(leaveCtx)
 	switch {
 	case left > 0:
 		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))

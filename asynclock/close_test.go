@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -251,7 +253,7 @@ func TestCloseAgain(t *testing.T) {
 		if err := c.Close(w.Context()); err != nil {
 			w.Error(err)
 		}
-		if got := w.calls(asynclocktest.Leave.Any); got != 1 {
+		if got := w.calls(asynclocktest.Close.Any); got != 1 {
 			w.Errorf("left the store %d times, want once", got)
 		}
 	})
@@ -277,7 +279,7 @@ func TestCloseLeavesTheStoreLast(t *testing.T) {
 			w.Error(err)
 		}
 		calls := w.store.Calls(asynclocktest.Match(asynclocktest.Any).From(1))
-		if last := calls[len(calls)-1]; last.Op != asynclocktest.Leave {
+		if last := calls[len(calls)-1]; last.Op != asynclocktest.Close {
 			w.Errorf("the last request was %+v, want the leave", last)
 		}
 		w.pass(time.Hour)
@@ -360,10 +362,10 @@ func TestEventsAfterCloseChangeNothing(t *testing.T) {
 		l := lock(w, c, "key")
 		owner := w.store.Calls(asynclocktest.Acquire.Any)[0].Owner
 		abandon(c)
-		for _, kind := range []asynclock.EventKind{
-			asynclock.EventGrant, asynclock.EventWake, asynclock.EventContended, asynclock.EventForced, asynclock.EventGap,
+		for _, kind := range []store.EventKind{
+			store.EventGrant, store.EventWake, store.EventQueued, store.EventForced, store.EventResync,
 		} {
-			w.store.Tell(0, asynclock.Event{Kind: kind, Owner: owner})
+			w.store.Tell(0, store.Event{Kind: kind, Owner: owner})
 		}
 		wantError(w, l.Err(), asynclock.ErrClosed)
 	})
@@ -421,9 +423,9 @@ func TestNewReportsWhatJoinSays(t *testing.T) {
 }
 
 type full struct {
-	asynclock.Store
+	store.Store
 
 	err error
 }
 
-func (f full) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return nil, f.err }
+func (f full) Open(string, func(store.Event)) (store.Session, error) { return nil, f.err }

@@ -5,7 +5,7 @@ package asynclock
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Bounds of cohort handoff while someone elsewhere waits: after so many
@@ -27,8 +27,8 @@ const cohortRenewal = 100 * time.Millisecond
 // A cohort is what a tenure knows of waiters elsewhere, and what it has spent
 // of its bounds.
 type cohort struct {
-	since   clock.Instant // from when the bounds count; 0: they don't
-	renewed clock.Instant // when the store was last asked
+	since   watchdog.Instant // from when the bounds count; 0: they don't
+	renewed watchdog.Instant // when the store was last asked
 
 	handoffs int32 // since the bounds count; before, it means nothing and may wrap around
 	waited   bool  // someone elsewhere waits, when last heard of
@@ -38,30 +38,30 @@ type cohort struct {
 
 // mayPassLocked reports whether the key may pass to the waiter w without the
 // store.
-func (s *keyState) mayPassLocked(w *waiter, now clock.Instant) bool {
+func (s *keyState) mayPassLocked(w *waiter, now watchdog.Instant) bool {
 	return *w.settings == *s.settings && !s.tenure.long && // the store was asked on these terms
 		s.lastsLocked(now) && s.tenure.tokenLeftLocked(now) && s.tenure.cohort.mayPassLocked(now)
 }
 
 // lastsLocked reports whether the tenure is good for another lease.
-func (s *keyState) lastsLocked(now clock.Instant) bool {
+func (s *keyState) lastsLocked(now watchdog.Instant) bool {
 	return s.settings.renew && // or it would get what the last one left of the TTL
 		!tooLate(s.tenure.deadline.Sub(now), grantTTL(s.settings.ttl)) // or the store had better say
 }
 
 // tokenLeftLocked reports whether the tenure has a token for one more lease
 // that the store will give to nobody else, even if it never hears of it.
-func (t *tenure) tokenLeftLocked(now clock.Instant) bool {
-	next := t.last + 1 - t.grant.First
-	if t.grant.First == 0 || next <= t.grant.Spare {
+func (t *tenure) tokenLeftLocked(now watchdog.Instant) bool {
+	next := t.last + 1 - t.grant.Token
+	if t.grant.Token == 0 || next <= t.grant.Reserved {
 		return true // no tokens at all, or one set aside
 	}
 	elapsed := now.Sub(t.granted)
 	elapsed -= elapsed / 100 // the store's clock may be slower by that
-	return t.grant.SparePerMicrosecond && next-t.grant.Spare <= elapsed.Microseconds()
+	return t.grant.TokensFollowClock && next-t.grant.Reserved <= elapsed.Microseconds()
 }
 
-func (c *cohort) mayPassLocked(now clock.Instant) bool {
+func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
 	if c.watching && !c.waited {
 		return true
 	}
@@ -72,7 +72,7 @@ func (c *cohort) mayPassLocked(now clock.Instant) bool {
 }
 
 // passLocked hands the key to the first waiter, within the client.
-func (s *keyState) passLocked(now clock.Instant) {
+func (s *keyState) passLocked(now watchdog.Instant) {
 	t := s.tenure
 	t.cohort.handoffs++
 	t.cohort.watch = true
@@ -86,14 +86,14 @@ func (s *keyState) passLocked(now clock.Instant) {
 // tenure.
 func (s *keyState) deliverNextLocked() {
 	token := s.tenure.last + 1
-	if s.tenure.grant.First == 0 {
+	if s.tenure.grant.Token == 0 {
 		token = 0 // the store has none
 	}
 	s.deliverLocked(new(Lease), token)
 }
 
 // renewedLocked takes in what a renewal sent at sent said of other waiters.
-func (c *cohort) renewedLocked(sent, now clock.Instant, watching bool, remote int) {
+func (c *cohort) renewedLocked(sent, now watchdog.Instant, watching bool, remote int) {
 	c.renewed = sent
 	c.watching = c.watching || watching
 	c.contendedLocked(now, remote)
@@ -103,7 +103,7 @@ func (c *cohort) renewedLocked(sent, now clock.Instant, watching bool, remote in
 }
 
 // contendedLocked starts the bounds, if they do not count already.
-func (c *cohort) contendedLocked(now clock.Instant, remote int) {
+func (c *cohort) contendedLocked(now watchdog.Instant, remote int) {
 	c.waited = remote > 0
 	if c.since == 0 && remote > 0 {
 		c.since, c.handoffs = now, 0

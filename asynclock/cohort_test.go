@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -132,7 +134,7 @@ func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
 		}
 		p.join("there", there, hold)
 		unlock(w, held)
-		said := asynclock.Event{Kind: asynclock.EventContended, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
+		said := store.Event{Kind: store.EventQueued, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
 		for i := range 20 {
 			defer time.AfterFunc(time.Duration(i)*hold, func() { w.store.Tell(0, said) }).Stop()
 		}
@@ -181,7 +183,7 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				here, there := w.client(), w.client()
-				w.store.EveryEvent(asynclocktest.Kind(asynclock.EventContended), c.fault)
+				w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), c.fault)
 				held := lock(w, here, "key")
 				p := w.procession()
 				for range 4000 {
@@ -199,7 +201,7 @@ func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 						w.Errorf("the key passed on %d times before the other's turn, want at most %d", got, c.most)
 					}
 				}
-				if got := len(w.store.Events(asynclocktest.Kind(asynclock.EventContended).For(0))); got == 0 {
+				if got := len(w.store.Events(asynclocktest.Kind(store.EventQueued).For(0))); got == 0 {
 					w.Error("the holder was never told that someone came")
 				}
 			})

@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -21,9 +23,9 @@ import (
 // to this owner long before the message is read, and may have passed to someone
 // else since.
 type attempt struct {
-	base   clock.Instant // known to precede any grant that is still unread
-	mark   int64         // grants with a token up to this are older than base
-	ticket int64         // our place in the store's queue
+	base   watchdog.Instant // known to precede any grant that is still unread
+	mark   int64            // grants with a token up to this are older than base
+	ticket int64            // our place in the store's queue
 
 	again     bool  // ask once more when the request under way is answered
 	failure   error // of the last request; nil if it was answered
@@ -36,16 +38,16 @@ type attempt struct {
 	inFlight  int16 // requests without an answer yet
 	failures  int16 // in a row
 
-	failing clock.Instant // when the first of these failures arrived
+	failing watchdog.Instant // when the first of these failures arrived
 }
 
 // An acquireCall is one request of an attempt on its way.
 type acquireCall struct {
 	state   *keyState
 	attempt *attempt
-	request AcquireRequest
+	request store.AcquireRequest
 	timeout time.Duration
-	sent    clock.Instant
+	sent    watchdog.Instant
 
 	first bool // the first of two that a TryLock may make
 	again bool // it is to make the second
@@ -60,7 +62,7 @@ func (s *keyState) contendLocked() *acquireCall {
 	s.owner = newOwner(s.shard.number)
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
-	now := clock.Now()
+	now := watchdog.Now()
 	s.attempt = &attempt{base: now, try: w.try}
 	return s.requestLocked()
 }
@@ -83,21 +85,21 @@ func (s *keyState) requestLocked() *acquireCall {
 	return &acquireCall{
 		state:   s,
 		attempt: a,
-		request: AcquireRequest{
-			Key:             s.key,
-			Owner:           s.owner,
-			TTL:             s.ttl(),
-			GrantTTL:        min(grantTTL(ttl), s.ttl()),
-			Liveness:        grantTTL(ttl),
-			Wait:            !a.try,
-			QueueLimit:      s.settings.queueLimit,
-			Ticket:          a.ticket,
-			WatchContention: a.watch,
-			WatchWanted:     s.settings.retention > 0,
-			Holder:          s.settings.holder,
+		request: store.AcquireRequest{
+			Key:            s.key,
+			Owner:          s.owner,
+			TTL:            s.ttl(),
+			GrantTTL:       min(grantTTL(ttl), s.ttl()),
+			WaiterTTL:      grantTTL(ttl),
+			Wait:           !a.try,
+			QueueLimit:     s.settings.queueLimit,
+			Ticket:         a.ticket,
+			NotifyQueued:   a.watch,
+			NotifyRequests: s.settings.retention > 0,
+			Description:    s.settings.holder,
 		},
-		timeout: slowerEachTime(callTimeout(ttl), int(a.failures), patience(ttl)),
-		sent:    clock.Now(),
+		timeout: backoff.Doubled(callTimeout(ttl), int(a.failures), patience(ttl)),
+		sent:    watchdog.Now(),
 	}
 }
 
@@ -120,9 +122,9 @@ func (c *Client) send(call *acquireCall) {
 
 // sendAcquires carries a batch of requests that no caller waits for.
 func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
-	requests := make([]AcquireRequest, len(calls))
+	requests := make([]store.AcquireRequest, len(calls))
 	timeout := calls[0].timeout
-	now := clock.Now()
+	now := watchdog.Now()
 	for i, call := range calls {
 		call.sent = now
 		requests[i] = call.request
@@ -142,38 +144,38 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
 	ctx, cancel := c.limits.bound(caller, call.timeout)
 	defer cancel()
-	call.sent = clock.Now()
-	reply := AcquireReply{Err: ErrOutcomeUnknown}
+	call.sent = watchdog.Now()
+	reply := store.AcquireReply{Err: ErrOutcomeUnknown}
 	// Also if the store panics, which the caller may survive: other waiters do.
 	defer func() { c.onAcquire(call, &reply) }()
-	reply = c.session.Acquire(ctx, []AcquireRequest{call.request})[0]
+	reply = c.session.Acquire(ctx, []store.AcquireRequest{call.request})[0]
 	call.ended = reply.Err != nil && caller.Err() != nil
 	reply.Err = ourTimeout(c.background, reply.Err)
 }
 
 // onAcquire takes in the answer to a request.
-func (c *Client) onAcquire(call *acquireCall, reply *AcquireReply) {
+func (c *Client) onAcquire(call *acquireCall, reply *store.AcquireReply) {
 	s := call.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	s.onAcquireLocked(call, reply)
 }
 
-func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
+func (s *keyState) onAcquireLocked(call *acquireCall, reply *store.AcquireReply) {
 	if s.owner != call.request.Owner {
 		// The attempt is over. If it was withdrawn and this request has taken the key
 		// all the same, that is given back at once rather than left to expire. (W7) What
 		// became of a tenure is not ours to undo: its release may have kept the key
 		// back, or its holder may not know yet that it was lost.
-		if reply.Err == nil && reply.Status == Granted && !call.attempt.held {
-			s.client.withdraw(ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
+		if reply.Err == nil && reply.Status == store.Granted && !call.attempt.held {
+			s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
 		}
 		return
 	}
 	if t := s.tenure; t != nil { // W6: a message was faster
 		t.inFlight--
 		t.uncertain = t.uncertain || mayTakeEffect(reply.Err)
-		if reply.Err == nil && reply.Status == Granted {
+		if reply.Err == nil && reply.Status == store.Granted {
 			s.confirmedLocked(call, reply)
 		}
 		return
@@ -184,12 +186,12 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 		s.attemptFailedLocked(call, reply.Err)
 		return
 	}
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	a.failures, a.failure = 0, nil
-	a.watched = a.watched || call.request.WatchContention
-	a.deaf = a.deaf || !reply.Watched
+	a.watched = a.watched || call.request.NotifyQueued
+	a.deaf = a.deaf || !reply.WillNotify
 	switch reply.Status {
-	case Granted: // W3
+	case store.Granted: // W3
 		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 		deadline := trustUntil(call.sent, ttl)
 		if tooLate(deadline.Sub(now), ttl) {
@@ -197,7 +199,7 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 			return
 		}
 		s.holdLocked(reply.Grant, ttl, call.sent, deadline, reply.Waiters)
-	case Waiting: // W2: both only move forward, for answers may overtake each other
+	case store.Waiting: // W2: both only move forward, for answers may overtake each other
 		a.base = max(a.base, call.sent)
 		a.mark = max(a.mark, reply.Mark)
 		a.ticket = reply.Ticket
@@ -206,18 +208,18 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 			return
 		}
 		s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
-	case Held:
-		if reply.Told && call.first {
+	case store.Held:
+		if reply.HolderNotified && call.first {
 			call.again = true
 			return
 		}
 		s.refuseFirstLocked(&HeldError{
-			Key: s.key, Holder: reply.Holder, Token: reply.Token,
+			Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
 			Remaining: reply.Remaining, Waiters: reply.Waiters,
 		})
-	case Full:
+	case store.Full:
 		s.refuseFirstLocked(ErrQueueFull)
-	case Gone:
+	case store.Withdrawn:
 		s.forgetOwnerLocked()
 		s.nextLocked()
 	default:
@@ -228,8 +230,8 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *AcquireReply) {
 // recheckIn is W9: a waiter always asks again at its heartbeat; the first in
 // the store's queue also as soon as the holder's TTL will have run out, which is
 // how a dead holder is noticed.
-func (s *keyState) recheckIn(reply *AcquireReply) time.Duration {
-	wait := watchdog.Jitter(heartbeat(s.settings.ttl))
+func (s *keyState) recheckIn(reply *store.AcquireReply) time.Duration {
+	wait := jitter(heartbeat(s.settings.ttl))
 	if reply.Rank == 0 && reply.Remaining >= 0 {
 		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
 	}
@@ -260,7 +262,7 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.failAllLocked(err)
 		return
 	}
-	now := clock.Now()
+	now := watchdog.Now()
 	if call.ended && call.request.Wait {
 		// That says nothing about the store, whom the next waiter asks as soon as this
 		// one has left.
@@ -288,8 +290,8 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	}
 	// A server that is merely slow has our earlier requests in its queue still;
 	// asking ever more often would keep it there.
-	wait := slowerEachTime(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
-	s.client.watchdog.Set(&s.entry, now.Add(watchdog.Jitter(wait)))
+	wait := backoff.Doubled(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
+	s.client.watchdog.Set(&s.entry, now.Add(jitter(wait)))
 }
 
 // failAllLocked gives every waiter of the key the same error.
@@ -306,7 +308,7 @@ func (s *keyState) failAllLocked(err error) {
 // abandonLocked ends the attempt and leaves the store's queue, in the
 // background.
 func (s *keyState) abandonLocked() {
-	s.client.withdraw(ReleaseRequest{
+	s.client.withdraw(store.ReleaseRequest{
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 	}, s.settings.ttl)
 	s.forgetOwnerLocked()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What a call about a key returns is one of these inside an [*Error], ErrHeld as a
@@ -24,54 +26,48 @@ var (
 
 	// ErrUnreachable: the store can't be reached, or refuses for now (it is
 	// loading, failing over, out of memory).
-	ErrUnreachable = errors.New("asynclock: store unreachable")
+	ErrUnreachable = store.ErrUnreachable
 
 	// ErrOutcomeUnknown: the request was sent and no answer came. Whatever it
 	// did is confirmed or undone in the background, at the latest by the TTL.
-	ErrOutcomeUnknown = errors.New("asynclock: outcome unknown")
+	ErrOutcomeUnknown = store.ErrOutcomeUnknown
 
 	// ErrUnlocked: the lease was ended by its holder, with Unlock.
 	ErrUnlocked = errors.New("asynclock: unlocked")
 
 	// ErrLost: the lease ended by anything but Unlock and Close. It is one of
 	// the five below, each of which also matches ErrLost.
-	ErrLost = errors.New("asynclock: lease lost")
+	ErrLost = store.ErrLost
 	// ErrExpired: the trust deadline passed; either renewal was off, or the
 	// process did not run in time, or the store forgot the key.
-	ErrExpired error = lossError("asynclock: lease lost: expired")
+	ErrExpired = store.ErrExpired
 	// ErrStolen: the store says that another owner has the key.
-	ErrStolen error = lossError("asynclock: lease lost: another owner has the key")
+	ErrStolen = store.ErrStolen
 	// ErrForced: somebody took the key with ForceUnlock.
-	ErrForced error = lossError("asynclock: lease lost: unlocked by force")
+	ErrForced = fmt.Errorf("%w: unlocked by force", ErrLost)
 	// ErrMaxHold: the lease reached WithMaxHold.
-	ErrMaxHold error = lossError("asynclock: lease lost: maximum hold reached")
+	ErrMaxHold = fmt.Errorf("%w: maximum hold reached", ErrLost)
 	// ErrNotRenewed: the trust deadline passed while every renewal failed. It
 	// comes together with the last failure, as a rule ErrUnreachable.
-	ErrNotRenewed error = lossError("asynclock: lease lost: renewals failed until the trust deadline")
+	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", ErrLost)
 
 	// ErrNotClaimed: the grant was not claimed before its trust deadline and
 	// was given back.
 	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
 
 	// ErrClosed: the client is closed.
-	ErrClosed = errors.New("asynclock: client closed")
+	ErrClosed = store.ErrClosed
 
 	// ErrBadKey: the key is empty, too long or not UTF-8.
-	ErrBadKey = errors.New("asynclock: bad key")
+	ErrBadKey = store.ErrBadKey
 	// ErrBadOption: an option or argument has a value that makes no sense.
-	ErrBadOption = errors.New("asynclock: bad option")
+	ErrBadOption = store.ErrBadOption
 	// ErrForeignData: what is stored under the key was not written by this
 	// library, or was damaged. Nothing was changed.
-	ErrForeignData = errors.New("asynclock: foreign data under the key")
+	ErrForeignData = store.ErrForeignData
 	// ErrDenied: the store does not let this user do that.
-	ErrDenied = errors.New("asynclock: denied by the store")
+	ErrDenied = store.ErrDenied
 )
-
-// lossError is a cause of loss: an error of its own that also is ErrLost.
-type lossError string
-
-func (e lossError) Error() string        { return string(e) }
-func (e lossError) Is(target error) bool { return target == ErrLost }
 
 // An Error says what was being done to which key when Err happened.
 type Error struct {

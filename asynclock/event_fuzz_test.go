@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
@@ -34,16 +35,16 @@ func FuzzEvent(f *testing.F) {
 			if ours {
 				owner = w.store.Calls(asynclocktest.Acquire.From(1).Where(asynclocktest.Acquire.On("theirs")))[0].Owner
 			}
-			w.store.Tell(1, asynclock.Event{
-				Kind: asynclock.EventKind(kind), Owner: owner, GrantTTL: time.Duration(grantTTL), Waiters: waiters,
-				Grant: asynclock.Grant{First: first, Spare: spare, SparePerMicrosecond: true},
+			w.store.Tell(1, store.Event{
+				Kind: store.EventKind(kind), Owner: owner, GrantTTL: time.Duration(grantTTL), Waiters: waiters,
+				Grant: store.Grant{Token: first, Reserved: spare, TokensFollowClock: true},
 			})
 			w.wait()
 			wantValid(w, mine)
 			if len(future) == 0 {
 				return
 			}
-			if !ours || asynclock.EventKind(kind) != asynclock.EventGrant {
+			if !ours || store.EventKind(kind) != store.EventGrant {
 				w.Fatalf("event %d for owner %q was a grant", kind, owner)
 			}
 			if l, err := (<-future).Lease(); err == nil && time.Until(l.Deadline()) > time.Duration(grantTTL) {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -15,26 +17,26 @@ import (
 
 // A releaseLog is a store that notes which releases of "key" call themselves the first.
 type releaseLog struct {
-	asynclock.Store
+	store.Store
 
 	first []bool
 }
 
 type loggedSession struct {
-	asynclock.Session
+	store.Session
 
 	log *releaseLog
 }
 
-func (r *releaseLog) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := r.Store.Join(id, events)
+func (r *releaseLog) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := r.Store.Open(id, events)
 	return loggedSession{s, r}, err
 }
 
-func (s loggedSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s loggedSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	for _, q := range batch {
 		if q.Key == "key" {
-			s.log.first = append(s.log.first, q.First)
+			s.log.first = append(s.log.first, q.Clean)
 		}
 	}
 	return s.Session.Release(ctx, batch)

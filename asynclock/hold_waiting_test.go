@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -63,7 +65,7 @@ func TestMaxHoldShortensNoWaiting(t *testing.T) {
 		turn("second")
 		held.UnlockChan(w.Context())
 		w.pass(45 * time.Millisecond) // the message is on its way; the second one asks meanwhile
-		w.store.Tell(2, asynclock.Event{Kind: asynclock.EventWake, Owner: w.store.Calls(asynclocktest.Acquire.From(2))[0].Owner})
+		w.store.Tell(2, store.Event{Kind: store.EventWake, Owner: w.store.Calls(asynclocktest.Acquire.From(2))[0].Owner})
 		w.pass(ttl)
 		if got := turns(served); got != "first 1, second 1" {
 			w.Errorf("served %s; want them in their order", got)
@@ -72,7 +74,7 @@ func TestMaxHoldShortensNoWaiting(t *testing.T) {
 	scene(t, "a message that is lost costs no place", func(w *world) {
 		held := lock(w, w.client(), "key")
 		p := w.ask(w.Context(), w.client(), "key", short)
-		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
 		unlock(w, held)
 		before := time.Now()
 		p.get()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -120,15 +122,15 @@ func TestOptionsOfACallGoBeforeThoseOfTheClient(t *testing.T) {
 		lock(w, c, "default")
 		lock(w, c, "call", asynclock.WithTTL(time.Hour), asynclock.WithHolder("call"), asynclock.WithRenewal())
 		lock(w, c, "default again")
-		for key, want := range map[string]asynclock.AcquireRequest{
-			"default":       {TTL: time.Minute, Holder: "default"},
-			"call":          {TTL: time.Hour, Holder: "call"},
-			"default again": {TTL: time.Minute, Holder: "default"},
+		for key, want := range map[string]store.AcquireRequest{
+			"default":       {TTL: time.Minute, Description: "default"},
+			"call":          {TTL: time.Hour, Description: "call"},
+			"default again": {TTL: time.Minute, Description: "default"},
 		} {
 			asked := w.store.Calls(asynclocktest.Acquire.On(key))[0].Acquire
-			if asked.TTL != want.TTL || asked.Holder != want.Holder {
+			if asked.TTL != want.TTL || asked.Description != want.Description {
 				w.Errorf("key %q was asked for with TTL %v and holder %q, want %v and %q",
-					key, asked.TTL, asked.Holder, want.TTL, want.Holder)
+					key, asked.TTL, asked.Description, want.TTL, want.Description)
 			}
 		}
 		w.pass(time.Hour)

@@ -3,7 +3,6 @@
 package asynclock
 
 import (
-	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -70,7 +69,7 @@ func (s *keyState) dropLocked() {
 func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
 
 // Fire does what is due. It runs on the watchdog's goroutine.
-func (s *keyState) Fire(now clock.Instant) {
+func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	switch { // neither: it ended while the watchdog was on its way

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -25,7 +27,7 @@ func TestGrantMessageReadAMinuteLateMakesNobodyAHolder(t *testing.T) {
 		p := w.ask(w.Context(), waiter, "key")
 
 		var late asynclocktest.Mailbox
-		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), late.Keep)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(1), late.Keep)
 		goOn := brake.pull(w)
 		unlock(w, held)
 		theirs := w.ask(w.Context(), other, "key").get()
@@ -136,7 +138,7 @@ func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 		// the message is slow.
 		w.store.Next(asks.From(0), asynclocktest.Silence)
 		var slow asynclocktest.Mailbox
-		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(0), slow.Keep)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), slow.Keep)
 		p := w.ask(w.Context(), a, "key")
 		clear := w.store.Every(asks.From(0), asynclocktest.Refuse) // nor does a heartbeat get through
 		w.pass(100 * time.Millisecond)
@@ -152,7 +154,7 @@ func TestGrantOlderThanAHeartbeatsAnswerIsDropped(t *testing.T) {
 		second := w.ask(w.Context(), b, "key")
 		clear()
 		w.store.Next(asks.From(0), asynclocktest.Slow(600*time.Millisecond, 0))
-		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventWake, Owner: w.store.Calls(asks.From(0))[0].Owner})
+		w.store.Tell(0, store.Event{Kind: store.EventWake, Owner: w.store.Calls(asks.From(0))[0].Owner})
 		w.pass(500 * time.Millisecond)
 		theirs := second.has()
 		w.pass(200 * time.Millisecond)

@@ -6,7 +6,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A Lease is one holding of one key. It is bound to no goroutine: pass it on,
@@ -29,9 +31,9 @@ type Lease struct {
 	joiner  *Lease  // the last that joined this one and has not unlocked
 	earlier *Lease  // the one that joined the same lease before this one
 	waiter  *waiter // whose claim is awaited; nil once claimed
-	claimed clock.Instant
-	bound   clock.Instant // WithMaxHold; 0: none
-	until   clock.Instant // the trust deadline when it ended
+	claimed watchdog.Instant
+	bound   watchdog.Instant // WithMaxHold; 0: none
+	until   watchdog.Instant // the trust deadline when it ended
 
 	err      error           // why it ended
 	release  *releaseCall    // what Unlock sent; nil if nothing
@@ -103,7 +105,7 @@ func (l *Lease) Deadline() time.Time {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return time.Now().Add(l.untilLocked().Sub(clock.Refresh()))
+	return time.Now().Add(l.untilLocked().Sub(watchdog.Refresh()))
 }
 
 // Valid reports whether the lease has not ended and will last for margin more
@@ -120,7 +122,7 @@ func (l *Lease) judge(margin time.Duration) bool {
 	if l.err != nil {
 		return false
 	}
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	until := l.untilLocked()
 	if now >= until {
 		s.tendLocked(now)
@@ -130,7 +132,7 @@ func (l *Lease) judge(margin time.Duration) bool {
 }
 
 // keepLocked is how much longer the key is to be kept back for WithMinHold.
-func (l *Lease) keepLocked(now clock.Instant) time.Duration {
+func (l *Lease) keepLocked(now watchdog.Instant) time.Duration {
 	if l.waiter != nil || l.settings.minHold == 0 {
 		return 0
 	}
@@ -138,7 +140,7 @@ func (l *Lease) keepLocked(now clock.Instant) time.Duration {
 }
 
 // untilLocked returns the trust deadline.
-func (l *Lease) untilLocked() clock.Instant {
+func (l *Lease) untilLocked() watchdog.Instant {
 	if l.err != nil {
 		return l.until
 	}
@@ -163,8 +165,8 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	c := l.state.client
 	callCtx, cancel := context.WithTimeout(ctx, call.timeout)
 	defer cancel()
-	call.sent = clock.Now()
-	reply := c.session.Renew(callCtx, []RenewRequest{call.request})[0]
+	call.sent = watchdog.Now()
+	reply := c.session.Renew(callCtx, []store.RenewRequest{call.request})[0]
 	reply.Err = ourTimeout(ctx, reply.Err)
 	l.state.onRenew(call, reply)
 	if reply.Err == nil {

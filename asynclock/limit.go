@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A limiter bounds calls to the store in time. A timer for each call would be
@@ -24,7 +24,7 @@ type limit struct {
 
 	cancel  context.CancelFunc
 	timeout time.Duration
-	until   clock.Instant // calls may begin under it until then
+	until   watchdog.Instant // calls may begin under it until then
 	// users are the calls under it, and one more for as long as others may begin. The
 	// last one cancels it: nobody would wait for its timer.
 	users atomic.Int64
@@ -62,7 +62,7 @@ func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.
 // share makes the caller a user of a limit that has just begun. It returns nil if that
 // of another timeout is in use, since then this one's would not be shared either.
 func (r *limiter) share(timeout time.Duration) *limit {
-	now := clock.Now()
+	now := watchdog.Now()
 	old := r.current.Load()
 	switch {
 	case r.closed.Load():

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
@@ -21,18 +23,18 @@ type silent struct {
 	sees  map[string]any           // of each key, a value of the context of its first request
 }
 
-func (s *silent) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return s, nil }
+func (s *silent) Open(string, func(store.Event)) (store.Session, error) { return s, nil }
 
 type valueKey struct{}
 
-func (s *silent) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s *silent) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sees[batch[0].Key] = ctx.Value(valueKey{})
 	return s.forgetful.Acquire(ctx, batch)
 }
 
-func (s *silent) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s *silent) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	key, start := batch[0].Key, time.Now()
 	s.mu.Lock()
 	_, again := s.lasts[key]
@@ -44,13 +46,13 @@ func (s *silent) Release(ctx context.Context, batch []asynclock.ReleaseRequest) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lasts[key] = time.Since(start)
-	return []asynclock.ReleaseReply{{Err: ctx.Err()}}
+	return []store.ReleaseReply{{Err: ctx.Err()}}
 }
 
 func TestCallsThatShareALimitAreCutShortInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &silent{forgetful: forgetful(asynclock.Granted), lasts: make(map[string]time.Duration), sees: make(map[string]any)}
+		s := &silent{forgetful: forgetful(store.Granted), lasts: make(map[string]time.Duration), sees: make(map[string]any)}
 		c, err := asynclock.New(s) // with the default TTL a call may take a second
 		if err != nil {
 			t.Fatal(err)

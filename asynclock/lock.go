@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
@@ -120,7 +120,7 @@ func (w *waiter) desert() {
 // client may only retain, and will have given back by then. It is made by the caller
 // itself, who would wait for a watchdog that is late.
 func (w *waiter) tryAgain(first *acquireCall) {
-	pause := time.NewTimer(secondTry(clock.Now().Sub(first.sent), first.timeout))
+	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
 	defer pause.Stop()
 	if done, _, _ := w.listen(); done {
 		return // the client was closed

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -21,7 +23,7 @@ func TestLostGrantMessageCostsAHeartbeat(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 		w.pass(heartbeat / 3)
-		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
 		unlock(w, held)
 		released := time.Now()
 		l := p.get()
@@ -352,7 +354,7 @@ func TestCancelRacingAGrant(t *testing.T) {
 			w.wait()
 			next := w.ask(w.Context(), other, "key")
 			var box asynclocktest.Mailbox
-			w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), box.Keep)
+			w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(1), box.Keep)
 			unlock(w, held)
 			then(crossing{w, cancel, func() { box.Deliver(0) }, mine, next})
 			unlock(w, next.has())

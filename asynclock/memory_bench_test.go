@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
@@ -27,9 +29,9 @@ func BenchmarkHeldLease(b *testing.B) {
 		}
 		return leases
 	}
-	b.Run("alone", func(b *testing.B) { measure(b, "B/lease", asynclock.Granted, hold) })
+	b.Run("alone", func(b *testing.B) { measure(b, "B/lease", store.Granted, hold) })
 	b.Run("with its context", func(b *testing.B) {
-		measure(b, "B/lease", asynclock.Granted, func(c *asynclock.Client) any {
+		measure(b, "B/lease", store.Granted, func(c *asynclock.Client) any {
 			leases := hold(c)
 			for _, l := range leases.([]*asynclock.Lease) {
 				l.Context()
@@ -66,7 +68,7 @@ func BenchmarkPendingFuture(b *testing.B) {
 				defer cancel()
 				own[i] = fresh
 			}
-			measure(b, "B/pending", asynclock.Waiting, func(c *asynclock.Client) any {
+			measure(b, "B/pending", store.Waiting, func(c *asynclock.Client) any {
 				pending := make([]<-chan asynclock.Result, crowd)
 				for i := range pending {
 					pending[i] = c.LockChan(shape.contexts[i], shape.keys[i])
@@ -79,7 +81,7 @@ func BenchmarkPendingFuture(b *testing.B) {
 
 // measure reports how much heap each of a crowd takes that keep makes, with a
 // store that takes none and answers everything with status.
-func measure(b *testing.B, unit string, status asynclock.AcquireStatus, keep func(*asynclock.Client) any) {
+func measure(b *testing.B, unit string, status store.AcquireStatus, keep func(*asynclock.Client) any) {
 	b.Helper()
 	var total uint64
 	for b.Loop() {
@@ -119,28 +121,28 @@ func distinctKeys() []string {
 
 // A forgetful store remembers nothing and gives every acquire request the same
 // answer.
-type forgetful asynclock.AcquireStatus
+type forgetful store.AcquireStatus
 
-func (f forgetful) Features() asynclock.Features { return asynclock.Features{FIFO: true} }
+func (f forgetful) Features() store.Features { return store.Features{FIFO: true} }
 
-func (f forgetful) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return f, nil }
+func (f forgetful) Open(string, func(store.Event)) (store.Session, error) { return f, nil }
 
 func (f forgetful) Lane(string) int { return 0 }
 
-func (f forgetful) Acquire(_ context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
-	replies := make([]asynclock.AcquireReply, len(batch))
+func (f forgetful) Acquire(_ context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	replies := make([]store.AcquireReply, len(batch))
 	for i := range replies {
-		replies[i] = asynclock.AcquireReply{Status: asynclock.AcquireStatus(f), Remaining: -1}
+		replies[i] = store.AcquireReply{Status: store.AcquireStatus(f), Remaining: -1}
 	}
 	return replies
 }
 
-func (f forgetful) Renew(_ context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	return make([]asynclock.RenewReply, len(batch))
+func (f forgetful) Renew(_ context.Context, batch []store.RenewRequest) []store.RenewReply {
+	return make([]store.RenewReply, len(batch))
 }
 
-func (f forgetful) Release(_ context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
-	replies := make([]asynclock.ReleaseReply, len(batch))
+func (f forgetful) Release(_ context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
+	replies := make([]store.ReleaseReply, len(batch))
 	for i := range replies {
 		replies[i].WasHeld = true
 	}
@@ -157,4 +159,4 @@ func (f forgetful) List(context.Context, string) iter.Seq2[asynclock.Info, error
 
 func (f forgetful) Force(context.Context, string) (bool, error) { return false, nil }
 
-func (f forgetful) Leave(context.Context) error { return nil }
+func (f forgetful) Close(context.Context) error { return nil }

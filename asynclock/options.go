@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Limits and defaults. Durations are enforced by [New] and by each call that
@@ -18,14 +20,14 @@ const (
 	// DefaultTTL is the TTL without [WithTTL].
 	DefaultTTL = 15 * time.Second
 	// MinTTL and MaxTTL bound what [WithTTL] and [Lease.Renew] take.
-	MinTTL = 100 * time.Millisecond
-	MaxTTL = 24 * time.Hour
+	MinTTL = store.MinTTL
+	MaxTTL = store.MaxTTL
 	// DefaultQueueLimit is the limit without [WithQueueLimit].
 	DefaultQueueLimit = 16384
 	// MaxKeyLen is the longest key, in bytes of UTF-8.
-	MaxKeyLen = 512
+	MaxKeyLen = store.MaxKeyLen
 	// MaxHolderLen is the longest description for [WithHolder], in bytes.
-	MaxHolderLen = 128
+	MaxHolderLen = store.MaxDescriptionLen
 
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
 )

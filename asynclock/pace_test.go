@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
@@ -28,9 +30,9 @@ type distant struct {
 	atOnce   int // calls, at most
 }
 
-func (d *distant) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return d, nil }
+func (d *distant) Open(string, func(store.Event)) (store.Session, error) { return d, nil }
 
-func (d *distant) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (d *distant) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	d.mu.Lock()
 	d.sizes = append(d.sizes, len(batch))
 	d.underWay++
@@ -64,7 +66,7 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := &distant{forgetful: forgetful(asynclock.Granted), takes: tt.takes}
+				d := &distant{forgetful: forgetful(store.Granted), takes: tt.takes}
 				c, err := asynclock.New(d)
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +102,7 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 // A laned store is one of several parts, as a Cluster is.
 type laned struct{ distant }
 
-func (l *laned) Join(string, func(asynclock.Event)) (asynclock.Session, error) { return l, nil }
+func (l *laned) Open(string, func(store.Event)) (store.Session, error) { return l, nil }
 
 // Lane is the number that the key ends with.
 func (l *laned) Lane(key string) (number int) {
@@ -111,7 +113,7 @@ func (l *laned) Lane(key string) (number int) {
 func TestLanesAreNotRenewedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &laned{distant{forgetful: forgetful(asynclock.Granted), times: make(map[time.Time]bool)}}
+		l := &laned{distant{forgetful: forgetful(store.Granted), times: make(map[time.Time]bool)}}
 		c, err := asynclock.New(l)
 		if err != nil {
 			t.Fatal(err)

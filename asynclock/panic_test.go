@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -15,28 +17,28 @@ import (
 
 // A panicking store panics in the next call that asks for it.
 type panickingStore struct {
-	asynclock.Store
+	store.Store
 
 	acquire, release atomic.Bool
 }
 
 type panickingSession struct {
-	asynclock.Session
+	store.Session
 
 	store *panickingStore
 }
 
-func (p *panickingStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := p.Store.Join(id, events)
+func (p *panickingStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := p.Store.Open(id, events)
 	return &panickingSession{s, p}, err
 }
 
-func (p *panickingSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (p *panickingSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	panicOnce(&p.store.acquire)
 	return p.Session.Acquire(ctx, batch)
 }
 
-func (p *panickingSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (p *panickingSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	panicOnce(&p.store.release)
 	return p.Session.Release(ctx, batch)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -216,7 +218,7 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 			} else if call.Op != asynclocktest.Acquire {
 				continue
 			}
-			asked = append(asked, fmt.Sprintf("%d s for %s", r.TTL/time.Second, r.Holder))
+			asked = append(asked, fmt.Sprintf("%d s for %s", r.TTL/time.Second, r.Description))
 		}
 		if !slices.Equal(asked, want) {
 			w.Errorf("the store was asked for %v, want %v", asked, want)
@@ -299,7 +301,7 @@ func TestWaiterWhoseOwnerIsGoneBeginsAnew(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 		owner := w.store.Calls(asynclocktest.Acquire.From(1))[0].Owner
-		w.session().Release(w.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner, Uncertain: true}})
+		w.session().Release(w.Context(), []store.ReleaseRequest{{Key: "key", Owner: owner, Uncertain: true}})
 		w.pass(2 * heartbeat)
 		p.waits()
 		unlock(w, held)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -17,11 +19,11 @@ func TestOnlyTheFirstAsksForADeadHoldersKey(t *testing.T) {
 		const alive = 2 * time.Second
 		died := time.Now()
 		stranger := w.session()
-		for _, request := range []asynclock.AcquireRequest{
+		for _, request := range []store.AcquireRequest{
 			{Key: "key", Owner: "dead", TTL: alive},
-			{Key: "key", Owner: "first", TTL: time.Second, GrantTTL: time.Second, Liveness: time.Hour, Wait: true},
+			{Key: "key", Owner: "first", TTL: time.Second, GrantTTL: time.Second, WaiterTTL: time.Hour, Wait: true},
 		} {
-			if reply := stranger.Acquire(w.Context(), []asynclock.AcquireRequest{request})[0]; reply.Err != nil {
+			if reply := stranger.Acquire(w.Context(), []store.AcquireRequest{request})[0]; reply.Err != nil {
 				w.Fatal(reply.Err)
 			}
 		}

@@ -8,14 +8,16 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A releaseCall gives back a key, or a place in its queue. It is repeated until
 // the store has answered or the TTL has done its work, whoever waits for it.
 type releaseCall struct {
-	request ReleaseRequest
+	request store.ReleaseRequest
 	requeue *acquireCall    // the attempt that rides along; nil if none, or if it was answered
 	ctx     context.Context //nolint:containedctx // for its values; nil: the client's
 	client  *Client
@@ -23,10 +25,10 @@ type releaseCall struct {
 
 	lane  int
 	ttl   time.Duration
-	until clock.Instant // when to give up: the TTL is over by then
+	until watchdog.Instant // when to give up: the TTL is over by then
 	tries int
 
-	trusted clock.Instant // the trust deadline of the lease; the unlock was before it
+	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	err  error // once done is closed
 	done chan struct{}
@@ -34,7 +36,7 @@ type releaseCall struct {
 }
 
 // withdraw ends whatever an owner has in the store, in the background.
-func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
+func (c *Client) withdraw(request store.ReleaseRequest, ttl time.Duration) {
 	if c.background.Err() != nil {
 		return // closed: there is no session to say it to
 	}
@@ -43,7 +45,7 @@ func (c *Client) withdraw(request ReleaseRequest, ttl time.Duration) {
 		client:  c,
 		lane:    c.session.Lane(request.Key),
 		ttl:     ttl,
-		until:   clock.Now().Add(2 * ttl),
+		until:   watchdog.Now().Add(2 * ttl),
 		done:    make(chan struct{}),
 	}
 	call.entry.Task = call
@@ -60,7 +62,7 @@ func (r *releaseCall) queue() {
 
 // timeout is how long the next try may take.
 func (r *releaseCall) timeout() time.Duration {
-	return slowerEachTime(callTimeout(r.ttl), r.tries, patience(r.ttl))
+	return backoff.Doubled(callTimeout(r.ttl), r.tries, patience(r.ttl))
 }
 
 // releaseNow sends a release on its caller's own goroutine.
@@ -71,14 +73,14 @@ func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
 
 // sendReleases carries a batch of releases.
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {
-	requests := make([]ReleaseRequest, len(calls))
+	requests := make([]store.ReleaseRequest, len(calls))
 	timeout := calls[0].timeout()
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	for i, call := range calls {
 		timeout = min(timeout, call.timeout())
 		call.tries++
 		requests[i] = call.request
-		requests[i].First = call.request.First && now < call.trusted
+		requests[i].Clean = call.request.Clean && now < call.trusted
 		if call.requeue != nil {
 			call.requeue.sent = now
 		}
@@ -89,10 +91,10 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	}
 	ctx, cancel := c.limits.bound(parent, timeout)
 	defer cancel()
-	var replies []ReleaseReply
+	var replies []store.ReleaseReply
 	defer func() {
 		for i, call := range calls {
-			reply := ReleaseReply{Err: ErrOutcomeUnknown} // if the store panics, as in acquire
+			reply := store.ReleaseReply{Err: ErrOutcomeUnknown} // if the store panics, as in acquire
 			if replies != nil {
 				reply = replies[i]
 			}
@@ -104,12 +106,12 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 }
 
 // onRelease takes in the answer to a release.
-func (r *releaseCall) onRelease(reply *ReleaseReply) {
-	r.request.First = false
+func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
+	r.request.Clean = false
 	if r.requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {
-			answer = &AcquireReply{Err: cmp.Or(reply.Err, ErrOutcomeUnknown)}
+			answer = &store.AcquireReply{Err: cmp.Or(reply.Err, ErrOutcomeUnknown)}
 		}
 		// From here on the attempt goes on by its own means, so that a repeated
 		// release does not put it back into a queue that it has left.
@@ -122,8 +124,8 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 		r.finish(nil)
 	case reply.Err == nil:
 		r.finish(ErrLost)
-	case transient(reply.Err) && clock.Refresh() < r.until && r.client.background.Err() == nil &&
-		r.client.watchdog.Set(&r.entry, clock.Now().Add(retryIn(r.tries, r.ttl))): // it goes on
+	case transient(reply.Err) && watchdog.Refresh() < r.until && r.client.background.Err() == nil &&
+		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(retryIn(r.tries, r.ttl))): // it goes on
 	default:
 		err := reply.Err
 		if r.client.background.Err() != nil {
@@ -140,11 +142,11 @@ func (r *releaseCall) onRelease(reply *ReleaseReply) {
 // first try took effect and its answer was lost, or this one was under way until
 // the TTL ended.
 func (r *releaseCall) explained() bool {
-	return r.tries > 1 || clock.Refresh() >= r.trusted
+	return r.tries > 1 || watchdog.Refresh() >= r.trusted
 }
 
 // Fire repeats the release.
-func (r *releaseCall) Fire(clock.Instant) { r.queue() }
+func (r *releaseCall) Fire(watchdog.Instant) { r.queue() }
 
 func (r *releaseCall) finish(err error) {
 	r.err = err

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -171,12 +173,12 @@ func TestHungLaneLeavesTheOthersAlone(t *testing.T) {
 // Lanes makes a lane for each first letter of a key.
 type lanes struct{ *memstore.Store }
 
-func (l lanes) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := l.Store.Join(id, events)
+func (l lanes) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := l.Store.Open(id, events)
 	return lanesSession{s}, err
 }
 
-type lanesSession struct{ asynclock.Session }
+type lanesSession struct{ store.Session }
 
 func (lanesSession) Lane(key string) int { return int(key[0]) }
 

@@ -2,7 +2,7 @@
 
 package asynclock
 
-import "github.com/asynclock/asynclock-go/internal/clock"
+import "github.com/asynclock/asynclock-go/watchdog"
 
 // A Result is what the channel of [Client.LockChan] yields.
 type Result struct {
@@ -53,7 +53,7 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	case s.client.closing.Load():
 		// Close takes grants back key by key, and has not come to this one.
 		s.takeBackLocked(ErrClosed)
-	case clock.Refresh() >= s.tenure.deadline:
+	case watchdog.Refresh() >= s.tenure.deadline:
 		s.takeBackLocked(ErrNotClaimed)
 	default:
 		stop = s.shard.unwatchLocked(w)
@@ -71,7 +71,7 @@ func (w *waiter) joinLocked(waitEnded error) {
 		w.err = waitEnded
 		return
 	}
-	if t, now := w.state.tenure, clock.Refresh(); t != nil && now >= t.endLocked() {
+	if t, now := w.state.tenure, watchdog.Refresh(); t != nil && now >= t.endLocked() {
 		w.state.tendLocked(now)
 	}
 	if w.lease = under.joinLocked(w.ctx); w.lease == nil {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -19,7 +18,7 @@ import (
 // retentionFor turns retention off where the store can't tell who wants a key, and
 // says so once.
 func (c *Client) retentionFor(s *lockSettings) {
-	if s.retention == 0 || c.features.Wanted {
+	if s.retention == 0 || c.features.Retention {
 		return
 	}
 	s.retention = 0
@@ -33,7 +32,7 @@ func (s *keyState) retainedLocked() bool { return s.tenure != nil && s.tenure.le
 
 // mayRetainLocked reports whether the client may keep a key whose last lease has
 // been unlocked and that nobody here waits for.
-func (s *keyState) mayRetainLocked(now clock.Instant) bool {
+func (s *keyState) mayRetainLocked(now watchdog.Instant) bool {
 	t := s.tenure
 	switch {
 	case s.settings.retention == 0:
@@ -53,7 +52,7 @@ func (s *keyState) mayRetainLocked(now clock.Instant) bool {
 }
 
 // retainLocked keeps the key for now.
-func (s *keyState) retainLocked(now clock.Instant) {
+func (s *keyState) retainLocked(now watchdog.Instant) {
 	t := s.tenure
 	t.lease = nil
 	t.retained = now.Add(s.settings.retention)
@@ -65,14 +64,14 @@ func (s *keyState) retainLocked(now clock.Instant) {
 // renewRetainedAt is when a retained key is to be renewed, whose TTL was set at sent.
 // That is how one hears of others who could not send word, and so, unlike a held
 // key, it is renewed as often as with the default TTL, however long its own is.
-func (s *keyState) renewRetainedAt(sent clock.Instant, ttl time.Duration) clock.Instant {
-	return watchdog.Schedule{TTL: min(ttl, DefaultTTL), Lane: s.lane()}.RenewAt(sent)
+func (s *keyState) renewRetainedAt(sent watchdog.Instant, ttl time.Duration) watchdog.Instant {
+	return schedule{ttl: min(ttl, DefaultTTL), lane: s.lane()}.renewAt(sent)
 }
 
 // retakeLocked gives a retained key to its first waiter, who has just come: at
 // once if that may be, and else by way of the store.
 func (s *keyState) retakeLocked() {
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	if now < s.tenure.retained && s.tenure.failures == 0 && *s.waiters.first.settings == *s.settings &&
 		s.lastsLocked(now) && s.tenure.awaitTokenLocked(now) {
 		s.deliverNextLocked()
@@ -88,12 +87,12 @@ const tokenLooks = 200
 // awaitTokenLocked is tokenLeftLocked for who can wait for a moment. Where a token
 // comes free each microsecond the next one is never further away, and the store a
 // hundred times as far.
-func (t *tenure) awaitTokenLocked(now clock.Instant) bool {
+func (t *tenure) awaitTokenLocked(now watchdog.Instant) bool {
 	if t.tokenLeftLocked(now) {
 		return true
 	}
-	for i := 0; t.grant.SparePerMicrosecond && i < tokenLooks; i++ {
-		if t.tokenLeftLocked(clock.Now()) {
+	for i := 0; t.grant.TokensFollowClock && i < tokenLooks; i++ {
+		if t.tokenLeftLocked(watchdog.Now()) {
 			return true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -26,7 +28,7 @@ func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
 			c := w.retainer(asynclock.WithTTL(ttl))
 			w.retained(c)
 			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
-			w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf})
+			w.store.Tell(0, store.Event{Kind: store.EventDisconnected})
 			w.pass(ttl / 3)
 			wantCloses(w, c, most)
 		})

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -33,8 +35,8 @@ func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 		},
 		"says the store": func(w *world) {
 			owner := w.store.Calls(asynclocktest.Acquire.On("key"))[0].Owner
-			w.store.Tell(0, asynclock.Event{Kind: asynclock.EventLost, Owner: owner, Err: asynclock.ErrExpired})
-			w.session().Release(w.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner}})
+			w.store.Tell(0, store.Event{Kind: store.EventLost, Owner: owner, Err: asynclock.ErrExpired})
+			w.session().Release(w.Context(), []store.ReleaseRequest{{Key: "key", Owner: owner}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +66,7 @@ func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
 		var log notebook
 		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
 		w.retained(c)
-		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventForced), asynclocktest.Drop)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
 		if _, err := w.session().Force(w.Context(), "key"); err != nil {
 			w.Fatal(err)
 		}
@@ -119,9 +121,9 @@ func TestRetainedKeyIsNotTakenWithoutTrust(t *testing.T) {
 // When a client dies, what it retained keeps others waiting for the TTL, as what
 // it held would. Its tokens are below theirs.
 func TestRetainedKeyOfADeadClientExpires(t *testing.T) {
-	for name, regrant := range map[string]func(*asynclock.Grant){
-		"tokens set aside":             func(*asynclock.Grant) {},
-		"a token for each microsecond": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true },
+	for name, regrant := range map[string]func(*store.Grant){
+		"tokens set aside":             func(*store.Grant) {},
+		"a token for each microsecond": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -163,9 +165,9 @@ func TestRetainedKeyIsGivenBackWithItsTrust(t *testing.T) {
 
 // A key whose next token is not free yet is taken by way of the store.
 func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
-	for name, regrant := range map[string]func(*asynclock.Grant){
-		"all used":   func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, false },
-		"in no time": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 1, true },
+	for name, regrant := range map[string]func(*store.Grant){
+		"all used":   func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, false },
+		"in no time": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 1, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -187,9 +189,9 @@ func TestRetainedKeyIsNotTakenWithoutAToken(t *testing.T) {
 // no bubble, for there no time passes meanwhile.)
 func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
 	t.Parallel()
-	store := asynclocktest.Wrap(memstore.New())
-	store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true })
-	c, err := asynclock.New(store, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
+	st := asynclocktest.Wrap(memstore.New())
+	st.Regrant(func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true })
+	c, err := asynclock.New(st, asynclock.WithRetention(time.Hour), asynclock.WithTTL(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +199,7 @@ func TestRetainedKeyIsTakenAsFastAsTokensComeFree(t *testing.T) {
 	for range 20_000 {
 		unlock(t, lock(t, c, "key"))
 	}
-	if got := len(store.Calls(asynclocktest.Acquire.Any)) + len(store.Calls(asynclocktest.Release.Any)); got != 1 {
+	if got := len(st.Calls(asynclocktest.Acquire.Any)) + len(st.Calls(asynclocktest.Release.Any)); got != 1 {
 		t.Errorf("asked the store %d times, want once", got)
 	}
 }
@@ -261,7 +263,7 @@ func TestForceUnlockGivesBackWhatIsRetainedHere(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.retainer(), w.client()
 		w.retained(here)
-		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventForced), asynclocktest.Drop)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
 		if held, err := here.ForceUnlock(w.Context(), "key"); err != nil || !held {
 			w.Errorf("ForceUnlock: got %v, %v, want the key to have been held", held, err)
 		}

@@ -6,14 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
 // While messages don't come through, or may have been lost, nothing is retained.
 func TestNothingIsRetainedUnheard(t *testing.T) {
-	for name, kind := range map[string]asynclock.EventKind{"deaf": asynclock.EventDeaf, "gap": asynclock.EventGap} {
-		silence := asynclock.Event{Kind: kind}
+	for name, kind := range map[string]store.EventKind{"deaf": store.EventDisconnected, "gap": store.EventResync} {
+		silence := store.Event{Kind: kind}
 		scene(t, name+", while it is retained", func(w *world) {
 			w.retained(w.retainer())
 			w.store.Tell(0, silence)
@@ -41,14 +43,14 @@ func TestNothingIsRetainedUnheard(t *testing.T) {
 }
 
 // A lettered store has a lane for each first letter of its keys.
-type lettered struct{ asynclock.Store }
+type lettered struct{ store.Store }
 
-func (l lettered) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := l.Store.Join(id, events)
+func (l lettered) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := l.Store.Open(id, events)
 	return letteredSession{s}, err
 }
 
-type letteredSession struct{ asynclock.Session }
+type letteredSession struct{ store.Session }
 
 func (letteredSession) Lane(key string) int { return int(key[0]) }
 
@@ -61,10 +63,10 @@ func TestSilenceMayBeOfOneLane(t *testing.T) {
 		}
 		defer abandon(c)
 		unlock(w, lock(w, c, "key"))
-		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventGap, OneLane: true, Lane: 'a'})
-		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf, OneLane: true, Lane: 'a'})
+		w.store.Tell(0, store.Event{Kind: store.EventResync, OneLane: true, Lane: 'a'})
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'a'})
 		w.wantRetained(true)
-		w.store.Tell(0, asynclock.Event{Kind: asynclock.EventDeaf, OneLane: true, Lane: 'k'})
+		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'k'})
 		w.wantRetained(false)
 	})
 }

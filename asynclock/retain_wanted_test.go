@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -18,8 +20,8 @@ import (
 // clients that don't hear of it.
 
 var (
-	wanted    = asynclocktest.Kind(asynclock.EventWanted)
-	contended = asynclocktest.Kind(asynclock.EventContended)
+	wanted    = asynclocktest.Kind(store.EventRequested)
+	contended = asynclocktest.Kind(store.EventQueued)
 )
 
 func TestRetainedKeyIsGivenToAnotherAtOnce(t *testing.T) {
@@ -280,33 +282,33 @@ func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
 // A promising store answers each request that it will tell who wants the key, or
 // that it will not, whatever is asked of it and comes of it.
 type promising struct {
-	asynclock.Store
+	store.Store
 
 	able    bool // by its Features
 	watched bool
 }
 
-func (p *promising) Features() asynclock.Features {
+func (p *promising) Features() store.Features {
 	f := p.Store.Features()
-	f.Wanted = p.able
+	f.Retention = p.able
 	return f
 }
 
-func (p *promising) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := p.Store.Join(id, events)
+func (p *promising) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := p.Store.Open(id, events)
 	return promisingSession{s, p.watched}, err
 }
 
 type promisingSession struct {
-	asynclock.Session
+	store.Session
 
 	watched bool
 }
 
-func (s promisingSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s promisingSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	replies := s.Session.Acquire(ctx, batch)
 	for i := range replies {
-		replies[i].Watched = s.watched
+		replies[i].WillNotify = s.watched
 	}
 	return replies
 }
@@ -330,8 +332,8 @@ func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 					w.Errorf("the log says so %d times, want %d", got, want)
 				}
 				for _, c := range w.store.Calls(asynclocktest.Acquire.On("key")) {
-					if c.Acquire.WatchWanted != able {
-						w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.WatchWanted, able)
+					if c.Acquire.NotifyRequests != able {
+						w.Errorf("asked to be told who wants the key: %v, want %v", c.Acquire.NotifyRequests, able)
 					}
 				}
 			})

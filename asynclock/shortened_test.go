@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
@@ -20,29 +22,29 @@ type sessionStore struct {
 	*memstore.Store
 	promise time.Duration
 	renews  int
-	tell    func(asynclock.Event)
+	tell    func(store.Event)
 	owner   string
 }
 
-func (s *sessionStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (s *sessionStore) Open(id string, events func(store.Event)) (store.Session, error) {
 	s.tell = events
-	inner, err := s.Store.Join(id, events)
+	inner, err := s.Store.Open(id, events)
 	return shortSession{inner, s}, err
 }
 
 type shortSession struct {
-	asynclock.Session
+	store.Session
 	store *sessionStore
 }
 
-func (c shortSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (c shortSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	c.store.owner = batch[0].Owner
 	replies := c.Session.Acquire(ctx, batch)
 	replies[0].TTL = c.store.promise
 	return replies
 }
 
-func (c shortSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (c shortSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	c.store.renews++
 	replies := c.Session.Renew(ctx, batch)
 	replies[0].TTL = c.store.promise
@@ -128,7 +130,7 @@ func TestALossThatTheStoreTells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.tell(asynclock.Event{Kind: asynclock.EventLost, Owner: s.owner, Err: c.told})
+			s.tell(store.Event{Kind: store.EventLost, Owner: s.owner, Err: c.told})
 			synctest.Wait()
 			if got := lease.Err(); !errors.Is(got, c.want) {
 				t.Errorf("told %v: got %v, want %v", c.told, got, c.want)

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -165,7 +167,7 @@ func (s *simulation) trouble() {
 					join()
 					hear()
 					if i < len(s.clients)-1 { // the one that stands still reads nothing
-						s.store.Tell(i, asynclock.Event{Kind: asynclock.EventGap})
+						s.store.Tell(i, store.Event{Kind: store.EventResync})
 					}
 				})
 			})

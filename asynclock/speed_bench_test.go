@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -71,9 +73,9 @@ func BenchmarkCohort(b *testing.B) {
 // BenchmarkRetaken is one goroutine that takes a retained key again and again. A
 // server whose tokens rise with its clock has none for more than one in a microsecond.
 func BenchmarkRetaken(b *testing.B) {
-	for name, change := range map[string]func(*asynclock.Grant){
-		"tokens=set aside":           func(*asynclock.Grant) {},
-		"tokens=one per microsecond": func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = 0, true },
+	for name, change := range map[string]func(*store.Grant){
+		"tokens=set aside":           func(*store.Grant) {},
+		"tokens=one per microsecond": func(g *store.Grant) { g.Reserved, g.TokensFollowClock = 0, true },
 	} {
 		b.Run(name, func(b *testing.B) {
 			store := asynclocktest.Wrap(memstore.New())
@@ -138,7 +140,7 @@ func BenchmarkTryLockHeld(b *testing.B) {
 // newQuick returns a client of a store that grants everything at once.
 func newQuick(b *testing.B) *asynclock.Client {
 	b.Helper()
-	c, err := asynclock.New(forgetful(asynclock.Granted))
+	c, err := asynclock.New(forgetful(store.Granted))
 	if err != nil {
 		b.Fatal(err)
 	}

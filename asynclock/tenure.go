@@ -8,19 +8,20 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A tenure is the time this client keeps a key, over one lease or several that
 // pass it on among themselves.
 type tenure struct {
-	lease    *Lease        // the present one; nil: the key is retained
-	deadline clock.Instant // the trust deadline; only ever moves forward
-	renewAt  clock.Instant
+	lease    *Lease           // the present one; nil: the key is retained
+	deadline watchdog.Instant // the trust deadline; only ever moves forward
+	renewAt  watchdog.Instant
 
-	granted clock.Instant // known to follow the grant
-	grant   Grant
+	granted watchdog.Instant // known to follow the grant
+	grant   store.Grant
 	last    int64 // the last token handed out
 
 	uncertain bool  // a request of this owner may still take effect, see attempt
@@ -34,21 +35,21 @@ type tenure struct {
 
 	cohort cohort
 
-	retained clock.Instant // until when, if it is
-	told     bool          // the store tells us who wants the key
-	wanted   bool          // it did
-	long     bool          // it may have been renewed for longer than the TTL
+	retained watchdog.Instant // until when, if it is
+	told     bool             // the store tells us who wants the key
+	wanted   bool             // it did
+	long     bool             // it may have been renewed for longer than the TTL
 }
 
 // trustLocked moves the trust deadline forward.
-func (t *tenure) trustLocked(deadline clock.Instant) { t.deadline = max(t.deadline, deadline) }
+func (t *tenure) trustLocked(deadline watchdog.Instant) { t.deadline = max(t.deadline, deadline) }
 
 // uncertainLocked reports whether a request of this owner may still take effect.
 func (t *tenure) uncertainLocked() bool { return t.uncertain || t.inFlight > 0 }
 
 // holdLocked makes this client the key's holder and its first waiter the
 // lease's. The store set ttl at some moment after sent.
-func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.Instant, waiters int) {
+func (s *keyState) holdLocked(g store.Grant, ttl time.Duration, sent, deadline watchdog.Instant, waiters int) {
 	a := s.attempt
 	a.held = true
 	s.attempt = nil
@@ -59,15 +60,15 @@ func (s *keyState) holdLocked(g Grant, ttl time.Duration, sent, deadline clock.I
 		inFlight:  a.inFlight,
 
 		deadline: deadline,
-		renewAt:  watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(sent),
-		granted:  clock.Now(),
+		renewAt:  schedule{ttl: ttl, lane: s.lane()}.renewAt(sent),
+		granted:  watchdog.Now(),
 		grant:    g,
-		last:     g.First,
-		cohort:   cohort{waited: waiters > 0, watch: a.watched, watching: a.watched, renewed: clock.Now()},
+		last:     g.Token,
+		cohort:   cohort{waited: waiters > 0, watch: a.watched, watching: a.watched, renewed: watchdog.Now()},
 		// A request without an answer may be the one that was granted.
 		told: !a.deaf && a.inFlight == 0,
 	}
-	s.deliverLocked(&both.lease, g.First)
+	s.deliverLocked(&both.lease, g.Token)
 }
 
 // A tenureAndLease is a tenure with its first lease, as a rule its only one: what
@@ -101,7 +102,7 @@ func (s *keyState) claimLocked(w *waiter) {
 	w.stage = claimed
 	l := w.lease
 	l.waiter = nil
-	l.claimed = clock.Now()
+	l.claimed = watchdog.Now()
 	if w.settings.maxHold > 0 {
 		l.bound = l.claimed.Add(w.settings.maxHold)
 	}
@@ -139,7 +140,7 @@ func (s *keyState) renewableLocked() bool {
 }
 
 // endLocked is when the present lease, or the retention, ends if nothing happens.
-func (t *tenure) endLocked() clock.Instant {
+func (t *tenure) endLocked() watchdog.Instant {
 	switch {
 	case t.lease == nil:
 		return min(t.deadline, t.retained)
@@ -151,7 +152,7 @@ func (t *tenure) endLocked() clock.Instant {
 
 // tendLocked does what is due for a held key: first end what is over, then
 // renew.
-func (s *keyState) tendLocked(now clock.Instant) {
+func (s *keyState) tendLocked(now watchdog.Instant) {
 	t := s.tenure
 	switch {
 	case t.lease == nil && now >= t.endLocked():
@@ -170,7 +171,7 @@ func (s *keyState) tendLocked(now clock.Instant) {
 }
 
 // keepUpLocked renews what is not over, if that is due.
-func (s *keyState) keepUpLocked(now clock.Instant) {
+func (s *keyState) keepUpLocked(now watchdog.Instant) {
 	if s.renewableLocked() && now >= s.tenure.renewAt {
 		s.renewLocked()
 	} else {
@@ -211,8 +212,8 @@ func (s *keyState) loseLocked(cause error) {
 		l.waiter.failLocked(cause)
 	}
 	l.endAllLocked(cause)
-	if keep := l.keepLocked(clock.Now()); keep > 0 && errors.Is(cause, ErrMaxHold) {
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, Keep: keep, Uncertain: l.uncertain}, l.settings.ttl)
+	if keep := l.keepLocked(watchdog.Now()); keep > 0 && errors.Is(cause, ErrMaxHold) {
+		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, HoldBack: keep, Uncertain: l.uncertain}, l.settings.ttl)
 	}
 	s.forgetOwnerLocked()
 	s.nextLocked()
@@ -220,15 +221,15 @@ func (s *keyState) loseLocked(cause error) {
 
 // confirmedLocked takes in a reply that grants what a message has granted
 // before.
-func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
+func (s *keyState) confirmedLocked(call *acquireCall, reply *store.AcquireReply) {
 	t := s.tenure
-	switch now := clock.Refresh(); {
+	switch now := watchdog.Refresh(); {
 	case now >= t.deadline:
 		s.tendLocked(now) // too late: a lease that ended does not revive
-	case reply.First < t.grant.First || reply.First > t.last: // a renewal may have raised it as far as last
+	case reply.Token < t.grant.Token || reply.Token > t.last: // a renewal may have raised it as far as last
 		// The key was granted anew, so the grant of the message had ended, and
 		// somebody else may have had the key since.
-		s.client.withdraw(ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertainLocked()}, call.request.TTL)
+		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: s.owner, Token: t.last, Uncertain: t.uncertainLocked()}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
 		t.trustLocked(trustUntil(call.sent, ttlThatCounts(call.request.TTL, reply.TTL)))
@@ -238,8 +239,8 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *AcquireReply) {
 // A renewCall is one renewal on its way.
 type renewCall struct {
 	state   *keyState
-	request RenewRequest
-	sent    clock.Instant // until then, when it was due
+	request store.RenewRequest
+	sent    watchdog.Instant // until then, when it was due
 	timeout time.Duration
 	manual  bool // made by Lease.Renew: the watchdog's schedule is not its business
 }
@@ -260,19 +261,19 @@ func (s *keyState) renewLocked() {
 func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	t := s.tenure
 	t.unanswered++
-	now := clock.Now()
+	now := watchdog.Now()
 	if t.lease != nil && t.lease.bound != 0 {
 		ttl = holdTTL(ttl, max(t.lease.bound.Sub(now), t.lease.keepLocked(now), time.Millisecond))
 	}
 	return &renewCall{
 		state: s,
-		request: RenewRequest{
+		request: store.RenewRequest{
 			Key: s.key, Owner: s.owner, TTL: ttl, Token: t.last,
-			WatchContention: t.cohort.watch,
-			Holder:          s.settings.holder,
+			NotifyQueued: t.cohort.watch,
+			Description:  s.settings.holder,
 		},
 		sent:    now,
-		timeout: watchdog.Schedule{TTL: ttl}.Timeout(t.deadline.Sub(now), t.failures),
+		timeout: schedule{ttl: ttl}.timeout(t.deadline.Sub(now), t.failures),
 	}
 }
 
@@ -302,7 +303,7 @@ func gentle(left int) int {
 func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 	for len(calls) > 0 {
 		n := len(calls)
-		if first := calls[0]; clock.Now().Sub(first.sent) < first.request.TTL/15 {
+		if first := calls[0]; watchdog.Now().Sub(first.sent) < first.request.TTL/15 {
 			n = gentle(n)
 		}
 		c.sendRenewalsAtOnce(calls[:n])
@@ -311,9 +312,9 @@ func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 }
 
 func (c *Client) sendRenewalsAtOnce(calls []*renewCall) {
-	requests := make([]RenewRequest, len(calls))
+	requests := make([]store.RenewRequest, len(calls))
 	timeout := calls[0].timeout
-	now := clock.Now()
+	now := watchdog.Now()
 	for i, call := range calls {
 		call.sent = now
 		requests[i] = call.request
@@ -328,7 +329,7 @@ func (c *Client) sendRenewalsAtOnce(calls []*renewCall) {
 }
 
 // onRenew takes in the answer to a renewal and returns its error.
-func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
+func (s *keyState) onRenew(call *renewCall, reply store.RenewReply) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	if s.owner != call.request.Owner || s.tenure == nil {
@@ -338,7 +339,7 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	if !mayTakeEffect(reply.Err) {
 		t.unanswered--
 	}
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	if now >= t.deadline { // whatever the answer: a lease that ended does not revive
 		s.tendLocked(now)
 		return
@@ -348,12 +349,12 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 	case reply.Err == nil:
 		ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 		t.trustLocked(trustUntil(call.sent, ttl))
-		t.renewAt = watchdog.Schedule{TTL: ttl, Lane: s.lane()}.RenewAt(call.sent)
+		t.renewAt = schedule{ttl: ttl, lane: s.lane()}.renewAt(call.sent)
 		if t.lease == nil {
 			t.renewAt = s.renewRetainedAt(call.sent, ttl)
 		}
 		t.failures, t.failure = 0, nil
-		t.cohort.renewedLocked(call.sent, now, call.request.WatchContention, reply.Waiters)
+		t.cohort.renewedLocked(call.sent, now, call.request.NotifyQueued, reply.Waiters)
 		if t.lease == nil && t.cohort.waited {
 			s.giveBackLocked() // that message was lost
 			return
@@ -374,5 +375,5 @@ func (s *keyState) onRenew(call *renewCall, reply RenewReply) {
 
 // remainingLocked is how long the present lease is still trusted.
 func (s *keyState) remainingLocked() time.Duration {
-	return max(s.tenure.endLocked().Sub(clock.Now()), 0)
+	return max(s.tenure.endLocked().Sub(watchdog.Now()), 0)
 }

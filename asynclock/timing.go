@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -18,7 +18,7 @@ import (
 // A hundredth of the TTL allows for clocks that run at different rates, 5 ms
 // for the store's resolution, and a tenth for whoever has to stop working when
 // the lease's context ends.
-func trustUntil(sent clock.Instant, ttl time.Duration) clock.Instant {
+func trustUntil(sent watchdog.Instant, ttl time.Duration) watchdog.Instant {
 	return sent.Add(ttl - ttl/100 - 5*time.Millisecond - ttl/10)
 }
 
@@ -57,10 +57,8 @@ func secondTry(answered, limit time.Duration) time.Duration {
 	return min(max(2*answered, 5*time.Millisecond), limit)
 }
 
-// slowerEachTime doubles d with each failure in a row, up to limit.
-func slowerEachTime(d time.Duration, failures int, limit time.Duration) time.Duration {
-	return min(d<<min(failures, 16), max(limit, d))
-}
+// jitter returns d changed at random by up to a fifth, either way.
+func jitter(d time.Duration) time.Duration { return backoff.Jitter(d, 0.2) }
 
 // patience is how long a waiter puts up with a store that fails every call
 // before it tells its caller.
@@ -89,5 +87,5 @@ func timeoutClass(timeout time.Duration) int {
 
 // retryIn is how long to wait after so many failed calls in a row.
 func retryIn(failures int, ttl time.Duration) time.Duration {
-	return watchdog.Schedule{TTL: ttl}.RetryIn(failures)
+	return schedule{ttl: ttl}.retryIn(failures)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -57,11 +59,11 @@ func TestTokensRise(t *testing.T) {
 func TestTokensRiseOverATenureThatVanished(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		regrant func(*asynclock.Grant)
+		regrant func(*store.Grant)
 	}{
-		{"tokens set aside", func(*asynclock.Grant) {}},
-		{"a token for each microsecond", func(g *asynclock.Grant) {
-			g.Spare, g.SparePerMicrosecond = 0, true
+		{"tokens set aside", func(*store.Grant) {}},
+		{"a token for each microsecond", func(g *store.Grant) {
+			g.Reserved, g.TokensFollowClock = 0, true
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,11 +101,11 @@ func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
 	}
 	story(t, func(w *world) {
 		c := w.client()
-		w.store.Regrant(func(g *asynclock.Grant) { g.Spare = 0 })
+		w.store.Regrant(func(g *store.Grant) { g.Reserved = 0 })
 		if passes(w, c) {
 			w.Error("the key passed without a token to give")
 		}
-		w.store.Regrant(func(g *asynclock.Grant) { g.Spare = 1 })
+		w.store.Regrant(func(g *store.Grant) { g.Reserved = 1 })
 		if !passes(w, c) {
 			w.Error("the key did not pass with a token set aside")
 		}
@@ -124,7 +126,7 @@ func TestKeyDoesNotPassWithoutAToken(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
-				w.store.Regrant(func(g *asynclock.Grant) { g.Spare, g.SparePerMicrosecond = c.spare, true })
+				w.store.Regrant(func(g *store.Grant) { g.Reserved, g.TokensFollowClock = c.spare, true })
 				client := w.client()
 				held := lock(w, client, "key")
 				p := w.procession()
@@ -184,7 +186,7 @@ func TestLastTokenIsWrittenBack(t *testing.T) {
 // Where the store has no tokens there are none, also after a handoff.
 func TestNoTokensWhereTheStoreHasNone(t *testing.T) {
 	story(t, func(w *world) {
-		w.store.Regrant(func(g *asynclock.Grant) { *g = asynclock.Grant{} })
+		w.store.Regrant(func(g *store.Grant) { *g = store.Grant{} })
 		c := w.client()
 		leases := chain(w, c, 5)
 		for _, l := range leases {

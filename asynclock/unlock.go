@@ -7,7 +7,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Unlock ends the lease and gives the key to whoever is next. It may be called
@@ -91,7 +93,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	if l.err == nil && now >= l.untilLocked() {
 		s.tendLocked(now)
 	}
@@ -108,8 +110,8 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	case last && !errors.Is(l.err, ErrClosed):
 		// Now that everyone has noticed, the store need not keep the key for the
 		// rest of the TTL, if it does.
-		s.client.withdraw(ReleaseRequest{
-			Key: s.key, Owner: l.owner, Token: l.token, Keep: l.keepLocked(now), Uncertain: l.uncertain,
+		s.client.withdraw(store.ReleaseRequest{
+			Key: s.key, Owner: l.owner, Token: l.token, HoldBack: l.keepLocked(now), Uncertain: l.uncertain,
 		}, l.settings.ttl)
 		return nil, false, l.err
 	default:
@@ -125,7 +127,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 // passOnLocked gives a key whose lease has ended to the first waiter here, if
 // that may have it, or retains it, and else returns the release to send.
 func (s *keyState) passOnLocked() *releaseCall {
-	now := clock.Refresh()
+	now := watchdog.Refresh()
 	keep := s.tenure.lease.keepLocked(now)
 	next := s.waiters.first
 	switch {
@@ -149,10 +151,10 @@ func (s *keyState) passOnLocked() *releaseCall {
 func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 	t := s.tenure
 	call := &releaseCall{
-		request: ReleaseRequest{
-			Key: s.key, Owner: s.owner, Token: t.last, Keep: keep,
+		request: store.ReleaseRequest{
+			Key: s.key, Owner: s.owner, Token: t.last, HoldBack: keep,
 			Uncertain: t.uncertainLocked(),
-			First:     t.unanswered == 0 && !t.uncertainLocked(),
+			Clean:     t.unanswered == 0 && !t.uncertainLocked(),
 		},
 		client:  s.client,
 		lane:    s.lane(),

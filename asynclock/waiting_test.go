@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -120,7 +122,7 @@ func TestRepeatedGrantMessageMakesOneLease(t *testing.T) {
 		first := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("first"))
 		second := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("second"))
 		var box asynclocktest.Mailbox
-		w.store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), box.Keep)
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(1), box.Keep)
 		unlock(w, held)
 
 		box.Deliver(0)
@@ -210,7 +212,7 @@ func TestHeartbeatGrantedWithATokenUsedSinceConfirmsTheLease(t *testing.T) {
 		box.Deliver(0)
 		unlock(w, p.has())
 		l := q.has()
-		w.store.Regrant(func(g *asynclock.Grant) { g.First = l.Token() })
+		w.store.Regrant(func(g *store.Grant) { g.Token = l.Token() })
 		w.pass(callTimeout)
 		wantValid(w, l)
 	})
@@ -305,7 +307,7 @@ func TestWaiterAsksAgainAtEachHeartbeat(t *testing.T) {
 func TestFirstInTheQueueTakesOverFromADeadHolder(t *testing.T) {
 	story(t, func(w *world) {
 		const alive = 10 * time.Second
-		w.session().Acquire(w.Context(), []asynclock.AcquireRequest{{Key: "key", Owner: "dead", TTL: alive}})
+		w.session().Acquire(w.Context(), []store.AcquireRequest{{Key: "key", Owner: "dead", TTL: alive}})
 		died := time.Now()
 		// Heartbeats are three seconds apart, so none of them is the reason.
 		first := w.ask(w.Context(), w.client(asynclock.WithTTL(time.Hour)), "key")
@@ -348,26 +350,26 @@ func TestStoreWithoutMessagesIsAskedAsSoonAsItSays(t *testing.T) {
 
 // A mute store has no messages, and asks its waiters to come again.
 type mute struct {
-	asynclock.Store
+	store.Store
 
 	recheck time.Duration
 }
 
-func (m mute) Join(id string, _ func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := m.Store.Join(id, func(asynclock.Event) {})
+func (m mute) Open(id string, _ func(store.Event)) (store.Session, error) {
+	s, err := m.Store.Open(id, func(store.Event) {})
 	return muteSession{s, m.recheck}, err
 }
 
 type muteSession struct {
-	asynclock.Session
+	store.Session
 
 	recheck time.Duration
 }
 
-func (m muteSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (m muteSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	replies := m.Session.Acquire(ctx, batch)
 	for i := range replies {
-		if replies[i].Status == asynclock.Waiting {
+		if replies[i].Status == store.Waiting {
 			replies[i].Recheck = m.recheck
 		}
 	}
@@ -390,7 +392,7 @@ func TestEveryWaiterAsksAgainAfterAGap(t *testing.T) {
 			held = append(held, lock(w, holder, key))
 			waiting = append(waiting, w.ask(w.Context(), waiter, key))
 		}
-		w.store.EveryEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
 		for _, l := range held {
 			unlock(w, l)
 		}
@@ -398,7 +400,7 @@ func TestEveryWaiterAsksAgainAfterAGap(t *testing.T) {
 			p.waits()
 		}
 		gap := time.Now()
-		w.store.Tell(1, asynclock.Event{Kind: asynclock.EventGap})
+		w.store.Tell(1, store.Event{Kind: store.EventResync})
 		times := make(map[time.Time]bool)
 		for _, p := range waiting {
 			unlock(w, p.get())
@@ -420,7 +422,7 @@ func TestWakeUpOnlyMakesTheWaiterAsk(t *testing.T) {
 		held := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
 		asked := w.store.Calls(asynclocktest.Acquire.From(1))
-		wake := asynclock.Event{Kind: asynclock.EventWake, Owner: asked[0].Owner}
+		wake := store.Event{Kind: store.EventWake, Owner: asked[0].Owner}
 		w.store.Tell(1, wake)
 		p.waits()
 		if got := w.calls(asynclocktest.Acquire.From(1)); got != 2 {
@@ -450,11 +452,11 @@ func TestEventsForUnknownOwnersChangeNothing(t *testing.T) {
 			"", ".", "x", mine[:24], mine + "0", mine[:23] + "zz", mine[:23] + "ff", mine[:22] + "x" + mine[23:],
 			"AAAAAAAAAAAAAAAAAAAAAA" + mine[22:], theirs,
 		} {
-			for _, kind := range []asynclock.EventKind{
-				0, asynclock.EventGrant, asynclock.EventWake, asynclock.EventContended, asynclock.EventForced, 99,
+			for _, kind := range []store.EventKind{
+				0, store.EventGrant, store.EventWake, store.EventQueued, store.EventForced, 99,
 			} {
-				w.store.Tell(1, asynclock.Event{
-					Kind: kind, Owner: owner, Grant: asynclock.Grant{First: 1 << 60}, GrantTTL: time.Minute,
+				w.store.Tell(1, store.Event{
+					Kind: kind, Owner: owner, Grant: store.Grant{Token: 1 << 60}, GrantTTL: time.Minute,
 				})
 			}
 		}

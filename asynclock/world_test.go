@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -83,9 +85,9 @@ func abandon(c *asynclock.Client) {
 
 // session joins the store behind the bad network, as a client of which no story
 // is told.
-func (w *world) session() asynclock.Session {
+func (w *world) session() store.Session {
 	w.Helper()
-	s, err := w.memory.Join("stranger", func(asynclock.Event) {})
+	s, err := w.memory.Open("stranger", func(store.Event) {})
 	if err != nil {
 		w.Fatal(err)
 	}

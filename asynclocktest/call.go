@@ -5,13 +5,13 @@ package asynclocktest
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // An Op is a kind of request.
 type Op int
 
-// The kinds of request, as the methods of [asynclock.Session].
+// The kinds of request, as the methods of [store.Session].
 const (
 	_ Op = iota
 	Acquire
@@ -20,21 +20,21 @@ const (
 	Inspect
 	List
 	Force
-	Leave
+	Close
 )
 
 // A Call is one request: an element of a batch, where there are batches.
 type Call struct {
-	Client int // who asks, counted from 0 in the order of Join
+	Client int // who asks, counted from 0 in the order of Open
 	Op     Op
 	Key    string // the prefix, for List
 	Owner  string
 	At     time.Time
 
 	// The whole request, of Acquire, Renew or Release.
-	Acquire asynclock.AcquireRequest
-	Renew   asynclock.RenewRequest
-	Release asynclock.ReleaseRequest
+	Acquire store.AcquireRequest
+	Renew   store.RenewRequest
+	Release store.ReleaseRequest
 }
 
 // A Match picks requests; nil picks all of them. It may call the methods of the

@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // An Event is one that the store had for a client.
 type Event struct {
-	asynclock.Event
+	store.Event
 
 	Client int // whom it is for
 	At     time.Time
@@ -26,7 +26,7 @@ func (m EventMatch) picks(e Event) bool { return m == nil || m(e) }
 func AnyEvent(Event) bool { return true }
 
 // Kind matches events of one kind.
-func Kind(kind asynclock.EventKind) EventMatch {
+func Kind(kind store.EventKind) EventMatch {
 	return func(e Event) bool { return e.Kind == kind }
 }
 

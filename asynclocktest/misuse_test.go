@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -19,33 +21,33 @@ func TestNilIsNoTrap(t *testing.T) {
 	if _, err := asynclock.New(asynclocktest.Wrap(nil)); !errors.Is(err, asynclock.ErrBadOption) {
 		t.Errorf("a client of nothing: got %v, want ErrBadOption", err)
 	}
-	store := asynclocktest.New()
-	c := join(t, store)
+	st := asynclocktest.New()
+	c := join(t, st)
 	defer c.leave()
-	store.Next(nil, nil, asynclocktest.Refuse) // any; the first passes
-	store.Every(nil, nil)
-	store.EveryEvent(nil, nil)
-	store.Regrant(func(g *asynclock.Grant) { g.First = -1 })
-	store.Regrant(nil)
-	if got, _ := c.acquire("a"); got[0].Status != asynclock.Granted || got[0].First < 0 {
+	st.Next(nil, nil, asynclocktest.Refuse) // any; the first passes
+	st.Every(nil, nil)
+	st.EveryEvent(nil, nil)
+	st.Regrant(func(g *store.Grant) { g.Token = -1 })
+	st.Regrant(nil)
+	if got, _ := c.acquire("a"); got[0].Status != store.Granted || got[0].Token < 0 {
 		t.Errorf("the first: got %+v, want it granted as the store did", got[0])
 	}
 	if got, _ := c.acquire("b"); !errors.Is(got[0].Err, asynclock.ErrUnreachable) {
 		t.Errorf("the second: got %v, want it refused", got[0].Err)
 	}
-	if got := len(store.Calls(nil)); got != 2 {
+	if got := len(st.Calls(nil)); got != 2 {
 		t.Errorf("Calls: got %d, want all 2", got)
 	}
-	if got := len(store.Events(nil)); got != 0 {
+	if got := len(st.Events(nil)); got != 0 {
 		t.Errorf("Events: got %d, want 0", got)
 	}
 }
 
 func TestWhoHasNotComeIsNotTold(t *testing.T) {
-	store := asynclocktest.New()
-	store.Tell(0, asynclock.Event{Kind: asynclock.EventGap})
-	store.Cut(1)()
-	store.Pause(-1)()
+	st := asynclocktest.New()
+	st.Tell(0, store.Event{Kind: store.EventResync})
+	st.Cut(1)()
+	st.Pause(-1)()
 	var box asynclocktest.Mailbox
 	if box.Deliver(0) || box.Deliver(-1) {
 		t.Error("Deliver from an empty mailbox: got true, want false")
@@ -68,11 +70,11 @@ func TestMatchesMayUseTheStore(t *testing.T) {
 }
 
 func TestARuleThatStrikesOnceStrikesOnce(t *testing.T) {
-	store := asynclocktest.New()
-	c := join(t, store)
+	st := asynclocktest.New()
+	c := join(t, st)
 	defer c.leave()
-	var second []asynclock.AcquireReply
-	store.Next(func(call asynclocktest.Call) bool {
+	var second []store.AcquireReply
+	st.Next(func(call asynclocktest.Call) bool {
 		if call.Owner == "a" { // while the first request looks at the rule, another meets it
 			second, _ = c.acquire("b")
 		}
@@ -86,14 +88,14 @@ func TestARuleThatStrikesOnceStrikesOnce(t *testing.T) {
 
 // No answer is no success.
 func TestAFaultThatCarriesNothingKnowsNothing(t *testing.T) {
-	store := asynclocktest.New()
-	c := join(t, store)
+	st := asynclocktest.New()
+	c := join(t, st)
 	defer c.leave()
 	c.acquire("a")
 	nothing := func(context.Context, func()) error { return nil }
-	defer store.Every(asynclocktest.Any, nothing)()
-	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}
-	if err := c.Renew(t.Context(), []asynclock.RenewRequest{renewal})[0].Err; !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+	defer st.Every(asynclocktest.Any, nothing)()
+	renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}
+	if err := c.Renew(t.Context(), []store.RenewRequest{renewal})[0].Err; !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 		t.Errorf("Renew: got %v, want ErrOutcomeUnknown", err)
 	}
 	if _, err := c.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrOutcomeUnknown) {
@@ -103,33 +105,33 @@ func TestAFaultThatCarriesNothingKnowsNothing(t *testing.T) {
 
 // A teller is a store whose events a test makes.
 type teller struct {
-	asynclock.Store
-	tell func(asynclock.Event)
+	store.Store
+	tell func(store.Event)
 }
 
-func (s *teller) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (s *teller) Open(id string, events func(store.Event)) (store.Session, error) {
 	s.tell = events
-	events(asynclock.Event{Kind: asynclock.EventGap}) // as early as a store may
-	return s.Store.Join(id, events)
+	events(store.Event{Kind: store.EventResync}) // as early as a store may
+	return s.Store.Open(id, events)
 }
 
 // An event that came just before the client goes on is neither lost nor late.
 func TestPauseLosesNoEvent(t *testing.T) {
 	inner := &teller{Store: memstore.New()}
-	store := asynclocktest.Wrap(inner)
-	c := join(t, store)
+	st := asynclocktest.Wrap(inner)
+	c := join(t, st)
 	defer c.leave()
-	<-c.events // the one of Join
-	resume := store.Pause(0)
+	<-c.events // the one of Open
+	resume := st.Pause(0)
 	last := asynclocktest.EventMatch(func(e asynclocktest.Event) bool {
 		if e.Owner == "b" { // as this one is to be kept
 			resume()
 		}
 		return false
 	})
-	store.EveryEvent(last, asynclocktest.Drop)
+	st.EveryEvent(last, asynclocktest.Drop)
 	for _, owner := range []string{"a", "b"} {
-		inner.tell(asynclock.Event{Kind: asynclock.EventWake, Owner: owner})
+		inner.tell(store.Event{Kind: store.EventWake, Owner: owner})
 	}
 	var got []string
 	for len(c.events) > 0 {

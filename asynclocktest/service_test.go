@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
@@ -52,7 +54,7 @@ func (b *bank) pay(token int64) error {
 }
 
 // newPayroll makes one that is closed at the end of the test.
-func newPayroll(t *testing.T, store asynclock.Store, b *bank) *payroll {
+func newPayroll(t *testing.T, store store.Store, b *bank) *payroll {
 	t.Helper()
 	locks, err := asynclock.New(store)
 	if err != nil {

@@ -7,21 +7,23 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // A session is one client's bad connection.
 type session struct {
 	store  *Store
-	inner  asynclock.Session
+	inner  store.Session
 	client int
-	events func(asynclock.Event)
+	events func(store.Event)
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
-func (c *session) onEvent(e asynclock.Event) {
-	if e.Kind == asynclock.EventGrant {
+func (c *session) onEvent(e store.Event) {
+	if e.Kind == store.EventGrant {
 		c.store.granted(e.Owner, &e.Grant)
 	}
 	if fault := c.store.arriveEvent(Event{Event: e, Client: c.client}); fault != nil {
@@ -33,20 +35,20 @@ func (c *session) onEvent(e asynclock.Event) {
 
 func (c *session) Lane(key string) int { return c.inner.Lane(key) }
 
-func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	for _, r := range batch {
 		c.store.asked(r)
 	}
 	return serve(ctx, c, batch, c.acquire,
-		func(r asynclock.AcquireRequest) Call {
+		func(r store.AcquireRequest) Call {
 			return Call{Op: Acquire, Key: r.Key, Owner: r.Owner, Acquire: r}
 		},
-		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} })
+		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} })
 }
 
 // acquire carries requests to the store. What it grants is noted here, where the
 // reply has not been lost yet.
-func (c *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (c *session) acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	replies := c.inner.Acquire(ctx, batch)
 	for i, r := range batch {
 		c.granted(r, &replies[i])
@@ -55,33 +57,33 @@ func (c *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 }
 
 // granted notes a reply that is a grant.
-func (c *session) granted(request asynclock.AcquireRequest, reply *asynclock.AcquireReply) {
-	if reply.Status == asynclock.Granted {
+func (c *session) granted(request store.AcquireRequest, reply *store.AcquireReply) {
+	if reply.Status == store.Granted {
 		c.store.granted(request.Owner, &reply.Grant)
 	}
 }
 
-func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (c *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	return serve(ctx, c, batch, c.inner.Renew,
-		func(r asynclock.RenewRequest) Call { return Call{Op: Renew, Key: r.Key, Owner: r.Owner, Renew: r} },
-		func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} })
+		func(r store.RenewRequest) Call { return Call{Op: Renew, Key: r.Key, Owner: r.Owner, Renew: r} },
+		func(err error) store.RenewReply { return store.RenewReply{Err: err} })
 }
 
-func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (c *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	for _, r := range batch {
 		if r.Requeue != nil {
 			c.store.asked(*r.Requeue)
 		}
 	}
 	return serve(ctx, c, batch, c.release,
-		func(r asynclock.ReleaseRequest) Call {
+		func(r store.ReleaseRequest) Call {
 			return Call{Op: Release, Key: r.Key, Owner: r.Owner, Release: r}
 		},
-		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} })
+		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} })
 }
 
 // release is acquire for releases, which may ask for the key again.
-func (c *session) release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (c *session) release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	replies := c.inner.Release(ctx, batch)
 	for i, r := range batch {
 		if reply := replies[i].Requeue; reply != nil {
@@ -117,9 +119,9 @@ func (c *session) Force(ctx context.Context, key string) (bool, error) {
 	})
 }
 
-func (c *session) Leave(ctx context.Context) error {
-	_, err := single(ctx, c, Call{Op: Leave}, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, c.inner.Leave(ctx)
+func (c *session) Close(ctx context.Context) error {
+	_, err := single(ctx, c, Call{Op: Close}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.inner.Close(ctx)
 	})
 	return err
 }

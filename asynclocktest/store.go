@@ -11,7 +11,7 @@
 //	…
 //	store.Next(asynclocktest.Acquire.On("key"), asynclocktest.LoseReply)
 //	stop := store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
-//	store.NextEvent(asynclocktest.Kind(asynclock.EventGrant), asynclocktest.Drop)
+//	store.NextEvent(asynclocktest.Kind(store.EventGrant), asynclocktest.Drop)
 //	mend := store.Cut(0)
 //	store.Expire(ctx, "key")
 //
@@ -31,6 +31,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
@@ -38,8 +40,8 @@ import (
 // A Store is a store behind a bad network. Make one with [New] or [Wrap]; it is safe for
 // concurrent use, and rules may be added at any time.
 type Store struct {
-	inner   asynclock.Store
-	joining sync.Mutex // held by Join, so that numbers are in order
+	inner   store.Store
+	joining sync.Mutex // held by Open, so that numbers are in order
 
 	mu         sync.Mutex
 	sessions   []*session
@@ -47,18 +49,18 @@ type Store struct {
 	events     []Event
 	callRules  rules[Match, Fault]
 	eventRules rules[EventMatch, EventFault]
-	regrant    func(*asynclock.Grant) // or nil
-	keys       map[string]string      // of the owners, by their ids
-	holders    map[string]string      // the ids of the owners that were granted last, by key
+	regrant    func(*store.Grant) // or nil
+	keys       map[string]string  // of the owners, by their ids
+	holders    map[string]string  // the ids of the owners that were granted last, by key
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // New returns a store in memory behind a network that is good as yet.
 func New() *Store { return Wrap(memstore.New()) }
 
 // Wrap returns a store that passes everything on to inner.
-func Wrap(inner asynclock.Store) *Store {
+func Wrap(inner store.Store) *Store {
 	return &Store{
 		inner:   inner,
 		keys:    make(map[string]string),
@@ -67,23 +69,23 @@ func Wrap(inner asynclock.Store) *Store {
 }
 
 // Features are those of the store behind.
-func (s *Store) Features() asynclock.Features {
+func (s *Store) Features() store.Features {
 	if s.inner == nil {
-		return asynclock.Features{}
+		return store.Features{}
 	}
 	return s.inner.Features()
 }
 
-// Join connects one client, on behalf of [asynclock.New]. Clients are numbered
+// Open connects one client, on behalf of [asynclock.New]. Clients are numbered
 // from 0 in this order.
-func (s *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if s.inner == nil || events == nil {
 		return nil, fmt.Errorf("%w: nil store or nil events", asynclock.ErrBadOption)
 	}
 	s.joining.Lock()
 	defer s.joining.Unlock()
 	c := &session{store: s, client: len(s.joined()), events: events}
-	inner, err := s.inner.Join(id, c.onEvent) // and there may be events at once
+	inner, err := s.inner.Open(id, c.onEvent) // and there may be events at once
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +144,14 @@ func (s *Store) removal(remove func()) func() {
 // Regrant passes every grant from now on, in replies and events, through
 // change, unless that is nil. It stands in for a store that counts its tokens in
 // another way.
-func (s *Store) Regrant(change func(*asynclock.Grant)) {
+func (s *Store) Regrant(change func(*store.Grant)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regrant = change
 }
 
 // Tell sends client an event that the store never made, if it has joined.
-func (s *Store) Tell(client int, e asynclock.Event) {
+func (s *Store) Tell(client int, e store.Event) {
 	if all := s.joined(); client >= 0 && client < len(all) {
 		all[client].events(e)
 	}
@@ -190,14 +192,14 @@ func (s *Store) arriveEvent(e Event) EventFault {
 }
 
 // asked remembers what an owner id is for.
-func (s *Store) asked(r asynclock.AcquireRequest) {
+func (s *Store) asked(r store.AcquireRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[r.Owner] = r.Key
 }
 
 // granted remembers who holds, and applies what Regrant was told.
-func (s *Store) granted(id string, g *asynclock.Grant) {
+func (s *Store) granted(id string, g *store.Grant) {
 	s.mu.Lock()
 	s.holders[s.keys[id]] = id
 	regrant := s.regrant

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -24,14 +26,14 @@ const timeout = time.Second
 // A client asks as the core does, and collects its events.
 type client struct {
 	*testing.T
-	asynclock.Session
-	events chan asynclock.Event
+	store.Session
+	events chan store.Event
 }
 
-func join(t *testing.T, store asynclock.Store) *client {
+func join(t *testing.T, st store.Store) *client {
 	t.Helper()
-	c := &client{T: t, events: make(chan asynclock.Event, 10)}
-	session, err := store.Join(t.Name(), func(e asynclock.Event) { c.events <- e })
+	c := &client{T: t, events: make(chan store.Event, 10)}
+	session, err := st.Open(t.Name(), func(e store.Event) { c.events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,20 +43,20 @@ func join(t *testing.T, store asynclock.Store) *client {
 
 func (c *client) leave() {
 	c.Helper()
-	if err := c.Leave(context.Background()); err != nil {
-		c.Errorf("Leave: got %v, want no error", err)
+	if err := c.Close(context.Background()); err != nil {
+		c.Errorf("Close: got %v, want no error", err)
 	}
 }
 
 // acquire asks once for each owner, in one batch, and also says how long the
 // answer took.
-func (c *client) acquire(owners ...string) ([]asynclock.AcquireReply, time.Duration) {
+func (c *client) acquire(owners ...string) ([]store.AcquireReply, time.Duration) {
 	ctx, cancel := context.WithTimeout(c.Context(), timeout)
 	defer cancel()
-	var batch []asynclock.AcquireRequest
+	var batch []store.AcquireRequest
 	for _, owner := range owners {
-		batch = append(batch, asynclock.AcquireRequest{
-			Key: "key", Owner: owner, TTL: time.Minute, GrantTTL: time.Minute, Liveness: time.Minute, Wait: true,
+		batch = append(batch, store.AcquireRequest{
+			Key: "key", Owner: owner, TTL: time.Minute, GrantTTL: time.Minute, WaiterTTL: time.Minute, Wait: true,
 		})
 	}
 	before := time.Now()
@@ -62,7 +64,7 @@ func (c *client) acquire(owners ...string) ([]asynclock.AcquireReply, time.Durat
 }
 
 func (c *client) release(owner string) {
-	c.Release(c.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: owner}})
+	c.Release(c.Context(), []store.ReleaseRequest{{Key: "key", Owner: owner}})
 }
 
 // held reports whether the store behind says that the key is held.
@@ -134,11 +136,11 @@ func TestStuckOutlastsItsContext(t *testing.T) {
 
 func TestOneElementOfABatchIsStruck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := asynclocktest.Wrap(memstore.New())
+		st := asynclocktest.Wrap(memstore.New())
 		isB := func(c asynclocktest.Call) bool { return c.Owner == "b" }
-		store.Every(asynclocktest.Match(asynclocktest.Acquire.Any).Where(isB), asynclocktest.Refuse)
-		replies, _ := join(t, store).acquire("a", "b", "c")
-		if replies[0].Status != asynclock.Granted || !errors.Is(replies[1].Err, asynclock.ErrUnreachable) || replies[2].Status != asynclock.Waiting {
+		st.Every(asynclocktest.Match(asynclocktest.Acquire.Any).Where(isB), asynclocktest.Refuse)
+		replies, _ := join(t, st).acquire("a", "b", "c")
+		if replies[0].Status != store.Granted || !errors.Is(replies[1].Err, asynclock.ErrUnreachable) || replies[2].Status != store.Waiting {
 			t.Errorf("got %+v, want granted, unreachable, waiting", replies)
 		}
 	})
@@ -183,9 +185,9 @@ func TestFaultsOfEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := asynclocktest.Wrap(memstore.New())
-				holder, waiter := join(t, store), join(t, store)
-				store.NextEvent(asynclocktest.Kind(asynclock.EventGrant).For(1), c.fault)
+				st := asynclocktest.Wrap(memstore.New())
+				holder, waiter := join(t, st), join(t, st)
+				st.NextEvent(asynclocktest.Kind(store.EventGrant).For(1), c.fault)
 				holder.acquire("a")
 				waiter.acquire("b")
 				holder.release("a")
@@ -196,7 +198,7 @@ func TestFaultsOfEvents(t *testing.T) {
 				if got := len(waiter.events); got != c.inHour {
 					t.Errorf("events in an hour: got %d, want %d", got, c.inHour)
 				}
-				if got := len(store.Events(asynclocktest.AnyEvent)); got != 1 {
+				if got := len(st.Events(asynclocktest.AnyEvent)); got != 1 {
 					t.Errorf("recorded events: got %d, want 1", got)
 				}
 			})
@@ -206,10 +208,10 @@ func TestFaultsOfEvents(t *testing.T) {
 
 func TestKeptEventsComeInAnyOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := asynclocktest.Wrap(memstore.New())
-		me := join(t, store)
+		st := asynclocktest.Wrap(memstore.New())
+		me := join(t, st)
 		var box asynclocktest.Mailbox
-		stop := store.EveryEvent(asynclocktest.AnyEvent, box.Keep)
+		stop := st.EveryEvent(asynclocktest.AnyEvent, box.Keep)
 		for _, owner := range []string{"a", "b", "c"} {
 			me.acquire(owner)
 		}
@@ -221,7 +223,7 @@ func TestKeptEventsComeInAnyOrder(t *testing.T) {
 		box.Deliver(1)
 		box.Deliver(0)
 		stop()
-		store.Tell(0, asynclock.Event{Kind: asynclock.EventGap, Owner: "made up"})
+		st.Tell(0, store.Event{Kind: store.EventResync, Owner: "made up"})
 		got := []string{(<-me.events).Owner, (<-me.events).Owner, (<-me.events).Owner}
 		if want := []string{"c", "b", "made up"}; !slices.Equal(got, want) {
 			t.Errorf("got events for %q, want %q", got, want)
@@ -231,23 +233,23 @@ func TestKeptEventsComeInAnyOrder(t *testing.T) {
 
 func TestEveryGrantIsChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := asynclocktest.Wrap(memstore.New())
-		me := join(t, store)
-		store.Regrant(func(g *asynclock.Grant) { g.Spare = -1 })
+		st := asynclocktest.Wrap(memstore.New())
+		me := join(t, st)
+		st.Regrant(func(g *store.Grant) { g.Reserved = -1 })
 		replies, _ := me.acquire("a", "b")
 		me.release("a")
 		event := <-me.events
-		again := me.Release(t.Context(), []asynclock.ReleaseRequest{{
-			Key: "key", Owner: "b", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "c", TTL: time.Minute, Wait: true},
+		again := me.Release(t.Context(), []store.ReleaseRequest{{
+			Key: "key", Owner: "b", Requeue: &store.AcquireRequest{Key: "key", Owner: "c", TTL: time.Minute, Wait: true},
 		}})
-		for name, g := range map[string]asynclock.Grant{
+		for name, g := range map[string]store.Grant{
 			"reply": replies[0].Grant, "event": event.Grant, "requeue": again[0].Requeue.Grant,
 		} {
-			if g.Spare != -1 || g.First == 0 {
+			if g.Reserved != -1 || g.Token == 0 {
 				t.Errorf("%s: got grant %+v, want it changed", name, g)
 			}
 		}
-		if g := replies[1].Grant; g != (asynclock.Grant{}) {
+		if g := replies[1].Grant; g != (store.Grant{}) {
 			t.Errorf("a reply without a grant: got %+v, want none", g)
 		}
 	})
@@ -266,7 +268,7 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 		for _, list = range me.List(t.Context(), "") {
 		}
 		for name, err := range map[string]error{
-			"inspect": inspect, "force": force, "list": list, "leave": me.Leave(t.Context()),
+			"inspect": inspect, "force": force, "list": list, "leave": me.Close(t.Context()),
 		} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", name, err, want)
@@ -280,7 +282,7 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 			}
 			keys++
 		}
-		if held, err := me.Force(t.Context(), "key"); keys != 1 || !held || err != nil || me.Leave(t.Context()) != nil {
+		if held, err := me.Force(t.Context(), "key"); keys != 1 || !held || err != nil || me.Close(t.Context()) != nil {
 			t.Errorf("without faults: got %d keys, held %v, error %v", keys, held, err)
 		}
 	})

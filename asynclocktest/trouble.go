@@ -7,6 +7,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
@@ -19,7 +21,7 @@ func (s *Store) Cut(client int) (mend func()) {
 	return sync.OnceFunc(func() {
 		calls()
 		events()
-		s.Tell(client, asynclock.Event{Kind: asynclock.EventGap})
+		s.Tell(client, store.Event{Kind: store.EventResync})
 	})
 }
 
@@ -97,7 +99,7 @@ func (s *Store) Expire(ctx context.Context, key string) (held bool, err error) {
 	}
 	// Through any client, since its own may have left.
 	for _, c := range s.joined() {
-		reply := c.inner.Release(ctx, []asynclock.ReleaseRequest{{Key: key, Owner: id}})[0]
+		reply := c.inner.Release(ctx, []store.ReleaseRequest{{Key: key, Owner: id}})[0]
 		if held, err = reply.WasHeld, reply.Err; !errors.Is(err, asynclock.ErrClosed) {
 			break
 		}

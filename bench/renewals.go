@@ -8,13 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // renewals notes when a client's renewals are under way. It stands between the
 // client and its store.
 type renewals struct {
-	asynclock.Store
+	store.Store
 
 	mu       sync.Mutex
 	calls    int // under way
@@ -35,19 +37,19 @@ func (r *renewals) client(w world) (*asynclockClient, error) {
 	return &asynclockClient{store, locks}, err
 }
 
-// Join puts a session of its own between.
-func (r *renewals) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	s, err := r.Store.Join(id, events)
+// Open puts a session of its own between.
+func (r *renewals) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := r.Store.Open(id, events)
 	return &watchedSession{s, r}, err
 }
 
 type watchedSession struct {
-	asynclock.Session
+	store.Session
 
 	renewals *renewals
 }
 
-func (s *watchedSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (s *watchedSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	s.renewals.begin(len(batch))
 	replies := s.Session.Renew(ctx, batch)
 	s.renewals.end(replies)
@@ -64,7 +66,7 @@ func (r *renewals) begin(requests int) {
 	r.calls++
 }
 
-func (r *renewals) end(replies []asynclock.RenewReply) {
+func (r *renewals) end(replies []store.RenewReply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range replies {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"cirello.io/pglock"
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -45,9 +47,9 @@ func openSQL(b *testing.B, driver, variable string) *sql.DB {
 // sqlStores open the stores to compare.
 var sqlStores = []struct {
 	name string
-	open func(b *testing.B) asynclock.Store
+	open func(b *testing.B) store.Store
 }{
-	{"redis", func(b *testing.B) asynclock.Store {
+	{"redis", func(b *testing.B) store.Store {
 		b.Helper()
 		url := os.Getenv("ASYNCLOCK_REDIS_URL")
 		if url == "" {
@@ -64,25 +66,25 @@ var sqlStores = []struct {
 		b.Cleanup(store.Close)
 		return store
 	}},
-	{"postgres", func(b *testing.B) asynclock.Store {
+	{"postgres", func(b *testing.B) store.Store {
 		b.Helper()
 		return newNative(b, sqlstore.Postgres(openSQL(b, "pgx", "ASYNCLOCK_POSTGRES_URL")))
 	}},
-	{"postgres-spring", func(b *testing.B) asynclock.Store {
+	{"postgres-spring", func(b *testing.B) store.Store {
 		b.Helper()
 		return newSpring(b, sqlstore.Postgres(openSQL(b, "pgx", "ASYNCLOCK_POSTGRES_URL")))
 	}},
-	{"mariadb", func(b *testing.B) asynclock.Store {
+	{"mariadb", func(b *testing.B) store.Store {
 		b.Helper()
 		return newNative(b, sqlstore.MySQL(openSQL(b, "mysql", "ASYNCLOCK_MYSQL_URL")))
 	}},
-	{"mariadb-spring", func(b *testing.B) asynclock.Store {
+	{"mariadb-spring", func(b *testing.B) store.Store {
 		b.Helper()
 		return newSpring(b, sqlstore.MySQL(openSQL(b, "mysql", "ASYNCLOCK_MYSQL_URL")))
 	}},
 }
 
-func newNative(b *testing.B, d sqlstore.Database) asynclock.Store {
+func newNative(b *testing.B, d sqlstore.Database) store.Store {
 	b.Helper()
 	if err := sqlstore.Migrate(b.Context(), d); err != nil {
 		b.Fatal(err)
@@ -95,7 +97,7 @@ func newNative(b *testing.B, d sqlstore.Database) asynclock.Store {
 	return store
 }
 
-func newSpring(b *testing.B, d sqlstore.Database) asynclock.Store {
+func newSpring(b *testing.B, d sqlstore.Database) store.Store {
 	b.Helper()
 	prefix := sqlstore.WithPrefix("BENCH_")
 	if err := sqlstore.MigrateSpring(b.Context(), d, prefix); err != nil {
@@ -109,7 +111,7 @@ func newSpring(b *testing.B, d sqlstore.Database) asynclock.Store {
 	return store
 }
 
-func newClient(b *testing.B, store asynclock.Store) *asynclock.Client {
+func newClient(b *testing.B, store store.Store) *asynclock.Client {
 	b.Helper()
 	locks, err := asynclock.New(store)
 	if err != nil {
@@ -292,21 +294,21 @@ func BenchmarkSQLRenew(b *testing.B) {
 	const keys = 100
 	for _, s := range sqlStores {
 		b.Run(s.name, func(b *testing.B) {
-			session, err := s.open(b).Join("bench", func(asynclock.Event) {})
+			session, err := s.open(b).Open("bench", func(store.Event) {})
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.Cleanup(func() { _ = session.Leave(context.Background()) })
-			lanes := make(map[int][]asynclock.RenewRequest)
+			b.Cleanup(func() { _ = session.Close(context.Background()) })
+			lanes := make(map[int][]store.RenewRequest)
 			for i := range keys {
 				key, owner := fmt.Sprintf("bench:renew:%d", i), fmt.Sprintf("owner-%d-%d", i, time.Now().UnixNano())
-				reply := session.Acquire(b.Context(), []asynclock.AcquireRequest{{Key: key, Owner: owner, TTL: time.Minute}})[0]
-				if reply.Err != nil || reply.Status != asynclock.Granted {
+				reply := session.Acquire(b.Context(), []store.AcquireRequest{{Key: key, Owner: owner, TTL: time.Minute}})[0]
+				if reply.Err != nil || reply.Status != store.Granted {
 					b.Fatalf("acquire: got %+v, want a grant", reply)
 				}
-				lanes[session.Lane(key)] = append(lanes[session.Lane(key)], asynclock.RenewRequest{Key: key, Owner: owner, TTL: time.Minute})
+				lanes[session.Lane(key)] = append(lanes[session.Lane(key)], store.RenewRequest{Key: key, Owner: owner, TTL: time.Minute})
 				b.Cleanup(func() {
-					session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner}})
+					session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner}})
 				})
 			}
 			for b.Loop() {

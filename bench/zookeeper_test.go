@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
@@ -28,7 +30,7 @@ import (
 func BenchmarkZooKeeper(b *testing.B) {
 	for _, s := range []struct {
 		name string
-		open func(b *testing.B) asynclock.Store
+		open func(b *testing.B) store.Store
 	}{
 		{"redisstore", openRedis},
 		{"zkstore", openZooKeeper},
@@ -51,7 +53,7 @@ func server(b *testing.B, variable string) string {
 	return value
 }
 
-func openRedis(b *testing.B) asynclock.Store {
+func openRedis(b *testing.B) store.Store {
 	b.Helper()
 	option, err := rueidis.ParseURL(server(b, "ASYNCLOCK_REDIS_URL"))
 	if err != nil {
@@ -65,7 +67,7 @@ func openRedis(b *testing.B) asynclock.Store {
 	return store
 }
 
-func openZooKeeper(b *testing.B) asynclock.Store {
+func openZooKeeper(b *testing.B) store.Store {
 	b.Helper()
 	store, err := zkstore.Open(strings.Split(server(b, "ASYNCLOCK_ZOOKEEPER"), ","), zkstore.WithRoot("/bench"))
 	if err != nil {
@@ -75,7 +77,7 @@ func openZooKeeper(b *testing.B) asynclock.Store {
 	return store
 }
 
-func join(b *testing.B, store asynclock.Store) *asynclock.Client {
+func join(b *testing.B, store store.Store) *asynclock.Client {
 	b.Helper()
 	c, err := asynclock.New(store)
 	if err != nil {
@@ -100,7 +102,7 @@ func once(b *testing.B, c *asynclock.Client, key string) {
 	}
 }
 
-func lockAndUnlock(b *testing.B, store asynclock.Store) {
+func lockAndUnlock(b *testing.B, store store.Store) {
 	b.Helper()
 	c, key := join(b, store), uuid.NewString()
 	for b.Loop() {
@@ -108,7 +110,7 @@ func lockAndUnlock(b *testing.B, store asynclock.Store) {
 	}
 }
 
-func distinctKeys(b *testing.B, store asynclock.Store) {
+func distinctKeys(b *testing.B, store store.Store) {
 	b.Helper()
 	c := join(b, store)
 	b.SetParallelism(128) // times two cores
@@ -120,7 +122,7 @@ func distinctKeys(b *testing.B, store asynclock.Store) {
 	})
 }
 
-func hotKey(b *testing.B, store asynclock.Store) {
+func hotKey(b *testing.B, store store.Store) {
 	b.Helper()
 	c, key := join(b, store), uuid.NewString()
 	b.SetParallelism(32) // times two cores
@@ -168,7 +170,7 @@ func BenchmarkZooKeeperFloor(b *testing.B) {
 
 // handOver reports the time from Unlock in one client to the lease in another that
 // is queued.
-func handOver(b *testing.B, store, other asynclock.Store) {
+func handOver(b *testing.B, store, other store.Store) {
 	b.Helper()
 	giver, taker, key := join(b, store), join(b, other), uuid.NewString()
 	var times []float64 // µs

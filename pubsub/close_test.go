@@ -43,13 +43,13 @@ func TestCloseAtEachStage(t *testing.T) {
 					synctest.Wait()
 				}
 				begin := time.Now()
-				inbox.Close()
+				inbox.Close(context.Background())
 				if took := time.Since(begin); took != 0 {
 					t.Errorf("Close took %v, want no waiting", took)
 				}
 				wantLive(t, inbox, false)
 				wantSettled(t, inbox, true)
-				inbox.Close() // again
+				inbox.Close(context.Background()) // again
 
 				// Nothing comes to life, even if the source goes on.
 				calls, subscriptions, probes := len(told.calls), len(f.receives), len(f.publishes)
@@ -74,7 +74,7 @@ func TestCloseDoesNotCallDown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, _ *fakeSource, told *recorder, inbox *pubsub.Inbox) {
 		time.Sleep(time.Second)
-		inbox.Close()
+		inbox.Close(context.Background())
 		told.want(t, "up")
 	})
 }
@@ -118,7 +118,7 @@ func wantCloseToWait(t *testing.T, inbox *pubsub.Inbox, free func()) {
 	var closing sync.WaitGroup
 	returned := make(chan struct{}, 2)
 	for range 2 {
-		closing.Go(func() { inbox.Close(); returned <- struct{}{} })
+		closing.Go(func() { inbox.Close(context.Background()); returned <- struct{}{} })
 	}
 	time.Sleep(time.Hour)
 	wantLive(t, inbox, false)
@@ -130,26 +130,52 @@ func wantCloseToWait(t *testing.T, inbox *pubsub.Inbox, free func()) {
 	closing.Wait()
 }
 
-// CloseAll closes every inbox, whichever of them hangs, and waits for all of them, but
-// not longer than it may.
-func TestCloseAll(t *testing.T) {
+// Close waits for an inbox that hangs, but not longer than it may.
+func TestCloseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	stuck := func(f *fakeSource) { f.stuckReceive = make(chan struct{}) }
-	inBubble(t, stuck, func(t *testing.T, f *fakeSource, _ *recorder, hanging *pubsub.Inbox) {
-		other := pubsub.Open(newFakeSource(), pubsub.Handler{})
-		wantLive(t, hanging, true)
-		wantLive(t, other, true)
+	inBubble(t, stuck, func(t *testing.T, f *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		wantLive(t, inbox, true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		if err := pubsub.CloseAll(ctx, hanging, other); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Minute {
-			t.Errorf("CloseAll while one hangs: got %v after %v, want the context's end after a minute", err, time.Since(begin))
+		if err := inbox.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Minute {
+			t.Errorf("Close while the source hangs: got %v after %v, want the context's end after a minute", err, time.Since(begin))
 		}
-		wantLive(t, hanging, false)
-		wantLive(t, other, false)
+		wantLive(t, inbox, false)
 		close(f.stuckReceive)
-		if err := pubsub.CloseAll(t.Context(), hanging, other); err != nil {
-			t.Errorf("CloseAll when none hangs any more: got %v, want nil", err)
+		if err := inbox.Close(t.Context()); err != nil {
+			t.Errorf("Close when it hangs no more: got %v, want nil", err)
+		}
+	})
+}
+
+// WaitLive waits for the first verdict, for so long since Open, and for a quarter of what
+// its context has left; later it answers at once.
+func TestWaitLive(t *testing.T) {
+	t.Parallel()
+	const atMost = 250 * time.Millisecond
+	hold := func(f *fakeSource) { f.hold = true } // proves nothing, so there is no verdict for seconds
+	inBubble(t, hold, func(t *testing.T, f *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		waited := func(ctx context.Context, wantLive bool, want time.Duration) {
+			t.Helper()
+			begin := time.Now()
+			if live := inbox.WaitLive(ctx, atMost); live != wantLive || time.Since(begin) != want {
+				t.Errorf("got %t after %v, want %t after %v", live, time.Since(begin), wantLive, want)
+			}
+		}
+		short, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
+		defer cancel()
+		waited(short, false, 10*time.Millisecond)
+		cancel()
+		waited(short, false, 0)
+		waited(t.Context(), false, 240*time.Millisecond)
+		waited(t.Context(), false, 0)
+	})
+	inBubble(t, nil, func(t *testing.T, _ *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		begin := time.Now()
+		if !inbox.WaitLive(t.Context(), atMost) || time.Since(begin) >= atMost {
+			t.Errorf("of one that works: not live after %v", time.Since(begin))
 		}
 	})
 }
@@ -162,7 +188,7 @@ func TestHandlerMayCloseFromAnotherGoroutine(t *testing.T) {
 		open := make(chan struct{})
 		inbox = pubsub.Open(newFakeSource(), pubsub.Handler{Up: func() {
 			<-open
-			closing.Go(inbox.Close)
+			closing.Go(func() { inbox.Close(context.Background()) })
 		}})
 		close(open)
 		synctest.Wait()
@@ -174,7 +200,7 @@ func TestHandlerMayCloseFromAnotherGoroutine(t *testing.T) {
 func TestInboxHasTwoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox := pubsub.Open(newFakeSource(), pubsub.Handler{})
-		defer inbox.Close()
+		defer inbox.Close(context.Background())
 		for range 100 {
 			time.Sleep(time.Second)
 			synctest.Wait()

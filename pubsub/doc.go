@@ -13,7 +13,7 @@
 //		Up:      func() { lookAtEverything() },
 //		Down:    func(err error) { log.Print("polling for now: ", err) },
 //	})
-//	defer inbox.Close()
+//	defer inbox.Close(ctx)
 //
 // # Proof
 //

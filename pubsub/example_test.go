@@ -55,7 +55,7 @@ func Example() {
 			fmt.Println("down: poll until the next up:", err)
 		},
 	})
-	defer inbox.Close()
+	defer inbox.Close(context.Background())
 
 	<-inbox.Settled()
 	fmt.Println("live:", inbox.Live())

@@ -217,7 +217,7 @@ func inBubble(t *testing.T, misbehave func(*fakeSource), story func(*testing.T, 
 			misbehave(source)
 		}
 		inbox := pubsub.Open(source, told.handler())
-		defer inbox.Close()
+		defer inbox.Close(context.Background())
 		story(t, source, told, inbox)
 		synctest.Wait()
 		source.mu.Lock()

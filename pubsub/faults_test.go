@@ -149,7 +149,7 @@ func randomHistory(t *testing.T, seed uint64, slow bool) *history {
 		Up:      func() { told("<up") },
 		Down:    func(error) { told("<down") },
 	})
-	defer inbox.Close()
+	defer inbox.Close(context.Background())
 
 	rarely := []int{100, 5000}[seed%2] // many faults hide what a single one does
 	for id := range 5000 {
@@ -233,8 +233,8 @@ func TestManyInboxesUnderRealConcurrency(t *testing.T) {
 					}
 				})
 			}
-			users.Go(func() { inbox.Close() })
-			inbox.Close()
+			users.Go(func() { inbox.Close(context.Background()) })
+			inbox.Close(context.Background())
 			users.Wait()
 		})
 	}

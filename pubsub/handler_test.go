@@ -147,7 +147,7 @@ func TestHandlerWithoutFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeSource()
 		inbox := pubsub.Open(f, pubsub.Handler{})
-		defer inbox.Close()
+		defer inbox.Close(context.Background())
 		wantLive(t, inbox, true)
 		f.send("m")
 		f.end <- nil
@@ -197,7 +197,7 @@ func panicIn(place string) {
 		Message: func(string) { boom("Message"); close(done) },
 		Up:      func() { boom("Up"); f.send("m") },
 		Down:    func(error) { boom("Down") },
-	}).Close()
+	}).Close(context.Background())
 	<-done
 }
 

@@ -12,6 +12,7 @@ import (
 // any goroutine, with the one exception that [Inbox.Close] documents.
 type Inbox struct {
 	source     Source
+	opened     time.Time
 	queue      queue
 	settled    chan struct{} // closed on leaving the state unsettled
 	cancel     context.CancelFunc
@@ -39,6 +40,7 @@ func Open(source Source, handler Handler) *Inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &Inbox{
 		source:  source,
+		opened:  time.Now(),
 		queue:   newQueue(),
 		settled: make(chan struct{}),
 		cancel:  cancel,
@@ -62,36 +64,48 @@ func (in *Inbox) Live() bool {
 // whatever the source does. Close closes it too.
 func (in *Inbox) Settled() <-chan struct{} { return in.settled }
 
+// WaitLive waits for the first verdict, at most until atMost after [Open], and reports
+// whether messages can be counted on. Of the time that ctx has left it uses a quarter at
+// most, because its caller needs the rest for a request. After the first verdict it does not
+// wait.
+func (in *Inbox) WaitLive(ctx context.Context, atMost time.Duration) bool {
+	wait := time.Until(in.opened.Add(atMost))
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)/4)
+	}
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-in.settled:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return in.Live()
+}
+
 // Close ends the subscription and waits for the inbox's goroutines, and with
-// them for running calls of the handler and the source; when it returns there
+// them for running calls of the handler and the source. When it returns nil there
 // are none and will be none. Messages still queued are dropped, and Down is not
-// called. Calls after the first wait in the same way.
+// called. If ctx ends first, Close returns its error; the inbox is closed all the same.
+// Calls after the first wait in the same way.
 //
-// The handler must not call Close, nor wait for somebody who does, for then
-// each would wait for the other; it may say go inbox.Close().
-func (in *Inbox) Close() {
+// The handler must not wait for Close, because each would wait for the other. It may say
+// go inbox.Close(ctx).
+func (in *Inbox) Close(ctx context.Context) error {
 	in.mu.Lock()
 	in.enterLocked(closed)
 	if in.current != nil {
 		in.current.stopLocked()
 	}
 	in.mu.Unlock()
-
 	in.cancel()
-	in.goroutines.Wait()
-}
 
-// CloseAll closes inboxes, all at once, and waits for that until ctx ends, whose
-// error it returns then; they are closed all the same.
-func CloseAll(ctx context.Context, inboxes ...*Inbox) error {
 	done := make(chan struct{})
-	go func() { // ends when each inbox is closed, which takes as long as its source does
-		defer close(done)
-		var closing sync.WaitGroup
-		for _, in := range inboxes {
-			closing.Go(in.Close)
-		}
-		closing.Wait()
+	go func() { // ends when the inbox is closed, which takes as long as its source does
+		in.goroutines.Wait()
+		close(done)
 	}()
 	select {
 	case <-done:

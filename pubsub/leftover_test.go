@@ -3,6 +3,7 @@
 package pubsub_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestClosedInboxHasNoTimer(t *testing.T) {
 		misbehave(f)
 		inbox := pubsub.Open(f, new(recorder).handler())
 		<-inbox.Settled()
-		inbox.Close()
+		inbox.Close(context.Background())
 	}
 	if err := timerleak.Find("github.com/asynclock/asynclock-go/pubsub."); err != nil {
 		t.Error(err)

@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchdog fires many timers from one goroutine.
+// Package watchdog fires many timers from one goroutine, by a clock that counts suspend.
 //
-// A lock client has thousands of leases to renew and waiters to keep in their
-// queues. A goroutine or a time.Timer for each would cost more than the lock;
-// here each is an [Entry] of a few words in one heap, and a [Watchdog] calls
-// its [Task] when it is due.
+// A lock client has thousands of leases to renew and waiters to keep in their queues. A
+// goroutine or a time.Timer for each would cost more than the lock. Here each is an
+// [Entry] of a few words in one heap. A [Watchdog] calls its [Task] when it is due.
 //
-// The schedule is absolute and judged by a clock that counts suspend: a timer
-// that the system fires late, or a process that was stopped, finds every entry
-// due at once, with the true time, and can end what is over before it renews
-// the rest.
+// Times are an [Instant] each, of a clock that goes on while the machine is suspended. So
+// if the system fires a timer late, or the process was stopped, every entry that is due is
+// fired at once, with the true time. A task can end what is over before others renew the
+// rest.
 //
-// It is public to be read. Its times are of the module's own clock, which is internal, so
-// other modules can't set an entry.
+// Not promised: an entry may fire any amount late while the process does not run. A task
+// that must not act late compares the time that it is given with its own deadline.
 //
-// What is not promised: an entry may fire any amount late when the process does
-// not run. Whoever must not act late compares the time it is given with its own
-// deadline.
-//
-// [Schedule] holds the arithmetic of when to renew a lease and when to try
-// again.
+// The package imports the standard library alone, and knows nothing of locks.
 package watchdog
 
 import (
 	"container/heap"
 	"sync"
 	"time"
-
-	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 // A Task is called when its entry is due, on the watchdog's goroutine: it must
 // not block. It is given the time, and is no longer scheduled when called.
 type Task interface {
-	Fire(now clock.Instant)
+	Fire(now Instant)
 }
 
 // An Entry is one task's place in a watchdog. The zero Entry with Task set is
@@ -42,7 +34,7 @@ type Task interface {
 type Entry struct {
 	Task Task
 
-	at    clock.Instant
+	at    Instant
 	place int // index in the heap plus one; 0: not scheduled
 }
 
@@ -50,7 +42,7 @@ type Entry struct {
 type Watchdog struct {
 	mu       sync.Mutex
 	entries  byTime
-	alarm    clock.Instant // when the goroutine will look next
+	alarm    Instant       // when the goroutine will look next
 	lateness time.Duration // the worst so far
 
 	look   chan struct{} // to look again, because an entry is due before alarm
@@ -64,7 +56,7 @@ type Watchdog struct {
 const lookEvery = time.Second
 
 // never is later than any alarm.
-const never = clock.Instant(1<<63 - 1)
+const never = Instant(1<<63 - 1)
 
 // New starts a watchdog: one goroutine, which Close ends.
 func New() *Watchdog {
@@ -80,7 +72,7 @@ func New() *Watchdog {
 
 // Set schedules e for the given time, instead of any time it had. After Close
 // it does nothing and reports false.
-func (w *Watchdog) Set(e *Entry, at clock.Instant) bool {
+func (w *Watchdog) Set(e *Entry, at Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -149,7 +141,7 @@ func (w *Watchdog) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		now := clock.Refresh()
+		now := Refresh()
 		due, next := w.takeDue(now)
 		for _, e := range due {
 			e.Task.Fire(now)
@@ -179,7 +171,7 @@ func (w *Watchdog) run() {
 const dueAtOnce = 64
 
 // takeDue removes the first entries that are due and says when to look again.
-func (w *Watchdog) takeDue(now clock.Instant) (due []*Entry, next clock.Instant) {
+func (w *Watchdog) takeDue(now Instant) (due []*Entry, next Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(due) < dueAtOnce && len(w.entries) > 0 && w.entries[0].at <= now {

@@ -5,8 +5,6 @@ package watchdog
 import (
 	"testing"
 	"time"
-
-	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 // BenchmarkSetRemove is what taking and giving back a key costs, with as many
@@ -16,14 +14,14 @@ func BenchmarkSetRemove(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			w := New()
 			b.Cleanup(func() { w.Close() })
-			later := clock.Now().Add(time.Hour)
+			later := Now().Add(time.Hour)
 			for i := range others {
 				w.Set(&Entry{Task: idle{}}, later.Add(time.Duration(i)))
 			}
 			e := &Entry{Task: idle{}}
 			b.ReportAllocs()
 			for b.Loop() {
-				w.Set(e, clock.Now().Add(2*time.Hour))
+				w.Set(e, Now().Add(2*time.Hour))
 				w.Remove(e)
 			}
 		})
@@ -32,4 +30,4 @@ func BenchmarkSetRemove(b *testing.B) {
 
 type idle struct{}
 
-func (idle) Fire(clock.Instant) {}
+func (idle) Fire(Instant) {}

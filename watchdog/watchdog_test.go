@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/asynclock/asynclock-go/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A diary notes which tasks fired, and when.
 type diary struct {
-	start clock.Instant
+	start Instant
 	mu    sync.Mutex
 	lines []string
 }
@@ -31,7 +29,7 @@ type task struct {
 	takes time.Duration
 }
 
-func (k *task) Fire(now clock.Instant) {
+func (k *task) Fire(now Instant) {
 	k.mu.Lock()
 	k.lines = append(k.lines, k.name+" at "+now.Sub(k.start).String())
 	k.mu.Unlock()
@@ -58,7 +56,7 @@ func bubble(t *testing.T, test func(*testing.T, *Watchdog, *diary)) {
 		w := New()
 		defer w.Close()
 		synctest.Wait()
-		test(t, w, &diary{start: clock.Now()})
+		test(t, w, &diary{start: Now()})
 	})
 }
 
@@ -161,7 +159,7 @@ func TestLatenessIsTheWorst(t *testing.T) {
 func TestManyDueEntriesAreTakenAFewAtATime(t *testing.T) {
 	t.Parallel()
 	w := &Watchdog{look: make(chan struct{}, 1)}
-	now := clock.Now()
+	now := Now()
 	for i := range 1000 {
 		w.Set(&Entry{}, now.Add(-time.Duration(i)))
 	}

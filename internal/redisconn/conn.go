@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/redis/rueidis"
 )
 
 // A Conn is how a store reaches its deployment, until it is closed.
@@ -42,7 +42,7 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 // Share uses the application's own client, which Close leaves open.
 func Share(client rueidis.Client) (*Conn, error) {
 	if client == nil {
-		return nil, fmt.Errorf("%w: nil client", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: nil client", store.ErrBadOption)
 	}
 	return &Conn{Commands: client, Inboxes: client}, nil
 }
@@ -66,26 +66,26 @@ func (c *Conn) Closed() bool { return c.closed.Load() }
 func (c *Conn) Cluster() bool { return c.Commands.Mode() == rueidis.ClientModeCluster }
 
 // Failure is the error of a request whose command got no proper answer. It is final
-// unless it is one of those that asynclock.Session names.
+// unless it is one of those that store.Session names.
 func (c *Conn) Failure(err error) error {
 	// Our own Close, not a connection that rueidis closed, as it does when Sentinel
 	// names another primary.
 	if c.Closed() && errors.Is(err, rueidis.ErrClosing) {
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return Classify(err)
 }
 
 // CheckJoin says why a client can't join: by its id, for want of somebody to tell events
 // to, or because the store is closed.
-func (c *Conn) CheckJoin(id string, events func(asynclock.Event)) error {
+func (c *Conn) CheckJoin(id string, events func(store.Event)) error {
 	switch {
 	case !IsField(id):
-		return fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrBadOption)
 	case events == nil:
-		return fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: nil events", store.ErrBadOption)
 	case c.Closed():
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return nil
 }

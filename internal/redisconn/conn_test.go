@@ -6,22 +6,22 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/redis/rueidis"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/redis/rueidis"
 )
 
 // What rueidis closes by itself, as it does when Sentinel names another primary,
 // is not what we have closed.
 func TestOnlyOurOwnCloseIsErrClosed(t *testing.T) {
 	var c Conn
-	if got := c.Failure(rueidis.ErrClosing); errors.Is(got, asynclock.ErrClosed) || !errors.Is(got, asynclock.ErrOutcomeUnknown) {
+	if got := c.Failure(rueidis.ErrClosing); errors.Is(got, store.ErrClosed) || !errors.Is(got, store.ErrOutcomeUnknown) {
 		t.Errorf("ErrClosing while open: got %v, want ErrOutcomeUnknown", got)
 	}
 	if !c.Close() || c.Close() {
 		t.Error("Close: want true the first time only")
 	}
-	if got := c.Failure(rueidis.ErrClosing); !errors.Is(got, asynclock.ErrClosed) {
+	if got := c.Failure(rueidis.ErrClosing); !errors.Is(got, store.ErrClosed) {
 		t.Errorf("ErrClosing once closed: got %v, want ErrClosed", got)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/redis/rueidis"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/redis/rueidis"
 )
 
 // Classify says what an error of rueidis means to asynclock. The cause stays
@@ -22,7 +22,7 @@ func Classify(err error) error {
 	switch {
 	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
 		// First, because a dial that takes too long passes for a context's end.
-		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &reply):
@@ -30,27 +30,27 @@ func Classify(err error) error {
 	}
 	// Sent or not, there is no telling. rueidis.ErrClosing is among these: when
 	// Sentinel names another primary, what was under way to the old one fails so.
-	return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
 // replyCodes says what error replies mean, by their first word.
 var replyCodes = map[string]error{
-	"LOADING":     asynclock.ErrUnreachable, // reading its data
-	"BUSY":        asynclock.ErrUnreachable, // in a long script
-	"READONLY":    asynclock.ErrUnreachable, // a replica: a failover is under way
-	"MASTERDOWN":  asynclock.ErrUnreachable,
-	"NOREPLICAS":  asynclock.ErrUnreachable, // min-replicas-to-write
-	"OOM":         asynclock.ErrUnreachable,
-	"MISCONF":     asynclock.ErrUnreachable, // can't save to disk
-	"CLUSTERDOWN": asynclock.ErrUnreachable,
-	"TRYAGAIN":    asynclock.ErrUnreachable, // the slot is being moved
-	"MOVED":       asynclock.ErrUnreachable, // redirected too often
-	"ASK":         asynclock.ErrUnreachable,
-	"UNKILLABLE":  asynclock.ErrUnreachable,
-	"NOPERM":      asynclock.ErrDenied,
-	"NOAUTH":      asynclock.ErrDenied,
-	"WRONGPASS":   asynclock.ErrDenied,
-	"WRONGTYPE":   asynclock.ErrForeignData,
+	"LOADING":     store.ErrUnreachable, // reading its data
+	"BUSY":        store.ErrUnreachable, // in a long script
+	"READONLY":    store.ErrUnreachable, // a replica: a failover is under way
+	"MASTERDOWN":  store.ErrUnreachable,
+	"NOREPLICAS":  store.ErrUnreachable, // min-replicas-to-write
+	"OOM":         store.ErrUnreachable,
+	"MISCONF":     store.ErrUnreachable, // can't save to disk
+	"CLUSTERDOWN": store.ErrUnreachable,
+	"TRYAGAIN":    store.ErrUnreachable, // the slot is being moved
+	"MOVED":       store.ErrUnreachable, // redirected too often
+	"ASK":         store.ErrUnreachable,
+	"UNKILLABLE":  store.ErrUnreachable,
+	"NOPERM":      store.ErrDenied,
+	"NOAUTH":      store.ErrDenied,
+	"WRONGPASS":   store.ErrDenied,
+	"WRONGTYPE":   store.ErrForeignData,
 }
 
 // replyTexts says the same for replies that have no code of their own.
@@ -58,14 +58,14 @@ var replyTexts = []struct {
 	text  string
 	means error
 }{
-	{"max number of clients reached", asynclock.ErrUnreachable},
-	{"invalid password", asynclock.ErrDenied},                        // AUTH, before 6.2
-	{"AUTH <password> called without", asynclock.ErrDenied},          // a password where there is none
-	{"can't run this command", asynclock.ErrDenied},                  // ACL, inside a script
-	{"No permissions to access a key", asynclock.ErrDenied},          // 7.2, likewise
-	{"can't access at least one of the keys", asynclock.ErrDenied},   // 7.0, likewise
-	{"keys mentioned in the command arguments", asynclock.ErrDenied}, // 6.2, likewise
-	{"ACL failure in script", asynclock.ErrDenied},                   // Valkey, likewise
+	{"max number of clients reached", store.ErrUnreachable},
+	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2
+	{"AUTH <password> called without", store.ErrDenied},          // a password where there is none
+	{"can't run this command", store.ErrDenied},                  // ACL, inside a script
+	{"No permissions to access a key", store.ErrDenied},          // 7.2, likewise
+	{"can't access at least one of the keys", store.ErrDenied},   // 7.0, likewise
+	{"keys mentioned in the command arguments", store.ErrDenied}, // 6.2, likewise
+	{"ACL failure in script", store.ErrDenied},                   // Valkey, likewise
 }
 
 // classifyReply says what the server's error means. Since Redis 7 an error

@@ -11,10 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
@@ -28,28 +29,28 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	for text, want := range map[string]error{
-		"LOADING Redis is loading the dataset in memory":                                                                     asynclock.ErrUnreachable,
-		"READONLY You can't write against a read only replica.":                                                              asynclock.ErrUnreachable,
-		"READONLY You can't write against a read only replica. script: abc, on @user_script:9.":                              asynclock.ErrUnreachable,
-		"CLUSTERDOWN The cluster is down":                                                                                    asynclock.ErrUnreachable,
-		"TRYAGAIN Multiple keys request during rehashing of slot":                                                            asynclock.ErrUnreachable,
-		"NOREPLICAS Not enough good replicas to write.":                                                                      asynclock.ErrUnreachable,
-		"MISCONF Redis is configured to save RDB snapshots":                                                                  asynclock.ErrUnreachable,
-		"OOM command not allowed when used memory > 'maxmemory'.":                                                            asynclock.ErrUnreachable,
-		"BUSY Redis is busy running a script.":                                                                               asynclock.ErrUnreachable,
-		"MASTERDOWN Link with MASTER is down":                                                                                asynclock.ErrUnreachable,
-		"ERR max number of clients reached":                                                                                  asynclock.ErrUnreachable,
-		"ERR Error running script (call to f_abc): @user_script:9: -OOM command not allowed when used memory > 'maxmemory'.": asynclock.ErrUnreachable,
-		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: -READONLY You can't write":               asynclock.ErrUnreachable,
-		"ERR Error running script (call to f_abc): @user_script:9: WRONGTYPE Operation against a key":                        asynclock.ErrForeignData,
-		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: The user executing the script can't run this command or subcommand": asynclock.ErrDenied,
-		"ERR The user executing the script can't run this command or subcommand script: abc, on @user_script:9.":                                        asynclock.ErrDenied,
-		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: abc":                        asynclock.ErrDenied,
-		"ACL failure in script: User x has no permissions to run the 'set' command script: on @user_script:33.":                                         asynclock.ErrDenied,
-		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                              asynclock.ErrDenied,
-		"NOAUTH Authentication required.":                                   asynclock.ErrDenied,
-		"WRONGPASS invalid username-password pair or user is disabled.":     asynclock.ErrDenied,
-		"WRONGTYPE Operation against a key holding the wrong kind of value": asynclock.ErrForeignData,
+		"LOADING Redis is loading the dataset in memory":                                                                     store.ErrUnreachable,
+		"READONLY You can't write against a read only replica.":                                                              store.ErrUnreachable,
+		"READONLY You can't write against a read only replica. script: abc, on @user_script:9.":                              store.ErrUnreachable,
+		"CLUSTERDOWN The cluster is down":                                                                                    store.ErrUnreachable,
+		"TRYAGAIN Multiple keys request during rehashing of slot":                                                            store.ErrUnreachable,
+		"NOREPLICAS Not enough good replicas to write.":                                                                      store.ErrUnreachable,
+		"MISCONF Redis is configured to save RDB snapshots":                                                                  store.ErrUnreachable,
+		"OOM command not allowed when used memory > 'maxmemory'.":                                                            store.ErrUnreachable,
+		"BUSY Redis is busy running a script.":                                                                               store.ErrUnreachable,
+		"MASTERDOWN Link with MASTER is down":                                                                                store.ErrUnreachable,
+		"ERR max number of clients reached":                                                                                  store.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: -OOM command not allowed when used memory > 'maxmemory'.": store.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: -READONLY You can't write":               store.ErrUnreachable,
+		"ERR Error running script (call to f_abc): @user_script:9: WRONGTYPE Operation against a key":                        store.ErrForeignData,
+		"ERR Error running script (call to f_abc): @user_script:9: @user_script: 9: The user executing the script can't run this command or subcommand": store.ErrDenied,
+		"ERR The user executing the script can't run this command or subcommand script: abc, on @user_script:9.":                                        store.ErrDenied,
+		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: abc":                        store.ErrDenied,
+		"ACL failure in script: User x has no permissions to run the 'set' command script: on @user_script:33.":                                         store.ErrDenied,
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                              store.ErrDenied,
+		"NOAUTH Authentication required.":                                   store.ErrDenied,
+		"WRONGPASS invalid username-password pair or user is disabled.":     store.ErrDenied,
+		"WRONGTYPE Operation against a key holding the wrong kind of value": store.ErrForeignData,
 		"ERR something new": nil,
 	} {
 		reply := client.Do(t.Context(), client.B().Eval().Script("return {err=ARGV[1]}").Numkeys(0).Arg(text).Build()).Error()
@@ -58,7 +59,7 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 		}
 		got := Classify(reply)
 		if want == nil {
-			for _, known := range []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown, asynclock.ErrDenied, asynclock.ErrForeignData} {
+			for _, known := range []error{store.ErrUnreachable, store.ErrOutcomeUnknown, store.ErrDenied, store.ErrForeignData} {
 				if errors.Is(got, known) {
 					t.Errorf("%q: got %v, want no particular error", text, got)
 				}
@@ -74,13 +75,13 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 
 func TestConnectionErrorsMeanSomething(t *testing.T) {
 	for _, tt := range []struct{ err, want error }{
-		{&net.OpError{Op: "dial", Err: io.EOF}, asynclock.ErrUnreachable},
-		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: io.EOF}), asynclock.ErrUnreachable},
-		{&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, asynclock.ErrUnreachable}, // its own time limit
-		{&net.OpError{Op: "read", Err: io.EOF}, asynclock.ErrOutcomeUnknown},
-		{io.EOF, asynclock.ErrOutcomeUnknown},
-		{rueidis.ErrClosing, asynclock.ErrOutcomeUnknown},
-		{rueidis.ErrNoSlot, asynclock.ErrUnreachable},
+		{&net.OpError{Op: "dial", Err: io.EOF}, store.ErrUnreachable},
+		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: io.EOF}), store.ErrUnreachable},
+		{&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, store.ErrUnreachable}, // its own time limit
+		{&net.OpError{Op: "read", Err: io.EOF}, store.ErrOutcomeUnknown},
+		{io.EOF, store.ErrOutcomeUnknown},
+		{rueidis.ErrClosing, store.ErrOutcomeUnknown},
+		{rueidis.ErrNoSlot, store.ErrUnreachable},
 		{context.Canceled, context.Canceled},
 		{context.DeadlineExceeded, context.DeadlineExceeded},
 	} {
@@ -109,7 +110,7 @@ func FuzzClassify(f *testing.F) {
 		if got == nil || got.Error() == "" {
 			t.Fatalf("%q: got %v, want an error that says something", text, got)
 		}
-		if errors.Is(got, asynclock.ErrOutcomeUnknown) {
+		if errors.Is(got, store.ErrOutcomeUnknown) {
 			t.Errorf("%q: got %v, but the server has answered", text, got)
 		}
 		if IsUnknownCommand(reply) && strings.Contains(text, ", with args beginning with: '"+secret) && strings.Contains(got.Error(), secret) {

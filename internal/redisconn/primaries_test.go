@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
@@ -126,7 +127,7 @@ func TestPrimaries(t *testing.T) {
 			if len(got) != tt.want || (err == nil) != tt.complete {
 				t.Errorf("got %d primaries, error %v; want %d and that to be all: %v", len(got), err, tt.want, tt.complete)
 			}
-			if means := Classify(err); err != nil && !errors.Is(means, asynclock.ErrUnreachable) && !errors.Is(means, asynclock.ErrOutcomeUnknown) {
+			if means := Classify(err); err != nil && !errors.Is(means, store.ErrUnreachable) && !errors.Is(means, store.ErrOutcomeUnknown) {
 				t.Errorf("error: got %v, want it to be of a server that can't be reached", means)
 			}
 		})

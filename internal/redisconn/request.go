@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // MaxToken is the largest token or ticket that scripts go on from; by the clock it is
@@ -20,8 +20,8 @@ const (
 // CheckKey says whether key can name a lock, as asynclock.New's client does before it
 // asks; others may not.
 func CheckKey(key string) error {
-	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
+	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func CheckKey(key string) error {
 // CheckOwner says whether owner can be one.
 func CheckOwner(owner string) error {
 	if !IsField(owner) {
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrBadOption)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func CheckHolding(key, owner string, token int64) error {
 		return err
 	}
 	if token < 0 || token > MaxToken {
-		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d", store.ErrBadOption, token)
 	}
 	return nil
 }

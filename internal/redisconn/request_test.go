@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestCheckHolding(t *testing.T) {
@@ -17,15 +17,15 @@ func TestCheckHolding(t *testing.T) {
 		want       error
 	}{
 		"good":              {"key", "owner", 1, nil},
-		"at the limits":     {strings.Repeat("x", asynclock.MaxKeyLen), strings.Repeat("x", MaxFieldLen), 9e15, nil},
+		"at the limits":     {strings.Repeat("x", store.MaxKeyLen), strings.Repeat("x", MaxFieldLen), 9e15, nil},
 		"no token is known": {"key", "owner", 0, nil},
-		"no key":            {"", "owner", 1, asynclock.ErrBadKey},
-		"key of no text":    {"\xff", "owner", 1, asynclock.ErrBadKey},
-		"long key":          {strings.Repeat("x", asynclock.MaxKeyLen+1), "owner", 1, asynclock.ErrBadKey},
-		"no owner":          {"key", "", 1, asynclock.ErrBadOption},
-		"owner of two":      {"key", "a b", 1, asynclock.ErrBadOption},
-		"token below 0":     {"key", "owner", -1, asynclock.ErrBadOption},
-		"token too large":   {"key", "owner", 9e15 + 1, asynclock.ErrBadOption},
+		"no key":            {"", "owner", 1, store.ErrBadKey},
+		"key of no text":    {"\xff", "owner", 1, store.ErrBadKey},
+		"long key":          {strings.Repeat("x", store.MaxKeyLen+1), "owner", 1, store.ErrBadKey},
+		"no owner":          {"key", "", 1, store.ErrBadOption},
+		"owner of two":      {"key", "a b", 1, store.ErrBadOption},
+		"token below 0":     {"key", "owner", -1, store.ErrBadOption},
+		"token too large":   {"key", "owner", 9e15 + 1, store.ErrBadOption},
 	} {
 		if got := CheckHolding(c.key, c.owner, c.token); !errors.Is(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

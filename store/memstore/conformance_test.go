@@ -5,9 +5,10 @@ package memstore_test
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func open(*testing.T) asynclock.Store { return memstore.New() }
+func open(*testing.T) store.Store { return memstore.New() }
 
 func TestConformanceInABubble(t *testing.T) {
 	t.Parallel()

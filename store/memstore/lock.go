@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A lock is the state of one key.
@@ -23,7 +23,7 @@ type holding struct {
 	owner       string // empty: nobody has it, it is kept back until then
 	session     *session
 	description string
-	grant       asynclock.Grant
+	grant       store.Grant
 	token       int64 // the last one known to be used
 	until       time.Time
 	watch       bool // tell the session when the queue gets its first waiter
@@ -33,7 +33,7 @@ type holding struct {
 // A waiter is a place in the queue: the request, with its ticket, and when it
 // was made.
 type waiter struct {
-	asynclock.AcquireRequest
+	store.AcquireRequest
 	session  *session
 	since    time.Time
 	deadline time.Time // dead, if not heard of until then
@@ -113,9 +113,9 @@ func (k *lock) remaining(now time.Time) time.Duration {
 
 // granted is the answer to the holder. Once it has written back a token, the
 // grant goes on from there.
-func (k *lock) granted() asynclock.AcquireReply {
-	rest := asynclock.Grant{First: k.token, Spare: max(k.grant.First+k.grant.Spare-k.token, 0)}
-	return asynclock.AcquireReply{Status: asynclock.Granted, Grant: rest, Waiters: len(k.queue), Watched: k.wanted}
+func (k *lock) granted() store.AcquireReply {
+	rest := store.Grant{Token: k.token, Reserved: max(k.grant.Token+k.grant.Reserved-k.token, 0)}
+	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: k.wanted}
 }
 
 // place returns owner's index in the queue, or -1.

@@ -27,7 +27,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/tombstone"
 )
 
@@ -55,7 +56,7 @@ type Store struct {
 	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
@@ -64,15 +65,15 @@ func New() *Store {
 
 // Features says that the store has fencing tokens and queues, and tells a holder
 // who wants its key.
-func (s *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
+func (s *Store) Features() store.Features {
+	return store.Features{Tokens: true, FIFO: true, Retention: true}
 }
 
-// Join connects one client. Events are called by the goroutine whose request
+// Open connects one client. Events are called by the goroutine whose request
 // caused them, before that request returns and with no lock of the store held.
-func (s *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if id == "" || events == nil {
-		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrBadOption)
 	}
 	return &session{store: s, events: events}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A repetition may be a late copy of a request that was answered long ago.
@@ -17,7 +17,7 @@ func TestARepeatedAcquireNeverShortens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := join(t, New(), nil)
 		first := acquire(t, c, "key", "owner")
-		again := asynclock.AcquireRequest{Key: "key", Owner: "owner", TTL: ttl / 2}
+		again := store.AcquireRequest{Key: "key", Owner: "owner", TTL: ttl / 2}
 		remaining := func(want time.Duration) {
 			t.Helper()
 			info, err := c.Inspect(t.Context(), "key")
@@ -25,12 +25,12 @@ func TestARepeatedAcquireNeverShortens(t *testing.T) {
 				t.Errorf("remaining: got %v, %v, want %v", info.Remaining, err, want)
 			}
 		}
-		if got := c.Acquire(t.Context(), []asynclock.AcquireRequest{again})[0]; got.Grant != first.Grant {
+		if got := c.Acquire(t.Context(), []store.AcquireRequest{again})[0]; got.Grant != first.Grant {
 			t.Errorf("repeated: got %+v, want the grant %+v", got, first.Grant)
 		}
 		remaining(ttl)
 		time.Sleep(ttl * 3 / 4)
-		c.Acquire(t.Context(), []asynclock.AcquireRequest{again})
+		c.Acquire(t.Context(), []store.AcquireRequest{again})
 		remaining(ttl / 2)
 	})
 }
@@ -38,8 +38,8 @@ func TestARepeatedAcquireNeverShortens(t *testing.T) {
 func TestAPlainWithdrawalIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	c := join(t, New(), nil)
-	release(t, c, asynclock.ReleaseRequest{Key: "key", Owner: "owner"})
-	if got := acquire(t, c, "key", "owner"); got.Status != asynclock.Granted {
+	release(t, c, store.ReleaseRequest{Key: "key", Owner: "owner"})
+	if got := acquire(t, c, "key", "owner"); got.Status != store.Granted {
 		t.Errorf("got status %v, want Granted", got.Status)
 	}
 }

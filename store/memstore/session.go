@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // queueShown is how many waiters Inspect describes.
@@ -18,34 +18,34 @@ const queueShown = 10
 // that left is recognized wherever its waiters are.
 type session struct {
 	store  *Store
-	events func(asynclock.Event)
+	events func(store.Event)
 	left   bool // guarded by store.mu
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
 // Lane: all requests go one way, through the store's mutex.
 func (c *session) Lane(string) int { return 0 }
 
-func (c *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
-	return serve(ctx, c, batch, (*turn).acquire, func(err error) asynclock.AcquireReply {
-		return asynclock.AcquireReply{Err: err}
+func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	return serve(ctx, c, batch, (*turn).acquire, func(err error) store.AcquireReply {
+		return store.AcquireReply{Err: err}
 	})
 }
 
-func (c *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	return serve(ctx, c, batch, (*turn).renew, func(err error) asynclock.RenewReply {
-		return asynclock.RenewReply{Err: err}
+func (c *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
+	return serve(ctx, c, batch, (*turn).renew, func(err error) store.RenewReply {
+		return store.RenewReply{Err: err}
 	})
 }
 
-func (c *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
-	return serve(ctx, c, batch, (*turn).release, func(err error) asynclock.ReleaseReply {
-		return asynclock.ReleaseReply{Err: err}
+func (c *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
+	return serve(ctx, c, batch, (*turn).release, func(err error) store.ReleaseReply {
+		return store.ReleaseReply{Err: err}
 	})
 }
 
-func (c *session) Inspect(ctx context.Context, key string) (info asynclock.Info, err error) {
+func (c *session) Inspect(ctx context.Context, key string) (info store.Info, err error) {
 	err = c.take(ctx, func(t *turn) { info = t.inspect(key) })
 	return info, err
 }
@@ -57,8 +57,8 @@ func (c *session) Force(ctx context.Context, key string) (held bool, err error) 
 
 // List copies the names first and looks at each key when it is that key's turn,
 // so the caller may take as long as it likes, and use the store, in between.
-func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (c *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		var keys []string
 		err := c.take(ctx, func(t *turn) {
 			for key := range t.locks {
@@ -68,7 +68,7 @@ func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			}
 		})
 		for _, key := range keys {
-			var info asynclock.Info
+			var info store.Info
 			if info, err = c.Inspect(ctx, key); err != nil {
 				break
 			}
@@ -81,16 +81,16 @@ func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			}
 		}
 		if err != nil {
-			yield(asynclock.Info{}, err)
+			yield(store.Info{}, err)
 		}
 	}
 }
 
-// Leave makes every later call answer [asynclock.ErrClosed]. Waiters of this
+// Close makes every later call answer [asynclock.ErrClosed]. Waiters of this
 // session count as dead from now on; its holdings last until their TTL ends. An
 // event that was under way may still arrive. Leaving again does nothing, and
 // ctx is not needed.
-func (c *session) Leave(context.Context) error {
+func (c *session) Close(context.Context) error {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	c.left = true
@@ -130,7 +130,7 @@ func (c *session) locked(f func(*turn)) ([]mail, error) {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	if c.left {
-		return nil, asynclock.ErrClosed
+		return nil, store.ErrClosed
 	}
 	t := turn{Store: c.store, from: c, now: time.Now()}
 	t.sweep()

@@ -5,7 +5,7 @@ package memstore
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A turn is the time that one call has the store to itself, with the mutex
@@ -19,30 +19,30 @@ type turn struct {
 
 type mail struct {
 	to    *session
-	event asynclock.Event
+	event store.Event
 }
 
 // tell queues an event, unless the client has left.
-func (t *turn) tell(to *session, event asynclock.Event) {
+func (t *turn) tell(to *session, event store.Event) {
 	if !to.left {
 		t.mail = append(t.mail, mail{to, event})
 	}
 }
 
-func (t *turn) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
+func (t *turn) acquire(r store.AcquireRequest) store.AcquireReply {
 	k := t.find(r.Key)
 	defer t.settle(k)
 	return t.acquireFrom(k, r)
 }
 
-func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.AcquireReply {
+func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	if k.heldBy(r.Owner) {
 		k.until = later(k.until, t.now.Add(r.TTL))
-		k.watch, k.wanted = r.WatchContention, r.WatchWanted
+		k.watch, k.wanted = r.NotifyQueued, r.NotifyRequests
 		return k.granted()
 	}
 	if t.gone.Has(r.Owner) {
-		return asynclock.AcquireReply{Status: asynclock.Gone}
+		return store.AcquireReply{Status: store.Withdrawn}
 	}
 	place := k.place(r.Owner)
 	if place < 0 {
@@ -51,12 +51,12 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
 			return k.granted()
 		case !r.Wait:
-			return asynclock.AcquireReply{
-				Status: asynclock.Held, Holder: k.description, Token: k.token, Told: t.tellWanted(k),
+			return store.AcquireReply{
+				Status: store.Held, Holder: k.description, HolderToken: k.token, HolderNotified: t.tellWanted(k),
 				Remaining: k.remaining(t.now), Waiters: len(k.queue),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
-			return asynclock.AcquireReply{Status: asynclock.Full}
+			return store.AcquireReply{Status: store.Full}
 		}
 	}
 	w := t.queue(k, r, place)
@@ -70,9 +70,9 @@ func (t *turn) acquireFrom(k *lock, r asynclock.AcquireRequest) asynclock.Acquir
 	if rank == 0 {
 		t.tellWanted(k)
 	}
-	return asynclock.AcquireReply{
-		Status: asynclock.Waiting, Remaining: k.remaining(t.now),
-		Rank: rank, Ticket: w.Ticket, Mark: t.counter, Watched: r.WatchWanted,
+	return store.AcquireReply{
+		Status: store.Waiting, Remaining: k.remaining(t.now),
+		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests,
 	}
 }
 
@@ -82,13 +82,13 @@ func (t *turn) tellWanted(k *lock) bool {
 	if !k.held || !k.wanted {
 		return false
 	}
-	t.tell(k.session, asynclock.Event{Kind: asynclock.EventWanted, Owner: k.owner})
+	t.tell(k.session, store.Event{Kind: store.EventRequested, Owner: k.owner})
 	return true
 }
 
 // queue puts the request into the queue, or notes its heartbeat if it is there.
-func (t *turn) queue(k *lock, r asynclock.AcquireRequest, place int) waiter {
-	w := waiter{AcquireRequest: r, session: t.from, since: t.now, deadline: t.now.Add(r.Liveness)}
+func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
+	w := waiter{AcquireRequest: r, session: t.from, since: t.now, deadline: t.now.Add(r.WaiterTTL)}
 	if place >= 0 {
 		w.Ticket, w.since = k.queue[place].Ticket, k.queue[place].since
 		k.queue[place] = w
@@ -99,7 +99,7 @@ func (t *turn) queue(k *lock, r asynclock.AcquireRequest, place int) waiter {
 		w.Ticket = t.counter
 	}
 	if len(k.queue) == 0 && k.held && k.watch {
-		t.tell(k.session, asynclock.Event{Kind: asynclock.EventContended, Owner: k.owner})
+		t.tell(k.session, store.Event{Kind: store.EventQueued, Owner: k.owner})
 	}
 	k.insert(w)
 	return w
@@ -118,40 +118,40 @@ func (t *turn) pass(k *lock, asking string) {
 		return
 	}
 	grant := t.grant(k, w, w.GrantTTL)
-	t.tell(w.session, asynclock.Event{
-		Kind: asynclock.EventGrant, Owner: w.Owner,
+	t.tell(w.session, store.Event{
+		Kind: store.EventGrant, Owner: w.Owner,
 		Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
 	})
 }
 
 // grant makes w the holder. Only here do tokens come into being.
-func (t *turn) grant(k *lock, w waiter, ttl time.Duration) asynclock.Grant {
-	grant := asynclock.Grant{First: t.counter + 1, Spare: spare}
+func (t *turn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
+	grant := store.Grant{Token: t.counter + 1, Reserved: spare}
 	t.counter += 1 + spare
 	k.holding = holding{
-		held: true, owner: w.Owner, session: w.session, description: w.Holder,
-		grant: grant, token: grant.First, until: t.now.Add(ttl), watch: w.WatchContention, wanted: w.WatchWanted,
+		held: true, owner: w.Owner, session: w.session, description: w.Description,
+		grant: grant, token: grant.Token, until: t.now.Add(ttl), watch: w.NotifyQueued, wanted: w.NotifyRequests,
 	}
 	return grant
 }
 
-func (t *turn) renew(r asynclock.RenewRequest) asynclock.RenewReply {
+func (t *turn) renew(r store.RenewRequest) store.RenewReply {
 	k := t.find(r.Key)
 	switch {
 	case k.heldBy(r.Owner):
 		k.until = later(k.until, t.now.Add(r.TTL))
 		k.token = max(k.token, r.Token)
-		k.watch = k.watch || r.WatchContention
+		k.watch = k.watch || r.NotifyQueued
 		t.raise(r.Token)
-		return asynclock.RenewReply{Waiters: len(k.queue)}
+		return store.RenewReply{Waiters: len(k.queue)}
 	case k.held && k.owner != "":
-		return asynclock.RenewReply{Err: asynclock.ErrStolen}
+		return store.RenewReply{Err: store.ErrStolen}
 	default: // free, or kept back after a release
-		return asynclock.RenewReply{Err: asynclock.ErrExpired}
+		return store.RenewReply{Err: store.ErrExpired}
 	}
 }
 
-func (t *turn) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
 	k := t.find(r.Key)
 	defer t.settle(k)
 	if r.Uncertain {
@@ -161,16 +161,16 @@ func (t *turn) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	}
 	held := k.heldBy(r.Owner)
 	switch {
-	case held && r.Keep > 0:
+	case held && r.HoldBack > 0:
 		t.raise(r.Token)
-		k.keepBack(t.now.Add(r.Keep))
+		k.keepBack(t.now.Add(r.HoldBack))
 	case held:
 		t.raise(r.Token)
 		k.holding = holding{}
 	default:
 		k.withdraw(r.Owner)
 	}
-	reply := asynclock.ReleaseReply{WasHeld: held}
+	reply := store.ReleaseReply{WasHeld: held}
 	if r.Requeue != nil {
 		// The key is free but not passed on yet, so this joins at the tail, and
 		// then passes the key to the head.
@@ -190,21 +190,21 @@ func (t *turn) force(key string) bool {
 		return false
 	}
 	if k.owner != "" {
-		t.tell(k.session, asynclock.Event{Kind: asynclock.EventForced, Owner: k.owner})
+		t.tell(k.session, store.Event{Kind: store.EventForced, Owner: k.owner})
 	}
 	k.holding = holding{}
 	t.pass(k, "")
 	return true
 }
 
-func (t *turn) inspect(key string) asynclock.Info {
+func (t *turn) inspect(key string) store.Info {
 	k := t.find(key)
-	info := asynclock.Info{
+	info := store.Info{
 		Key: key, Held: k.held, Holder: k.description, Token: k.token,
 		Remaining: k.remaining(t.now), Waiters: len(k.queue),
 	}
 	for _, w := range k.queue[:min(len(k.queue), queueShown)] {
-		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: w.Holder, Age: t.now.Sub(w.since)})
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: w.Description, Age: t.now.Sub(w.since)})
 	}
 	return info
 }

@@ -9,9 +9,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -21,7 +22,7 @@ const lockKinds = "lqwfx"
 
 // Acquire sends one command per request, all at once, and one more for each that has
 // found that there is no guard.
-func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	if hidden == nil {
 		return replies
 	}
-	again := make([]asynclock.AcquireRequest, len(hidden))
+	again := make([]store.AcquireRequest, len(hidden))
 	for n, i := range hidden {
 		again[n] = batch[i]
 	}
@@ -45,22 +46,22 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 	return replies
 }
 
-func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
 	return perform(ctx, s, batch,
-		func(c *call, q *asynclock.AcquireRequest) error {
+		func(c *call, q *store.AcquireRequest) error {
 			return c.acquire(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
-		func(q *asynclock.AcquireRequest, result rueidis.RedisResult) asynclock.AcquireReply {
+		func(q *store.AcquireRequest, result rueidis.RedisResult) store.AcquireReply {
 			r := newReply(result)
 			return s.acquireReply(&r, q, address)
 		},
-		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
+		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
 	)
 }
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
-func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address string, grace time.Duration) error {
+func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, grace time.Duration) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
@@ -75,60 +76,60 @@ func (c *call) acquire(prefix string, q *asynclock.AcquireRequest, address strin
 }
 
 // request adds the arguments of a request that acquire.lua describes.
-func (c *call) request(q *asynclock.AcquireRequest, address string) error {
+func (c *call) request(q *store.AcquireRequest, address string) error {
 	if err := redisconn.CheckOwner(q.Owner); err != nil {
 		return err
 	}
 	switch {
-	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.Liveness <= 0):
-		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.WaiterTTL <= 0):
+		return fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
 	case q.Ticket < 0 || q.Ticket > redisconn.MaxToken:
-		return fmt.Errorf("%w: ticket %d", asynclock.ErrBadOption, q.Ticket)
+		return fmt.Errorf("%w: ticket %d", store.ErrBadOption, q.Ticket)
 	}
 	c.text(q.Owner)
 	c.text(address)
 	c.millis(q.TTL)
 	c.millis(q.GrantTTL)
-	c.millis(q.Liveness)
+	c.millis(q.WaiterTTL)
 	c.flag(q.Wait)
 	c.number(int64(q.QueueLimit))
 	c.number(q.Ticket)
 	c.text(flags(q))
-	c.text(q.Holder)
+	c.text(q.Description)
 	return nil
 }
 
 // flags are what a request asks for, as fragments.go has them.
-func flags(q *asynclock.AcquireRequest) string {
+func flags(q *store.AcquireRequest) string {
 	switch {
-	case q.WatchContention && q.WatchWanted:
+	case q.NotifyQueued && q.NotifyRequests:
 		return "hw"
-	case q.WatchContention:
+	case q.NotifyQueued:
 		return "h"
-	case q.WatchWanted:
+	case q.NotifyRequests:
 		return "w"
 	}
 	return "-"
 }
 
 // acquireReply reads the answer to a request that named address.
-func (s *session) acquireReply(r *reply, q *asynclock.AcquireRequest, address string) asynclock.AcquireReply {
+func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string) store.AcquireReply {
 	answer, grace := r.acquireReply()
 	if err := r.failed(s.store); err != nil {
 		if errors.Is(err, errHidden) {
 			s.store.hides(q.Key)
 		}
-		return asynclock.AcquireReply{Err: err}
+		return store.AcquireReply{Err: err}
 	}
 	if grace > 0 {
 		s.store.graceSeen(grace)
 	}
-	if answer.Status == asynclock.Waiting || answer.Status == asynclock.Granted {
-		answer.Watched = q.WatchWanted && address != noAddress
+	if answer.Status == store.Waiting || answer.Status == store.Granted {
+		answer.WillNotify = q.NotifyRequests && address != noAddress
 	}
-	if answer.Status == asynclock.Waiting && address == noAddress {
+	if answer.Status == store.Waiting && address == noAddress {
 		// In the grace there is nothing to be had, however often one asks.
-		answer.Recheck = grace + recheck(answer.Rank, q.Liveness)
+		answer.Recheck = grace + recheck(answer.Rank, q.WaiterTTL)
 	}
 	return answer
 }

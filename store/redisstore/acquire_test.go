@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -39,20 +40,20 @@ func TestTokensAreTheClockOrTheCounter(t *testing.T) {
 		c := join(t, sv.store(t))
 		before := sv.clock(t)
 		got := c.Hold("key", "a")
-		if after := sv.clock(t); got.First < before || got.First > after || !got.SparePerMicrosecond {
+		if after := sv.clock(t); got.Token < before || got.Token > after || !got.TokensFollowClock {
 			t.Errorf("grant: got %+v, want a token from %d to %d, from the clock", got.Grant, before, after)
 		}
-		if stored := sv.Number(t, "GET", sv.redisKey("key", 'f')); stored != got.First {
-			t.Errorf("counter: got %d, want %d", stored, got.First)
+		if stored := sv.Number(t, "GET", sv.redisKey("key", 'f')); stored != got.Token {
+			t.Errorf("counter: got %d, want %d", stored, got.Token)
 		}
 
 		// A counter ahead of the clock wins, in all its digits, and does not
 		// promise numbers that the clock has not reached.
 		ahead := before + int64(time.Hour/time.Microsecond)
 		for i, owner := range []string{"b", "c"} {
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: string("ab"[i]), Token: ahead + int64(i)})
+			c.release(store.ReleaseRequest{Key: "key", Owner: string("ab"[i]), Token: ahead + int64(i)})
 			next := c.Hold("key", owner)
-			if want := ahead + int64(i) + 1; next.First != want || next.SparePerMicrosecond {
+			if want := ahead + int64(i) + 1; next.Token != want || next.TokensFollowClock {
 				t.Errorf("grant after %d was used: got %+v, want token %d, not from the clock", want-1, next.Grant, want)
 			}
 		}
@@ -60,8 +61,8 @@ func TestTokensAreTheClockOrTheCounter(t *testing.T) {
 		// Without the counter the clock is the floor.
 		sv.Do(t, "DEL", sv.redisKey("key", 'f'), sv.redisKey("key", 'l'))
 		sv.Pass(time.Millisecond)
-		if again := c.Hold("key", "d"); again.First <= got.First {
-			t.Errorf("token after the counter was lost: got %d, want more than %d", again.First, got.First)
+		if again := c.Hold("key", "d"); again.Token <= got.Token {
+			t.Errorf("token after the counter was lost: got %d, want more than %d", again.Token, got.Token)
 		}
 	})
 }
@@ -73,7 +74,7 @@ func TestARepeatedAcquireOnlyExtends(t *testing.T) {
 
 		late := redistest.Request("key", "a")
 		late.TTL = time.Second
-		again := c.Want(late, asynclock.Granted)
+		again := c.Want(late, store.Granted)
 		if again.Grant != first.Grant {
 			t.Errorf("repeated: got %+v, want %+v", again.Grant, first.Grant)
 		}
@@ -81,7 +82,7 @@ func TestARepeatedAcquireOnlyExtends(t *testing.T) {
 			t.Errorf("TTL after a late copy that asked for 1s: got %v, want about %v", left, long)
 		}
 		late.TTL = 2 * long
-		c.Want(late, asynclock.Granted)
+		c.Want(late, store.Granted)
 		if left := sv.pttl(t, "key", 'l'); left <= long {
 			t.Errorf("TTL after asking for %v: got %v, want more than %v", 2*long, left, long)
 		}
@@ -94,7 +95,7 @@ func TestEverythingHasATTL(t *testing.T) {
 		c.Hold("key", "a")
 		c.Wait("key", "b")
 		c.Wait("key", "c")
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "gone", Uncertain: true})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "gone", Uncertain: true})
 		want := map[byte][2]time.Duration{
 			'l': {long / 2, long}, 'q': {23 * time.Hour, 24 * time.Hour}, 'w': {23 * time.Hour, 24 * time.Hour},
 			'f': {23 * time.Hour, 24 * time.Hour}, 'x': {time.Minute, 2 * time.Minute},
@@ -126,10 +127,10 @@ func TestNobodyOvertakesTheQueueOfAFreeKey(t *testing.T) {
 
 		q := redistest.Request("key", "c")
 		q.Wait = false
-		got := b.Want(q, asynclock.Held)
-		e := a.Heard(asynclock.EventGrant, "b")
-		if got.Token != e.Grant.First || got.Holder != "b at home" || got.Remaining <= 0 || got.Waiters != 0 {
-			t.Errorf("Held: got %+v, want the new holder, b, with token %d", got, e.Grant.First)
+		got := b.Want(q, store.Held)
+		e := a.Heard(store.EventGrant, "b")
+		if got.HolderToken != e.Grant.Token || got.Holder != "b at home" || got.Remaining <= 0 || got.Waiters != 0 {
+			t.Errorf("Held: got %+v, want the new holder, b, with token %d", got, e.Grant.Token)
 		}
 	})
 }
@@ -139,14 +140,14 @@ func TestTryTakesAKeyForWhichOnlyTheDeadWait(t *testing.T) {
 		c := join(t, sv.store(t))
 		c.Hold("key", "a")
 		dead := redistest.Request("key", "b")
-		dead.Liveness = 10 * time.Millisecond
-		c.Want(dead, asynclock.Waiting)
+		dead.WaiterTTL = 10 * time.Millisecond
+		c.Want(dead, store.Waiting)
 		sv.Pass(50 * time.Millisecond)
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
 
 		q := redistest.Request("key", "c")
 		q.Wait = false
-		if got := c.Want(q, asynclock.Granted); got.Waiters != 0 {
+		if got := c.Want(q, store.Granted); got.Waiters != 0 {
 			t.Errorf("Waiters: got %d, want 0", got.Waiters)
 		}
 		c.heardNothing(sv)
@@ -167,7 +168,7 @@ func TestADroppedWaiterComesBackToItsPlace(t *testing.T) {
 
 		q := redistest.Request("key", "b")
 		q.Ticket, q.QueueLimit = first.Ticket, 1 // the limit is for newcomers
-		if got := c.Want(q, asynclock.Waiting); got.Rank != 0 || got.Ticket != first.Ticket {
+		if got := c.Want(q, store.Waiting); got.Rank != 0 || got.Ticket != first.Ticket {
 			t.Errorf("back again: got rank %d, ticket %d; want 0, %d", got.Rank, got.Ticket, first.Ticket)
 		}
 
@@ -175,7 +176,7 @@ func TestADroppedWaiterComesBackToItsPlace(t *testing.T) {
 		sv.Do(t, "ZREM", sv.redisKey("key", 'q'), "b")
 		sv.Do(t, "HDEL", sv.redisKey("key", 'w'), "b")
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-		if got := c.Want(q, asynclock.Granted); got.Waiters != 1 || got.First <= second.Mark {
+		if got := c.Want(q, store.Granted); got.Waiters != 1 || got.Token <= second.Mark {
 			t.Errorf("grant: got %+v, want 1 waiter and a token above %d", got, second.Mark)
 		}
 		c.heardNothing(sv)
@@ -191,10 +192,10 @@ func TestALaterWaiterLetsTheFirstGo(t *testing.T) {
 		q := redistest.Request("key", "c")
 		q.Ticket = b.Wait("key", "c").Ticket
 		sv.Do(t, "DEL", sv.redisKey("key", 'l')) // the holder died
-		got := b.Want(q, asynclock.Waiting)
-		e := a.Heard(asynclock.EventGrant, "b")
-		if got.Rank != 0 || got.Mark < e.Grant.First {
-			t.Errorf("second in the queue: got rank %d, mark %d; want 0 and at least %d", got.Rank, got.Mark, e.Grant.First)
+		got := b.Want(q, store.Waiting)
+		e := a.Heard(store.EventGrant, "b")
+		if got.Rank != 0 || got.Mark < e.Grant.Token {
+			t.Errorf("second in the queue: got rank %d, mark %d; want 0 and at least %d", got.Rank, got.Mark, e.Grant.Token)
 		}
 		if left := sv.pttl(t, "key", 'l'); left > grant || left <= 0 {
 			t.Errorf("TTL of a grant by message: got %v, want at most %v", left, grant)
@@ -208,21 +209,21 @@ func TestQueueLimit(t *testing.T) {
 		c.Hold("key", "a")
 		q := redistest.Request("key", "b")
 		q.QueueLimit = 2
-		c.Want(q, asynclock.Waiting)
+		c.Want(q, store.Waiting)
 		q.Owner = "c"
-		c.Want(q, asynclock.Waiting)
-		c.Want(q, asynclock.Waiting) // who is in the queue may stay
+		c.Want(q, store.Waiting)
+		c.Want(q, store.Waiting) // who is in the queue may stay
 		q.Owner = "d"
-		if got := c.Want(q, asynclock.Full); got.Waiters != 2 {
+		if got := c.Want(q, store.Full); got.Waiters != 2 {
 			t.Errorf("Full: got %d waiters, want 2", got.Waiters)
 		}
 		// The dead make room. It asks for so short a life only now, after all that a busy
 		// machine may take long for.
 		dead := redistest.Request("key", "b")
-		dead.Liveness = 10 * time.Millisecond
-		c.Want(dead, asynclock.Waiting)
+		dead.WaiterTTL = 10 * time.Millisecond
+		c.Want(dead, store.Waiting)
 		sv.Pass(50 * time.Millisecond)
-		if got := c.Want(q, asynclock.Waiting); got.Rank != 1 {
+		if got := c.Want(q, store.Waiting); got.Rank != 1 {
 			t.Errorf("rank behind c: got %d, want 1", got.Rank)
 		}
 	})
@@ -233,26 +234,26 @@ func TestTheHolderIsToldOfTheFirstWaiter(t *testing.T) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
 		q := redistest.Request("key", "a")
-		q.WatchContention = true
-		a.Want(q, asynclock.Granted)
+		q.NotifyQueued = true
+		a.Want(q, store.Granted)
 		b.Wait("key", "b")
-		a.Heard(asynclock.EventContended, "a")
+		a.Heard(store.EventQueued, "a")
 		b.Wait("key", "b")
 		b.Wait("key", "c")
 		a.heardNothing(sv)
 
 		// Who did not ask is not told. The flag is the request's, also for those
 		// who come to hold by a message.
-		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		b.Heard(asynclock.EventGrant, "b")
+		b.release(store.ReleaseRequest{Key: "key", Owner: "c"})
+		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		b.Heard(store.EventGrant, "b")
 		q.Owner = "d"
-		a.Want(q, asynclock.Waiting)
+		a.Want(q, store.Waiting)
 		b.heardNothing(sv)
-		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		a.Heard(asynclock.EventGrant, "d")
+		b.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+		a.Heard(store.EventGrant, "d")
 		b.Wait("key", "e")
-		a.Heard(asynclock.EventContended, "d")
+		a.Heard(store.EventQueued, "d")
 	})
 }
 
@@ -260,18 +261,18 @@ func TestOwnersAreComparedWhole(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		q := redistest.Request("key", "a.c")
-		q.Holder = "x abc %w+ - y" // looks like fields, and like owners
-		c.Want(q, asynclock.Granted)
+		q.Description = "x abc %w+ - y" // looks like fields, and like owners
+		c.Want(q, store.Granted)
 		for _, owner := range []string{"abc", "a%.c", ".*", "%S+", "a.", "a.c.", "%w+", "[a]", "x", "y"} {
-			if got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: owner, Token: 1}); got.WasHeld {
+			if got := c.release(store.ReleaseRequest{Key: "key", Owner: owner, Token: 1}); got.WasHeld {
 				t.Fatalf("Release by %q of what \"a.c\" holds: got WasHeld true, want false", owner)
 			}
-			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: owner, TTL: long}).Err; err == nil {
+			if err := c.renew(store.RenewRequest{Key: "key", Owner: owner, TTL: long}).Err; err == nil {
 				t.Fatalf("Renew by %q of what \"a.c\" holds: got no error, want one", owner)
 			}
 		}
-		if info := c.Inspect("key"); info.Holder != q.Holder || !info.Held {
-			t.Errorf("Inspect: got %+v, want it held by %q", info, q.Holder)
+		if info := c.Inspect("key"); info.Holder != q.Description || !info.Held {
+			t.Errorf("Inspect: got %+v, want it held by %q", info, q.Description)
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -33,18 +34,18 @@ func TestAHoldingEndsWithItsTTL(t *testing.T) {
 		c := join(t, inBubble(t))
 		q := redistest.Request("key", "a")
 		q.TTL = 15 * time.Second
-		first := c.Want(q, asynclock.Granted)
+		first := c.Want(q, store.Granted)
 
 		time.Sleep(q.TTL - 2*time.Millisecond)
 		if got := c.Inspect("key"); !got.Held || got.Remaining > 2*time.Millisecond {
 			t.Errorf("just before the end: got %+v, want it held", got)
 		}
 		time.Sleep(3 * time.Millisecond)
-		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: q.TTL}).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: q.TTL}).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("Renew just after the end: got %v, want ErrExpired", got)
 		}
-		if got := c.Hold("key", "b").First; got < first.First+int64(q.TTL/time.Microsecond) {
-			t.Errorf("token 15s later: got %d, want 15e6 more than %d", got, first.First)
+		if got := c.Hold("key", "b").Token; got < first.Token+int64(q.TTL/time.Microsecond) {
+			t.Errorf("token 15s later: got %d, want 15e6 more than %d", got, first.Token)
 		}
 	})
 }
@@ -56,14 +57,14 @@ func TestAWaiterLivesAsLongAsItAsks(t *testing.T) {
 		c := join(t, st)
 		holder, silent, asking := redistest.Request("key", "a"), redistest.Request("key", "silent"), redistest.Request("key", "asking")
 		holder.TTL = time.Hour
-		silent.Liveness, asking.Liveness = 4500*time.Millisecond, 4500*time.Millisecond
-		c.Want(holder, asynclock.Granted)
-		c.Want(silent, asynclock.Waiting)
+		silent.WaiterTTL, asking.WaiterTTL = 4500*time.Millisecond, 4500*time.Millisecond
+		c.Want(holder, store.Granted)
+		c.Want(silent, store.Waiting)
 		for range 10 {
-			c.Want(asking, asynclock.Waiting)
+			c.Want(asking, store.Waiting)
 			time.Sleep(4400 * time.Millisecond)
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		c.Heard(asynclock.EventGrant, "asking")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		c.Heard(store.EventGrant, "asking")
 	})
 }

@@ -6,11 +6,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -35,7 +36,7 @@ type client struct {
 // PUBLISH that counts its receivers.)
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
-	joined := redistest.Join(t, st, asynclock.EventGap, asynclock.EventDeaf)
+	joined := redistest.Join(t, st, store.EventResync, store.EventDisconnected)
 	c := &client{joined, joined.Session.(*session), make(map[string]bool)}
 	if in := c.session.classic.Load(); in != nil {
 		<-in.Settled()
@@ -47,13 +48,13 @@ func join(t testing.TB, st *Store) *client {
 }
 
 // queueAndLeave queues a new client for key, which then leaves, and waits until
-// the server has noted that nobody receives its messages any more. Leave does
+// the server has noted that nobody receives its messages any more. Close does
 // not: should the server take its time, it goes without the answer.
 func (sv *server) queueAndLeave(t *testing.T, st *Store, key, owner string) (gone *client) {
 	t.Helper()
 	gone = join(t, st)
 	gone.waitForMessage(key, owner)
-	if err := gone.session.Leave(t.Context()); err != nil {
+	if err := gone.session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "nobody receives its messages", func() bool {
@@ -92,7 +93,7 @@ func (sv *server) receivers(t *testing.T, ch *channel) (n int64) {
 func (c *client) silence() *client {
 	in := &inbox{Inbox: closedInbox(), channel: newChannel(c.session.store, "nobody", false)}
 	if old := c.session.classic.Swap(in); old != nil {
-		old.Close()
+		old.Close(context.Background())
 	}
 	return c
 }
@@ -102,7 +103,7 @@ func (c *client) silence() *client {
 func (c *client) doubt() {
 	old := c.session.classic.Load()
 	c.session.classic.Store(&inbox{Inbox: closedInbox(), channel: old.channel})
-	c.T.Cleanup(old.Close)
+	c.T.Cleanup(func() { old.Close(context.Background()) })
 }
 
 // deaf is a source that never delivers.
@@ -118,7 +119,7 @@ func (deaf) Publish(context.Context, string) error { return nil }
 // closedInbox is an inbox that is never live.
 func closedInbox() *pubsub.Inbox {
 	in := pubsub.Open(deaf{}, pubsub.Handler{})
-	in.Close()
+	in.Close(context.Background())
 	return in
 }
 
@@ -131,26 +132,26 @@ func (c *client) waitForMessage(key, owner string) {
 }
 
 // release is the owner's first, as the core has them, unless it was released before.
-func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
+func (c *client) release(q store.ReleaseRequest) store.ReleaseReply {
 	c.T.Helper()
-	q.First = !c.released[q.Key+" "+q.Owner]
+	q.Clean = !c.released[q.Key+" "+q.Owner]
 	return c.releaseAgain(q)
 }
 
 // releaseAgain is release for one that was said before, to whatever server.
-func (c *client) releaseAgain(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
+func (c *client) releaseAgain(q store.ReleaseRequest) store.ReleaseReply {
 	c.T.Helper()
 	c.released[q.Key+" "+q.Owner] = true
-	got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{q})[0]
+	got := c.session.Release(context.Background(), []store.ReleaseRequest{q})[0]
 	if got.Err != nil {
 		c.T.Fatalf("Release of %q by %q: got %v, want no error", q.Key, q.Owner, got.Err)
 	}
 	return got
 }
 
-func (c *client) renew(q asynclock.RenewRequest) asynclock.RenewReply {
+func (c *client) renew(q store.RenewRequest) store.RenewReply {
 	c.T.Helper()
-	return c.session.Renew(context.Background(), []asynclock.RenewRequest{q})[0]
+	return c.session.Renew(context.Background(), []store.RenewRequest{q})[0]
 }
 
 // heardNothing publishes a message to the client and checks that it is the next
@@ -159,5 +160,5 @@ func (c *client) heardNothing(sv *server) {
 	c.T.Helper()
 	marker := "marker-" + uuid.NewString()
 	sv.Do(c.T, "PUBLISH", c.session.classic.Load().channel.name, "r "+marker)
-	c.Heard(asynclock.EventForced, marker)
+	c.Heard(store.EventForced, marker)
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -138,8 +139,8 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 		t.Errorf("address: got %q, want %q", got, want)
 	}
 	// The one that left is skipped in the same step, by the count of receivers.
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(asynclock.EventGrant, "b")
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 	if got := st.Features(); !got.FIFO {
 		t.Errorf("Features: got %+v", got)
 	}
@@ -149,15 +150,15 @@ func TestClusterRenewsAndListsAllBuckets(t *testing.T) {
 	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
 	c := join(t, sv.store(t))
-	var acquires []asynclock.AcquireRequest
-	var renewals []asynclock.RenewRequest
+	var acquires []store.AcquireRequest
+	var renewals []store.RenewRequest
 	for i := range 100 {
 		q := redistest.Request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
 		acquires = append(acquires, q)
-		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: long})
+		renewals = append(renewals, store.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: long})
 	}
 	for _, q := range acquires {
-		c.Want(q, asynclock.Granted)
+		c.Want(q, store.Granted)
 	}
 	for i, got := range c.session.Renew(t.Context(), renewals) {
 		if got.Err != nil {
@@ -185,7 +186,7 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 	single := join(t, node.newStore(t))
 	q := redistest.Request("key", "b")
 	q.Wait = false
-	if got := single.Want(q, asynclock.Held); got.Holder != "a at home" {
+	if got := single.Want(q, store.Held); got.Holder != "a at home" {
 		t.Errorf("Held: got %+v, want it held by a", got)
 	}
 }
@@ -204,14 +205,14 @@ func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	if got := c.session.Lane("key1"); got != 0 {
 		t.Fatalf("Lane: got %d, want that all keys share one", got)
 	}
-	renewals := []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: -1}} // which makes no sense
+	renewals := []store.RenewRequest{{Key: "key", Owner: "a", TTL: -1}} // which makes no sense
 	for i := range 100 {
 		q := redistest.Request("key"+strconv.Itoa(i), "o"+strconv.Itoa(i))
-		renewals = append(renewals, asynclock.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.Want(q, asynclock.Granted).First})
+		renewals = append(renewals, store.RenewRequest{Key: q.Key, Owner: q.Owner, TTL: 2 * long, Token: c.Want(q, store.Granted).Token})
 	}
 	for range 2 {
 		for i, got := range c.session.Renew(t.Context(), renewals) {
-			if i == 0 && !errors.Is(got.Err, asynclock.ErrBadOption) {
+			if i == 0 && !errors.Is(got.Err, store.ErrBadOption) {
 				t.Errorf("Renew with a bad TTL: got %v, want ErrBadOption", got.Err)
 			} else if i > 0 && got.Err != nil {
 				t.Errorf("Renew %d: got %v, want no error", i, got.Err)
@@ -244,8 +245,8 @@ func TestAClusterWithoutShardedMessagesUsesOneInbox(t *testing.T) {
 		if got, want := b.session.address(t.Context(), key), "u"+sv.prefix+":c:"+b.session.id; got != want {
 			t.Errorf("address: got %q, want %q", got, want)
 		}
-		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.Heard(asynclock.EventGrant, "b")
+		a.release(store.ReleaseRequest{Key: key, Owner: "a"})
+		b.Heard(store.EventGrant, "b")
 	}
 }
 
@@ -256,21 +257,21 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)
 	c := join(t, sv.store(t))
-	var renewals []asynclock.RenewRequest
+	var renewals []store.RenewRequest
 	for i := 0; len(renewals) < 5; i++ {
 		key := "key" + strconv.Itoa(i)
 		if bucketOf(key) == bucketOf("key0") {
-			renewals = append(renewals, asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").First})
+			renewals = append(renewals, store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").Token})
 		}
 	}
 	contended, handedOn, lost, stolen := &renewals[1], &renewals[2], &renewals[3], &renewals[4]
 	c.waitForMessage(contended.Key, "b")
 	handedOn.Token += 1e12
-	handedOn.WatchContention = true
+	handedOn.NotifyQueued = true
 	sv.Do(t, "DEL", sv.redisKey(lost.Key, 'l'))
 	stolen.Owner = "thief"
 
-	was := map[int]error{3: asynclock.ErrExpired, 4: asynclock.ErrStolen}
+	was := map[int]error{3: store.ErrExpired, 4: store.ErrStolen}
 	renewed := func(when string, ttl time.Duration) {
 		t.Helper()
 		for i := range renewals {
@@ -340,7 +341,7 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	got := a.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "c")})[0]
+	got := a.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "c")})[0]
 	cancel()
 	if got.Err == nil {
 		t.Errorf("Acquire while the slot is half moved: got %+v, want an error", got)
@@ -351,7 +352,7 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 
-	a.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "c"}})
+	a.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "c"}})
 	if got := b.Wait("key", "b"); got.Rank != 0 {
 		t.Errorf("rank after the move: got %d, want 0", got.Rank)
 	}
@@ -361,8 +362,8 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 			return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 		})
 	}
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(asynclock.EventGrant, "b")
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 }
 
 func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
@@ -383,8 +384,8 @@ func TestTheDocumentedRightsSufficeInACluster(t *testing.T) {
 		key := "key" + strconv.Itoa(i)
 		a.Hold(key, "a")
 		b.waitForMessage(key, "b")
-		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.Heard(asynclock.EventGrant, "b")
+		a.release(store.ReleaseRequest{Key: key, Owner: "a"})
+		b.Heard(store.EventGrant, "b")
 	}
 	if got := len(list(t, a, "key")); got != 10 {
 		t.Errorf("List: got %d keys, want 10", got)
@@ -419,7 +420,7 @@ func failsOver(t *testing.T, goes bool, limit time.Duration) {
 	a, b := join(t, st), join(t, st)
 	holder := redistest.Request("key", "a")
 	holder.TTL = 10 * time.Minute // a busy machine takes long to fail over
-	first := a.Want(holder, asynclock.Granted)
+	first := a.Want(holder, store.Granted)
 	b.Wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
@@ -439,7 +440,7 @@ func failsOver(t *testing.T, goes bool, limit time.Duration) {
 	q := redistest.Request("key", "b")
 	hears := func() bool {
 		got := b.Acquire(q)
-		if got.Status != asynclock.Waiting || got.Recheck != 0 {
+		if got.Status != store.Waiting || got.Recheck != 0 {
 			return false
 		}
 		if st.unsharded.Load() { // then messages go through all nodes
@@ -453,8 +454,8 @@ func failsOver(t *testing.T, goes bool, limit time.Duration) {
 			t.Fatalf("the waiter does not hear from the new primary after %v", limit)
 		}
 	}
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First})
-	if e := b.Heard(asynclock.EventGrant, "b"); e.Grant.First <= first.First {
-		t.Errorf("token: got %d, want more than %d", e.Grant.First, first.First)
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: first.Token})
+	if e := b.Heard(store.EventGrant, "b"); e.Grant.Token <= first.Token {
+		t.Errorf("token: got %d, want more than %d", e.Grant.Token, first.Token)
 	}
 }

@@ -5,10 +5,11 @@ package redisstore
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -21,7 +22,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 	}{{"standalone", true}, {"taken for a cluster without sharded messages", false}} {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, func(t *testing.T) asynclock.Store {
+			storetest.Run(t, func(t *testing.T) store.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
 				// It has no history to show, for which each bucket would look first.
@@ -40,7 +41,7 @@ func TestConformanceOnRealServers(t *testing.T) {
 			t.Parallel()
 			sv := onServer(t, redistest.Option(t, variable))
 			sv.acquaint(t, long) // once, for all the tests share a prefix
-			storetest.Run(t, func(t *testing.T) asynclock.Store { return sv.newStore(t) })
+			storetest.Run(t, func(t *testing.T) store.Store { return sv.newStore(t) })
 		})
 	}
 }

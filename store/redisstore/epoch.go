@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // errHidden: the server does not say what history it has, so that the guard that
 // epoch.lua describes can't be had.
-var errHidden = fmt.Errorf("%w: redisstore: the server hides its replication id", asynclock.ErrUnreachable)
+var errHidden = fmt.Errorf("%w: redisstore: the server hides its replication id", store.ErrUnreachable)
 
 // graceError answers a request that won't wait. It is not asynclock.ErrHeld, for
 // the key may well be free.
 func graceError(grace time.Duration) error {
-	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", asynclock.ErrUnreachable, grace)
+	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", store.ErrUnreachable, grace)
 }
 
 // hiddenFor is for how long there is no guard where a server has hidden its

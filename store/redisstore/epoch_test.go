@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -85,10 +86,10 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 		write := func(key string, ready, longest int64) {
 			sv.Do(t, "SET", sv.epoch(bucketOf(key)), id+" "+strconv.FormatInt(ready, 10)+" "+strconv.FormatInt(longest, 10)+" 0 "+strconv.FormatInt(turn, 10))
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		now := sv.clock(t) / 1000
 		write("key", now+10_000, 20_000)
-		if got := c.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := c.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, store.ErrUnreachable) {
 			t.Errorf("in the grace: got %+v, want ErrUnreachable", got)
 		}
 		// Set back, the clock prolongs the grace, but to no more than a whole one.
@@ -97,7 +98,7 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 		if _, ready, _, _, _ := sv.epochOf(t, "key"); ready > now+60_000 {
 			t.Errorf("the grace ends in %d ms, want at most 20000", ready-now)
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "c"})
 		// A longer TTL than any before is remembered, also if that was less than the
 		// least grace.
 		for _, before := range []int64{1000, 19_000} {
@@ -114,10 +115,10 @@ func TestAnEpochFromTheFutureOrForAnotherTTLIsNoShortcut(t *testing.T) {
 func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		renew := func(ttl time.Duration) {
 			t.Helper()
-			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: ttl, Token: token}).Err; err != nil {
+			if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: ttl, Token: token}).Err; err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -143,12 +144,12 @@ func TestTheLongestTTLIsRememberedForADayOrTwo(t *testing.T) {
 		want("a renewal for two, the day after", 2*time.Hour, time.Hour)
 		nextDay()
 		c.Hold("key", "a")
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		c.Hold("key", "b")
 		want("an acquire, the day after", long, 2*time.Hour)
 		promote()
 		c.Acquire(redistest.Attempt("key", "c"))
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
 		if got := c.Wait("key", "c"); got.Remaining < 2*time.Hour-time.Minute {
 			t.Errorf("grace: got %v, want two hours", got.Remaining)
 		}
@@ -172,12 +173,12 @@ func TestTTLsOfPeriodsThatAreOverDoNotCount(t *testing.T) {
 func TestAClockThatIsSetBackForgetsNoTTL(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		later := sv.clock(t)/1000 + millis(100*time.Hour)
 		for name, look := range map[string]func(){
 			"acquire": func() { c.Wait("key", "b") },
 			"renew": func() {
-				if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
+				if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -209,8 +210,8 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
 	b.waitForMessage("key", "b")
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(asynclock.EventGrant, "b")
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 	st.log.Close()
 	if got := strings.Count(written.String(), "no guard"); got != 1 {
 		t.Errorf("log: got %d warnings, want one:\n%s", got, written.String())
@@ -237,21 +238,21 @@ func TestTheGuardComesBackWhenHistoryIsShown(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.blindUser(t, []*server{sv})
 	c := join(t, st)
-	batch := []asynclock.AcquireRequest{redistest.Attempt("key", "a"), redistest.Attempt("key", "rival")}
-	if got := c.session.Acquire(t.Context(), batch); got[0].Status != asynclock.Granted || got[1].Status != asynclock.Held {
+	batch := []store.AcquireRequest{redistest.Attempt("key", "a"), redistest.Attempt("key", "rival")}
+	if got := c.session.Acquire(t.Context(), batch); got[0].Status != store.Granted || got[1].Status != store.Held {
 		t.Errorf("with the history hidden: got %+v, want the key for the first and not for its rival", got)
 	}
 	sv.Do(t, "ACL", "SETUSER", "blind", "+info")
 	sv.acquaint(t, long)
 	sv.promote(t)
-	c.Want(redistest.Attempt("another", "b"), asynclock.Granted)
-	c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"})
+	c.Want(redistest.Attempt("another", "b"), store.Granted)
+	c.release(store.ReleaseRequest{Key: "another", Owner: "b"})
 	if until := st.hiding("another").Load(); until == nil || time.Until(*until) > hiddenFor {
 		t.Fatalf("the guard is off until %v, want for at most %v", until, hiddenFor)
 	}
 	past := time.Now()
 	st.hiding("another").Store(&past)
-	if got := c.Acquire(redistest.Attempt("another", "c")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+	if got := c.Acquire(redistest.Attempt("another", "c")); !errors.Is(got.Err, store.ErrUnreachable) {
 		t.Errorf("a while later, in the grace: got %+v, want ErrUnreachable", got)
 	}
 }
@@ -270,7 +271,7 @@ func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 	for i := range 30 {
 		key := "key" + strconv.Itoa(i)
 		got := c.Acquire(redistest.Attempt(key, "a"))
-		if blind := owner(t, nodes, sv.redisKey(key, 'l')) == 0; blind && got.Status != asynclock.Granted || !blind && !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if blind := owner(t, nodes, sv.redisKey(key, 'l')) == 0; blind && got.Status != store.Granted || !blind && !errors.Is(got.Err, store.ErrUnreachable) {
 			t.Errorf("%s, of a node that hides its history: %v: got %+v, want it granted only there", key, blind, got)
 		}
 	}
@@ -279,7 +280,7 @@ func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 func TestADamagedEpochIsReported(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("held", "a").First
+		token := c.Hold("held", "a").Token
 		for _, key := range []string{"key", "held"} {
 			name := sv.epoch(bucketOf(key))
 			for _, damage := range [][]string{
@@ -289,10 +290,10 @@ func TestADamagedEpochIsReported(t *testing.T) {
 			} {
 				sv.Do(t, "DEL", name)
 				sv.Do(t, damage...)
-				if got := c.Acquire(redistest.Request("key", "b")).Err; key == "key" && (!errors.Is(got, asynclock.ErrForeignData) || !strings.Contains(got.Error(), name)) {
+				if got := c.Acquire(redistest.Request("key", "b")).Err; key == "key" && (!errors.Is(got, store.ErrForeignData) || !strings.Contains(got.Error(), name)) {
 					t.Errorf("%q: Acquire: got %v, want ErrForeignData that names %q", damage, got, name)
 				}
-				if got := c.renew(asynclock.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: token}).Err; got != nil {
+				if got := c.renew(store.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: token}).Err; got != nil {
 					t.Errorf("%q: Renew: got %v, want no error", damage, got)
 				}
 			}
@@ -303,7 +304,7 @@ func TestADamagedEpochIsReported(t *testing.T) {
 func TestFailoverGraceIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
-		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("WithFailoverGrace(%v): got %v, want ErrBadOption", bad, err)
 		}
 	}

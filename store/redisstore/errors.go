@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // errReply is an answer that our scripts don't give: something between us and
@@ -14,5 +14,5 @@ import (
 var errReply = errors.New("redisstore: unexpected reply")
 
 func foreign(redisKey string) error {
-	return fmt.Errorf("%w: %q", asynclock.ErrForeignData, redisKey)
+	return fmt.Errorf("%w: %q", store.ErrForeignData, redisKey)
 }

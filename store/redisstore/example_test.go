@@ -9,6 +9,8 @@ import (
 	"log"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -78,7 +80,7 @@ func Example_errors() {
 	case errors.As(err, &held):
 		fmt.Println("held by", held.Holder, "for", held.Remaining, "more, unless renewed")
 		return
-	case errors.Is(err, asynclock.ErrUnreachable):
+	case errors.Is(err, store.ErrUnreachable):
 		fmt.Println("Redis does not answer; nobody knows who holds it")
 		return
 	case err != nil:

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
 	"github.com/redis/rueidis"
@@ -209,7 +211,7 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 		if err := lease.Unlock(t.Context()); err != nil {
 			t.Errorf("Unlock: got %v, want no error", err)
 		}
-		if _, err := b.TryLock(t.Context(), "key"); !errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
+		if _, err := b.TryLock(t.Context(), "key"); !errors.Is(err, store.ErrUnreachable) || errors.Is(err, asynclock.ErrHeld) {
 			t.Errorf("TryLock of a free key: got %v, want ErrUnreachable: others may be held by who knows", err)
 		}
 		p.sv.endGrace(t, "key")
@@ -226,7 +228,7 @@ func lockPatiently(t *testing.T, c *asynclock.Client) (lease *asynclock.Lease) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); lease == nil; {
 		got, err := c.Lock(t.Context(), "key")
-		if err != nil && (!errors.Is(err, asynclock.ErrUnreachable) || time.Now().After(end)) {
+		if err != nil && (!errors.Is(err, store.ErrUnreachable) || time.Now().After(end)) {
 			t.Fatalf("Lock: got %v", err)
 		}
 		lease = got

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -27,16 +28,16 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	const n = 2*redisconn.MaxPipeline + 1
-	acquires := make([]asynclock.AcquireRequest, n)
-	renewals := make([]asynclock.RenewRequest, n)
+	acquires := make([]store.AcquireRequest, n)
+	renewals := make([]store.RenewRequest, n)
 	for i := range n {
 		acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
-		renewals[i] = asynclock.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: long}
+		renewals[i] = store.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: long}
 	}
 	for range 2 {
 		sv.Do(t, "SCRIPT", "FLUSH")
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
-			if got.Status != asynclock.Granted {
+			if got.Status != store.Granted {
 				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
 			}
 		}
@@ -50,7 +51,7 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv.Do(t, "SCRIPT", "FLUSH")
 	c.Hold("one", "a")
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if !c.release(asynclock.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "one", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 	sv.Do(t, "SCRIPT", "FLUSH")
@@ -85,14 +86,14 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	a.Hold("warm", "a") // loads the scripts
-	a.release(asynclock.ReleaseRequest{Key: "warm", Owner: "a"})
+	a.release(store.ReleaseRequest{Key: "warm", Owner: "a"})
 	// Two connections of the store, one of the test; nothing else may be sent but
 	// pings.
 	sv.Do(t, "CONFIG", "RESETSTAT")
 	for i := range 10 {
 		owner := "o" + strconv.Itoa(i)
-		token := a.Hold("key", owner).First
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: owner, Token: token})
+		token := a.Hold("key", owner).Token
+		a.release(store.ReleaseRequest{Key: "key", Owner: owner, Token: token})
 	}
 	if got := sv.calls(t, "evalsha"); got != 20 {
 		t.Errorf("EVALSHA for 10 acquires and releases: got %d, want 20", got)
@@ -110,8 +111,8 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 	for i := range 10 {
 		next := "n" + strconv.Itoa(i)
 		b.Wait("key", next)
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder})
-		b.Heard(asynclock.EventGrant, next)
+		a.release(store.ReleaseRequest{Key: "key", Owner: holder})
+		b.Heard(store.EventGrant, next)
 		holder, a, b = next, b, a
 	}
 	if got := sv.calls(t, "evalsha"); got != 21 {
@@ -140,8 +141,8 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 		t.Cleanup(st.Close)
 		a, b := join(t, st), join(t, st)
 		q := redistest.Request("key-"+user, "a")
-		q.WatchContention = true
-		a.Want(q, asynclock.Granted)
+		q.NotifyQueued = true
+		a.Want(q, store.Granted)
 		b.Wait("key-"+user, "b2")
 		for rank, owner := range []string{"b2", "c3"} {
 			got := b.Wait("key-"+user, owner)
@@ -149,13 +150,13 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 				t.Errorf("%s: Recheck at rank %d: got %v, want at most 50ms each", user, rank, got.Recheck)
 			}
 		}
-		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "a"})
+		a.release(store.ReleaseRequest{Key: "key-" + user, Owner: "a"})
 		b.Wait("key-"+user, "c3")
-		b.Want(redistest.Request("key-"+user, "b2"), asynclock.Granted)
+		b.Want(redistest.Request("key-"+user, "b2"), store.Granted)
 		if _, err := a.session.Force(t.Context(), "key-"+user); err != nil {
 			t.Errorf("%s: Force: got %v, want no error", user, err)
 		}
-		b.Want(redistest.Request("key-"+user, "c3"), asynclock.Granted)
+		b.Want(redistest.Request("key-"+user, "c3"), store.Granted)
 		kit.Eventually(t, user+": a warning", func() bool { return strings.Contains(written.String(), "no usable pub-sub") })
 		time.Sleep(500 * time.Millisecond) // the inboxes try again meanwhile
 		if got := strings.Count(written.String(), "\n"); got != 1 {
@@ -169,11 +170,11 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 
 		// Once it works, waiters say so by themselves.
 		sv.Do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
-		b.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
+		b.release(store.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
 		a.Hold("key-"+user, "d4")
 		b.waitForMessage("key-"+user, "e5")
-		a.release(asynclock.ReleaseRequest{Key: "key-" + user, Owner: "d4"})
-		b.Heard(asynclock.EventGrant, "e5")
+		a.release(store.ReleaseRequest{Key: "key-" + user, Owner: "d4"})
+		b.Heard(store.EventGrant, "e5")
 	}
 }
 
@@ -194,8 +195,8 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
 	b.Wait("key", "b")
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(asynclock.EventGrant, "b")
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 }
 
 // documentedRights are those that the package comment lists.
@@ -216,18 +217,18 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 	c.Hold("key", "a")
 	c.Wait("key", "b")
 	c.Wait("key", "c")
-	c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1 << 51, WatchContention: true})
+	c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1 << 51, NotifyQueued: true})
 	list(t, c, "")
 	c.Inspect("key")
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
+	c.release(store.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
 	again := redistest.Request("key", "d")
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again})
-	c.Heard(asynclock.EventGrant, "b")
+	c.release(store.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again})
+	c.Heard(store.EventGrant, "b")
 	if _, err := c.session.Force(t.Context(), "key"); err != nil {
 		t.Error(err)
 	}
-	c.Heard(asynclock.EventGrant, "d")
-	c.Heard(asynclock.EventForced, "b")
+	c.Heard(store.EventGrant, "d")
+	c.Heard(store.EventForced, "b")
 	sv.nothingDenied(t)
 }
 
@@ -270,7 +271,7 @@ func TestAUserWithoutRightsIsDenied(t *testing.T) {
 		option := sv.Option
 		option.Username, option.Password = user, "secret"
 		c := join(t, onServer(t, option).newStore(t))
-		if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, asynclock.ErrDenied) {
+		if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, store.ErrDenied) {
 			t.Errorf("%s: Acquire: got %v, want ErrDenied", user, got)
 		}
 	}
@@ -298,14 +299,14 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 		s := join(t, user.store(t)).session
 		errs := map[string]error{
 			// One that waits takes a shortcut, which does without some of these rights.
-			"Acquire": s.Acquire(t.Context(), []asynclock.AcquireRequest{redistest.Attempt("key", "x")})[0].Err,
-			"Release": s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
-			"Renew":   s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
+			"Acquire": s.Acquire(t.Context(), []store.AcquireRequest{redistest.Attempt("key", "x")})[0].Err,
+			"Release": s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+			"Renew":   s.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
 		}
 		_, errs["Inspect"] = s.Inspect(t.Context(), "key")
 		_, errs["Force"] = s.Force(t.Context(), "key")
 		for _, call := range calls {
-			if !errors.Is(errs[call], asynclock.ErrDenied) {
+			if !errors.Is(errs[call], store.ErrDenied) {
 				t.Errorf("%s without %s: got %v, want ErrDenied", call, command, errs[call])
 			}
 		}
@@ -321,15 +322,15 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 	for name, err := range map[string]error{
 		"Acquire":               c.Acquire(redistest.Request("free", "b")).Err,
 		"Acquire by the holder": c.Acquire(redistest.Request("key", "a")).Err,
-		"Renew":                 c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
-		"Release":               c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
+		"Renew":                 c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
+		"Release":               c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
 	} {
-		if !errors.Is(err, asynclock.ErrUnreachable) {
+		if !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("%s: got %v, want ErrUnreachable", name, err)
 		}
 	}
 	sv.Do(t, "REPLICAOF", "NO", "ONE")
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 }
@@ -344,17 +345,17 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 	process.Kill()
 	kit.Eventually(t, "ErrUnreachable", func() bool {
 		err := c.Acquire(redistest.Request("key", "b")).Err
-		if !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+		if !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrOutcomeUnknown) {
 			t.Fatalf("Acquire: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
 		}
-		return errors.Is(err, asynclock.ErrUnreachable)
+		return errors.Is(err, store.ErrUnreachable)
 	})
 	startServer(t, addr)
 	// The inbox may take a moment to notice; meanwhile a waiter asks.
-	kit.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == asynclock.Granted })
+	kit.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == store.Granted })
 	c.Wait("key", "d")
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-	kit.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == asynclock.Granted })
+	c.release(store.ReleaseRequest{Key: "key", Owner: "c"})
+	kit.Eventually(t, "the waiter is granted the key", func() bool { return c.Acquire(redistest.Request("key", "d")).Status == store.Granted })
 }
 
 // A request whose answer is late ends with its context and is simply repeated.
@@ -366,12 +367,12 @@ func TestAServerThatHangs(t *testing.T) {
 	sv.Do(t, "CLIENT", "PAUSE", "60000", "WRITE") // until it is told otherwise
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
+	if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.DeadlineExceeded) {
 		t.Errorf("Acquire: got %v, want DeadlineExceeded", got)
 	}
 	sv.Do(t, "CLIENT", "UNPAUSE")
 	c.Hold("key", "a")
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 }
@@ -383,21 +384,21 @@ func TestASubscriptionThatIsCutComesBack(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	gaps := make(chan struct{}, 100)
-	joined, err := st.Join("gapped", func(e asynclock.Event) {
-		if e.Kind == asynclock.EventGap {
+	joined, err := st.Open("gapped", func(e store.Event) {
+		if e.Kind == store.EventResync {
 			gaps <- struct{}{}
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = joined.Leave(context.Background()) })
+	t.Cleanup(func() { _ = joined.Close(context.Background()) })
 	wait := func(what string) {
 		t.Helper()
 		select {
 		case <-gaps:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("got no EventGap %s, want one", what)
+			t.Fatalf("got no EventResync %s, want one", what)
 		}
 	}
 	wait("after the first subscription")

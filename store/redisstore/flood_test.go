@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -21,50 +23,50 @@ func TestAFloodedQueue(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	honest := join(t, st)
-	token := honest.Hold("key", "a").First
+	token := honest.Hold("key", "a").Token
 	early := redistest.Request("key", "early")
-	early.Liveness = time.Hour
-	honest.Want(early, asynclock.Waiting)
+	early.WaiterTTL = time.Hour
+	honest.Want(early, store.Waiting)
 
 	const many = asynclock.DefaultQueueLimit
 	flooder := join(t, st)
-	flood := make([]asynclock.AcquireRequest, many)
+	flood := make([]store.AcquireRequest, many)
 	for i := range flood {
 		flood[i] = redistest.Request("key", "flood-"+strconv.Itoa(i))
 		flood[i].QueueLimit = 0
-		flood[i].Liveness = 24 * time.Hour
+		flood[i].WaiterTTL = 24 * time.Hour
 	}
 	for i, reply := range flooder.session.Acquire(t.Context(), flood) {
-		if reply.Err != nil || reply.Status != asynclock.Waiting {
+		if reply.Err != nil || reply.Status != store.Waiting {
 			t.Fatalf("request %d: got %+v, want it waiting", i, reply)
 		}
 	}
 
 	late := redistest.Request("key", "late")
 	late.QueueLimit = many
-	if got := honest.Want(late, asynclock.Full); got.Waiters != many+1 {
+	if got := honest.Want(late, store.Full); got.Waiters != many+1 {
 		t.Errorf("Waiters: got %d, want %d", got.Waiters, many+1)
 	}
-	honest.Want(early, asynclock.Waiting) // has its place already
+	honest.Want(early, store.Waiting) // has its place already
 	honest.Hold("other", "b")
 	if got := len(honest.Inspect("key").Queue); got != waitersShown {
 		t.Errorf("waiters described: got %d, want %d", got, waitersShown)
 	}
 
-	honest.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-	grant := honest.Want(early, asynclock.Granted)
-	if err := flooder.session.Leave(t.Context()); err != nil {
+	honest.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+	grant := honest.Want(early, store.Granted)
+	if err := flooder.session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "nobody receives the flooder's messages", func() bool {
 		return sv.receivers(t, flooder.session.classic.Load().channel) == 0
 	})
 	begin := time.Now()
-	honest.release(asynclock.ReleaseRequest{Key: "key", Owner: "early", Token: grant.First})
+	honest.release(store.ReleaseRequest{Key: "key", Owner: "early", Token: grant.Token})
 	if took := time.Since(begin); took > 5*time.Second { // as a rule it is a fiftieth of that
 		t.Errorf("a release past %d who can't be reached: took %v, want it short", many, took)
 	}
-	honest.Want(late, asynclock.Granted)
+	honest.Want(late, store.Granted)
 	if got := honest.Inspect("key").Waiters; got != 0 {
 		t.Errorf("Waiters after the flood: got %d, want none", got)
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -51,17 +52,17 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 			return c.Acquire(q).Err
 		},
 		"renew": func(c *client) error {
-			return c.renew(asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: token + 1}).Err
+			return c.renew(store.RenewRequest{Key: key, Owner: owner, TTL: long, Token: token + 1}).Err
 		},
 		"release": func(c *client) error {
-			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token + 1, Uncertain: true}})[0].Err
+			return c.session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: token + 1, Uncertain: true}})[0].Err
 		},
 		"release at once": func(c *client) error {
-			return c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, First: true}})[0].Err
+			return c.session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: token, Clean: true}})[0].Err
 		},
 		"requeue": func(c *client) error {
 			again := redistest.Request(key, "new")
-			got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: token, Requeue: &again}})[0]
+			got := c.session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: token, Requeue: &again}})[0]
 			if got.Requeue != nil {
 				return got.Requeue.Err
 			}
@@ -100,15 +101,15 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 					t.Errorf("%s, %s: changed %q to %q, want nothing changed", damage.name, name, before, after)
 				}
 				switch {
-				case errors.Is(err, asynclock.ErrForeignData) && !errors.Is(err, asynclock.ErrOutcomeUnknown):
+				case errors.Is(err, store.ErrForeignData) && !errors.Is(err, store.ErrOutcomeUnknown):
 					for _, secret := range []string{"holder", "waiter", "new", "script", "user_script"} {
-						if strings.Contains(strings.TrimPrefix(err.Error(), asynclock.ErrForeignData.Error()), secret) {
+						if strings.Contains(strings.TrimPrefix(err.Error(), store.ErrForeignData.Error()), secret) {
 							t.Errorf("%s, %s: error %q, want no %q in it", damage.name, name, err, secret)
 						}
 					}
 				case !strings.Contains(damage.spared, name) && !harmless(damage.setup, name):
 					t.Errorf("%s, %s: got error %v, want ErrForeignData", damage.name, name, err)
-				case err != nil && !errors.Is(err, asynclock.ErrLost):
+				case err != nil && !errors.Is(err, store.ErrLost):
 					t.Errorf("%s, %s: got error %v, want ErrForeignData or none", damage.name, name, err)
 				}
 			}
@@ -125,10 +126,10 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 		newcomer.QueueLimit = 2
 		for name, pass := range map[string]func(key string, token int64){
 			"release": func(key string, token int64) {
-				c.release(asynclock.ReleaseRequest{Key: key, Owner: "a", Token: token})
+				c.release(store.ReleaseRequest{Key: key, Owner: "a", Token: token})
 			},
 			"uncertain release": func(key string, token int64) {
-				c.release(asynclock.ReleaseRequest{Key: key, Owner: "a", Token: token, Uncertain: true})
+				c.release(store.ReleaseRequest{Key: key, Owner: "a", Token: token, Uncertain: true})
 			},
 			"force": func(key string, _ int64) {
 				if held, err := c.session.Force(t.Context(), key); !held || err != nil {
@@ -139,7 +140,7 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 		} {
 			for _, lost := range []string{"one", "all"} {
 				key := name + ", " + lost
-				token := c.Hold(key, "a").First
+				token := c.Hold(key, "a").Token
 				b := redistest.Request(key, "b")
 				b.Ticket = c.Wait(key, "b").Ticket
 				c.Wait(key, "d")
@@ -153,8 +154,8 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 				newcomer.Key = key
 				sv.Pass(time.Millisecond)
 				pass(key, token)
-				c.Want(newcomer, map[string]asynclock.AcquireStatus{"one": asynclock.Waiting, "all": asynclock.Granted}[lost])
-				if got := c.Want(b, asynclock.Waiting); got.Rank != 0 {
+				c.Want(newcomer, map[string]store.AcquireStatus{"one": store.Waiting, "all": store.Granted}[lost])
+				if got := c.Want(b, store.Waiting); got.Rank != 0 {
 					t.Errorf("%s: rank of one that comes back: got %d, want 0", key, got.Rank)
 				}
 				if got, want := c.Inspect(key).Holder, map[string]string{"one": "d at home", "all": "newcomer at home"}[lost]; got != want {
@@ -168,7 +169,7 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 		c.Wait("full", "d")
 		sv.Do(t, "HDEL", sv.redisKey("full", 'w'), "d")
 		newcomer.Key = "full"
-		if got := c.Want(newcomer, asynclock.Waiting); got.Rank != 1 {
+		if got := c.Want(newcomer, store.Waiting); got.Rank != 1 {
 			t.Errorf("rank in a queue full of the dead: got %d, want 1", got.Rank)
 		}
 	})

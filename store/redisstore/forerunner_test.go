@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -26,10 +27,10 @@ func (st *Store) slept(asleep bool) {
 }
 
 // holds has the client take key, and another one wait for it, so many times.
-func (c *client) holds(sv *server, key string, next *client, waiters int) (give asynclock.ReleaseRequest, takers []string) {
+func (c *client) holds(sv *server, key string, next *client, waiters int) (give store.ReleaseRequest, takers []string) {
 	c.T.Helper()
 	owner := uuid.NewString()
-	give = asynclock.ReleaseRequest{Key: key, Owner: owner, Token: c.Hold(key, owner).First, First: true}
+	give = store.ReleaseRequest{Key: key, Owner: owner, Token: c.Hold(key, owner).Token, Clean: true}
 	for range waiters {
 		taker := uuid.NewString()
 		next.waitForMessage(key, taker)
@@ -40,7 +41,7 @@ func (c *client) holds(sv *server, key string, next *client, waiters int) (give 
 }
 
 // gives sends a release to a server that is asleep, or is not.
-func (c *client) gives(give asynclock.ReleaseRequest, asleep bool) {
+func (c *client) gives(give store.ReleaseRequest, asleep bool) {
 	c.T.Helper()
 	c.session.store.slept(asleep)
 	if !c.release(give).WasHeld {
@@ -52,7 +53,7 @@ func (c *client) gives(give asynclock.ReleaseRequest, asleep bool) {
 func (c *client) take(key string, takers []string) {
 	c.T.Helper()
 	for _, taker := range takers {
-		c.release(asynclock.ReleaseRequest{Key: key, Owner: taker, Token: c.Heard(asynclock.EventGrant, taker).Grant.First})
+		c.release(store.ReleaseRequest{Key: key, Owner: taker, Token: c.Heard(store.EventGrant, taker).Grant.Token})
 	}
 }
 
@@ -122,7 +123,7 @@ func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
-	var batch []asynclock.ReleaseRequest
+	var batch []store.ReleaseRequest
 	for _, key := range []string{"one", "two"} {
 		a.handsOn(sv, key, b)
 		give, _ := a.holds(sv, key, nil, 0)
@@ -156,10 +157,10 @@ func TestWhatIsHeardOfAServer(t *testing.T) {
 		b.Hold("key", "b")
 		heard("an answer", func() { a.Wait("key", "a") })
 		heard("a message", func() {
-			b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-			a.Heard(asynclock.EventGrant, "a")
+			b.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+			a.Heard(store.EventGrant, "a")
 		})
-		heard("an answer to a batch", func() { a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}) })
+		heard("an answer to a batch", func() { a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}) })
 	})
 }
 

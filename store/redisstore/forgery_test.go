@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
 	"github.com/redis/rueidis"
@@ -161,7 +163,7 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 	if !forged.Valid(0) || !lease.Valid(0) {
 		t.Errorf("valid: got %v and %v, want both", forged.Valid(0), lease.Valid(0))
 	}
-	if err := forged.Unlock(t.Context()); !errors.Is(err, asynclock.ErrLost) {
+	if err := forged.Unlock(t.Context()); !errors.Is(err, store.ErrLost) {
 		t.Errorf("Unlock: got %v, want ErrLost, for the store knows better", err)
 	}
 	if err := lease.Unlock(t.Context()); err != nil {
@@ -207,14 +209,14 @@ func TestForgedQueueEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := name
-			token := c.Hold(key, "holder").First
+			token := c.Hold(key, "holder").Token
 			c.Wait(key, "waiter")
 			sv.Do(t, "ZADD", sv.redisKey(key, 'q'), forged.score, forged.owner)
 			sv.Do(t, "HSET", sv.redisKey(key, 'w'), forged.owner, forged.entry)
 
-			release := asynclock.ReleaseRequest{Key: key, Owner: "holder", Token: token, First: true}
-			got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{release})[0]
-			if errors.Is(got.Err, asynclock.ErrForeignData) {
+			release := store.ReleaseRequest{Key: key, Owner: "holder", Token: token, Clean: true}
+			got := c.session.Release(t.Context(), []store.ReleaseRequest{release})[0]
+			if errors.Is(got.Err, store.ErrForeignData) {
 				return // an operator has to look; nothing was changed
 			}
 			if got.Err != nil {
@@ -226,12 +228,12 @@ func TestForgedQueueEntries(t *testing.T) {
 				if reply.Err != nil {
 					t.Fatalf("Acquire: got %v, want no error", reply.Err)
 				}
-				if reply.Status == asynclock.Granted && reply.First <= token {
-					t.Fatalf("token: got %d, want more than %d", reply.First, token)
+				if reply.Status == store.Granted && reply.Token <= token {
+					t.Fatalf("token: got %d, want more than %d", reply.Token, token)
 				}
-				return reply.Status == asynclock.Granted
+				return reply.Status == store.Granted
 			})
-			if other := c.Acquire(redistest.Request(key, "other")); other.Status != asynclock.Waiting {
+			if other := c.Acquire(redistest.Request(key, "other")); other.Status != store.Waiting {
 				t.Errorf("another's Acquire: got %+v, want it waiting", other)
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -26,14 +28,14 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 		handsOn := map[string]bool{"first": true, "said-before": false, "about-to-end": false, "asked-meanwhile": false}
 		tokens := make(map[string]int64)
 		for key := range handsOn {
-			tokens[key] = a.Hold(key, "a").First
+			tokens[key] = a.Hold(key, "a").Token
 			b.Wait(key, key)
 		}
 		promote()
 		sv.Do(t, "PEXPIRE", sv.redisKey("about-to-end", 'l'), "900")
 		b.Wait("asked-meanwhile", "asked-meanwhile") // and would not believe such a grant
 		for key, want := range handsOn {
-			q := asynclock.ReleaseRequest{Key: key, Owner: "a", Token: tokens[key]}
+			q := store.ReleaseRequest{Key: key, Owner: "a", Token: tokens[key]}
 			release := a.release
 			if key == "said-before" {
 				release = a.releaseAgain
@@ -42,7 +44,7 @@ func TestAFirstReleaseHandsOnAfterAPromotion(t *testing.T) {
 				t.Errorf("%s: got WasHeld false, want true", key)
 			}
 			if want {
-				if got := b.Heard(asynclock.EventGrant, "first").Grant.First; got <= tokens[key] {
+				if got := b.Heard(store.EventGrant, "first").Grant.Token; got <= tokens[key] {
 					t.Errorf("%s: token after %d: got %d, want a larger one", key, tokens[key], got)
 				}
 			}
@@ -58,21 +60,21 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.Hold("held", "a").First
+		token := a.Hold("held", "a").Token
 		b.Wait("held", "b")
 		a.Hold("left", "a")
 		b.Wait("left", "b")
 		a.Hold("forced", "a")
 		b.Wait("forced", "b")
 		a.Hold("answer was lost", "a")
-		first := a.Hold("released first", "a").First
+		first := a.Hold("released first", "a").Token
 		b.Wait("released first", "b")
 		promote()
 
-		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
+		if !a.releaseAgain(store.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
 			t.Error("Release by who notices: got WasHeld false, want true")
 		}
-		if got := b.Acquire(redistest.Attempt("free", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := b.Acquire(redistest.Attempt("free", "b")); !errors.Is(got.Err, store.ErrUnreachable) {
 			t.Errorf("a free key: got %+v, want ErrUnreachable", got)
 		}
 		if got := b.Wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long {
@@ -80,10 +82,10 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		}
 		sv.Do(t, "DEL", sv.redisKey("left", 'l'))
 		b.Wait("left", "b")
-		if got := b.Acquire(redistest.Attempt("held", "c")); got.Status != asynclock.Held || got.Token != token {
+		if got := b.Acquire(redistest.Attempt("held", "c")); got.Status != store.Held || got.HolderToken != token {
 			t.Errorf("a key that is held: got %+v, want it held under token %d", got, token)
 		}
-		if !a.releaseAgain(asynclock.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
+		if !a.releaseAgain(store.ReleaseRequest{Key: "held", Owner: "a", Token: token}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
 		requeue := redistest.Request("answer was lost", "a2")
@@ -93,13 +95,13 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if n := sv.Number(t, "EXISTS", sv.redisKey("answer was lost", 'q')); n != 0 {
 			t.Error("who has a record got queued behind itself")
 		}
-		if got := a.release(asynclock.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != asynclock.Waiting {
+		if got := a.release(store.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != store.Waiting {
 			t.Errorf("queue again: got %+v, want it to wait", got.Requeue)
 		}
 		if held, err := a.session.Force(t.Context(), "forced"); err != nil || !held {
 			t.Errorf("Force: got %v, %v, want true", held, err)
 		}
-		a.Heard(asynclock.EventForced, "a")
+		a.Heard(store.EventForced, "a")
 		for _, key := range []string{"held", "left", "forced", "answer was lost", "free", "released first"} {
 			if info := b.Inspect(key); info.Held || info.Waiters != 1 {
 				t.Errorf("%q: got %+v, want nobody to hold it and one to wait", key, info)
@@ -110,7 +112,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		for _, key := range []string{"held", "left", "forced"} {
 			b.Wait(key, "b")
 			sv.endGrace(t, key)
-			b.Want(redistest.Request(key, "b"), asynclock.Granted)
+			b.Want(redistest.Request(key, "b"), store.Granted)
 		}
 	})
 }
@@ -142,7 +144,7 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	st := sv.newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	c := join(t, st)
 	for range 3 {
-		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.Is(got.Err, store.ErrUnreachable) {
 			t.Fatalf("got %+v, want ErrUnreachable", got)
 		}
 	}
@@ -167,7 +169,7 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	sv.prefix += "-2"
 	quick := redistest.Request("key", "a")
 	quick.TTL = 2 * time.Second
-	join(t, sv.newStore(t, WithFailoverGrace(2*time.Second))).Want(quick, asynclock.Granted)
+	join(t, sv.newStore(t, WithFailoverGrace(2*time.Second))).Want(quick, store.Granted)
 }
 
 // A server that was started without data grants nothing while a lease is trusted that
@@ -200,17 +202,17 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 func TestForceInTheGraceIsNotUndone(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		sv.setEpoch(t, "key", 0, millis(time.Hour), 0, sv.clock(t)/1000+millis(time.Hour))
 		promote()
 		if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
 			t.Fatalf("Force: got %v, %v, want true", held, err)
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "another", Uncertain: true})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "another", Uncertain: true})
 		if ttl := sv.Number(t, "PTTL", sv.redisKey("key", 'x')); ttl < millis(59*time.Minute) {
 			t.Errorf("the old holder is remembered as gone for %d ms, want the grace, an hour", ttl)
 		}
-		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("Renew: got %v, want ErrExpired", got)
 		}
 		if info := c.Inspect("key"); info.Held {
@@ -247,12 +249,12 @@ func TestWhoCannotBeToldAsksWhenTheGraceEnds(t *testing.T) {
 			}
 		}
 		requeue := redistest.Request("key", "d")
-		released := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &requeue})
+		released := c.release(store.ReleaseRequest{Key: "key", Owner: "a", Requeue: &requeue})
 		if got := released.Requeue; got.Recheck <= got.Remaining {
 			t.Errorf("queued again: got %+v, want it to ask when the grace is over", got)
 		}
 		sv.endGrace(t, "key")
-		c.Want(redistest.Request("key", "b"), asynclock.Granted)
+		c.Want(redistest.Request("key", "b"), store.Granted)
 		if got := c.Wait("key", "c"); got.Recheck <= 0 || got.Recheck > time.Second {
 			t.Errorf("after the grace: got %+v, want it to ask soon", got)
 		}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -23,14 +24,14 @@ func TestAReleaseHandsOn(t *testing.T) {
 		mark := b.Wait("key", "b").Mark
 		b.Wait("key", "c")
 		sv.Pass(time.Millisecond)
-		if got := a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First}); !got.WasHeld {
+		if got := a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: first.Token}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		e := b.Heard(asynclock.EventGrant, "b")
-		if e.Grant.First <= mark || e.GrantTTL != grant || e.Waiters != 1 || !e.Grant.SparePerMicrosecond {
+		e := b.Heard(store.EventGrant, "b")
+		if e.Grant.Token <= mark || e.GrantTTL != grant || e.Waiters != 1 || !e.Grant.TokensFollowClock {
 			t.Errorf("EventGrant: got %+v, want a token above %d from the clock, TTL %v, 1 waiter", e, mark, grant)
 		}
-		again := b.Want(redistest.Request("key", "b"), asynclock.Granted)
+		again := b.Want(redistest.Request("key", "b"), store.Granted)
 		if again.Grant != e.Grant || again.Waiters != 1 {
 			t.Errorf("Acquire by the new holder: got %+v, want the grant of the message and 1 waiter", again)
 		}
@@ -47,8 +48,8 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 		a, b := join(t, st), join(t, st)
 		a.Hold("key", "a")
 		dead := redistest.Request("key", "dead")
-		dead.Liveness = 10 * time.Millisecond
-		b.Want(dead, asynclock.Waiting)
+		dead.WaiterTTL = 10 * time.Millisecond
+		b.Want(dead, store.Waiting)
 		gone := sv.queueAndLeave(t, st, "key", "lost")
 		b.Wait("key", "b")
 		sv.Pass(50 * time.Millisecond)
@@ -57,8 +58,8 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 		// who is skipped must not have been sent one. Somebody who listens to
 		// everything is no receiver.
 		sent := sv.overhear(t, sv.prefix+":c:*")
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		e := b.Heard(asynclock.EventGrant, "b")
+		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		e := b.Heard(store.EventGrant, "b")
 		if e.Waiters != 0 {
 			t.Errorf("Waiters: got %d, want 0: the dead are out of the queue", e.Waiters)
 		}
@@ -118,11 +119,11 @@ func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
 		if got.Recheck < 20*time.Millisecond || got.Recheck > 60*time.Millisecond {
 			t.Errorf("Recheck of the first in the queue: got %v, want 25 to 50ms", got.Recheck)
 		}
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		if left := sv.pttl(t, "key", 'l'); left > grant || left <= 0 {
 			t.Errorf("TTL of the grant: got %v, want at most %v", left, grant)
 		}
-		b.Want(redistest.Request("key", "b"), asynclock.Granted)
+		b.Want(redistest.Request("key", "b"), store.Granted)
 		if left := sv.pttl(t, "key", 'l'); left <= grant {
 			t.Errorf("TTL once found: got %v, want %v", left, long)
 		}
@@ -132,15 +133,15 @@ func TestWaitersWithoutAnAddressFindTheirGrant(t *testing.T) {
 func TestReleaseWritesTheLastTokenBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		far := c.Hold("key", "a").First + 1e12
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: far})
-		if got := c.Hold("key", "b").First; got != far+1 {
+		far := c.Hold("key", "a").Token + 1e12
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: far})
+		if got := c.Hold("key", "b").Token; got != far+1 {
 			t.Errorf("token after %d was used: got %d, want %d", far, got, far+1)
 		}
 		c.Wait("key", "c")
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: far + 10})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b", Token: far + 10})
 		// The waiter's ticket was far+2.
-		if got := c.Heard(asynclock.EventGrant, "c").Grant.First; got != far+11 {
+		if got := c.Heard(store.EventGrant, "c").Grant.Token; got != far+11 {
 			t.Errorf("token after %d was used: got %d, want %d", far+10, got, far+11)
 		}
 	})
@@ -149,25 +150,25 @@ func TestReleaseWritesTheLastTokenBack(t *testing.T) {
 func TestAKeyIsKeptBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		c.Wait("key", "b")
 		const keep = 5 * time.Second
-		if got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, Keep: keep}); !got.WasHeld {
+		if got := c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, HoldBack: keep}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != asynclock.ErrExpired { //nolint:errorlint // exactly this
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != store.ErrExpired { //nolint:errorlint // exactly this
 			t.Errorf("Renew of what is kept back: got %v, want ErrExpired", err)
 		}
 		q := redistest.Request("key", "c")
 		q.Wait = false
-		got := c.Want(q, asynclock.Held)
-		if got.Token != token+5 || got.Holder != "a at home" || got.Remaining <= 0 || got.Remaining > keep || got.Waiters != 1 {
+		got := c.Want(q, store.Held)
+		if got.HolderToken != token+5 || got.Holder != "a at home" || got.Remaining <= 0 || got.Remaining > keep || got.Waiters != 1 {
 			t.Errorf("Held: got %+v, want it kept back for a, with token %d and one waiter", got, token+5)
 		}
 		c.Wait("key", "b")
 		sv.expire(t, "key")
-		if got := c.Want(redistest.Request("key", "b"), asynclock.Granted); got.First <= token+5 {
-			t.Errorf("token: got %d, want more than %d", got.First, token+5)
+		if got := c.Want(redistest.Request("key", "b"), store.Granted); got.Token <= token+5 {
+			t.Errorf("token: got %d, want more than %d", got.Token, token+5)
 		}
 		c.heardNothing(sv)
 	})
@@ -180,21 +181,21 @@ func TestRequeueJoinsTheTail(t *testing.T) {
 		c.Wait("key", "b")
 		c.Wait("key", "c")
 		again := redistest.Request("key", "a2")
-		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again}
+		release := store.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again}
 		got := c.release(release)
-		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting || got.Requeue.Rank != 1 {
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != store.Waiting || got.Requeue.Rank != 1 {
 			t.Fatalf("Release with Requeue: got %+v %+v, want WasHeld and rank 1 behind c", got, got.Requeue)
 		}
-		c.Heard(asynclock.EventGrant, "b")
+		c.Heard(store.EventGrant, "b")
 		// The reply was lost: the same once more changes nothing.
 		repeated := c.release(release)
-		if repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Status != asynclock.Waiting || repeated.Requeue.Ticket != got.Requeue.Ticket {
+		if repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Status != store.Waiting || repeated.Requeue.Ticket != got.Requeue.Ticket {
 			t.Errorf("repeated: got %+v %+v, want the same place", repeated, repeated.Requeue)
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		c.Heard(asynclock.EventGrant, "c")
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-		c.Heard(asynclock.EventGrant, "a2")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+		c.Heard(store.EventGrant, "c")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "c"})
+		c.Heard(store.EventGrant, "a2")
 	})
 }
 
@@ -203,9 +204,9 @@ func TestRequeueAloneIsGrantedAtOnce(t *testing.T) {
 		c := join(t, sv.store(t))
 		first := c.Hold("key", "a")
 		again := redistest.Request("key", "a2")
-		release := asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first.First, Requeue: &again}
+		release := store.ReleaseRequest{Key: "key", Owner: "a", Token: first.Token, Requeue: &again}
 		got := c.release(release)
-		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Granted || got.Requeue.First <= first.First {
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != store.Granted || got.Requeue.Token <= first.Token {
 			t.Fatalf("Release with Requeue: got %+v %+v, want a new grant", got, got.Requeue)
 		}
 		if repeated := c.release(release); repeated.WasHeld || repeated.Requeue == nil || repeated.Requeue.Grant != got.Requeue.Grant {
@@ -226,19 +227,19 @@ func TestAWithdrawnOwnerStaysGone(t *testing.T) {
 				c.Hold(key, "other")
 				c.Wait(key, "a")
 			}
-			held := c.release(asynclock.ReleaseRequest{Key: key, Owner: "a", Uncertain: true}).WasHeld
+			held := c.release(store.ReleaseRequest{Key: key, Owner: "a", Uncertain: true}).WasHeld
 			if held != (found == "holding") {
 				t.Errorf("%s: got WasHeld %v", found, held)
 			}
-			c.Want(redistest.Request(key, "a"), asynclock.Gone) // the late copy
+			c.Want(redistest.Request(key, "a"), store.Withdrawn) // the late copy
 			again := redistest.Request(key, "a")
-			if got := c.release(asynclock.ReleaseRequest{Key: key, Owner: "b", Requeue: &again}); got.Requeue.Status != asynclock.Gone {
+			if got := c.release(store.ReleaseRequest{Key: key, Owner: "b", Requeue: &again}); got.Requeue.Status != store.Withdrawn {
 				t.Errorf("%s: requeue of the withdrawn owner: got %+v, want Gone", found, got.Requeue)
 			}
 		}
 		c.Hold("holding", "next")
 		// Without Uncertain nothing is remembered.
-		c.release(asynclock.ReleaseRequest{Key: "plain", Owner: "a"})
+		c.release(store.ReleaseRequest{Key: "plain", Owner: "a"})
 		c.Hold("plain", "a")
 	})
 }
@@ -247,14 +248,14 @@ func TestWithdrawnOwnersAreForgottenInTime(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t))
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true})
+	c.release(store.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true})
 	sv.Pass(100 * time.Second)
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true})
-	c.Want(redistest.Request("key", "a"), asynclock.Gone)
+	c.release(store.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true})
+	c.Want(redistest.Request("key", "a"), store.Withdrawn)
 	sv.Pass(21 * time.Second)
 	c.Hold("key", "a")
-	c.Want(redistest.Request("key", "b"), asynclock.Gone)
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
+	c.Want(redistest.Request("key", "b"), store.Withdrawn)
+	c.release(store.ReleaseRequest{Key: "key", Owner: "c", Uncertain: true})
 	if got := sv.Do(t, "ZCARD", sv.redisKey("key", 'x')); got != "2" {
 		t.Errorf("remembered owners: got %s, want 2, b and c", got)
 	}
@@ -266,11 +267,11 @@ func TestAWithdrawnWaiterIsOutOfTheQueue(t *testing.T) {
 		c.Hold("key", "a")
 		c.Wait("key", "b")
 		c.Wait("key", "c")
-		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"}).WasHeld {
+		if c.release(store.ReleaseRequest{Key: "key", Owner: "b"}).WasHeld {
 			t.Error("Release by a waiter: got WasHeld true, want false")
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		c.Heard(asynclock.EventGrant, "c")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		c.Heard(store.EventGrant, "c")
 		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'q'), sv.redisKey("key", 'w')); n != 0 {
 			t.Errorf("queue: got %d Redis keys left, want none", n)
 		}
@@ -297,18 +298,18 @@ func TestForce(t *testing.T) {
 		if !force() {
 			t.Error("Force of a held key: got false, want true")
 		}
-		a.Heard(asynclock.EventForced, "a")
+		a.Heard(store.EventForced, "a")
 		// Until it hears of it, the old holder may spend a token per microsecond,
 		// up to its TTL.
-		if got, want := b.Heard(asynclock.EventGrant, "b").Grant, first.First+int64((long-2*time.Second)/time.Microsecond); got.First < want || got.SparePerMicrosecond {
+		if got, want := b.Heard(store.EventGrant, "b").Grant, first.Token+int64((long-2*time.Second)/time.Microsecond); got.Token < want || got.TokensFollowClock {
 			t.Errorf("grant after Force: got %+v, want a token of at least %d, not from the clock", got, want)
 		}
 		if !force() {
 			t.Error("Force of a held key: got false, want true")
 		}
-		b.Heard(asynclock.EventForced, "b")
+		b.Heard(store.EventForced, "b")
 		a.Hold("key", "c")
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Keep: time.Minute})
+		a.release(store.ReleaseRequest{Key: "key", Owner: "c", HoldBack: time.Minute})
 		if !force() {
 			t.Error("Force of a key that is kept back: got false, want true")
 		}
@@ -326,12 +327,12 @@ func TestTwoClientsPlayPingPong(t *testing.T) {
 		for i := range 200 {
 			next := "w" + string(rune('a'+i%26)) + "." + holder[:1]
 			b.Wait("key", next)
-			a.release(asynclock.ReleaseRequest{Key: "key", Owner: holder, Token: last})
-			e := b.Heard(asynclock.EventGrant, next)
-			if e.Grant.First <= last {
-				t.Fatalf("token %d: got %d, want more than %d", i, e.Grant.First, last)
+			a.release(store.ReleaseRequest{Key: "key", Owner: holder, Token: last})
+			e := b.Heard(store.EventGrant, next)
+			if e.Grant.Token <= last {
+				t.Fatalf("token %d: got %d, want more than %d", i, e.Grant.Token, last)
 			}
-			last, holder = e.Grant.First, next
+			last, holder = e.Grant.Token, next
 			a, b = b, a
 		}
 	})

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -27,36 +28,16 @@ const settleWithin = 250 * time.Millisecond
 // An inbox is one channel and its subscription.
 type inbox struct {
 	*pubsub.Inbox
-	opened  time.Time
 	channel *channel
 }
 
 // address returns how scripts are to name the inbox: its channel behind a letter
 // that fragments.go explains, or noAddress while it isn't known to work.
 func (in *inbox) address(ctx context.Context) string {
-	if !in.Live() && !in.settle(ctx) {
+	if !in.Live() && !in.WaitLive(ctx, settleWithin) {
 		return noAddress
 	}
 	return in.channel.address()
-}
-
-// settle waits until it is known whether the inbox works, unless that takes too
-// long, and reports whether it does.
-func (in *inbox) settle(ctx context.Context) bool {
-	patience := time.Until(in.opened.Add(settleWithin))
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/4) // the request itself needs time too
-	}
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-in.Settled():
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return in.Live()
 }
 
 // address is how the inbox for key is to be named in a request.
@@ -86,7 +67,7 @@ func (s *session) inboxName(key string) string {
 }
 
 // inbox returns the inbox for the keys of a bucket, and opens it if need be. It
-// returns nil after Leave.
+// returns nil after Close.
 //
 // In a Cluster a classic message goes to every node, and the one that sends it
 // can't tell whether anyone received it. A sharded message stays with the
@@ -129,9 +110,8 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		name = append(appendTag(name, bucket), ':')
 	}
 	ch := newChannel(s.store, string(name)+"c:"+s.id, sharded)
-	about := asynclock.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
+	about := store.Event{OneLane: sharded, Lane: bucket} // a bucket's keys are a lane
 	return &inbox{
-		opened:  time.Now(),
 		channel: ch,
 		Inbox: pubsub.Open(ch, pubsub.Handler{
 			Message: s.message,
@@ -153,19 +133,19 @@ func (s *session) message(payload string) {
 }
 
 // up: waiters look, and with that say that they can be told from now on.
-func (s *session) up(about asynclock.Event) {
+func (s *session) up(about store.Event) {
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
-	about.Kind = asynclock.EventGap
+	about.Kind = store.EventResync
 	s.events(about)
 }
 
-func (s *session) down(about asynclock.Event, err error) {
-	about.Kind = asynclock.EventDeaf
+func (s *session) down(about store.Event, err error) {
+	about.Kind = store.EventDisconnected
 	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
-		// The inbox for all keys takes over. Leave waits for these too.
+		// The inbox for all keys takes over. Close waits for these too.
 		for i := range s.sharded {
 			if in := s.sharded[i].Load(); in != nil {
-				go in.Close() // not here: it waits for this function
+				go in.Close(context.Background()) //nolint:errcheck // not here: it waits for this function
 			}
 		}
 		s.events(about)

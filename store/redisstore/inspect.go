@@ -5,9 +5,10 @@ package redisstore
 import (
 	"context"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -19,13 +20,13 @@ const waitersShown = 10
 const inspectKinds = "lqw"
 
 // Inspect asks the primary, and describes the first 10 waiters.
-func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	var c call
 	if err := s.usable(); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	if err := redisconn.CheckKey(key); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	c.inspect(s.store.settings.prefix, key, waitersShown)
 	return s.store.info(key, s.store.runOne(ctx, &c))
@@ -39,11 +40,11 @@ func (c *call) inspect(prefix, key string, waiters int64) {
 }
 
 // info reads what inspect.lua answers.
-func (st *Store) info(key string, result rueidis.RedisResult) (asynclock.Info, error) {
+func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error) {
 	r := newReply(result)
 	info := r.info(key)
 	if err := r.failed(st); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	return info, nil
 }

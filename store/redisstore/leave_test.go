@@ -41,7 +41,7 @@ func TestLeavingUnderALoadOfMessages(t *testing.T) {
 			}
 		})
 		begin := time.Now()
-		if err := c.session.Leave(t.Context()); err != nil {
+		if err := c.session.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		took = append(took, time.Since(begin))

@@ -6,23 +6,24 @@ import (
 	"context"
 	"iter"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // List scans one primary after the other and inspects what it finds, page by
 // page. A key that moves to another node meanwhile may be missed. When a primary can't
 // be reached, an error comes last, behind the keys of the others.
-func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		if err := s.usable(); err != nil {
-			yield(asynclock.Info{}, err)
+			yield(store.Info{}, err)
 			return
 		}
 		l := listing{session: s, yield: yield, seen: make(map[string]bool)}
 		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, matchKeys(s.store.settings.prefix, prefix)) {
 			if err != nil {
-				yield(asynclock.Info{}, s.store.conn.Failure(err))
+				yield(store.Info{}, s.store.conn.Failure(err))
 				return
 			}
 			if !l.show(ctx, names) {
@@ -35,7 +36,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 // A listing is one run of List.
 type listing struct {
 	session *session
-	yield   func(asynclock.Info, error) bool
+	yield   func(store.Info, error) bool
 	// seen are keys with waiters that were yielded: they have a queue besides a
 	// record, so SCAN names them twice.
 	seen map[string]bool
@@ -55,7 +56,7 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 		}
 	}
 	if err := l.session.usable(); err != nil {
-		l.yield(asynclock.Info{}, err)
+		l.yield(store.Info{}, err)
 		return false
 	}
 	if len(keys) == 0 {
@@ -70,7 +71,7 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 	for i, result := range st.run(ctx, *calls) {
 		info, err := st.info(keys[i], result)
 		if err != nil {
-			l.yield(asynclock.Info{}, err)
+			l.yield(store.Info{}, err)
 			return false
 		}
 		if !info.Held && info.Waiters == 0 { // it ended meanwhile

@@ -10,16 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
-func list(t *testing.T, c *client, prefix string) map[string]asynclock.Info {
+func list(t *testing.T, c *client, prefix string) map[string]store.Info {
 	t.Helper()
-	found := make(map[string]asynclock.Info)
+	found := make(map[string]store.Info)
 	for info, err := range c.session.List(t.Context(), prefix) {
 		if err != nil {
 			t.Fatalf("List %q: got %v", prefix, err)
@@ -39,7 +40,7 @@ func TestList(t *testing.T) {
 		c.Wait("a:free but waited for", "5")
 		sv.Do(t, "DEL", sv.redisKey("a:free but waited for", 'l'))
 		c.Hold("a:released", "6")
-		c.release(asynclock.ReleaseRequest{Key: "a:released", Owner: "6"})
+		c.release(store.ReleaseRequest{Key: "a:released", Owner: "6"})
 		c.Hold("a*", "7")
 		c.Hold("b:{x}", "8")
 		sv.Do(t, "SET", sv.prefix+":{b00}:a:elsewhere:l", "not where its name belongs")
@@ -90,7 +91,7 @@ func TestListPages(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		const n = 3 * redisconn.ScanPage
-		var batch []asynclock.AcquireRequest
+		var batch []store.AcquireRequest
 		for i := range n {
 			batch = append(batch, redistest.Request("key"+strconv.Itoa(i), strconv.Itoa(i)))
 		}
@@ -163,7 +164,7 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 			found[info.Key] = true
 		}
 	}
-	if !errors.Is(last, asynclock.ErrUnreachable) && !errors.Is(last, asynclock.ErrOutcomeUnknown) {
+	if !errors.Is(last, store.ErrUnreachable) && !errors.Is(last, store.ErrOutcomeUnknown) {
 		t.Errorf("without a primary: got error %v, want that it can't be reached", last)
 	}
 	for key, there := range all {

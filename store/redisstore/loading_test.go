@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -42,10 +43,10 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Acquire": func() error { return c.Acquire(redistest.Attempt("key", "b")).Err },
 		"Renew": func() error {
-			return c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err
+			return c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err
 		},
 		"Release": func() error {
-			return c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err
+			return c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err
 		},
 		"Inspect": func() error { _, err := c.session.Inspect(t.Context(), "key"); return err },
 		"Force":   func() error { _, err := c.session.Force(t.Context(), "key"); return err },
@@ -55,7 +56,7 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 			err = call()
 			return !loading() || strings.Contains(fmt.Sprint(err), "LOADING")
 		})
-		if !errors.Is(err, asynclock.ErrUnreachable) {
+		if !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("%s: got %v, want ErrUnreachable", name, err)
 		}
 	}
@@ -65,8 +66,8 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 
 	_, _ = sv.Try("CONFIG", "SET", "key-load-delay", "0") // Redis 6.2 refuses that now, and takes some seconds more
 	kit.Eventually(t, "the server has read its data", func() bool { return !loading() })
-	c.Want(redistest.Attempt("key", "b"), asynclock.Held)
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+	c.Want(redistest.Attempt("key", "b"), store.Held)
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 }

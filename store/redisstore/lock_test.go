@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -19,12 +20,12 @@ func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t)
 	c := join(t, sv.store(t)).silence()
-	first := c.Hold("key", "a").First
+	first := c.Hold("key", "a").Token
 	c.Wait("key", "b")
 	sv.Pass(10 * time.Second)
 	sv.Do(t, "DEL", sv.redisKey("key", 'f')) // as after FLUSHALL, or a failover to a replica that missed it
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: first})
-	if got, want := c.Want(redistest.Request("key", "b"), asynclock.Granted).First, first+10_000_000; got < want {
+	c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: first})
+	if got, want := c.Want(redistest.Request("key", "b"), store.Granted).Token, first+10_000_000; got < want {
 		t.Errorf("token 10s after %d: got %d, want at least %d", first, got, want)
 	}
 }
@@ -32,14 +33,14 @@ func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 func TestOnlyItsOwnerReleasesAKey(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		for _, waiters := range []int{0, 1} {
 			if waiters == 1 {
 				c.Wait("key", "b")
 			}
 			sv.Pass(time.Millisecond)
 			// Tokens are no secret.
-			if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "thief", Token: token}).WasHeld {
+			if c.release(store.ReleaseRequest{Key: "key", Owner: "thief", Token: token}).WasHeld {
 				t.Errorf("release by a stranger, %d waiters: got WasHeld true, want false", waiters)
 			}
 			if info := c.Inspect("key"); info.Holder != "a at home" || info.Token != token || info.Waiters != waiters {
@@ -58,13 +59,13 @@ func TestTTLsOfGrants(t *testing.T) {
 		c.Wait("key", "d")
 		sv.expire(t, "key")
 
-		token := c.Want(redistest.Request("key", "b"), asynclock.Granted).First
+		token := c.Want(redistest.Request("key", "b"), store.Granted).Token
 		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
 			t.Errorf("TTL for one that asked: got %v, want %v", got, long)
 		}
 		// Uncertain, so that no shortcut is taken.
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b", Token: token, Uncertain: true})
-		if e := c.Heard(asynclock.EventGrant, "c"); e.Waiters != 1 || e.GrantTTL != grant {
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b", Token: token, Uncertain: true})
+		if e := c.Heard(store.EventGrant, "c"); e.Waiters != 1 || e.GrantTTL != grant {
 			t.Errorf("EventGrant: got %+v, want TTL %v and 1 waiter", e, grant)
 		}
 		if got := sv.pttl(t, "key", 'l'); got <= grant/2 || got > grant {
@@ -72,7 +73,7 @@ func TestTTLsOfGrants(t *testing.T) {
 		}
 
 		token = c.Inspect("key").Token
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c", Token: token, Keep: long})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "c", Token: token, HoldBack: long})
 		if got := sv.pttl(t, "key", 'l'); got <= grant || got > long {
 			t.Errorf("TTL of a key kept back: got %v, want %v", got, long)
 		}
@@ -93,7 +94,7 @@ func TestNumbersKeepAllTheirDigits(t *testing.T) {
 			t.Errorf("%s: got token %s in the record and %s in the counter, want %s", when, record, counter, want)
 		}
 	}
-	check("taken", c.Hold("key", "holder").First)
+	check("taken", c.Hold("key", "holder").Token)
 
 	// Far ahead of the clock, so that numbers follow each other.
 	sv.Do(t, "SET", sv.redisKey("key", 'f'), "4000000000000011")
@@ -104,8 +105,8 @@ func TestNumbersKeepAllTheirDigits(t *testing.T) {
 			}
 		}
 	}
-	c.release(asynclock.ReleaseRequest{Key: "key", Owner: "holder"})
-	check("handed on", c.Heard(asynclock.EventGrant, "c").Grant.First)
+	c.release(store.ReleaseRequest{Key: "key", Owner: "holder"})
+	check("handed on", c.Heard(store.EventGrant, "c").Grant.Token)
 }
 
 func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
@@ -124,10 +125,10 @@ func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 	sv.Do(t, queue...)
 	sv.Do(t, entries...)
 	c.Wait("key", "b")
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	if e := c.Heard(asynclock.EventGrant, "b"); e.Waiters != 0 {
+	if e := c.Heard(store.EventGrant, "b"); e.Waiters != 0 {
 		t.Errorf("EventGrant: got %+v, want no waiters", e)
 	}
 	if got := sv.Number(t, "HLEN", sv.redisKey("key", 'w')); got != 0 {
@@ -138,7 +139,7 @@ func TestVeryManyDeadWaitersLeaveAtOnce(t *testing.T) {
 func TestRenewRaisesTheCounterAndLowersNothing(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		for _, r := range []struct {
 			when           string
 			used, counter  int64 // before
@@ -150,7 +151,7 @@ func TestRenewRaisesTheCounterAndLowersNothing(t *testing.T) {
 			{"an earlier token, with fewer digits", 9, token + 100, token + 7, token + 100},
 		} {
 			sv.Do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(r.counter, 10))
-			if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: r.used}); got.Err != nil {
+			if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: r.used}); got.Err != nil {
 				t.Fatalf("%s: got %v, want no error", r.when, got.Err)
 			}
 			if got := c.Inspect("key").Token; got != r.record {

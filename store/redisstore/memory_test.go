@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -24,8 +25,8 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	b.Wait("key", "b")
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	before := sv.dump(t, "key") + sv.dump(t, "free")
-	for _, q := range []asynclock.AcquireRequest{redistest.Request("free", "c"), redistest.Request("key", "c")} {
-		if got := a.Acquire(q).Err; !errors.Is(got, asynclock.ErrUnreachable) {
+	for _, q := range []store.AcquireRequest{redistest.Request("free", "c"), redistest.Request("key", "c")} {
+		if got := a.Acquire(q).Err; !errors.Is(got, store.ErrUnreachable) {
 			t.Errorf("Acquire of %q: got %v, want ErrUnreachable", q.Key, got)
 		}
 	}
@@ -33,12 +34,12 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 		t.Errorf("refused acquires changed %q to %q", before, after)
 	}
 	b.heardNothing(sv)
-	if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
+	if got := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
 		t.Errorf("Renew: got %v, want no error", got)
 	}
-	a.release(asynclock.ReleaseRequest{Key: "alone", Owner: "a"})
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
-	if got := b.Heard(asynclock.EventGrant, "b").Grant.First; got != 1<<51+1 {
+	a.release(store.ReleaseRequest{Key: "alone", Owner: "a"})
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
+	if got := b.Heard(store.EventGrant, "b").Grant.Token; got != 1<<51+1 {
 		t.Errorf("token: got %d, want %d", got, 1<<51+1)
 	}
 }
@@ -47,26 +48,26 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	for name, change := range map[string]func(*asynclock.RenewRequest){
-		"first was handed on inside the client": func(q *asynclock.RenewRequest) { q.Token++ },
-		"first begins to watch":                 func(q *asynclock.RenewRequest) { q.WatchContention = true },
-		"first does both":                       func(q *asynclock.RenewRequest) { q.Token++; q.WatchContention = true },
-		"first is lost":                         func(q *asynclock.RenewRequest) { q.Owner = "stranger" },
+	for name, change := range map[string]func(*store.RenewRequest){
+		"first was handed on inside the client": func(q *store.RenewRequest) { q.Token++ },
+		"first begins to watch":                 func(q *store.RenewRequest) { q.NotifyQueued = true },
+		"first does both":                       func(q *store.RenewRequest) { q.Token++; q.NotifyQueued = true },
+		"first is lost":                         func(q *store.RenewRequest) { q.Owner = "stranger" },
 	} {
 		sv.Do(t, "CONFIG", "SET", "maxmemory", "0")
 		const n = 4
-		renewals := make([]asynclock.RenewRequest, n)
+		renewals := make([]store.RenewRequest, n)
 		for i := range renewals {
 			key := name + strconv.Itoa(i)
-			renewals[i] = asynclock.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").First}
+			renewals[i] = store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").Token}
 		}
 		change(&renewals[0])
 		renewals[2].Token += 7
-		renewals[2].WatchContention = true
+		renewals[2].NotifyQueued = true
 		sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 		for i, got := range c.session.Renew(t.Context(), renewals) {
 			if renewals[i].Owner == "stranger" {
-				if !errors.Is(got.Err, asynclock.ErrStolen) {
+				if !errors.Is(got.Err, store.ErrStolen) {
 					t.Errorf("%s, %d: got %v, want ErrStolen", name, i, got.Err)
 				}
 				continue
@@ -91,15 +92,15 @@ func TestAServerOutOfMemoryKeepsKeysBack(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	token := c.Hold("key", "a").First
+	token := c.Hold("key", "a").Token
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, Keep: 2 * long}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token + 1, HoldBack: 2 * long}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 	if left := sv.pttl(t, "key", 'l'); left <= long {
 		t.Errorf("TTL of the key kept back: got %v, want %v", left, 2*long)
 	}
-	if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; !errors.Is(got, asynclock.ErrExpired) {
+	if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; !errors.Is(got, store.ErrExpired) {
 		t.Errorf("Renew of what was released: got %v, want ErrExpired", got)
 	}
 	if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != token+1 {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -21,7 +22,7 @@ import (
 //
 // It accepts exactly what the scripts write. Channels are no secret, so what
 // comes in may come from anyone.
-func parseMessage(payload string) (event asynclock.Event, ok bool) {
+func parseMessage(payload string) (event store.Event, ok bool) {
 	kind, rest, _ := strings.Cut(payload, " ")
 	owner, rest, more := strings.Cut(rest, " ")
 	if !redisconn.IsField(owner) {
@@ -30,16 +31,16 @@ func parseMessage(payload string) (event asynclock.Event, ok bool) {
 	event.Owner = owner
 	switch kind {
 	case "c":
-		event.Kind = asynclock.EventContended
+		event.Kind = store.EventQueued
 		return event, !more
 	case "w":
-		event.Kind = asynclock.EventWanted
+		event.Kind = store.EventRequested
 		return event, !more
 	case "r":
-		event.Kind = asynclock.EventForced
+		event.Kind = store.EventForced
 		return event, !more
 	case "g":
-		event.Kind = asynclock.EventGrant
+		event.Kind = store.EventGrant
 	default:
 		return event, false
 	}
@@ -55,10 +56,10 @@ func parseMessage(payload string) (event asynclock.Event, ok bool) {
 			return event, false
 		}
 	}
-	event.Grant = asynclock.Grant{First: numbers[0], SparePerMicrosecond: numbers[3] == 1}
+	event.Grant = store.Grant{Token: numbers[0], TokensFollowClock: numbers[3] == 1}
 	event.GrantTTL = time.Duration(numbers[1]) * time.Millisecond
 	event.Waiters = int(numbers[2])
-	return event, !more && event.Grant.First > 0 && event.GrantTTL > 0
+	return event, !more && event.Grant.Token > 0 && event.GrantTTL > 0
 }
 
 // parseNumber reads decimal digits and nothing else.

@@ -8,21 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 func TestParseMessage(t *testing.T) {
 	t.Parallel()
-	for payload, want := range map[string]asynclock.Event{
-		"c a": {Kind: asynclock.EventContended, Owner: "a"},
-		"r a": {Kind: asynclock.EventForced, Owner: "a"},
-		"w a": {Kind: asynclock.EventWanted, Owner: "a"},
+	for payload, want := range map[string]store.Event{
+		"c a": {Kind: store.EventQueued, Owner: "a"},
+		"r a": {Kind: store.EventForced, Owner: "a"},
+		"w a": {Kind: store.EventRequested, Owner: "a"},
 		"g a.5 1763000000123456 4500 0 1": {
-			Kind: asynclock.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond,
-			Grant: asynclock.Grant{First: 1763000000123456, SparePerMicrosecond: true},
+			Kind: store.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond,
+			Grant: store.Grant{Token: 1763000000123456, TokensFollowClock: true},
 		},
-		"g a 1 1 7 0": {Kind: asynclock.EventGrant, Owner: "a", GrantTTL: time.Millisecond, Grant: asynclock.Grant{First: 1}, Waiters: 7},
+		"g a 1 1 7 0": {Kind: store.EventGrant, Owner: "a", GrantTTL: time.Millisecond, Grant: store.Grant{Token: 1}, Waiters: 7},
 	} {
 		if got, ok := parseMessage(payload); !ok || got != want {
 			t.Errorf("%q: got %+v, %v; want %+v", payload, got, ok, want)
@@ -56,22 +57,22 @@ func FuzzParseMessage(f *testing.F) {
 		}
 		want := ""
 		switch e.Kind {
-		case asynclock.EventContended:
+		case store.EventQueued:
 			want = "c " + e.Owner
-		case asynclock.EventForced:
+		case store.EventForced:
 			want = "r " + e.Owner
-		case asynclock.EventWanted:
+		case store.EventRequested:
 			want = "w " + e.Owner
-		case asynclock.EventGrant:
-			if e.Grant.First <= 0 || e.GrantTTL <= 0 {
+		case store.EventGrant:
+			if e.Grant.Token <= 0 || e.GrantTTL <= 0 {
 				t.Fatalf("%q: got %+v, want a token and TTL", payload, e)
 			}
 			clocked := "0"
-			if e.Grant.SparePerMicrosecond {
+			if e.Grant.TokensFollowClock {
 				clocked = "1"
 			}
 			want = strings.Join([]string{
-				"g", e.Owner, strconv.FormatInt(e.Grant.First, 10), strconv.FormatInt(e.GrantTTL.Milliseconds(), 10), strconv.Itoa(e.Waiters), clocked,
+				"g", e.Owner, strconv.FormatInt(e.Grant.Token, 10), strconv.FormatInt(e.GrantTTL.Milliseconds(), 10), strconv.Itoa(e.Waiters), clocked,
 			}, " ")
 		}
 		// Leading zeros are the one liberty.

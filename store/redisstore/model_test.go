@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -49,8 +50,8 @@ type modelWaiter struct {
 // watches are what a request wants its holder to hear.
 type watches struct{ watch, wanted bool }
 
-func watchesOf(q *asynclock.AcquireRequest) watches {
-	return watches{q.WatchContention, q.WatchWanted}
+func watchesOf(q *store.AcquireRequest) watches {
+	return watches{q.NotifyQueued, q.NotifyRequests}
 }
 
 // The addresses that clients give. listening has a subscriber, lost has none
@@ -119,10 +120,10 @@ func (m *model) find(owner string) int {
 	return slices.IndexFunc(m.queue, func(w modelWaiter) bool { return w.owner == owner })
 }
 
-func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock.AcquireReply) {
-	granted := func() asynclock.AcquireReply {
-		return asynclock.AcquireReply{
-			Status: asynclock.Granted, Grant: asynclock.Grant{First: m.holder.token, SparePerMicrosecond: m.holder.clocked}, Waiters: len(m.queue),
+func (m *model) acquire(q store.AcquireRequest, address string) (r store.AcquireReply) {
+	granted := func() store.AcquireReply {
+		return store.AcquireReply{
+			Status: store.Granted, Grant: store.Grant{Token: m.holder.token, TokensFollowClock: m.holder.clocked}, Waiters: len(m.queue),
 		}
 	}
 	if m.holder != nil && m.holder.owner == q.Owner {
@@ -130,7 +131,7 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 		return granted()
 	}
 	if until, ok := m.gone[q.Owner]; ok && until > m.now {
-		return asynclock.AcquireReply{Status: asynclock.Gone}
+		return store.AcquireReply{Status: store.Withdrawn}
 	}
 	ticket, place := q.Ticket, m.find(q.Owner)
 	if place >= 0 {
@@ -142,9 +143,9 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 	}
 	remaining := m.holder.until - m.now
 	if !q.Wait {
-		return asynclock.AcquireReply{
-			Status: asynclock.Held, Holder: m.holder.description, Token: m.holder.token, Remaining: remaining, Waiters: len(m.queue),
-			Told: m.tellWanted(),
+		return store.AcquireReply{
+			Status: store.Held, Holder: m.holder.description, HolderToken: m.holder.token, Remaining: remaining, Waiters: len(m.queue),
+			HolderNotified: m.tellWanted(),
 		}
 	}
 	place = m.find(q.Owner)
@@ -154,7 +155,7 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 			alive := slices.DeleteFunc(slices.Clone(first), func(w modelWaiter) bool { return w.deadline.Milliseconds() < m.now.Milliseconds() })
 			m.queue = append(alive, m.queue[len(first):]...)
 			if len(m.queue) >= q.QueueLimit {
-				return asynclock.AcquireReply{Status: asynclock.Full, Waiters: len(m.queue)}
+				return store.AcquireReply{Status: store.Full, Waiters: len(m.queue)}
 			}
 		}
 		if ticket == 0 {
@@ -171,11 +172,11 @@ func (m *model) acquire(q asynclock.AcquireRequest, address string) (r asynclock
 		place = m.find(q.Owner)
 	}
 	w := &m.queue[place]
-	w.address, w.deadline, w.grantTTL, w.watches = address, m.now+q.Liveness, q.GrantTTL, watchesOf(&q)
+	w.address, w.deadline, w.grantTTL, w.watches = address, m.now+q.WaiterTTL, q.GrantTTL, watchesOf(&q)
 	if place == 0 {
 		m.tellWanted()
 	}
-	return asynclock.AcquireReply{Status: asynclock.Waiting, Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last()}
+	return store.AcquireReply{Status: store.Waiting, Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last()}
 }
 
 func (m *model) tellWanted() bool {
@@ -186,14 +187,14 @@ func (m *model) tellWanted() bool {
 	return true
 }
 
-func (m *model) release(q asynclock.ReleaseRequest, address string) (r asynclock.ReleaseReply) {
+func (m *model) release(q store.ReleaseRequest, address string) (r store.ReleaseReply) {
 	if m.holder != nil && m.holder.owner == q.Owner {
 		r.WasHeld = true
 		used := max(q.Token, m.holder.token)
 		last := max(m.last(), used)
-		if q.Keep > 0 {
+		if q.HoldBack > 0 {
 			m.counter = last
-			m.holder = &modelHolder{owner: "-", address: noAddress, description: m.holder.description, token: used, until: m.now + q.Keep}
+			m.holder = &modelHolder{owner: "-", address: noAddress, description: m.holder.description, token: used, until: m.now + q.HoldBack}
 		} else if !m.pass(last, "", 0) {
 			m.holder, m.counter = nil, last
 		}
@@ -210,20 +211,20 @@ func (m *model) release(q asynclock.ReleaseRequest, address string) (r asynclock
 	return r
 }
 
-func (m *model) renew(q asynclock.RenewRequest) asynclock.RenewReply {
+func (m *model) renew(q store.RenewRequest) store.RenewReply {
 	switch {
 	case m.holder == nil || m.holder.owner == "-":
-		return asynclock.RenewReply{Err: asynclock.ErrExpired}
+		return store.RenewReply{Err: store.ErrExpired}
 	case m.holder.owner != q.Owner:
-		return asynclock.RenewReply{Err: asynclock.ErrStolen}
+		return store.RenewReply{Err: store.ErrStolen}
 	}
 	m.holder.until = max(m.holder.until, m.now+q.TTL)
 	if q.Token > m.holder.token {
 		m.holder.token = q.Token
 		m.counter = max(m.counter, q.Token)
 	}
-	m.holder.watch = m.holder.watch || q.WatchContention
-	return asynclock.RenewReply{Waiters: len(m.queue)}
+	m.holder.watch = m.holder.watch || q.NotifyQueued
+	return store.RenewReply{Waiters: len(m.queue)}
 }
 
 func (m *model) force() bool {
@@ -290,16 +291,16 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 		ttl := rapid.Custom(func(t *rapid.T) time.Duration {
 			return time.Duration(rapid.IntRange(0, 30).Draw(t, "ttl"))*unit + unit/2
 		})
-		newRequest := func(t *rapid.T) asynclock.AcquireRequest {
-			q := asynclock.AcquireRequest{
-				Key: key, Owner: owners.Draw(t, "owner"), TTL: ttl.Draw(t, "TTL"), GrantTTL: ttl.Draw(t, "grant TTL"), Liveness: ttl.Draw(t, "liveness"),
-				Wait: rapid.Bool().Draw(t, "wait"), QueueLimit: rapid.IntRange(0, 4).Draw(t, "limit"), WatchContention: rapid.Bool().Draw(t, "watch"),
-				WatchWanted: rapid.Bool().Draw(t, "want to hear"),
+		newRequest := func(t *rapid.T) store.AcquireRequest {
+			q := store.AcquireRequest{
+				Key: key, Owner: owners.Draw(t, "owner"), TTL: ttl.Draw(t, "TTL"), GrantTTL: ttl.Draw(t, "grant TTL"), WaiterTTL: ttl.Draw(t, "liveness"),
+				Wait: rapid.Bool().Draw(t, "wait"), QueueLimit: rapid.IntRange(0, 4).Draw(t, "limit"), NotifyQueued: rapid.Bool().Draw(t, "watch"),
+				NotifyRequests: rapid.Bool().Draw(t, "want to hear"),
 			}
 			if rapid.Bool().Draw(t, "bring the ticket") {
 				q.Ticket = tickets[q.Owner]
 			}
-			q.Holder = q.Owner
+			q.Description = q.Owner
 			return q
 		}
 		token := func(t *rapid.T) int64 {
@@ -315,7 +316,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				t.Fatalf("%s: got\n%s, want\n%s", what, g, w)
 			}
 		}
-		round := func(r asynclock.AcquireReply) asynclock.AcquireReply {
+		round := func(r store.AcquireReply) store.AcquireReply {
 			r.Remaining = r.Remaining.Truncate(precision)
 			return r
 		}
@@ -330,24 +331,24 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				got, _ := r.acquireReply()
 				m.step()
 				check(t, fmt.Sprintf("acquire %+v from %s", q, address), round(got), round(m.acquire(q, address)))
-				if got.Status == asynclock.Waiting {
+				if got.Status == store.Waiting {
 					tickets[q.Owner] = got.Ticket
 				}
 			},
 			"release": func(t *rapid.T) {
-				q, address := asynclock.ReleaseRequest{Key: key, Owner: owners.Draw(t, "owner"), Token: max(token(t), 0)}, addresses.Draw(t, "address")
+				q, address := store.ReleaseRequest{Key: key, Owner: owners.Draw(t, "owner"), Token: max(token(t), 0)}, addresses.Draw(t, "address")
 				switch rapid.IntRange(0, 5).Draw(t, "how") {
 				case 0:
-					q.Keep = ttl.Draw(t, "keep")
+					q.HoldBack = ttl.Draw(t, "keep")
 				case 1:
 					q.Uncertain = true
 				case 2:
 					again := newRequest(t)
 					q.Requeue = &again
 				}
-				var got asynclock.ReleaseReply
-				if q.First = q.Requeue == nil && rapid.Bool().Draw(t, "first"); q.First {
-					got = s.Release(ctx, []asynclock.ReleaseRequest{q})[0]
+				var got store.ReleaseReply
+				if q.Clean = q.Requeue == nil && rapid.Bool().Draw(t, "first"); q.Clean {
+					got = s.Release(ctx, []store.ReleaseRequest{q})[0]
 				} else {
 					var c call
 					if err := c.release(sv.prefix, &q, address, grace); err != nil {
@@ -358,11 +359,11 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				m.step()
 				want := m.release(q, address)
 				if got.Requeue != nil {
-					got.Requeue.Watched = false // the session's part, not the scripts'
+					got.Requeue.WillNotify = false // the session's part, not the scripts'
 				}
 				if got.Requeue != nil && want.Requeue != nil {
 					check(t, fmt.Sprintf("requeue %+v from %s", *q.Requeue, address), round(*got.Requeue), round(*want.Requeue))
-					if got.Requeue.Status == asynclock.Waiting {
+					if got.Requeue.Status == store.Waiting {
 						tickets[q.Requeue.Owner] = got.Requeue.Ticket
 					}
 				}
@@ -370,8 +371,8 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				check(t, fmt.Sprintf("release %+v", q), got.Err, want.Err)
 			},
 			"renew": func(t *rapid.T) {
-				q := asynclock.RenewRequest{Key: key, Owner: owners.Draw(t, "owner"), TTL: ttl.Draw(t, "TTL"), Token: max(token(t), 0), WatchContention: rapid.Bool().Draw(t, "watch")}
-				got := s.Renew(ctx, []asynclock.RenewRequest{q})[0]
+				q := store.RenewRequest{Key: key, Owner: owners.Draw(t, "owner"), TTL: ttl.Draw(t, "TTL"), Token: max(token(t), 0), NotifyQueued: rapid.Bool().Draw(t, "watch")}
+				got := s.Renew(ctx, []store.RenewRequest{q})[0]
 				m.step()
 				check(t, fmt.Sprintf("renew %+v", q), got, m.renew(q))
 			},
@@ -389,7 +390,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					t.Fatal(err)
 				}
 				m.step()
-				want := asynclock.Info{Key: key, Waiters: len(m.queue), Held: m.holder != nil}
+				want := store.Info{Key: key, Waiters: len(m.queue), Held: m.holder != nil}
 				if m.holder != nil {
 					want.Holder, want.Token, want.Remaining = m.holder.description, m.holder.token, (m.holder.until - m.now).Truncate(precision)
 				}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
@@ -32,7 +34,7 @@ func newSettings(opts []Option) (settings, error) {
 	s := settings{prefix: DefaultPrefix, grace: DefaultFailoverGrace}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
 		}
 		if err := o(&s); err != nil {
 			return s, err
@@ -47,11 +49,11 @@ func newSettings(opts []Option) (settings, error) {
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if prefix == "" || len(prefix) > maxPrefixLen {
-			return fmt.Errorf("%w: prefix of %d bytes, 1 to %d are allowed", asynclock.ErrBadOption, len(prefix), maxPrefixLen)
+			return fmt.Errorf("%w: prefix of %d bytes, 1 to %d are allowed", store.ErrBadOption, len(prefix), maxPrefixLen)
 		}
 		for _, c := range []byte(prefix) {
 			if !isPrefixByte(c) {
-				return fmt.Errorf("%w: prefix %q has a character other than letters, digits, '.', '_' and '-'", asynclock.ErrBadOption, prefix)
+				return fmt.Errorf("%w: prefix %q has a character other than letters, digits, '.', '_' and '-'", store.ErrBadOption, prefix)
 			}
 		}
 		s.prefix = prefix
@@ -75,8 +77,8 @@ func isPrefixByte(c byte) bool {
 // 100 ms to 24 h, default [DefaultFailoverGrace].
 func WithFailoverGrace(least time.Duration) Option {
 	return func(s *settings) error {
-		if least < asynclock.MinTTL || least > asynclock.MaxTTL {
-			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", asynclock.ErrBadOption, least, asynclock.MinTTL, asynclock.MaxTTL)
+		if least < store.MinTTL || least > store.MaxTTL {
+			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", store.ErrBadOption, least, store.MinTTL, store.MaxTTL)
 		}
 		s.grace = least
 		return nil
@@ -107,7 +109,7 @@ func WithoutFailoverGrace() Option {
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
 		}
 		s.logger = logger
 		return nil

@@ -8,17 +8,17 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/redis/rueidis"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/redis/rueidis"
 )
 
 // reassert asks once more for the holdings that were not found or have another
 // owner: a server that has forgotten something writes them anew.
-func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply) {
+func (s *session) reassert(ctx context.Context, batch []store.RenewRequest, replies []store.RenewReply) {
 	var missed []int
 	for i := range replies {
-		if gone := errors.Is(replies[i].Err, asynclock.ErrExpired) || errors.Is(replies[i].Err, asynclock.ErrStolen); gone && s.store.grace(batch[i].Key) > 0 {
+		if gone := errors.Is(replies[i].Err, store.ErrExpired) || errors.Is(replies[i].Err, store.ErrStolen); gone && s.store.grace(batch[i].Key) > 0 {
 			missed = append(missed, i)
 		}
 	}
@@ -46,7 +46,7 @@ func (s *session) reassert(ctx context.Context, batch []asynclock.RenewRequest, 
 }
 
 // reassert is a run of reassert.lua, which describes its keys and arguments.
-func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
+func (c *call) reassert(st *Store, q *store.RenewRequest, address string) {
 	c.script = reassertScript
 	c.lockKeys(st.settings.prefix, q.Key, lockKinds)
 	c.epochKey(st.settings.prefix, q.Key)
@@ -54,12 +54,12 @@ func (c *call) reassert(st *Store, q *asynclock.RenewRequest, address string) {
 	c.text(address)
 	c.millis(q.TTL)
 	c.number(q.Token)
-	c.text(q.Holder)
+	c.text(q.Description)
 	c.millis(st.grace(q.Key))
 }
 
 // reassertReply reads what reassert.lua answers.
-func (s *session) reassertReply(reply *asynclock.RenewReply, result rueidis.RedisResult) {
+func (s *session) reassertReply(reply *store.RenewReply, result rueidis.RedisResult) {
 	n, err := result.ToInt64()
 	switch {
 	case err != nil:
@@ -71,11 +71,11 @@ func (s *session) reassertReply(reply *asynclock.RenewReply, result rueidis.Redi
 		}
 		reply.Err = r.failed(s.store)
 	case n >= 0 && n <= math.MaxInt32:
-		*reply = asynclock.RenewReply{Waiters: int(n)}
+		*reply = store.RenewReply{Waiters: int(n)}
 	case n == replyExpired:
-		reply.Err = asynclock.ErrExpired
+		reply.Err = store.ErrExpired
 	case n == replyStolen:
-		reply.Err = asynclock.ErrStolen
+		reply.Err = store.ErrStolen
 	default:
 		reply.Err = errReply
 	}

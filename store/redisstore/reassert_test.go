@@ -6,7 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -14,10 +15,10 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.Hold("key", "a").First
-		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token + 3, Holder: "a at home"}
+		token := a.Hold("key", "a").Token
+		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token + 3, Description: "a at home"}
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
-		if got := a.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := a.renew(renewal).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("without a reason: got %v, want ErrExpired", got)
 		}
 		promote()
@@ -29,33 +30,33 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 		if info := b.Inspect("key"); !info.Held || info.Token != token+3 || info.Holder != "a at home" || info.Waiters != 1 {
 			t.Errorf("got %+v, want it held by a under token %d", info, token+3)
 		}
-		older := asynclock.RenewRequest{Key: "key", Owner: "older", TTL: long, Token: token + 2}
-		if got := b.renew(older).Err; !errors.Is(got, asynclock.ErrStolen) {
+		older := store.RenewRequest{Key: "key", Owner: "older", TTL: long, Token: token + 2}
+		if got := b.renew(older).Err; !errors.Is(got, store.ErrStolen) {
 			t.Errorf("by one with a smaller token: got %v, want ErrStolen", got)
 		}
-		same := asynclock.RenewRequest{Key: "key", Owner: "same", TTL: long, Token: token + 3}
-		if got := b.renew(same).Err; !errors.Is(got, asynclock.ErrStolen) {
+		same := store.RenewRequest{Key: "key", Owner: "same", TTL: long, Token: token + 3}
+		if got := b.renew(same).Err; !errors.Is(got, store.ErrStolen) {
 			t.Errorf("by one with the same token: got %v, want ErrStolen", got)
 		}
-		newer := asynclock.RenewRequest{Key: "key", Owner: "newer", TTL: long, Token: token + 9}
+		newer := store.RenewRequest{Key: "key", Owner: "newer", TTL: long, Token: token + 9}
 		if got := b.renew(newer).Err; got != nil {
 			t.Errorf("by one with a larger token: got %v, want it renewed", got)
 		}
 		// It hears of those who queue, and of those who ask in vain, for all the server knows.
-		b.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
+		b.release(store.ReleaseRequest{Key: "key", Owner: "b"})
 		a.Wait("key", "c")
-		b.Heard(asynclock.EventContended, "newer")
-		b.Heard(asynclock.EventWanted, "newer")
+		b.Heard(store.EventQueued, "newer")
+		b.Heard(store.EventRequested, "newer")
 		// With a renewal on its way a release is not as good as the first.
-		if !b.releaseAgain(asynclock.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
+		if !b.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "newer", Token: token + 9}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		if got := b.renew(newer).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := b.renew(newer).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
 		}
 		sv.endGrace(t, "key")
-		if got := a.Want(redistest.Request("key", "c"), asynclock.Granted); got.First <= token+9 {
-			t.Errorf("token: got %d, want more than %d", got.First, token+9)
+		if got := a.Want(redistest.Request("key", "c"), store.Granted); got.Token <= token+9 {
+			t.Errorf("token: got %d, want more than %d", got.Token, token+9)
 		}
 	})
 }
@@ -64,21 +65,21 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First + 1e9
+		token := c.Hold("key", "a").Token + 1e9
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		c.Hold("another", "a")
 		c.Wait("another", "b")
 		promote()
-		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token}).WasHeld {
+		if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token}).WasHeld {
 			t.Error("got WasHeld false, want true: nobody can have been granted the key since")
 		}
 		if got := sv.Number(t, "GET", sv.redisKey("key", 'f')); got != token {
 			t.Errorf("counter: got %d, want %d as used", got, token)
 		}
-		if c.release(asynclock.ReleaseRequest{Key: "another", Owner: "b"}).WasHeld {
+		if c.release(store.ReleaseRequest{Key: "another", Owner: "b"}).WasHeld {
 			t.Error("of a waiter: got WasHeld true, want false")
 		}
-		if got := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
 		}
 	})
@@ -88,16 +89,16 @@ func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 func TestAReleaseOfWhatWasWrittenAnew(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.Hold("key", "a").First}
+		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.Hold("key", "a").Token}
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		promote()
 		if got := c.renew(renewal).Err; got != nil {
 			t.Fatalf("Renew: got %v, want no error", got)
 		}
-		if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: renewal.Token}).WasHeld {
+		if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: renewal.Token}).WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
-		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+		if got := c.renew(renewal).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("a renewal that is late: got %v, want ErrExpired", got)
 		}
 	})
@@ -108,13 +109,13 @@ func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.Hold("key", "a").First
+		token := a.Hold("key", "a").Token
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'), sv.epoch(bucketOf("key")))
-		if got := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; got != nil {
+		if got := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; got != nil {
 			t.Errorf("Renew: got %v, want no error", got)
 		}
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		if got := b.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+		a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		if got := b.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, store.ErrUnreachable) {
 			t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
 		}
 	})
@@ -124,10 +125,10 @@ func TestARenewalShowsThatAllWasFlushed(t *testing.T) {
 func TestAHoldingIsWrittenAnewForItsOwnTTL(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		sv.Do(t, "PEXPIRE", sv.redisKey("key", 'l'), "3600000")
 		promote()
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: token + 1}).Err; err != nil {
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: token + 1}).Err; err != nil {
 			t.Fatal(err)
 		}
 		if ttl := sv.Number(t, "PTTL", sv.redisKey("key", 'l')); ttl > millis(long) {
@@ -141,11 +142,11 @@ func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
-	token := c.Hold("key", "a").First
+	token := c.Hold("key", "a").Token
 	sv.Do(t, "DEL", sv.redisKey("key", 'l'))
 	sv.promote(t)
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
+	if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 		t.Errorf("Renew: got %v, want it written anew", err)
 	}
 }
@@ -156,14 +157,14 @@ func TestAHoldingIsWrittenAnewWithItsInbox(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)
-		token := a.Hold("key", "a").First
+		token := a.Hold("key", "a").Token
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
 		promote()
 		a.doubt()
-		if err := a.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
+		if err := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}).Err; err != nil {
 			t.Fatalf("Renew: got %v, want it written anew", err)
 		}
 		b.Wait("key", "b")
-		a.Heard(asynclock.EventContended, "a")
+		a.Heard(store.EventQueued, "a")
 	})
 }

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Release sends one command per request, all at once, and to one by itself now and then a
 // forerunner. Where release_fast.lua could do
 // nothing, another one follows.
-func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -31,10 +32,10 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 	if uncommon == nil {
 		return replies
 	}
-	again := make([]asynclock.ReleaseRequest, len(uncommon))
+	again := make([]store.ReleaseRequest, len(uncommon))
 	for n, i := range uncommon {
 		again[n] = batch[i]
-		again[n].First = false
+		again[n].Clean = false
 	}
 	for n, reply := range s.release(ctx, again) {
 		replies[uncommon[n]] = reply
@@ -48,7 +49,7 @@ const handedToTheLast = 2
 // errUncommon says that a release is for release.lua.
 var errUncommon = errors.New("redisstore: not a common release")
 
-func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s *session) release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	address := noAddress
 	for i := range batch {
 		if batch[i].Requeue != nil {
@@ -57,20 +58,20 @@ func (s *session) release(ctx context.Context, batch []asynclock.ReleaseRequest)
 		}
 	}
 	return perform(ctx, s, batch,
-		func(c *call, q *asynclock.ReleaseRequest) error {
+		func(c *call, q *store.ReleaseRequest) error {
 			c.behind = common(q) && s.handoffs.last(q.Key) && s.store.pulse.asleep()
 			return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
-		func(q *asynclock.ReleaseRequest, result rueidis.RedisResult) asynclock.ReleaseReply {
+		func(q *store.ReleaseRequest, result rueidis.RedisResult) store.ReleaseReply {
 			return s.releaseReply(q, result, address)
 		},
-		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
 	)
 }
 
 // common reports whether a release may be one for release_fast.lua.
-func common(q *asynclock.ReleaseRequest) bool {
-	return q.First && q.Keep == 0 && !q.Uncertain && q.Requeue == nil
+func common(q *store.ReleaseRequest) bool {
+	return q.Clean && q.HoldBack == 0 && !q.Uncertain && q.Requeue == nil
 }
 
 // releaseFastKinds are the Redis keys of a lock that release_fast.lua needs, in its order.
@@ -78,12 +79,12 @@ const releaseFastKinds = "lqwf"
 
 // release is a run of release_fast.lua or release.lua, which describe their keys and
 // arguments.
-func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address string, grace time.Duration) error {
+func (c *call) release(prefix string, q *store.ReleaseRequest, address string, grace time.Duration) error {
 	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
 	}
-	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
+		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
 	}
 	if common(q) {
 		c.script = releaseFastScript
@@ -97,7 +98,7 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 	c.epochKey(prefix, q.Key)
 	c.text(q.Owner)
 	c.number(q.Token)
-	c.millis(q.Keep)
+	c.millis(q.HoldBack)
 	c.flag(q.Uncertain)
 	if q.Requeue != nil {
 		if err := c.request(q.Requeue, address); err != nil {
@@ -109,7 +110,7 @@ func (c *call) release(prefix string, q *asynclock.ReleaseRequest, address strin
 }
 
 // releaseReply reads what release.lua answers.
-func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.RedisResult, address string) (answer asynclock.ReleaseReply) {
+func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply) {
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
 		held, _ := m.ToInt64()
 		answer.WasHeld = held > 0
@@ -135,7 +136,7 @@ func (s *session) releaseReply(q *asynclock.ReleaseRequest, result rueidis.Redis
 		answer.Requeue = &requeued
 	}
 	if err := r.failed(s.store); err != nil {
-		return asynclock.ReleaseReply{Err: err}
+		return store.ReleaseReply{Err: err}
 	}
 	return answer
 }

@@ -17,7 +17,7 @@
 --
 -- It hands the key on without a look at the epoch (epoch.lua). Its owner trusts its
 -- lease, never released the key before, and has no renewal under way (see
--- asynclock.ReleaseRequest.First). The record is there, and has longer to live than
+-- store.ReleaseRequest.Clean). The record is there, and has longer to live than
 -- clocks of servers differ. So the holding was over on no server, and nobody was
 -- granted the key after it.
 

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -32,8 +33,8 @@ const (
 // holding that the server does not have, in case it has forgotten it. A server that is
 // taken for a standalone one, and is a Cluster's node, refuses keys of several slots
 // in one command; from then on there is one per bucket.
-func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	replies := make([]asynclock.RenewReply, len(batch))
+func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
+	replies := make([]store.RenewReply, len(batch))
 	if err := s.usable(); err != nil {
 		for i := range replies {
 			replies[i].Err = err
@@ -57,7 +58,7 @@ func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []a
 // renewChunks sends one command per chunk. It returns the indexes of requests
 // that the server refused because their slots are several, or because it is moving
 // their slot.
-func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewRequest, replies []asynclock.RenewReply, chunks [][]int, kinds string) (crossing, moving []int) {
+func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, replies []store.RenewReply, chunks [][]int, kinds string) (crossing, moving []int) {
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
@@ -77,7 +78,7 @@ func (s *session) renewChunks(ctx context.Context, batch []asynclock.RenewReques
 
 // sensible returns the indexes of batch but for those that make no sense, which are
 // answered at once.
-func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []int {
+func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 	indexes := make([]int, 0, len(batch))
 	for i := range batch {
 		q := &batch[i]
@@ -85,7 +86,7 @@ func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []
 			continue
 		}
 		if q.TTL <= 0 {
-			replies[i].Err = fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+			replies[i].Err = fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
 			continue
 		}
 		indexes = append(indexes, i)
@@ -95,7 +96,7 @@ func sensible(batch []asynclock.RenewRequest, replies []asynclock.RenewReply) []
 
 // chunks divides indexes of batch by what goes into one call. Where slots matter
 // that is of one bucket.
-func (s *session) chunks(batch []asynclock.RenewRequest, indexes []int) (chunks [][]int) {
+func (s *session) chunks(batch []store.RenewRequest, indexes []int) (chunks [][]int) {
 	slotted := s.store.conn.Cluster() || s.store.slotted.Load()
 	latest := make(map[int]int) // chunk of each bucket, or of all
 	for _, i := range indexes {
@@ -115,7 +116,7 @@ func (s *session) chunks(batch []asynclock.RenewRequest, indexes []int) (chunks 
 }
 
 // renew is a run of renew.lua, which describes its keys and arguments.
-func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int, kinds string, grace time.Duration) {
+func (c *call) renew(prefix string, batch []store.RenewRequest, chunk []int, kinds string, grace time.Duration) {
 	c.script = renewScript
 	for _, i := range chunk {
 		c.lockKeys(prefix, batch[i].Key, kinds)
@@ -128,32 +129,32 @@ func (c *call) renew(prefix string, batch []asynclock.RenewRequest, chunk []int,
 		c.text(q.Owner)
 		c.millis(q.TTL)
 		c.number(q.Token)
-		c.flag(q.WatchContention)
+		c.flag(q.NotifyQueued)
 	}
 	c.millis(grace)
 }
 
 // renewReplies reads what renew.lua answers.
-func (s *session) renewReplies(replies []asynclock.RenewReply, chunk []int, result rueidis.RedisResult) {
+func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result rueidis.RedisResult) {
 	r := newReply(result)
 	for _, i := range chunk {
-		replies[i] = asynclock.RenewReply{}
+		replies[i] = store.RenewReply{}
 		switch answer := r.between(replyDenied, math.MaxInt32); {
 		case answer >= 0:
 			replies[i].Waiters = int(answer)
 		case answer == replyExpired:
-			replies[i].Err = asynclock.ErrExpired
+			replies[i].Err = store.ErrExpired
 		case answer == replyStolen:
-			replies[i].Err = asynclock.ErrStolen
+			replies[i].Err = store.ErrStolen
 		case answer == replyDenied:
-			replies[i].Err = asynclock.ErrDenied
+			replies[i].Err = store.ErrDenied
 		default:
-			replies[i].Err = asynclock.ErrForeignData
+			replies[i].Err = store.ErrForeignData
 		}
 	}
 	if err := r.failed(s.store); err != nil {
 		for _, i := range chunk {
-			replies[i] = asynclock.RenewReply{Err: err}
+			replies[i] = store.RenewReply{Err: err}
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -67,28 +68,28 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 // roundTTL outlasts the benchmark.
 const roundTTL = 10 * time.Minute
 
-func holdForRound(b *testing.B, c *client, n int) []asynclock.RenewRequest {
+func holdForRound(b *testing.B, c *client, n int) []store.RenewRequest {
 	b.Helper()
-	holdings := make([]asynclock.RenewRequest, n)
+	holdings := make([]store.RenewRequest, n)
 	for first := 0; first < n; first += 256 {
-		var asked []asynclock.AcquireRequest
+		var asked []store.AcquireRequest
 		for i := first; i < min(first+256, n); i++ {
 			q := redistest.Request(fmt.Sprint("key ", i), fmt.Sprintf("owner-as-long-as-any-%03d-%d", i%1000, i))
 			q.TTL = roundTTL
 			asked = append(asked, q)
 		}
 		for i, reply := range c.session.Acquire(b.Context(), asked) {
-			if reply.Err != nil || reply.Status != asynclock.Granted {
+			if reply.Err != nil || reply.Status != store.Granted {
 				b.Fatalf("Acquire: got %+v, want it granted", reply)
 			}
-			holdings[first+i] = asynclock.RenewRequest{Key: asked[i].Key, Owner: asked[i].Owner, TTL: roundTTL, Token: reply.First}
+			holdings[first+i] = store.RenewRequest{Key: asked[i].Key, Owner: asked[i].Owner, TTL: roundTTL, Token: reply.Token}
 		}
 	}
 	return holdings
 }
 
 // renewRound renews all, with so many keys in a call and so many calls at once.
-func (c *client) renewRound(b *testing.B, batch []asynclock.RenewRequest, size, atOnce int) {
+func (c *client) renewRound(b *testing.B, batch []store.RenewRequest, size, atOnce int) {
 	b.Helper()
 	done := make(chan error, atOnce)
 	share := (len(batch) + atOnce - 1) / atOnce
@@ -109,8 +110,8 @@ func (c *client) renewRound(b *testing.B, batch []asynclock.RenewRequest, size, 
 }
 
 // renewOnce is Renew with all of batch in one command.
-func (c *client) renewOnce(ctx context.Context, batch []asynclock.RenewRequest) error {
-	replies, all := make([]asynclock.RenewReply, len(batch)), make([]int, len(batch))
+func (c *client) renewOnce(ctx context.Context, batch []store.RenewRequest) error {
+	replies, all := make([]store.RenewReply, len(batch)), make([]int, len(batch))
 	for i := range all {
 		all[i] = i
 	}
@@ -143,8 +144,8 @@ func (c *client) lockUntil(ctx context.Context, b *testing.B) (times []time.Dura
 		case <-tick.C:
 		}
 		start, key, owner := time.Now(), "other "+strconv.Itoa(n%97), "o"+strconv.FormatInt(time.Now().UnixNano(), 36)
-		got := c.session.Acquire(b.Context(), []asynclock.AcquireRequest{redistest.Request(key, owner)})[0]
-		gone := c.session.Release(b.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: owner, Token: got.First, First: true}})[0]
+		got := c.session.Acquire(b.Context(), []store.AcquireRequest{redistest.Request(key, owner)})[0]
+		gone := c.session.Release(b.Context(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: got.Token, Clean: true}})[0]
 		if got.Err != nil || gone.Err != nil {
 			b.Errorf("beside a round: got %v and %v, want no errors", got.Err, gone.Err)
 			return times

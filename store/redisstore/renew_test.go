@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -18,14 +19,14 @@ func TestRenewOnlyExtends(t *testing.T) {
 		c.Hold("key", "a")
 		token := sv.Number(t, "GET", sv.redisKey("key", 'f'))
 		for _, tt := range []struct {
-			q        asynclock.RenewRequest
+			q        store.RenewRequest
 			min, max time.Duration
 		}{
-			{asynclock.RenewRequest{TTL: time.Second}, long / 2, long},
-			{asynclock.RenewRequest{TTL: time.Second, Token: token + 7}, long / 2, long},
-			{asynclock.RenewRequest{TTL: time.Second, WatchContention: true}, long / 2, long},
-			{asynclock.RenewRequest{TTL: 2 * long}, 3 * long / 2, 2 * long},
-			{asynclock.RenewRequest{TTL: 3 * long, Token: token + 9}, 5 * long / 2, 3 * long},
+			{store.RenewRequest{TTL: time.Second}, long / 2, long},
+			{store.RenewRequest{TTL: time.Second, Token: token + 7}, long / 2, long},
+			{store.RenewRequest{TTL: time.Second, NotifyQueued: true}, long / 2, long},
+			{store.RenewRequest{TTL: 2 * long}, 3 * long / 2, 2 * long},
+			{store.RenewRequest{TTL: 3 * long, Token: token + 9}, 5 * long / 2, 3 * long},
 		} {
 			tt.q.Key, tt.q.Owner = "key", "a"
 			if got := c.renew(tt.q); got.Err != nil {
@@ -43,17 +44,17 @@ func TestRenewNeverBringsBack(t *testing.T) {
 		c := join(t, sv.store(t))
 		q := redistest.Request("key", "a")
 		q.TTL = 50 * time.Millisecond
-		c.Want(q, asynclock.Granted)
+		c.Want(q, store.Granted)
 		sv.Pass(100 * time.Millisecond)
-		renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1e15, WatchContention: true}
-		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrExpired) {
+		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1e15, NotifyQueued: true}
+		if got := c.renew(renewal).Err; !errors.Is(got, store.ErrExpired) {
 			t.Errorf("Renew of what has expired: got %v, want ErrExpired", got)
 		}
 		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'l')); n != 0 {
 			t.Error("record after Renew of what has expired: got one, want none")
 		}
 		c.Hold("key", "b")
-		if got := c.renew(renewal).Err; !errors.Is(got, asynclock.ErrStolen) {
+		if got := c.renew(renewal).Err; !errors.Is(got, store.ErrStolen) {
 			t.Errorf("Renew of what another has: got %v, want ErrStolen", got)
 		}
 		if got := c.Inspect("key").Holder; got != "b at home" {
@@ -65,10 +66,10 @@ func TestRenewNeverBringsBack(t *testing.T) {
 func TestRenewWritesTheLastTokenBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		used := token + 1e12
-		c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: used})
-		c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}) // a late copy
+		c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: used})
+		c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: token}) // a late copy
 		if got := c.Inspect("key").Token; got != used {
 			t.Errorf("Inspect: got token %d, want %d", got, used)
 		}
@@ -76,13 +77,13 @@ func TestRenewWritesTheLastTokenBack(t *testing.T) {
 			t.Errorf("TTL of the counter: got %v, want 24h", left)
 		}
 		sv.Do(t, "DEL", sv.redisKey("key", 'l'))
-		if got := c.Hold("key", "b").First; got != used+1 {
+		if got := c.Hold("key", "b").Token; got != used+1 {
 			t.Errorf("next token: got %d, want %d", got, used+1)
 		}
 
 		// Should the counter be lost, what the record says counts.
 		used += 1e12
-		c.renew(asynclock.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: used})
+		c.renew(store.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: used})
 		sv.Do(t, "DEL", sv.redisKey("key", 'f'))
 		if got := c.Wait("key", "c"); got.Mark != used+1 || got.Ticket != used+1 {
 			t.Errorf("Waiting: got mark %d and ticket %d, want %d", got.Mark, got.Ticket, used+1)
@@ -96,21 +97,21 @@ func TestRenewTellsOfWaitersAndWatchesFromThenOn(t *testing.T) {
 		c.Hold("key", "a")
 		c.Wait("key", "b")
 		c.Wait("key", "c")
-		q := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, WatchContention: true}
+		q := store.RenewRequest{Key: "key", Owner: "a", TTL: long, NotifyQueued: true}
 		for range 2 {
 			if got := c.renew(q).Waiters; got != 2 {
 				t.Errorf("Waiters: got %d, want 2", got)
 			}
 		}
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "c"})
-		q.WatchContention = false // as before, not off
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "c"})
+		q.NotifyQueued = false // as before, not off
 		if got := c.renew(q).Waiters; got != 0 {
 			t.Errorf("Waiters: got %d, want 0", got)
 		}
 		c.heardNothing(sv)
 		c.Wait("key", "d")
-		c.Heard(asynclock.EventContended, "a")
+		c.Heard(store.EventQueued, "a")
 	})
 }
 
@@ -118,20 +119,20 @@ func TestRenewBatches(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		const n = 200 // several calls, the last one not full
-		acquires := make([]asynclock.AcquireRequest, n)
-		renewals := make([]asynclock.RenewRequest, n)
+		acquires := make([]store.AcquireRequest, n)
+		renewals := make([]store.RenewRequest, n)
 		for i := range n {
 			acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
-			renewals[i] = asynclock.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: 2 * long}
+			renewals[i] = store.RenewRequest{Key: acquires[i].Key, Owner: acquires[i].Owner, TTL: 2 * long}
 		}
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
-			if got.Status != asynclock.Granted {
+			if got.Status != store.Granted {
 				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
 			}
 		}
 		want := map[int]error{
-			0: asynclock.ErrBadKey, 10: asynclock.ErrBadOption, 63: asynclock.ErrBadOption, 64: asynclock.ErrExpired,
-			65: asynclock.ErrStolen, 150: asynclock.ErrForeignData, 151: asynclock.ErrForeignData, 199: asynclock.ErrBadOption,
+			0: store.ErrBadKey, 10: store.ErrBadOption, 63: store.ErrBadOption, 64: store.ErrExpired,
+			65: store.ErrStolen, 150: store.ErrForeignData, 151: store.ErrForeignData, 199: store.ErrBadOption,
 		}
 		renewals[0].Key = ""
 		renewals[10].Owner = "two words"

@@ -7,9 +7,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -90,7 +91,7 @@ func (r *reply) millis() time.Duration {
 
 // failed turns r's error, if there is one, into one of asynclock's.
 func (r *reply) failed(st *Store) error {
-	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, asynclock.ErrForeignData) {
+	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, store.ErrForeignData) {
 		return r.err
 	}
 	return st.conn.Failure(r.err)
@@ -98,31 +99,31 @@ func (r *reply) failed(st *Store) error {
 
 // acquireReply reads what acquire.lua answers, and for how long the server grants
 // nothing to anyone.
-func (r *reply) acquireReply() (answer asynclock.AcquireReply, grace time.Duration) {
+func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) {
 	status := r.number()
 	if r.err != nil {
 		return answer, 0
 	}
-	switch answer.Status = asynclock.AcquireStatus(status); answer.Status {
-	case asynclock.Granted:
-		answer.First = r.between(1, redisconn.MaxGiven)
+	switch answer.Status = store.AcquireStatus(status); answer.Status {
+	case store.Granted:
+		answer.Token = r.between(1, redisconn.MaxGiven)
 		answer.Waiters = r.count()
-		answer.SparePerMicrosecond = r.between(0, 1) == 1
-	case asynclock.Waiting:
+		answer.TokensFollowClock = r.between(0, 1) == 1
+	case store.Waiting:
 		answer.Rank = r.count()
 		answer.Remaining = r.millis()
 		answer.Ticket = r.between(1, redisconn.MaxGiven)
 		answer.Mark = r.token()
 		grace = max(r.millis(), 0)
-	case asynclock.Held:
-		answer.Token = r.token()
+	case store.Held:
+		answer.HolderToken = r.token()
 		answer.Remaining = r.millis()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
-		answer.Told = r.between(0, 1) == 1
-	case asynclock.Full:
+		answer.HolderNotified = r.between(0, 1) == 1
+	case store.Full:
 		answer.Waiters = r.count()
-	case asynclock.Gone:
+	case store.Withdrawn:
 	case replyGrace:
 		answer.Status = 0
 		if grace = r.millis(); r.err == nil {
@@ -142,8 +143,8 @@ func (r *reply) acquireReply() (answer asynclock.AcquireReply, grace time.Durati
 }
 
 // info reads what inspect.lua answers.
-func (r *reply) info(key string) asynclock.Info {
-	info := asynclock.Info{Key: key}
+func (r *reply) info(key string) store.Info {
+	info := store.Info{Key: key}
 	switch r.number() {
 	case 0:
 	case 1:
@@ -160,7 +161,7 @@ func (r *reply) info(key string) asynclock.Info {
 	info.Holder = r.text()
 	info.Waiters = r.count()
 	for r.err == nil && len(r.list) > 0 {
-		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: r.text(), Age: r.millis()})
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: r.text(), Age: r.millis()})
 	}
 	return info
 }

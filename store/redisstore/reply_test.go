@@ -5,9 +5,10 @@ package redisstore
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
 
@@ -29,19 +30,19 @@ func FuzzReplies(f *testing.F) {
 		}
 		result := rueidis.NewResult(m, nil)
 		r := newReply(result)
-		got := s.acquireReply(&r, &asynclock.AcquireRequest{Liveness: long}, noAddress)
-		if (got.Err == nil) != (got.Status != 0) || got.Status > asynclock.Gone {
+		got := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
+		if (got.Err == nil) != (got.Status != 0) || got.Status > store.Withdrawn {
 			t.Errorf("acquire: got %+v, want a status or an error", got)
 		}
-		released := s.releaseReply(&asynclock.ReleaseRequest{}, result, noAddress)
+		released := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)
 		if released.Err != nil && released.WasHeld {
 			t.Errorf("release: got %+v, want an error or an answer", released)
 		}
-		again := s.releaseReply(&asynclock.ReleaseRequest{Requeue: &asynclock.AcquireRequest{Liveness: long}}, result, noAddress)
+		again := s.releaseReply(&store.ReleaseRequest{Requeue: &store.AcquireRequest{WaiterTTL: long}}, result, noAddress)
 		if again.Err == nil && again.Requeue == nil {
 			t.Errorf("release with requeue: got %+v, want an error or both answers", again)
 		}
-		renewed := make([]asynclock.RenewReply, 2)
+		renewed := make([]store.RenewReply, 2)
 		s.renewReplies(renewed, []int{0, 1}, result)
 		if info, err := st.info("key", result); err != nil && (info.Held || info.Queue != nil) {
 			t.Errorf("inspect: got %+v with error %v", info, err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -135,14 +137,14 @@ func TestUnknownCommandsNameNoOwner(t *testing.T) {
 	sv.prefix = "p" // so that what it quotes gets as far as the owner
 	const owner = "the-secret-of-an-acquisition"
 	c := join(t, sv.store(t))
-	renewal := []asynclock.RenewRequest{{Key: "k", Owner: owner, TTL: long}}
+	renewal := []store.RenewRequest{{Key: "k", Owner: owner, TTL: long}}
 	err := c.session.Renew(t.Context(), renewal)[0].Err
 	if err == nil || !strings.Contains(err.Error(), "unknown command") {
 		t.Errorf("Renew: got %v, want to hear of the unknown command", err)
 	}
 	for _, err := range []error{
 		err, c.Acquire(redistest.Request("k", owner)).Err,
-		c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "k", Owner: owner}})[0].Err,
+		c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "k", Owner: owner}})[0].Err,
 	} {
 		for ; err != nil; err = errors.Unwrap(err) {
 			if strings.Contains(err.Error(), owner[:6]) {
@@ -194,9 +196,9 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 		"Acquire of a free key":   reader.Acquire(redistest.Request("free", "r")).Err,
 		"Acquire of the held key": reader.Acquire(redistest.Request("key", "r")).Err,
 		"Acquire as the holder":   reader.Acquire(redistest.Request("key", "a")).Err,
-		"Renew":                   reader.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
-		"Release":                 reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
-		"Release, uncertain":      reader.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x", Uncertain: true}})[0].Err,
+		"Renew":                   reader.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err,
+		"Release":                 reader.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err,
+		"Release, uncertain":      reader.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "x", Uncertain: true}})[0].Err,
 		"Force":                   forced,
 	} {
 		if err == nil {

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -65,10 +66,10 @@ func TestASentinelFailsOver(t *testing.T) {
 	})
 
 	p.promote()
-	renewal := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}
+	renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long}
 	kit.Eventually(t, "the new primary renews", func() bool {
 		err := a.renew(renewal).Err
-		if err != nil && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+		if err != nil && !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrOutcomeUnknown) {
 			t.Fatalf("Renew during a failover: got %v, want ErrUnreachable or ErrOutcomeUnknown", err)
 		}
 		return err == nil
@@ -77,8 +78,8 @@ func TestASentinelFailsOver(t *testing.T) {
 		n, err := sv.Try("PUBSUB", "NUMSUB", b.session.classic.Load().channel.name)
 		return err == nil && strings.HasSuffix(n, " 1]") && b.Wait("key", "b").Recheck == 0
 	})
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: held.First})
-	if e := b.Heard(asynclock.EventGrant, "b"); e.Grant.First <= held.First {
-		t.Errorf("token: got %d, want more than %d", e.Grant.First, held.First)
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: held.Token})
+	if e := b.Heard(store.EventGrant, "b"); e.Grant.Token <= held.Token {
+		t.Errorf("token: got %d, want more than %d", e.Grant.Token, held.Token)
 	}
 }

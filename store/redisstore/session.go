@@ -3,21 +3,21 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
 
-	"github.com/redis/rueidis"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/redis/rueidis"
 )
 
 // A session is one client.
 type session struct {
 	store  *Store
 	id     string
-	events func(asynclock.Event)
+	events func(store.Event)
 
 	handoffs handoffs
 
@@ -27,11 +27,11 @@ type session struct {
 	mu      sync.Mutex                     // held to open an inbox and to leave
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
 // newSession opens the inbox for all keys where there is one, so that it is live
 // by the time of the first wait.
-func newSession(st *Store, id string, events func(asynclock.Event)) *session {
+func newSession(st *Store, id string, events func(store.Event)) *session {
 	s := &session{store: st, id: id, events: events}
 	if !st.conn.Cluster() {
 		s.inbox(0)
@@ -48,23 +48,26 @@ func (s *session) Lane(key string) int {
 	return 0
 }
 
-// Leave closes the inboxes. It waits for their goroutines until ctx ends; they
+// Close closes the inboxes. It waits for their goroutines until ctx ends; they
 // end anyway.
-func (s *session) Leave(ctx context.Context) error {
+func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-	var inboxes []*pubsub.Inbox
-	for _, in := range s.open() {
-		inboxes = append(inboxes, in.Inbox)
+	inboxes := s.open()
+	errs := make([]error, len(inboxes))
+	var closing sync.WaitGroup // all at once, so that none waits for another that hangs
+	for i, in := range inboxes {
+		closing.Go(func() { errs[i] = in.Close(ctx) })
 	}
-	return pubsub.CloseAll(ctx, inboxes...)
+	closing.Wait()
+	return cmp.Or(errs...)
 }
 
 // usable says why nothing can be asked any more, if so.
 func (s *session) usable() error {
 	if s.left.Load() || s.store.conn.Closed() {
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -23,15 +24,15 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 				t.Errorf("TTL of %c after %s: got %v, want %v to %v", kind, when, got, low, high)
 			}
 		}
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		check("the first acquire", 'l', long/2, long)
 		check("the first acquire", 'f', 23*time.Hour, 24*time.Hour)
 
 		c.Wait("key", "b")
 		c.Wait("key", "c")
 		sv.Pass(time.Millisecond)
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		c.Heard(asynclock.EventGrant, "b")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		c.Heard(store.EventGrant, "b")
 		check("a handoff", 'l', grant/2, grant)
 		check("a handoff", 'f', 23*time.Hour, 24*time.Hour)
 		if got := sv.Number(t, "HLEN", sv.redisKey("key", 'w')); got != 1 {
@@ -42,8 +43,8 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 		}
 
 		sv.Pass(time.Millisecond)
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "b"})
-		if e := c.Heard(asynclock.EventGrant, "c"); e.Waiters != 0 {
+		c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+		if e := c.Heard(store.EventGrant, "c"); e.Waiters != 0 {
 			t.Errorf("EventGrant for the last: got %+v, want no waiters", e)
 		}
 		for _, kind := range []byte("qw") {
@@ -65,17 +66,17 @@ func TestShortcutsRememberWhatTheyGave(t *testing.T) {
 				t.Errorf("counter after %s: got %d, want the token %d", when, got, want)
 			}
 		}
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		counter("the first acquire", token)
 
 		curious := redistest.Request("key", "b")
-		curious.WatchContention = true
-		c.Want(curious, asynclock.Waiting)
+		curious.NotifyQueued = true
+		c.Want(curious, store.Waiting)
 		sv.Pass(time.Millisecond)
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
-		counter("a handoff", c.Heard(asynclock.EventGrant, "b").Grant.First)
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		counter("a handoff", c.Heard(store.EventGrant, "b").Grant.Token)
 		c.Wait("key", "c")
-		c.Heard(asynclock.EventContended, "b")
+		c.Heard(store.EventQueued, "b")
 	})
 }
 
@@ -85,7 +86,7 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 		c := join(t, sv.store(t))
 		for _, waiting := range []bool{false, true} {
 			key := map[bool]string{false: "alone", true: "with-a-waiter"}[waiting]
-			release := asynclock.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.Hold(key, key+".a").First}
+			release := store.ReleaseRequest{Key: key, Owner: key + ".a", Token: c.Hold(key, key+".a").Token}
 			if waiting {
 				c.Wait(key, key+".b")
 			}
@@ -95,12 +96,12 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 				t.Errorf("%s: got WasHeld false, want true", key)
 			}
 			if waiting {
-				c.Heard(asynclock.EventGrant, key+".b")
+				c.Heard(store.EventGrant, key+".b")
 			}
-			c.Want(redistest.Request(key, key+".a"), asynclock.Gone) // the late copy
+			c.Want(redistest.Request(key, key+".a"), store.Withdrawn) // the late copy
 
-			kept := asynclock.ReleaseRequest{Key: key + ".kept", Owner: "a", Keep: long}
-			kept.Token = c.Hold(kept.Key, "a").First
+			kept := store.ReleaseRequest{Key: key + ".kept", Owner: "a", HoldBack: long}
+			kept.Token = c.Hold(kept.Key, "a").Token
 			if waiting {
 				c.Wait(kept.Key, "b")
 			}
@@ -133,16 +134,16 @@ func TestAPlainReleaseForgetsNoToken(t *testing.T) {
 				return []string{"SET", sv.redisKey("larger, by some tickets", 'f'), strconv.FormatInt(used+9, 10)}
 			},
 		} {
-			used := c.Hold(name, "a").First + 1e12
-			c.renew(asynclock.RenewRequest{Key: name, Owner: "a", TTL: long, Token: used})
+			used := c.Hold(name, "a").Token + 1e12
+			c.renew(store.RenewRequest{Key: name, Owner: "a", TTL: long, Token: used})
 			sv.Do(t, counter(used)...)
-			if !c.release(asynclock.ReleaseRequest{Key: name, Owner: "a", Token: used}).WasHeld {
+			if !c.release(store.ReleaseRequest{Key: name, Owner: "a", Token: used}).WasHeld {
 				t.Errorf("counter %s: Release: got WasHeld false, want true", name)
 			}
 			if info := c.Inspect(name); info.Held {
 				t.Errorf("counter %s: after the release: got %+v, want it free", name, info)
 			}
-			if got := c.Hold(name, "b").First; got <= used {
+			if got := c.Hold(name, "b").Token; got <= used {
 				t.Errorf("counter %s: token after %d: got %d, want a larger one", name, used, got)
 			}
 		}
@@ -155,20 +156,20 @@ func TestTheNextTokenIsLargerThanAnyUsed(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		const ahead = 1_000_000_000 // µs
-		used := c.Hold("used", "a").First + ahead
+		used := c.Hold("used", "a").Token + ahead
 		c.Wait("used", "b")
 		sv.Pass(time.Millisecond)
-		c.release(asynclock.ReleaseRequest{Key: "used", Owner: "a", Token: used})
-		if got := c.Heard(asynclock.EventGrant, "b").Grant.First; got <= used {
+		c.release(store.ReleaseRequest{Key: "used", Owner: "a", Token: used})
+		if got := c.Heard(store.EventGrant, "b").Grant.Token; got <= used {
 			t.Errorf("token after %d was used: got %d, want a larger one", used, got)
 		}
 
-		given := c.Hold("given", "a").First + ahead
+		given := c.Hold("given", "a").Token + ahead
 		c.Wait("given", "b")
 		sv.Pass(time.Millisecond)
 		sv.Do(t, "SET", sv.redisKey("given", 'f'), strconv.FormatInt(given, 10))
-		c.release(asynclock.ReleaseRequest{Key: "given", Owner: "a", Token: given - ahead})
-		if got := c.Heard(asynclock.EventGrant, "b").Grant.First; got <= given {
+		c.release(store.ReleaseRequest{Key: "given", Owner: "a", Token: given - ahead})
+		if got := c.Heard(store.EventGrant, "b").Grant.Token; got <= given {
 			t.Errorf("token after %d was given: got %d, want a larger one", given, got)
 		}
 	})
@@ -178,14 +179,14 @@ func TestTheShortcutOfReleaseSkipsTheUnreachable(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		c := join(t, st)
-		token := c.Hold("key", "a").First
+		token := c.Hold("key", "a").Token
 		sv.queueAndLeave(t, st, "key", "lost")
 		c.Wait("key", "b")
 		sv.Pass(time.Millisecond)
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: token})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})
 		if got := c.Inspect("key").Holder; got != "b at home" {
 			t.Fatalf("holder: got %q, want b, since nobody hears for lost", got)
 		}
-		c.Heard(asynclock.EventGrant, "b")
+		c.Heard(store.EventGrant, "b")
 	})
 }

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -20,13 +21,13 @@ func TestSilenceOfAShardedInboxIsItsBuckets(t *testing.T) {
 	if !sv.has(t, "SSUBSCRIBE") {
 		t.Skip("this server has no sharded pub-sub, which came with Redis 7")
 	}
-	heard := make(chan asynclock.Event, 64)
-	s, err := sv.store(t).Join("client-"+uuid.NewString(), func(e asynclock.Event) { heard <- e })
+	heard := make(chan store.Event, 64)
+	s, err := sv.store(t).Open("client-"+uuid.NewString(), func(e store.Event) { heard <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Leave(context.Background()) }()
-	if got := s.Acquire(context.Background(), []asynclock.AcquireRequest{{Key: "key", Owner: "owner", TTL: time.Second}})[0]; got.Err != nil {
+	defer func() { _ = s.Close(context.Background()) }()
+	if got := s.Acquire(context.Background(), []store.AcquireRequest{{Key: "key", Owner: "owner", TTL: time.Second}})[0]; got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	select {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -40,10 +42,10 @@ func BenchmarkDistinctKeys(b *testing.B) {
 func BenchmarkRenew(b *testing.B) {
 	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
 	c := join(b, sv.store(b))
-	batch := make([]asynclock.RenewRequest, 256)
+	batch := make([]store.RenewRequest, 256)
 	for i := range batch {
 		key, owner := fmt.Sprint("key ", i), fmt.Sprint("owner", i)
-		batch[i] = asynclock.RenewRequest{Key: key, Owner: owner, TTL: long, Token: c.Hold(key, owner).First}
+		batch[i] = store.RenewRequest{Key: key, Owner: owner, TTL: long, Token: c.Hold(key, owner).Token}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

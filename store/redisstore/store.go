@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
@@ -33,7 +34,7 @@ type Store struct {
 	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Open connects to Redis with two clients of its own, one for commands and one
 // for messages, so that nothing else delays a renewal or a message. They are set
@@ -96,14 +97,14 @@ func (st *Store) Close() {
 }
 
 // Features are tokens, a queue, and that a holder can hear who wants its key.
-func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
+func (st *Store) Features() store.Features {
+	return store.Features{Tokens: true, FIFO: true, Retention: true}
 }
 
-// Join connects a client. It sends nothing and does not wait: whether messages
+// Open connects a client. It sends nothing and does not wait: whether messages
 // come through shows by itself. The id must be printable ASCII without spaces,
 // of at most 128 bytes.
-func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if err := st.conn.CheckJoin(id, events); err != nil {
 		return nil, err
 	}

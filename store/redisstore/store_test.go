@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -24,14 +25,14 @@ func TestBadOptions(t *testing.T) {
 		"colon": WithPrefix("a:b"), "star": WithPrefix("*"), "space": WithPrefix("a b"), "umlaut": WithPrefix("ä"),
 		"long prefix": WithPrefix(strings.Repeat("x", 65)),
 	} {
-		if st, err := Open(sv.Option, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+		if st, err := Open(sv.Option, option); !errors.Is(err, store.ErrBadOption) || st != nil {
 			t.Errorf("Open with %s: got %v, %v; want ErrBadOption", name, st, err)
 		}
-		if st, err := New(sv.Raw, option); !errors.Is(err, asynclock.ErrBadOption) || st != nil {
+		if st, err := New(sv.Raw, option); !errors.Is(err, store.ErrBadOption) || st != nil {
 			t.Errorf("New with %s: got %v, %v; want ErrBadOption", name, st, err)
 		}
 	}
-	if _, err := New(nil); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := New(nil); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("New without a client: got %v, want ErrBadOption", err)
 	}
 	st, err := New(sv.Raw, WithPrefix(strings.Repeat("x", 64)), WithPrefix("A-z_0.9"), WithLogger(slog.Default()))
@@ -39,19 +40,19 @@ func TestBadOptions(t *testing.T) {
 		t.Fatalf("good options: got %v", err)
 	}
 	for _, id := range []string{"", "-", "two words", "line\n", "ü", strings.Repeat("x", 129)} {
-		if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
-			t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
+		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
+			t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
 		}
 	}
-	if _, err := st.Join("id", nil); !errors.Is(err, asynclock.ErrBadOption) {
-		t.Errorf("Join without events: got %v, want ErrBadOption", err)
+	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
+		t.Errorf("Open without events: got %v, want ErrBadOption", err)
 	}
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	nobody := rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}
-	if _, err := Open(nobody); !errors.Is(err, asynclock.ErrUnreachable) {
+	if _, err := Open(nobody); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	if _, err := Open(rueidis.ClientOption{}); err == nil {
@@ -63,7 +64,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"no password": {InitAddress: []string{addr}}, "wrong password": {InitAddress: []string{addr}, Password: "guess-9"},
 	} {
 		_, err := Open(option)
-		if !errors.Is(err, asynclock.ErrDenied) {
+		if !errors.Is(err, store.ErrDenied) {
 			t.Errorf("%s: got %v, want ErrDenied", name, err)
 		} else if strings.Contains(err.Error(), "guess-9") {
 			t.Errorf("%s: got %q, want no password in it", name, err)
@@ -76,15 +77,15 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 		st := sv.store(t)
 		c, left := join(t, st), join(t, st)
 		c.Hold("key", "a")
-		if err := left.session.Leave(t.Context()); err != nil {
+		if err := left.session.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantClosed(t, "left", left)
 		st.Close()
 		st.Close()
 		wantClosed(t, "closed", c)
-		if _, err := st.Join("id", func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrClosed) {
-			t.Errorf("Join: got %v, want ErrClosed", err)
+		if _, err := st.Open("id", func(store.Event) {}); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("Open: got %v, want ErrClosed", err)
 		}
 	})
 }
@@ -106,8 +107,8 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
 	b.Wait("key", "b")
-	a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(asynclock.EventGrant, "b")
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+	b.Heard(store.EventGrant, "b")
 	st.Close()
 	wantClosed(t, "closed", a)
 	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
@@ -120,8 +121,8 @@ func wantClosed(t *testing.T, when string, c *client) {
 	ctx := context.Background()
 	errs := map[string]error{
 		"Acquire": c.Acquire(redistest.Request("key", "x")).Err,
-		"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}).Err,
-		"Release": c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+		"Renew":   c.renew(store.RenewRequest{Key: "key", Owner: "x", TTL: long}).Err,
+		"Release": c.session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 	}
 	_, errs["Inspect"] = c.session.Inspect(ctx, "key")
 	_, errs["Force"] = c.session.Force(ctx, "key")
@@ -129,7 +130,7 @@ func wantClosed(t *testing.T, when string, c *client) {
 		errs["List"] = err
 	}
 	for verb, err := range errs {
-		if !errors.Is(err, asynclock.ErrClosed) {
+		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s: %s: got %v, want ErrClosed", when, verb, err)
 		}
 	}
@@ -141,17 +142,17 @@ func wantClosed(t *testing.T, when string, c *client) {
 func TestBadRequests(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		acquires := map[string]func(*asynclock.AcquireRequest){
-			"owner with a space": func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
-			"nobody":             func(q *asynclock.AcquireRequest) { q.Owner = "-" },
-			"no owner":           func(q *asynclock.AcquireRequest) { q.Owner = "" },
-			"no TTL":             func(q *asynclock.AcquireRequest) { q.TTL = 0 },
-			"no grant TTL":       func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
-			"no liveness":        func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
-			"negative ticket":    func(q *asynclock.AcquireRequest) { q.Ticket = -1 },
-			"huge ticket":        func(q *asynclock.AcquireRequest) { q.Ticket = 1<<53 - 1 },
+		acquires := map[string]func(*store.AcquireRequest){
+			"owner with a space": func(q *store.AcquireRequest) { q.Owner = "a b" },
+			"nobody":             func(q *store.AcquireRequest) { q.Owner = "-" },
+			"no owner":           func(q *store.AcquireRequest) { q.Owner = "" },
+			"no TTL":             func(q *store.AcquireRequest) { q.TTL = 0 },
+			"no grant TTL":       func(q *store.AcquireRequest) { q.GrantTTL = 0 },
+			"no liveness":        func(q *store.AcquireRequest) { q.WaiterTTL = -1 },
+			"negative ticket":    func(q *store.AcquireRequest) { q.Ticket = -1 },
+			"huge ticket":        func(q *store.AcquireRequest) { q.Ticket = 1<<53 - 1 },
 		}
-		batch := []asynclock.AcquireRequest{redistest.Request("good0", "a")}
+		batch := []store.AcquireRequest{redistest.Request("good0", "a")}
 		for _, spoil := range acquires {
 			q := redistest.Request("key", "a")
 			spoil(&q)
@@ -160,18 +161,18 @@ func TestBadRequests(t *testing.T) {
 		batch = append(batch, redistest.Request("good1", "a"))
 		for i, got := range c.session.Acquire(t.Context(), batch) {
 			if i == 0 || i == len(batch)-1 {
-				if got.Status != asynclock.Granted {
+				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, asynclock.ErrBadOption) {
+			} else if !errors.Is(got.Err, store.ErrBadOption) {
 				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
 			}
 		}
-		for name, q := range map[string]asynclock.ReleaseRequest{
+		for name, q := range map[string]store.ReleaseRequest{
 			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: 1<<53 - 1},
-			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
+			"negative keep": {Key: "key", Owner: "a", HoldBack: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 		} {
-			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; !errors.Is(got.Err, asynclock.ErrBadOption) {
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrBadOption) {
 				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
 			}
 		}
@@ -203,8 +204,8 @@ func TestOverRESP2(t *testing.T) {
 		if got := b.Wait("key", "b"); got.Recheck != 0 {
 			t.Errorf("Recheck: got %v, want messages", got.Recheck)
 		}
-		a.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
-		b.Heard(asynclock.EventGrant, "b")
+		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		b.Heard(store.EventGrant, "b")
 		if info := b.Inspect("key"); info.Holder != "b at home" {
 			t.Errorf("Inspect: got %+v, want b", info)
 		}
@@ -220,7 +221,7 @@ func TestContextsEndCalls(t *testing.T) {
 		c.Hold("warm", "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := c.session.Acquire(ctx, []asynclock.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
+		if got := c.session.Acquire(ctx, []store.AcquireRequest{redistest.Request("key", "a")})[0].Err; !errors.Is(got, context.Canceled) {
 			t.Errorf("Acquire: got %v, want Canceled", got)
 		}
 		if _, err := c.session.Inspect(ctx, "key"); !errors.Is(err, context.Canceled) {

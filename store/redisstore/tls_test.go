@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
@@ -58,7 +59,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 			sv, nodes, rights := start(t, encryption{redistest.NewEncryption(t)})
 			user := sv.locker(t, nodes, rights)
 			sv.acquaint(t, long) // once, for all the tests share a prefix
-			storetest.Run(t, func(t *testing.T) asynclock.Store { return user.newStore(t) })
+			storetest.Run(t, func(t *testing.T) store.Store { return user.newStore(t) })
 			t.Cleanup(func() {
 				for _, node := range nodes {
 					node.nothingDenied(t)

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -29,27 +30,27 @@ const (
 
 // Acquire sends one command per request, all at once. Nobody queues: a waiter is
 // one that asks again, when a message or Recheck says so.
-func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	return perform(ctx, s, acquireScript, batch, s.putAcquire, s.readAcquire,
-		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
+		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
 	)
 }
 
 // putAcquire makes the call that acquire.lua describes, and lets messages find
 // the owner from now on.
-func (s *session) putAcquire(q *asynclock.AcquireRequest) (c call, err error) {
+func (s *session) putAcquire(q *store.AcquireRequest) (c call, err error) {
 	if err := checkAcquire(q); err != nil {
 		return c, err
 	}
 	c.keys = s.store.names.keysOf(q.Key)
-	c.args = []string{q.Owner, millis(q.TTL), q.Holder}
+	c.args = []string{q.Owner, millis(q.TTL), q.Description}
 	if q.Wait && s.inbox != nil {
 		s.waiting.add(c.keys[0], q.Owner)
 	}
 	return c, nil
 }
 
-func checkAcquire(q *asynclock.AcquireRequest) error {
+func checkAcquire(q *store.AcquireRequest) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
@@ -57,40 +58,40 @@ func checkAcquire(q *asynclock.AcquireRequest) error {
 		return err
 	}
 	if q.TTL <= 0 {
-		return fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
 	}
 	return nil
 }
 
 // readAcquire reads what acquire.lua answers.
-func (s *session) readAcquire(q *asynclock.AcquireRequest, result rueidis.RedisResult) (answer asynclock.AcquireReply) {
+func (s *session) readAcquire(q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply) {
 	r := newReply(result)
 	status := r.status()
 	switch {
 	case r.err != nil:
 	case status == replyGranted:
-		answer.Status = asynclock.Granted
-		answer.First = r.between(1, redisconn.MaxGiven)
-		answer.SparePerMicrosecond = r.between(0, 1) == 1
+		answer.Status = store.Granted
+		answer.Token = r.between(1, redisconn.MaxGiven)
+		answer.TokensFollowClock = r.between(0, 1) == 1
 		answer.Waiters = unknownWaiters
 	case status == replyHeld && q.Wait:
-		answer.Status = asynclock.Waiting
+		answer.Status = store.Waiting
 		answer.Remaining = r.millis()
 		answer.Recheck = s.recheck()
 	case status == replyHeld:
-		answer.Status = asynclock.Held
+		answer.Status = store.Held
 		answer.Remaining = r.millis()
-		answer.Token, answer.Holder = r.holder()
+		answer.HolderToken, answer.Holder = r.holder()
 	case status == replyGone:
-		answer.Status = asynclock.Gone
+		answer.Status = store.Withdrawn
 	case status != replyForeign:
 		r.err = errReply
 	}
 	if err := r.failed(s.store, status); err != nil {
-		answer = asynclock.AcquireReply{Err: err}
+		answer = store.AcquireReply{Err: err}
 	}
 	// One whose fate is unknown is found by messages still: it will ask again.
-	if answer.Err == nil && answer.Status != asynclock.Waiting {
+	if answer.Err == nil && answer.Status != store.Waiting {
 		s.waiting.remove(s.store.names.lock(q.Key), q.Owner)
 	}
 	return answer
@@ -109,9 +110,9 @@ func (s *session) recheck() time.Duration {
 // turn answers a client that has given the key back and wants it again for others
 // of its own: it waits without being told, so that Java has a chance to come
 // first. Asked in the same step, as a queue would, it would always win.
-func (s *session) turn() *asynclock.AcquireReply {
-	return &asynclock.AcquireReply{
-		Status:    asynclock.Waiting,
+func (s *session) turn() *store.AcquireReply {
+	return &store.AcquireReply{
+		Status:    store.Waiting,
 		Remaining: -1,
 		Recheck:   jitter(s.store.settings.idle / turnsPerTick),
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -27,7 +28,7 @@ type client struct {
 // join connects a client and waits until it is known whether messages reach it.
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
-	joined := redistest.Join(t, st, asynclock.EventGap)
+	joined := redistest.Join(t, st, store.EventResync)
 	c := &client{joined, joined.Session.(*session)}
 	if in := c.session.inbox; in != nil {
 		<-in.Settled()
@@ -35,18 +36,18 @@ func join(t testing.TB, st *Store) *client {
 	return c
 }
 
-func (c *client) release(q asynclock.ReleaseRequest) asynclock.ReleaseReply {
+func (c *client) release(q store.ReleaseRequest) store.ReleaseReply {
 	c.T.Helper()
-	got := c.session.Release(context.Background(), []asynclock.ReleaseRequest{q})[0]
+	got := c.session.Release(context.Background(), []store.ReleaseRequest{q})[0]
 	if got.Err != nil {
 		c.T.Fatalf("Release of %q by %q: got %v, want no error", q.Key, q.Owner, got.Err)
 	}
 	return got
 }
 
-func (c *client) renew(q asynclock.RenewRequest) error {
+func (c *client) renew(q store.RenewRequest) error {
 	c.T.Helper()
-	return c.session.Renew(context.Background(), []asynclock.RenewRequest{q})[0].Err
+	return c.session.Renew(context.Background(), []store.RenewRequest{q})[0].Err
 }
 
 // list returns the keys that List yields.
@@ -67,7 +68,7 @@ func (c *client) heardNothing(sv *server) {
 	c.T.Helper()
 	marker := "marker-" + uuid.NewString()
 	sv.Do(c.T, "PUBLISH", sv.registry+"-channel", forcedPrefix+marker)
-	c.Heard(asynclock.EventForced, marker)
+	c.Heard(store.EventForced, marker)
 }
 
 // A java is what a RedisLockRegistry does in Redis, command by command. That the

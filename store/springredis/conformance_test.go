@@ -5,10 +5,11 @@ package springredis
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -20,7 +21,7 @@ func TestConformanceOnMiniredis(t *testing.T) {
 	for _, mode := range lockTypes {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, func(t *testing.T) asynclock.Store {
+			storetest.Run(t, func(t *testing.T) store.Store {
 				mini := miniredis.RunT(t)
 				mini.ClockTTL(true)
 				sv := onServer(t, rueidis.ClientOption{InitAddress: []string{mini.Addr()}, ForceSingleClient: true, ConnWriteTimeout: redistest.Unhurried})
@@ -45,7 +46,7 @@ func TestConformanceOnRealServers(t *testing.T) {
 			t.Run(on.variable+"/"+mode.String(), func(t *testing.T) {
 				t.Parallel()
 				option := redistest.Option(t, on.variable)
-				storetest.Run(t, func(t *testing.T) asynclock.Store { return onServer(t, option).store(t, WithLockType(mode)) })
+				storetest.Run(t, func(t *testing.T) store.Store { return onServer(t, option).store(t, WithLockType(mode)) })
 			})
 		}
 	}

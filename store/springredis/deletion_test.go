@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -34,7 +35,7 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 			c := join(t, st)
 			for range 5 {
 				c.Hold("key", "a")
-				if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatal("Release: the key is held or there still, want it gone")
 				}
 				c.Hold("key", "a")
@@ -75,7 +76,7 @@ func TestDELEXComparesTheValue(t *testing.T) {
 	c := join(t, st)
 	c.Hold("key", "a")
 	value := sv.Do(t, "GET", sv.lockKey("key"))
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 	if mini.Exists(sv.lockKey("key")) {

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -24,25 +25,25 @@ func (s *session) openInbox() {
 // message wakes whoever waits for what is free, or ends what was taken by force.
 func (s *session) message(payload string) {
 	if owner, ok := parseForced(payload); ok {
-		s.events(asynclock.Event{Kind: asynclock.EventForced, Owner: owner})
+		s.events(store.Event{Kind: store.EventForced, Owner: owner})
 		return
 	}
 	for _, owner := range s.waiting.of(payload) {
-		s.events(asynclock.Event{Kind: asynclock.EventWake, Owner: owner})
+		s.events(store.Event{Kind: store.EventWake, Owner: owner})
 	}
 }
 
 // up: waiters look, as they may have missed something.
 func (s *session) up() {
 	s.store.log.Add(slog.LevelInfo, "springredis: messages come through", slog.String("client", s.id))
-	s.events(asynclock.Event{Kind: asynclock.EventGap})
+	s.events(store.Event{Kind: store.EventResync})
 }
 
 // down: waiters look once more, and learn with the answer to poll.
 func (s *session) down(err error) {
 	s.store.log.Add(slog.LevelWarn, "springredis: messages don't come through; waiters ask again and again instead",
 		slog.String("client", s.id), slog.Any("error", err))
-	s.events(asynclock.Event{Kind: asynclock.EventGap})
+	s.events(store.Event{Kind: store.EventResync})
 }
 
 // channels is a pubsub.Source: all channels of a registry, by two patterns on one

@@ -5,20 +5,21 @@ package springredis
 import (
 	"context"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Inspect asks the primary. Waiters are never known, Java's holders only by the
 // first digits of their registry's id.
-func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	if err := s.usable(); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	if err := redisconn.CheckKey(key); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	return s.readInfo(key, s.store.runOne(ctx, inspectScript, s.inspect(key)))
 }
@@ -28,8 +29,8 @@ func (s *session) inspect(key string) call {
 }
 
 // readInfo reads what inspect.lua answers.
-func (s *session) readInfo(key string, result rueidis.RedisResult) (asynclock.Info, error) {
-	info := asynclock.Info{Key: key}
+func (s *session) readInfo(key string, result rueidis.RedisResult) (store.Info, error) {
+	info := store.Info{Key: key}
 	r := newReply(result)
 	status := r.status()
 	switch {
@@ -42,7 +43,7 @@ func (s *session) readInfo(key string, result rueidis.RedisResult) (asynclock.In
 		r.err = errReply
 	}
 	if err := r.failed(s.store, status); err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	return info, nil
 }

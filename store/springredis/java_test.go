@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -18,9 +19,9 @@ func TestAJavaHolderIsRespected(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c, j := join(t, sv.store(t)), newJava(sv)
 		j.hold(t, "key", long)
-		held := c.Want(redistest.Attempt("key", "a"), asynclock.Held)
-		if want := "Spring RedisLockRegistry " + j.id[:8] + "…"; held.Holder != want || held.Token != 0 {
-			t.Errorf("Held: got holder %q and token %d, want %q and none", held.Holder, held.Token, want)
+		held := c.Want(redistest.Attempt("key", "a"), store.Held)
+		if want := "Spring RedisLockRegistry " + j.id[:8] + "…"; held.Holder != want || held.HolderToken != 0 {
+			t.Errorf("Held: got holder %q and token %d, want %q and none", held.Holder, held.HolderToken, want)
 		}
 		if held.Remaining <= 0 || held.Remaining > long {
 			t.Errorf("Remaining: got %v, want at most %v", held.Remaining, long)
@@ -28,10 +29,10 @@ func TestAJavaHolderIsRespected(t *testing.T) {
 		if got := c.Wait("key", "a"); got.Remaining <= 0 || got.Remaining > long {
 			t.Errorf("Remaining of a waiter: got %v, want at most %v", got.Remaining, long)
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}); !errors.Is(err, asynclock.ErrStolen) {
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: time.Hour}); !errors.Is(err, store.ErrStolen) {
 			t.Errorf("Renew: got %v, want ErrStolen", err)
 		}
-		if c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
+		if c.release(store.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
 			t.Error("Release: got WasHeld, want not")
 		}
 		if got := sv.Do(t, "GET", sv.lockKey("key")); got != j.id {
@@ -62,7 +63,7 @@ func TestWhatJavaFinds(t *testing.T) {
 				t.Errorf("PTTL: got %d, want at most %d", ttl, long.Milliseconds())
 			}
 			values = append(values, value)
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: owner})
+			c.release(store.ReleaseRequest{Key: "key", Owner: owner})
 		}
 		if values[0] == values[1] {
 			t.Errorf("values: got %q twice, want another for each acquisition", values[0])
@@ -73,15 +74,15 @@ func TestWhatJavaFinds(t *testing.T) {
 func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c, j := join(t, sv.store(t)), newJava(sv)
-		first := c.Hold("key", "a").First
+		first := c.Hold("key", "a").Token
 		used := first + int64(time.Hour/time.Microsecond) // ahead of the clock
-		c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Token: used})
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: used})
 		j.hold(t, "key", long)
 		if info := c.Inspect("key"); info.Token != 0 {
 			t.Errorf("Token in a tenure of Java: got %d, want none", info.Token)
 		}
 		j.release(t, "key")
-		if got := c.Hold("key", "b").First; got <= used {
+		if got := c.Hold("key", "b").Token; got <= used {
 			t.Errorf("token after Java: got %d, want more than %d of before", got, used)
 		}
 		if ttl := sv.Number(t, "PTTL", side(sv.lockKey("key"), "f")); ttl <= 0 {
@@ -95,10 +96,10 @@ func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
 func TestTokensRiseWithoutTheCounter(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		first := c.Hold("key", "a").First
+		first := c.Hold("key", "a").Token
 		sv.Do(t, "DEL", sv.lockKey("key"), side(sv.lockKey("key"), "f"))
 		sv.Pass(time.Millisecond)
-		if got := c.Hold("key", "b"); got.First <= first || !got.SparePerMicrosecond {
+		if got := c.Hold("key", "b"); got.Token <= first || !got.TokensFollowClock {
 			t.Errorf("token after the loss of everything: got %+v, want more than %d, by the clock", got.Grant, first)
 		}
 	})
@@ -110,11 +111,11 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 		c := join(t, sv.store(t))
 		for _, value := range []string{"somebody's data", "", "asynclock", "asynclock 1 t", "asynclock 99999999999999999999 t a b", "asynclock x t a b"} {
 			sv.Do(t, "SET", sv.lockKey("key"), value)
-			got := c.Want(redistest.Attempt("key", "a"), asynclock.Held)
+			got := c.Want(redistest.Attempt("key", "a"), store.Held)
 			if got.Holder != "another program" || got.Remaining >= 0 {
 				t.Errorf("Acquire of what holds %q: got %+v, want another program's without an end", value, got)
 			}
-			if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}); !errors.Is(err, asynclock.ErrStolen) {
+			if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}); !errors.Is(err, store.ErrStolen) {
 				t.Errorf("Renew of what holds %q: got %v, want ErrStolen", value, err)
 			}
 			if got := sv.Number(t, "PTTL", sv.lockKey("key")); got != -1 {
@@ -132,11 +133,11 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 func TestForceLeavesRoomForTheOldHolder(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		first := c.Hold("key", "a").First
+		first := c.Hold("key", "a").Token
 		if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
-		if got, want := c.Hold("key", "b").First, first+int64((long-time.Second)/time.Microsecond); got < want {
+		if got, want := c.Hold("key", "b").Token, first+int64((long-time.Second)/time.Microsecond); got < want {
 			t.Errorf("token after Force: got %d, want at least %d", got, want)
 		}
 	})
@@ -153,13 +154,13 @@ func TestForeignTypesAreReportedAndLeftAlone(t *testing.T) {
 			sv.Do(t, command...)
 			errs := map[string]error{
 				"Acquire": c.Acquire(redistest.Request("key", "a")).Err,
-				"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long}),
-				"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0].Err,
+				"Renew":   c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}),
+				"Release": c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0].Err,
 			}
 			_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
 			_, errs["Force"] = c.session.Force(t.Context(), "key")
 			for verb, err := range errs {
-				if !errors.Is(err, asynclock.ErrForeignData) {
+				if !errors.Is(err, store.ErrForeignData) {
 					t.Errorf("%s of a %s: got %v, want ErrForeignData", verb, command[0], err)
 				}
 			}
@@ -180,7 +181,7 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		counter, gone := side(lock, "f"), side(lock, "x")
 		for _, value := range []string{"not a number", "", "-1", "1.5", "99999999999999999999", "9000000000000000"} {
 			sv.Do(t, "SET", counter, value)
-			if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+			if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, store.ErrForeignData) {
 				t.Errorf("Acquire with counter %q: got %+v, want ErrForeignData", value, got)
 			}
 			if got := sv.Do(t, "GET", counter); got != value || sv.Number(t, "EXISTS", lock) != 0 {
@@ -189,7 +190,7 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		}
 		sv.Do(t, "DEL", counter)
 		sv.Do(t, "SET", gone, "x")
-		if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrForeignData) {
+		if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, store.ErrForeignData) {
 			t.Errorf("Acquire with a string for the withdrawn: got %+v, want ErrForeignData", got)
 		}
 		sv.Do(t, "DEL", gone)
@@ -197,17 +198,17 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		c.Hold("key", "a")
 		sv.Do(t, "SET", gone, "x")
 		value := sv.Do(t, "GET", lock)
-		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
+		if got := c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]; !errors.Is(got.Err, store.ErrForeignData) {
 			t.Errorf("Release: got %+v, want ErrForeignData", got)
 		}
 		sv.Do(t, "SET", counter, "x")
-		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; !errors.Is(got.Err, asynclock.ErrForeignData) {
+		if got := c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; !errors.Is(got.Err, store.ErrForeignData) {
 			t.Errorf("Release: got %+v, want ErrForeignData", got)
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, asynclock.ErrForeignData) {
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
 		}
-		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {
+		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("Force: got %v, want ErrForeignData", err)
 		}
 		if got := sv.Do(t, "GET", lock); got != value {

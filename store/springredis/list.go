@@ -7,7 +7,8 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
@@ -15,15 +16,15 @@ import (
 // page. When a primary can't be reached, an error comes last, behind the keys of the
 // others. Other things whose names begin as the registry's locks do are left out
 // where they are no strings; strings look like locks of Java.
-func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		if err := s.usable(); err != nil {
-			yield(asynclock.Info{}, err)
+			yield(store.Info{}, err)
 			return
 		}
 		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, s.store.names.match(prefix)) {
 			if err != nil {
-				yield(asynclock.Info{}, s.store.conn.Failure(err))
+				yield(store.Info{}, s.store.conn.Failure(err))
 				return
 			}
 			if !s.show(ctx, names, yield) {
@@ -35,9 +36,9 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 
 // show inspects what a page names and yields what is held, or an error, which is the
 // last. It reports whether the caller wants more.
-func (s *session) show(ctx context.Context, redisKeys []string, yield func(asynclock.Info, error) bool) (more bool) {
+func (s *session) show(ctx context.Context, redisKeys []string, yield func(store.Info, error) bool) (more bool) {
 	if err := s.usable(); err != nil {
-		yield(asynclock.Info{}, err)
+		yield(store.Info{}, err)
 		return false
 	}
 	var keys []string
@@ -50,10 +51,10 @@ func (s *session) show(ctx context.Context, redisKeys []string, yield func(async
 	for i, result := range s.store.run(ctx, inspectScript, calls) {
 		info, err := s.readInfo(keys[i], result)
 		switch {
-		case errors.Is(err, asynclock.ErrForeignData), err == nil && !info.Held: // no lock, or it ended meanwhile
+		case errors.Is(err, store.ErrForeignData), err == nil && !info.Held: // no lock, or it ended meanwhile
 			continue
 		case err != nil:
-			yield(asynclock.Info{}, err)
+			yield(store.Info{}, err)
 			return false
 		}
 		if !yield(info, nil) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -14,22 +15,22 @@ import (
 func TestALogHandlerThatBlocksHoldsUpNoMessages(t *testing.T) {
 	t.Parallel()
 	h := kit.NewStuck(t)
-	events := make(chan asynclock.Event, 16)
+	events := make(chan store.Event, 16)
 	st := onMiniredis(t).store(t, WithLockType(PubSubLock), WithLogger(h.Logger()))
-	s, err := st.Join("client-0", func(e asynclock.Event) { events <- e })
+	s, err := st.Open("client-0", func(e store.Event) { events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case e := <-events:
-		if e.Kind != asynclock.EventGap {
-			t.Errorf("got event %d, want %d: messages come through", e.Kind, asynclock.EventGap)
+		if e.Kind != store.EventResync {
+			t.Errorf("got event %d, want %d: messages come through", e.Kind, store.EventResync)
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("got no event in 20s, want one that messages come through")
 	}
 	h.WantAsked(t)
-	if err := s.Leave(t.Context()); err != nil {
-		t.Errorf("Leave: got %v, want no error", err)
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("Close: got %v, want no error", err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -38,9 +39,9 @@ const maxRegistryKeyLen = 512
 func checkRegistryKey(registryKey string) error {
 	switch {
 	case registryKey == "" || len(registryKey) > maxRegistryKeyLen || !utf8.ValidString(registryKey):
-		return fmt.Errorf("%w: registry key must be UTF-8 of 1 to %d bytes", asynclock.ErrBadOption, maxRegistryKeyLen)
+		return fmt.Errorf("%w: registry key must be UTF-8 of 1 to %d bytes", store.ErrBadOption, maxRegistryKeyLen)
 	case strings.HasPrefix(registryKey, sidePrefix), strings.HasPrefix(registryKey, pubsub.ProbePrefix):
-		return fmt.Errorf("%w: registry keys that begin as %q does are reserved", asynclock.ErrBadOption, registryKey)
+		return fmt.Errorf("%w: registry keys that begin as %q does are reserved", store.ErrBadOption, registryKey)
 	}
 	return nil
 }

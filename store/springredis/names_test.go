@@ -8,7 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -125,7 +126,7 @@ func TestBadRegistryKeys(t *testing.T) {
 	for _, registryKey := range []string{
 		"", "\xff", strings.Repeat("x", 513), "asynclock.spring", "asynclock.spring:x", "asynclock.springs", "pubsub-probe:x",
 	} {
-		if err := checkRegistryKey(registryKey); !errors.Is(err, asynclock.ErrBadOption) {
+		if err := checkRegistryKey(registryKey); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("%q: got %v, want ErrBadOption", registryKey, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -62,7 +62,7 @@ func newSettings(opts []Option) (settings, error) {
 	s := settings{idle: DefaultIdle}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
 		}
 		if err := o(&s); err != nil {
 			return s, err
@@ -75,7 +75,7 @@ func newSettings(opts []Option) (settings, error) {
 func WithLockType(t LockType) Option {
 	return func(s *settings) error {
 		if t != SpinLock && t != PubSubLock {
-			return fmt.Errorf("%w: %v", asynclock.ErrBadOption, t)
+			return fmt.Errorf("%w: %v", store.ErrBadOption, t)
 		}
 		s.lockType = t
 		return nil
@@ -88,7 +88,7 @@ func WithLockType(t LockType) Option {
 func WithIdle(idle time.Duration) Option {
 	return func(s *settings) error {
 		if idle < minIdle || idle > maxIdle {
-			return fmt.Errorf("%w: idle %v, %v to %v are allowed", asynclock.ErrBadOption, idle, minIdle, maxIdle)
+			return fmt.Errorf("%w: idle %v, %v to %v are allowed", store.ErrBadOption, idle, minIdle, maxIdle)
 		}
 		s.idle = idle
 		return nil
@@ -103,7 +103,7 @@ func WithIdle(idle time.Duration) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
 		}
 		s.logger = logger
 		return nil

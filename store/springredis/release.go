@@ -7,27 +7,28 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Release sends one command per request, all at once.
-func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	return perform(ctx, s, releaseScript, batch, s.putRelease, s.readRelease,
-		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
 	)
 }
 
 // putRelease makes the call that release.lua describes. Whatever becomes of it,
 // the owner waits no longer.
-func (s *session) putRelease(q *asynclock.ReleaseRequest) (c call, err error) {
+func (s *session) putRelease(q *store.ReleaseRequest) (c call, err error) {
 	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return c, err
 	}
-	if q.Keep < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
+		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
 	}
 	if q.Requeue != nil {
 		if err := checkAcquire(q.Requeue); err != nil {
@@ -37,7 +38,7 @@ func (s *session) putRelease(q *asynclock.ReleaseRequest) (c call, err error) {
 	names := s.store.names
 	c.keys = names.keysOf(q.Key)
 	c.args = []string{
-		q.Owner, strconv.FormatInt(q.Token, 10), millis(q.Keep), flag(q.Uncertain),
+		q.Owner, strconv.FormatInt(q.Token, 10), millis(q.HoldBack), flag(q.Uncertain),
 		s.store.deletion.from(), names.channel(c.keys[0]), names.oldChannel,
 	}
 	s.waiting.remove(c.keys[0], q.Owner)
@@ -52,7 +53,7 @@ func flag(set bool) string {
 }
 
 // readRelease reads what release.lua answers.
-func (s *session) readRelease(q *asynclock.ReleaseRequest, result rueidis.RedisResult) (answer asynclock.ReleaseReply) {
+func (s *session) readRelease(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply) {
 	answer.WasHeld, answer.Err = s.readDeletion(result)
 	if answer.Err == nil && q.Requeue != nil {
 		answer.Requeue = s.turn()

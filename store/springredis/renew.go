@@ -7,47 +7,48 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // Renew sends one command per request, all at once. It is a script even where the
 // server has SET with IFEQ, as Java uses it: that could shorten a TTL.
-func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	return perform(ctx, s, renewScript, batch,
-		func(q *asynclock.RenewRequest) (c call, err error) {
+		func(q *store.RenewRequest) (c call, err error) {
 			if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 				return c, err
 			}
 			if q.TTL <= 0 {
-				return c, fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+				return c, fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
 			}
 			c.keys = s.store.names.keysOf(q.Key)[:2]
 			c.args = []string{q.Owner, millis(q.TTL), strconv.FormatInt(q.Token, 10)}
 			return c, nil
 		},
 		s.readRenew,
-		func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} },
+		func(err error) store.RenewReply { return store.RenewReply{Err: err} },
 	)
 }
 
 // readRenew reads what renew.lua answers.
-func (s *session) readRenew(_ *asynclock.RenewRequest, result rueidis.RedisResult) asynclock.RenewReply {
+func (s *session) readRenew(_ *store.RenewRequest, result rueidis.RedisResult) store.RenewReply {
 	r := newReply(result)
 	status := r.status()
 	switch {
 	case r.err != nil:
 	case status == replyExpired:
-		return asynclock.RenewReply{Err: asynclock.ErrExpired}
+		return store.RenewReply{Err: store.ErrExpired}
 	case status == replyStolen:
-		return asynclock.RenewReply{Err: asynclock.ErrStolen}
+		return store.RenewReply{Err: store.ErrStolen}
 	case status != replyGranted && status != replyForeign:
 		r.err = errReply
 	}
 	if err := r.failed(s.store, status); err != nil {
-		return asynclock.RenewReply{Err: err}
+		return store.RenewReply{Err: err}
 	}
-	return asynclock.RenewReply{Waiters: unknownWaiters}
+	return store.RenewReply{Waiters: unknownWaiters}
 }

@@ -5,9 +5,10 @@ package springredis
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 )
@@ -26,7 +27,7 @@ func FuzzReplies(f *testing.F) {
 		f.Fatal(err)
 	}
 	st.conn = new(redisconn.Conn) // to nowhere
-	s := newSession(st, "me", func(asynclock.Event) {})
+	s := newSession(st, "me", func(store.Event) {})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := fuzzreply.Message(data)
 		if err != nil {
@@ -34,15 +35,15 @@ func FuzzReplies(f *testing.F) {
 		}
 		result := rueidis.NewResult(m, nil)
 		for _, wait := range []bool{false, true} {
-			got := s.readAcquire(&asynclock.AcquireRequest{Key: "key", Owner: "me", Wait: wait}, result)
-			if (got.Err == nil) != (got.Status != 0) || got.Status > asynclock.Gone {
+			got := s.readAcquire(&store.AcquireRequest{Key: "key", Owner: "me", Wait: wait}, result)
+			if (got.Err == nil) != (got.Status != 0) || got.Status > store.Withdrawn {
 				t.Errorf("acquire: got %+v, want a status or an error", got)
 			}
-			if got.Status == asynclock.Granted && got.First <= 0 {
+			if got.Status == store.Granted && got.Token <= 0 {
 				t.Errorf("acquire: got %+v, want no grant without a token", got)
 			}
 		}
-		released := s.readRelease(&asynclock.ReleaseRequest{Key: "key", Owner: "me"}, result)
+		released := s.readRelease(&store.ReleaseRequest{Key: "key", Owner: "me"}, result)
 		if released.Err != nil && released.WasHeld {
 			t.Errorf("release: got %+v, want an error or an answer", released)
 		}

@@ -4,14 +4,15 @@ package springredis
 
 import (
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 )
@@ -20,16 +21,16 @@ import (
 type session struct {
 	store   *Store
 	id      string
-	events  func(asynclock.Event)
+	events  func(store.Event)
 	waiting *waitingList
 	inbox   *pubsub.Inbox // nil: waiters only poll
 
 	left atomic.Bool
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
-func newSession(st *Store, id string, events func(asynclock.Event)) *session {
+func newSession(st *Store, id string, events func(store.Event)) *session {
 	s := &session{store: st, id: id, events: events, waiting: newWaitingList()}
 	if st.settings.lockType == PubSubLock {
 		s.openInbox()
@@ -46,18 +47,18 @@ func (s *session) Lane(key string) int {
 	return 0
 }
 
-// Leave ends the subscription. It waits for that until ctx ends; it ends anyway.
-func (s *session) Leave(ctx context.Context) error {
+// Close ends the subscription. It waits for that until ctx ends; it ends anyway.
+func (s *session) Close(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	return pubsub.CloseAll(ctx, s.inbox)
+	return s.inbox.Close(ctx)
 }
 
 // usable says why nothing can be asked any more, if so.
 func (s *session) usable() error {
 	if s.left.Load() || s.store.conn.Closed() {
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return nil
 }
@@ -104,4 +105,4 @@ func millis(d time.Duration) string {
 }
 
 // jitter returns a duration from two thirds of d to four thirds.
-func jitter(d time.Duration) time.Duration { return d*2/3 + rand.N(d*2/3+1) }
+func jitter(d time.Duration) time.Duration { return backoff.Jitter(d, 1.0/3) }

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
@@ -23,7 +24,7 @@ type Store struct {
 	deletion deletion
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Open connects to Redis with two clients of its own, one for commands and one
 // for messages, which are set up for locks as redisstore.Open says. The registry
@@ -80,14 +81,14 @@ func (st *Store) Close() {
 
 // Features are tokens, and no queue. The package comment says what the tokens are
 // worth where Java holds the key in between.
-func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true}
+func (st *Store) Features() store.Features {
+	return store.Features{Tokens: true}
 }
 
-// Join connects a client. It sends nothing and does not wait; in mode
+// Open connects a client. It sends nothing and does not wait; in mode
 // [PubSubLock] it starts to subscribe. The id must be printable ASCII without
 // spaces, of at most 128 bytes.
-func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if err := st.conn.CheckJoin(id, events); err != nil {
 		return nil, err
 	}
@@ -99,5 +100,5 @@ func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Sessio
 var errReply = errors.New("springredis: unexpected reply")
 
 func foreign(redisKey string) error {
-	return fmt.Errorf("%w: %q", asynclock.ErrForeignData, redisKey)
+	return fmt.Errorf("%w: %q", store.ErrForeignData, redisKey)
 }

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -28,30 +29,30 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
 		"idle 0": WithIdle(0), "idle too short": WithIdle(time.Microsecond), "idle too long": WithIdle(time.Hour), "nil logger": WithLogger(nil),
 	} {
-		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Open with %s: got %v, want ErrBadOption", name, err)
 		}
-		if _, err := New(sv.Raw, "shop", option); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := New(sv.Raw, "shop", option); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
 		}
 	}
-	if _, err := Open(sv.Option, ""); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := Open(sv.Option, ""); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("Open without a registry key: got %v, want ErrBadOption", err)
 	}
-	if _, err := New(nil, "shop"); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := New(nil, "shop"); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("New without a client: got %v, want ErrBadOption", err)
 	}
-	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, "shop"); !errors.Is(err, asynclock.ErrUnreachable) {
+	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, "shop"); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	st := sv.store(t)
 	for _, id := range []string{"", "-", "a b", "ä", "a\n", strings.Repeat("x", redisconn.MaxFieldLen+1)} {
-		if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
-			t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
+		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
+			t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
 		}
 	}
-	if _, err := st.Join("id", nil); !errors.Is(err, asynclock.ErrBadOption) {
-		t.Errorf("Join without events: got %v, want ErrBadOption", err)
+	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
+		t.Errorf("Open without events: got %v, want ErrBadOption", err)
 	}
 	if got := LockType(7).String(); got != "LockType(7)" {
 		t.Errorf("String of no lock type: got %q", got)
@@ -61,12 +62,12 @@ func TestBadOptionsAreRefused(t *testing.T) {
 func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		batch := []asynclock.AcquireRequest{redistest.Request("good0", "a")}
-		for _, spoil := range []func(*asynclock.AcquireRequest){
-			func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
-			func(q *asynclock.AcquireRequest) { q.Owner = "-" },
-			func(q *asynclock.AcquireRequest) { q.Owner = "" },
-			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
+		batch := []store.AcquireRequest{redistest.Request("good0", "a")}
+		for _, spoil := range []func(*store.AcquireRequest){
+			func(q *store.AcquireRequest) { q.Owner = "a b" },
+			func(q *store.AcquireRequest) { q.Owner = "-" },
+			func(q *store.AcquireRequest) { q.Owner = "" },
+			func(q *store.AcquireRequest) { q.TTL = 0 },
 		} {
 			q := redistest.Request("key", "a")
 			spoil(&q)
@@ -75,35 +76,35 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 		batch = append(batch, redistest.Request("good1", "a"))
 		for i, got := range c.session.Acquire(t.Context(), batch) {
 			if i == 0 || i == len(batch)-1 {
-				if got.Status != asynclock.Granted {
+				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, asynclock.ErrBadOption) {
+			} else if !errors.Is(got.Err, store.ErrBadOption) {
 				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
 			}
 		}
-		for _, key := range []string{"", "\xff", strings.Repeat("x", asynclock.MaxKeyLen+1)} {
-			if got := c.Acquire(redistest.Request(key, "a")); !errors.Is(got.Err, asynclock.ErrBadKey) {
+		for _, key := range []string{"", "\xff", strings.Repeat("x", store.MaxKeyLen+1)} {
+			if got := c.Acquire(redistest.Request(key, "a")); !errors.Is(got.Err, store.ErrBadKey) {
 				t.Errorf("Acquire of %q: got %+v, want ErrBadKey", key, got)
 			}
-			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, asynclock.ErrBadKey) {
+			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, store.ErrBadKey) {
 				t.Errorf("Inspect of %q: got %v, want ErrBadKey", key, err)
 			}
-			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, asynclock.ErrBadKey) {
+			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, store.ErrBadKey) {
 				t.Errorf("Force of %q: got %v, want ErrBadKey", key, err)
 			}
 		}
 		noOwner := redistest.Request("key", "")
-		for name, q := range map[string]asynclock.ReleaseRequest{
+		for name, q := range map[string]store.ReleaseRequest{
 			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: redisconn.MaxGiven},
-			"negative keep": {Key: "key", Owner: "a", Keep: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
+			"negative keep": {Key: "key", Owner: "a", HoldBack: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 			"requeue of nobody": {Key: "key", Owner: "a", Requeue: &noOwner}, "no owner": {Key: "key"},
 		} {
-			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; !errors.Is(got.Err, asynclock.ErrBadOption) {
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrBadOption) {
 				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
 			}
 		}
-		if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a"}); !errors.Is(err, asynclock.ErrBadOption) {
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a"}); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Renew without TTL: got %v, want ErrBadOption", err)
 		}
 		if got := c.list("key"); len(got) != 0 {
@@ -120,17 +121,17 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 		st.Close()
 		errs := map[string]error{
 			"Acquire": c.Acquire(redistest.Request("key", "x")).Err,
-			"Renew":   c.renew(asynclock.RenewRequest{Key: "key", Owner: "x", TTL: long}),
-			"Release": c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
+			"Renew":   c.renew(store.RenewRequest{Key: "key", Owner: "x", TTL: long}),
+			"Release": c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 		}
 		_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
 		_, errs["Force"] = c.session.Force(t.Context(), "key")
 		for _, err := range c.session.List(t.Context(), "") {
 			errs["List"] = err
 		}
-		_, errs["Join"] = st.Join("id", func(asynclock.Event) {})
+		_, errs["Open"] = st.Open("id", func(store.Event) {})
 		for verb, err := range errs {
-			if !errors.Is(err, asynclock.ErrClosed) {
+			if !errors.Is(err, store.ErrClosed) {
 				t.Errorf("%s: got %v, want ErrClosed", verb, err)
 			}
 		}
@@ -157,9 +158,9 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	j.hold(t, "key", long)
 	c.Wait("key", "a")
 	sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
-	c.Heard(asynclock.EventWake, "a")
+	c.Heard(store.EventWake, "a")
 	st.Close()
-	if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, asynclock.ErrClosed) {
+	if got := c.Acquire(redistest.Request("key", "a")); !errors.Is(got.Err, store.ErrClosed) {
 		t.Errorf("Acquire after Close: got %+v, want ErrClosed", got)
 	}
 	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
@@ -182,16 +183,16 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	if got := c.Wait("key", "b").Recheck; got < 2*DefaultIdle {
 		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
 	}
-	if err := c.renew(asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.First + 1}); err != nil {
+	if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.Token + 1}); err != nil {
 		t.Errorf("Renew: got %v, want no error", err)
 	}
 	if got := c.list(""); !slices.Equal(got, []string{"key"}) {
 		t.Errorf("List: got %q, want the key", got)
 	}
-	if !c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	c.Heard(asynclock.EventWake, "b")
+	c.Heard(store.EventWake, "b")
 	c.Hold("key", "b")
 	if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
@@ -223,15 +224,15 @@ func TestWhatTheServerDenies(t *testing.T) {
 		errs := map[string]error{"Acquire": c.Acquire(redistest.Request(key, "a")).Err}
 		errs["Acquire again"] = c.Acquire(redistest.Request(key, "a")).Err
 		errs["Acquire by another"] = c.Acquire(redistest.Request(key, "b")).Err
-		errs["Renew"] = c.renew(asynclock.RenewRequest{Key: key, Owner: "a", TTL: long})
-		errs["Release"] = c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
+		errs["Renew"] = c.renew(store.RenewRequest{Key: key, Owner: "a", TTL: long})
+		errs["Release"] = c.session.Release(t.Context(), []store.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
 		for _, err := range c.session.List(t.Context(), "") {
 			errs["List"] = err
 		}
 		someDenied := false
 		for verb, err := range errs {
-			someDenied = someDenied || errors.Is(err, asynclock.ErrDenied)
-			if err != nil && !errors.Is(err, asynclock.ErrDenied) && !errors.Is(err, asynclock.ErrExpired) {
+			someDenied = someDenied || errors.Is(err, store.ErrDenied)
+			if err != nil && !errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrExpired) {
 				t.Errorf("%s without %s: got %v, want ErrDenied if anything", verb, denied, err)
 			}
 		}
@@ -252,9 +253,9 @@ func TestMessagesInACluster(t *testing.T) {
 		if got := b.Wait(key, owner).Recheck; got < 2*DefaultIdle {
 			t.Errorf("Recheck: got %v, want messages counted on", got)
 		}
-		a.release(asynclock.ReleaseRequest{Key: key, Owner: "a"})
-		b.Heard(asynclock.EventWake, owner) // of the new channel,
-		b.Heard(asynclock.EventWake, owner) // and of the old one
+		a.release(store.ReleaseRequest{Key: key, Owner: "a"})
+		b.Heard(store.EventWake, owner) // of the new channel,
+		b.Heard(store.EventWake, owner) // and of the old one
 	}
 }
 
@@ -266,30 +267,30 @@ func TestAServerOutOfMemoryReleasesAndRenews(t *testing.T) {
 	c.Hold("released", "a")
 	c.Hold("kept", "a")
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	if got := c.Acquire(redistest.Request("new", "a")); !errors.Is(got.Err, asynclock.ErrUnreachable) {
+	if got := c.Acquire(redistest.Request("new", "a")); !errors.Is(got.Err, store.ErrUnreachable) {
 		t.Errorf("Acquire: got %+v, want ErrUnreachable", got)
 	}
 	if got := sv.Number(t, "EXISTS", sv.lockKey("new")); got != 0 {
 		t.Error("Acquire left a lock, want none")
 	}
-	if err := c.renew(asynclock.RenewRequest{Key: "renewed", Owner: "a", TTL: time.Minute, Token: first.First + 5}); err != nil {
+	if err := c.renew(store.RenewRequest{Key: "renewed", Owner: "a", TTL: time.Minute, Token: first.Token + 5}); err != nil {
 		t.Errorf("Renew: got %v, want no error", err)
 	}
-	if got := c.Inspect("renewed"); got.Token != first.First+5 || got.Remaining <= long {
+	if got := c.Inspect("renewed"); got.Token != first.Token+5 || got.Remaining <= long {
 		t.Errorf("after Renew: got %+v, want its token and TTL", got)
 	}
-	ahead := first.First + int64(time.Hour/time.Microsecond)
-	if !c.release(asynclock.ReleaseRequest{Key: "released", Owner: "a", Token: ahead, Uncertain: true}).WasHeld {
+	ahead := first.Token + int64(time.Hour/time.Microsecond)
+	if !c.release(store.ReleaseRequest{Key: "released", Owner: "a", Token: ahead, Uncertain: true}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
-	if !c.release(asynclock.ReleaseRequest{Key: "kept", Owner: "a", Keep: long}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "kept", Owner: "a", HoldBack: long}).WasHeld {
 		t.Error("Release with Keep: got WasHeld false, want true")
 	}
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "0")
-	if got := c.Hold("released", "b").First; got <= ahead {
+	if got := c.Hold("released", "b").Token; got <= ahead {
 		t.Errorf("token: got %d, want more than %d that was written back", got, ahead)
 	}
-	c.Want(redistest.Attempt("kept", "b"), asynclock.Held)
+	c.Want(redistest.Attempt("kept", "b"), store.Held)
 }
 
 func TestAServerThatForgotTheScripts(t *testing.T) {
@@ -297,15 +298,15 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	sv := ownServer(t)
 	c := join(t, sv.store(t))
 	const n = 2*redisconn.MaxPipeline + 1
-	acquires := make([]asynclock.AcquireRequest, n)
-	releases := make([]asynclock.ReleaseRequest, n)
+	acquires := make([]store.AcquireRequest, n)
+	releases := make([]store.ReleaseRequest, n)
 	for i := range n {
 		acquires[i] = redistest.Request("key"+strconv.Itoa(i), "owner"+strconv.Itoa(i))
-		releases[i] = asynclock.ReleaseRequest{Key: acquires[i].Key, Owner: acquires[i].Owner}
+		releases[i] = store.ReleaseRequest{Key: acquires[i].Key, Owner: acquires[i].Owner}
 	}
 	sv.Do(t, "SCRIPT", "FLUSH")
 	for i, got := range c.session.Acquire(t.Context(), acquires) {
-		if got.Status != asynclock.Granted {
+		if got.Status != store.Granted {
 			t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
 		}
 	}
@@ -325,17 +326,17 @@ func TestLeaveEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t)
 	st := sv.store(t, WithLockType(PubSubLock))
-	joined, err := st.Join("id", func(asynclock.Event) {})
+	joined, err := st.Open("id", func(store.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := joined.Leave(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("Leave: got %v, want nil or Canceled", err)
+	if err := joined.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Close: got %v, want nil or Canceled", err)
 	}
-	if err := joined.Leave(t.Context()); err != nil {
-		t.Errorf("Leave again: got %v, want no error", err)
+	if err := joined.Close(t.Context()); err != nil {
+		t.Errorf("Close again: got %v, want no error", err)
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
@@ -71,11 +72,11 @@ func TestAReleaseIsAnnouncedToBothGenerations(t *testing.T) {
 		for _, mode := range lockTypes {
 			c := join(t, sv.store(t, WithLockType(mode)))
 			c.Hold("key", "a")
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger"})
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "stranger", Uncertain: true})
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"}) // the first to be told of
+			c.release(store.ReleaseRequest{Key: "key", Owner: "stranger"})
+			c.release(store.ReleaseRequest{Key: "key", Owner: "stranger", Uncertain: true})
+			c.release(store.ReleaseRequest{Key: "key", Owner: "a"}) // the first to be told of
 			want()
-			c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a"})
+			c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 			sv.Do(t, "PUBLISH", sv.registry+"-channel", "marker") // the next message, if there was no other
 			if got := <-messages; got != sv.registry+"-channel marker" {
 				t.Errorf("after a release of nothing: got %q, want nothing", got)
@@ -100,7 +101,7 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 		c.Wait("other", "b")
 		for _, channel := range []string{sv.registry + "-channel", sv.registry + "-channel:" + sv.lockKey("key")} {
 			sv.Do(t, "PUBLISH", channel, sv.lockKey("key"))
-			c.Heard(asynclock.EventWake, "a")
+			c.Heard(store.EventWake, "a")
 		}
 		for _, payload := range []string{"", "key", sv.lockKey("unknown"), sv.registry, "pubsub-probe:X", forcedPrefix, forcedPrefix + "a b"} {
 			sv.Do(t, "PUBLISH", sv.registry+"-channel", payload)
@@ -109,9 +110,9 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 
 		// Whoever has the key, or has given up, waits no more.
 		j.release(t, "key")
-		c.Want(redistest.Request("key", "a"), asynclock.Granted)
-		c.release(asynclock.ReleaseRequest{Key: "other", Owner: "b"})
-		c.Want(redistest.Attempt("other", "c"), asynclock.Held)
+		c.Want(redistest.Request("key", "a"), store.Granted)
+		c.release(store.ReleaseRequest{Key: "other", Owner: "b"})
+		c.Want(redistest.Attempt("other", "c"), store.Held)
 		for _, key := range []string{"key", "other"} {
 			sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey(key))
 		}
@@ -133,7 +134,7 @@ func TestOwnersCanBeWokenWhileTheyAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	sv.Do(t, "PUBLISH", sv.registry+"-channel", sv.lockKey("key"))
-	c.Heard(asynclock.EventWake, "a")
+	c.Heard(store.EventWake, "a")
 }
 
 // Characters that mean something in a pattern are taken literally.
@@ -147,7 +148,7 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 		}
 		sv.Do(t, "PUBLISH", strings.Replace(sv.registry, "[ab]", "a", 1)+"-channel", sv.lockKey("key")) // somebody else's
 		sv.Do(t, "PUBLISH", sv.registry+"-channel:"+sv.lockKey("key"), sv.lockKey("key"))
-		c.Heard(asynclock.EventWake, "a")
+		c.Heard(store.EventWake, "a")
 		c.heardNothing(sv)
 	})
 }
@@ -156,10 +157,10 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 func TestWhoHasLeftDoesNotWait(t *testing.T) {
 	t.Parallel()
 	c := join(t, onMiniredis(t).store(t, WithLockType(PubSubLock)))
-	if err := c.session.Leave(t.Context()); err != nil {
+	if err := c.session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, asynclock.ErrClosed) {
+	if got := c.Acquire(redistest.Request("key", "a")).Err; !errors.Is(got, store.ErrClosed) {
 		t.Errorf("Acquire: got %v, want ErrClosed", got)
 	}
 	if got := len(c.session.waiting.owners); got != 0 {
@@ -174,7 +175,7 @@ func TestRegistryKeysThatBeginAlikeShareKeys(t *testing.T) {
 		sv.registry += ":eu"
 		inner := join(t, sv.store(t))
 		outer.Hold("eu:42", "a")
-		if got := inner.Acquire(redistest.Attempt("42", "b")).Status; got != asynclock.Held {
+		if got := inner.Acquire(redistest.Attempt("42", "b")).Status; got != store.Held {
 			t.Errorf("Acquire: got status %v, want Held", got)
 		}
 		if got := inner.list(""); !slices.Equal(got, []string{"42"}) {
@@ -216,7 +217,7 @@ func TestWithoutTheRightToSubscribe(t *testing.T) {
 	})
 	// A release is one, even if nobody may be told.
 	c.Hold("free", "b")
-	if !c.release(asynclock.ReleaseRequest{Key: "free", Owner: "b"}).WasHeld {
+	if !c.release(store.ReleaseRequest{Key: "free", Owner: "b"}).WasHeld {
 		t.Error("Release: got WasHeld false, want true")
 	}
 }
@@ -228,8 +229,8 @@ func TestAClientWaitsItsTurn(t *testing.T) {
 		c := join(t, sv.store(t, WithLockType(PubSubLock)))
 		c.Hold("key", "a")
 		back := redistest.Request("key", "b")
-		got := c.release(asynclock.ReleaseRequest{Key: "key", Owner: "a", Requeue: &back})
-		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != asynclock.Waiting {
+		got := c.release(store.ReleaseRequest{Key: "key", Owner: "a", Requeue: &back})
+		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != store.Waiting {
 			t.Fatalf("Release with Requeue: got %+v, want WasHeld, and to wait", got)
 		}
 		if in := got.Requeue.Recheck; in <= 0 || in > DefaultIdle/5 {
@@ -248,7 +249,7 @@ func TestSomebodyMayAlwaysWait(t *testing.T) {
 		if got := c.Hold("key", "a").Waiters; got == 0 {
 			t.Error("Waiters of a grant: got 0, want at least one assumed")
 		}
-		if got := c.session.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Waiters; got == 0 {
+		if got := c.session.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Waiters; got == 0 {
 			t.Error("Waiters of a renewal: got 0, want at least one assumed")
 		}
 	})
@@ -261,11 +262,11 @@ func TestAHolderIsToldOfForce(t *testing.T) {
 		if held, err := b.session.Force(t.Context(), "key"); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
-		a.Heard(asynclock.EventForced, "a")
+		a.Heard(store.EventForced, "a")
 	})
 }
 
-// After Leave nobody is subscribed.
+// After Close nobody is subscribed.
 func TestLeaveUnsubscribes(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
@@ -273,7 +274,7 @@ func TestLeaveUnsubscribes(t *testing.T) {
 	if got := sv.Number(t, "PUBSUB", "NUMPAT"); got != 2 {
 		t.Errorf("patterns: got %d, want 2", got)
 	}
-	if err := c.session.Leave(t.Context()); err != nil {
+	if err := c.session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "nobody is subscribed", func() bool { return sv.Number(t, "PUBSUB", "NUMPAT") == 0 })

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/acceptance"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	acceptance.Main(m, openForWorker, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"))
 }
 
-func openForWorker(url, prefix string) (asynclock.Store, error) {
+func openForWorker(url, prefix string) (store.Store, error) {
 	d, _, err := openDatabase(url, new(net.Dialer).DialContext)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func openSQL(t *testing.T, url string, tables sqlTables, prefix string) *accepta
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dropTables(t, admin, url, prefix) })
-	connect := func(d sqlstore.Database) asynclock.Store {
+	connect := func(d sqlstore.Database) store.Store {
 		store, err := tables.open(context.Background(), d, sqlstore.WithPrefix(prefix))
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +142,7 @@ func openSQL(t *testing.T, url string, tables sqlTables, prefix string) *accepta
 		t.Cleanup(store.Close)
 		return store
 	}
-	env.Connect = func(c *faultconn.Line) asynclock.Store {
+	env.Connect = func(c *faultconn.Line) store.Store {
 		d, db, err := openDatabase(url, func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.Dial(ctx, addr, new(net.Dialer))
 		})

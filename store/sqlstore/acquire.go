@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // unknownWaiters is how many wait for a key of Java's table, as far as the store can
@@ -26,7 +26,7 @@ const freedTries = 3
 
 // Acquire is one call for the whole batch, and further ones for the few that want
 // another answer.
-func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	address := s.address(ctx)
 	replies := s.acquire(ctx, batch, address)
 	for i := range replies {
@@ -49,71 +49,71 @@ func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest)
 }
 
 // behindSomebody is the reply to who finds a key held, by nobody knows whom.
-func (s *session) behindSomebody(q *asynclock.AcquireRequest, address string) asynclock.AcquireReply {
+func (s *session) behindSomebody(q *store.AcquireRequest, address string) store.AcquireReply {
 	if q.Wait {
-		return asynclock.AcquireReply{Status: asynclock.Waiting, Remaining: -1, Recheck: s.recheck(q, 0, address)}
+		return store.AcquireReply{Status: store.Waiting, Remaining: -1, Recheck: s.recheck(q, 0, address)}
 	}
 	s.waiting.remove(q.Owner)
-	return asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1}
+	return store.AcquireReply{Status: store.Held, Remaining: -1}
 }
 
-func (s *session) acquire(ctx context.Context, batch []asynclock.AcquireRequest, address string) []asynclock.AcquireReply {
+func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest, address string) []store.AcquireReply {
 	return perform(ctx, s, "ACQUIRE", batch,
-		func(q *asynclock.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
-		func(q *asynclock.AcquireRequest, a answer) (asynclock.AcquireReply, error) {
+		func(q *store.AcquireRequest) (item, error) { return s.putAcquire(q, address) },
+		func(q *store.AcquireRequest, a answer) (store.AcquireReply, error) {
 			return s.readAcquire(q, a, address)
 		},
-		func(err error) asynclock.AcquireReply { return asynclock.AcquireReply{Err: err} },
+		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
 	)
 }
 
-func (s *session) putAcquire(q *asynclock.AcquireRequest, address string) (item, error) {
+func (s *session) putAcquire(q *store.AcquireRequest, address string) (item, error) {
 	it, err := s.store.newOwnerItem(q.Key, q.Owner)
 	switch {
 	case err != nil:
 		return it, err
 	case q.TTL <= 0:
 		return it, errTTL
-	case q.GrantTTL < 0, q.Liveness < 0, q.Ticket < 0:
-		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", asynclock.ErrBadOption)
-	case q.Wait && (q.GrantTTL == 0 || q.Liveness == 0): // it would be dropped from the queue at once
-		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", asynclock.ErrBadOption)
+	case q.GrantTTL < 0, q.WaiterTTL < 0, q.Ticket < 0:
+		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", store.ErrBadOption)
+	case q.Wait && (q.GrantTTL == 0 || q.WaiterTTL == 0): // it would be dropped from the queue at once
+		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", store.ErrBadOption)
 	}
-	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.Liveness)
+	it.TTL, it.Grant, it.Alive = micros(q.TTL), micros(q.GrantTTL), micros(q.WaiterTTL)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
-	it.Watch, it.Holder, it.Inbox = q.WatchContention, keyName(q.Holder), address
+	it.Watch, it.Holder, it.Inbox = q.NotifyQueued, keyName(q.Description), address
 	return it, nil
 }
 
-func (s *session) readAcquire(q *asynclock.AcquireRequest, a answer, address string) (reply asynclock.AcquireReply, err error) {
+func (s *session) readAcquire(q *store.AcquireRequest, a answer, address string) (reply store.AcquireReply, err error) {
 	left := time.Duration(a.Left) * time.Microsecond
 	switch {
 	case a.Status == statusGranted && a.Token > 0:
-		reply.Status = asynclock.Granted
-		reply.Grant = asynclock.Grant{First: a.Token, SparePerMicrosecond: a.Clocked}
+		reply.Status = store.Granted
+		reply.Grant = store.Grant{Token: a.Token, TokensFollowClock: a.Clocked}
 		reply.Waiters = s.store.waiters(a)
 	case a.Status == statusHeld && s.store.settings.spring != nil && !a.Held:
 		return reply, errFreed
 	case a.Status == statusWaiting, a.Status == statusHeld && q.Wait:
-		reply.Status = asynclock.Waiting
+		reply.Status = store.Waiting
 		reply.Remaining = remaining(left)
 		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
 		reply.Recheck = s.recheck(q, a.Rank, address)
 	case a.Status == statusHeld:
-		reply.Status = asynclock.Held
+		reply.Status = store.Held
 		reply.Remaining = remaining(left)
 		if left > 0 { // otherwise nobody holds it, and others are ahead in its queue
-			reply.Token, reply.Holder = a.Token, a.holder()
+			reply.HolderToken, reply.Holder = a.Token, a.holder()
 		}
 		reply.Waiters = a.Waiters
 	case a.Status == statusFull:
-		reply.Status = asynclock.Full
+		reply.Status = store.Full
 	case a.Status == statusGone:
-		reply.Status = asynclock.Gone
+		reply.Status = store.Withdrawn
 	default:
 		err = errReply
 	}
-	if reply.Status != asynclock.Waiting {
+	if reply.Status != store.Waiting {
 		s.waiting.remove(q.Owner)
 	}
 	return reply, err

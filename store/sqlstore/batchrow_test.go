@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // lockRowOf keeps a key's row of one of the store's tables locked until the transaction
@@ -61,7 +61,7 @@ func TestLockedRowHoldsUpNoBatch(t *testing.T) {
 				tx := lockRowOf(t, d, st, tables[len(tables)-1], "b")
 				ctx, cancel := context.WithTimeout(t.Context(), besideLockedRow)
 				defer cancel()
-				var batch []asynclock.AcquireRequest
+				var batch []store.AcquireRequest
 				for _, key := range keys {
 					batch = append(batch, request(key, "x"))
 				}
@@ -70,7 +70,7 @@ func TestLockedRowHoldsUpNoBatch(t *testing.T) {
 						if got.Err == nil {
 							t.Errorf("Acquire of the key whose row is locked: got %+v, want an error", got)
 						}
-					} else if got.Status != asynclock.Granted {
+					} else if got.Status != store.Granted {
 						t.Errorf("Acquire of %s beside a locked row: got %+v, want Granted", keys[i], got)
 					}
 				}
@@ -80,8 +80,8 @@ func TestLockedRowHoldsUpNoBatch(t *testing.T) {
 				for _, key := range []string{"a", "c", "d", "b"} {
 					c.hold(request(key, "x")) // once more, for b
 					// The first request for b was given up, and may come through yet.
-					q := asynclock.ReleaseRequest{Key: key, Owner: "x", Uncertain: key == "b"}
-					if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
+					q := store.ReleaseRequest{Key: key, Owner: "x", Uncertain: key == "b"}
+					if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
 						t.Errorf("Release of %s: got %+v, want WasHeld", key, got)
 					}
 				}
@@ -91,10 +91,10 @@ func TestLockedRowHoldsUpNoBatch(t *testing.T) {
 					t.Parallel()
 					st := opens[kind](t, d)
 					c := join(t, st)
-					var batch []asynclock.ReleaseRequest
+					var batch []store.ReleaseRequest
 					for _, key := range keys {
 						c.hold(request(key, "y"))
-						batch = append(batch, asynclock.ReleaseRequest{Key: key, Owner: "y"})
+						batch = append(batch, store.ReleaseRequest{Key: key, Owner: "y"})
 					}
 					tx := lockRowOf(t, d, st, table, "b")
 					ctx, cancel := context.WithTimeout(t.Context(), besideLockedRow)
@@ -127,11 +127,11 @@ func TestBusyRowsAreWaitedForAlone(t *testing.T) {
 			c := join(t, st)
 			c.hold(request("a", "a"))
 			tx := lockRowOf(t, d, st, lockTable(st), "a")
-			done := make(chan asynclock.ReleaseReply)
+			done := make(chan store.ReleaseReply)
 			go func() { // ends when the row is free, or at its deadline
 				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 				defer cancel()
-				done <- c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}})[0]
+				done <- c.session.Release(ctx, []store.ReleaseRequest{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}})[0]
 			}()
 			select {
 			case got := <-done:
@@ -190,7 +190,7 @@ func testRowOf(t *testing.T, d Database, st *Store, table, row string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), besideLockedRow)
 	defer cancel()
-	var batch []asynclock.AcquireRequest
+	var batch []store.AcquireRequest
 	for _, key := range keys {
 		batch = append(batch, request(key, "x"))
 	}
@@ -199,7 +199,7 @@ func testRowOf(t *testing.T, d Database, st *Store, table, row string) {
 			if got.Err == nil {
 				t.Errorf("Acquire of the key whose row is being made: got %+v, want an error", got)
 			}
-		} else if got.Status != asynclock.Granted {
+		} else if got.Status != store.Granted {
 			t.Errorf("Acquire of %s beside a row that is being made: got %+v, want Granted", keys[i], got)
 		} else if info, err := c.session.Inspect(t.Context(), keys[i]); err != nil || !info.Held {
 			t.Errorf("Inspect of %s, which was granted: got %+v, %v, want it held", keys[i], info, err)
@@ -211,8 +211,8 @@ func testRowOf(t *testing.T, d Database, st *Store, table, row string) {
 	for _, key := range []string{"a", "c", "d", "b"} {
 		c.hold(request(key, "x")) // once more, for b
 		// The first request for b was given up, and may come through yet.
-		q := asynclock.ReleaseRequest{Key: key, Owner: "x", Uncertain: key == "b"}
-		if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
+		q := store.ReleaseRequest{Key: key, Owner: "x", Uncertain: key == "b"}
+		if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; got.Err != nil || !got.WasHeld {
 			t.Errorf("Release of %s: got %+v, want WasHeld", key, got)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // All that happens to a lock happens in routines in the database, one call of one
@@ -157,7 +157,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // jitter returns a duration from two thirds of d to four thirds.
-func jitter(d time.Duration) time.Duration { return d*2/3 + rand.N(d*2/3+1) }
+func jitter(d time.Duration) time.Duration { return backoff.Jitter(d, 1.0/3) }
 
 // read reads what a routine gave.
 func (st *Store) read(out string, sent time.Time) ([]answer, error) {
@@ -176,11 +176,11 @@ func (st *Store) read(out string, sent time.Time) ([]answer, error) {
 func (st *Store) failed(err error, routine string) error {
 	switch {
 	case st.closed.Load():
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	case st.open && st.dialect.replaced != nil && st.dialect.replaced(err):
-		means := asynclock.ErrOutcomeUnknown // the routine may have come to its COMMIT
+		means := store.ErrOutcomeUnknown // the routine may have come to its COMMIT
 		if st.dialect.again(err, routine) {
-			means = asynclock.ErrUnreachable // it did not begin
+			means = store.ErrUnreachable // it did not begin
 		}
 		return fmt.Errorf("%w: a routine is missing, which a migration may be replacing: %w", means, err)
 	case st.dialect.missing(err):

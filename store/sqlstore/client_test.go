@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/google/uuid"
 )
 
 // long is a TTL for requests that don't care.
@@ -55,21 +55,21 @@ func newSpringTables(t testing.TB, d Database, options ...SpringOption) *Store {
 type client struct {
 	t       testing.TB
 	session *session
-	events  chan asynclock.Event
+	events  chan store.Event
 }
 
 // join connects a client and waits until it is known whether messages reach it.
 func join(t testing.TB, st *Store) *client {
 	t.Helper()
-	c := &client{t: t, events: make(chan asynclock.Event, 4096)}
-	joined, err := st.Join("client-"+uuid.NewString(), func(e asynclock.Event) { c.events <- e })
+	c := &client{t: t, events: make(chan store.Event, 4096)}
+	joined, err := st.Open("client-"+uuid.NewString(), func(e store.Event) { c.events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.session = joined.(*session)
 	t.Cleanup(func() {
-		if err := c.session.Leave(context.Background()); err != nil {
-			t.Errorf("Leave: got %v, want no error", err)
+		if err := c.session.Close(context.Background()); err != nil {
+			t.Errorf("Close: got %v, want no error", err)
 		}
 	})
 	if c.session.inbox != nil {
@@ -86,11 +86,11 @@ func (c *client) awaitLive() {
 			c.t.Fatal("messages don't come through")
 		}
 	}
-	c.awaitKind(asynclock.EventGap) // Up
+	c.awaitKind(store.EventResync) // Up
 }
 
 // awaitKind waits for an event of a kind and drops those before it.
-func (c *client) awaitKind(kind asynclock.EventKind) asynclock.Event {
+func (c *client) awaitKind(kind store.EventKind) store.Event {
 	c.t.Helper()
 	timeout := time.After(patience)
 	for {
@@ -105,15 +105,15 @@ func (c *client) awaitKind(kind asynclock.EventKind) asynclock.Event {
 	}
 }
 
-func request(key, owner string) asynclock.AcquireRequest {
-	return asynclock.AcquireRequest{
-		Key: key, Owner: owner, TTL: long, GrantTTL: long, Liveness: long, Wait: true, Holder: owner + " at home",
+func request(key, owner string) store.AcquireRequest {
+	return store.AcquireRequest{
+		Key: key, Owner: owner, TTL: long, GrantTTL: long, WaiterTTL: long, Wait: true, Description: owner + " at home",
 	}
 }
 
-func (c *client) acquire(q asynclock.AcquireRequest) asynclock.AcquireReply {
+func (c *client) acquire(q store.AcquireRequest) store.AcquireReply {
 	c.t.Helper()
-	r := c.session.Acquire(c.t.Context(), []asynclock.AcquireRequest{q})[0]
+	r := c.session.Acquire(c.t.Context(), []store.AcquireRequest{q})[0]
 	if r.Err != nil {
 		c.t.Fatalf("Acquire: got %v, want no error", r.Err)
 	}
@@ -121,10 +121,10 @@ func (c *client) acquire(q asynclock.AcquireRequest) asynclock.AcquireReply {
 }
 
 // hold acquires what has to be free.
-func (c *client) hold(q asynclock.AcquireRequest) asynclock.AcquireReply {
+func (c *client) hold(q store.AcquireRequest) store.AcquireReply {
 	c.t.Helper()
 	r := c.acquire(q)
-	if r.Status != asynclock.Granted {
+	if r.Status != store.Granted {
 		c.t.Fatalf("Acquire of a free key: got %+v, want Granted", r)
 	}
 	return r
@@ -132,7 +132,7 @@ func (c *client) hold(q asynclock.AcquireRequest) asynclock.AcquireReply {
 
 func (c *client) release(key, owner string) bool {
 	c.t.Helper()
-	r := c.session.Release(c.t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: owner}})[0]
+	r := c.session.Release(c.t.Context(), []store.ReleaseRequest{{Key: key, Owner: owner}})[0]
 	if r.Err != nil {
 		c.t.Fatalf("Release: got %v, want no error", r.Err)
 	}
@@ -140,5 +140,5 @@ func (c *client) release(key, owner string) bool {
 }
 
 func (c *client) renew(key, owner string) error {
-	return c.session.Renew(c.t.Context(), []asynclock.RenewRequest{{Key: key, Owner: owner, TTL: long}})[0].Err
+	return c.session.Renew(c.t.Context(), []store.RenewRequest{{Key: key, Owner: owner, TTL: long}})[0].Err
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -20,7 +21,7 @@ func TestConformanceOfSpring(t *testing.T) {
 				if err := MigrateSpring(t.Context(), d, prefix, WithGeneration(g)); err != nil {
 					t.Fatal(err)
 				}
-				storetest.Run(t, func(t *testing.T) asynclock.Store {
+				storetest.Run(t, func(t *testing.T) store.Store {
 					st, err := NewSpring(t.Context(), d, prefix)
 					if err != nil {
 						t.Fatal(err)
@@ -54,7 +55,7 @@ func TestConformance(t *testing.T) {
 			if err := Migrate(t.Context(), d, options...); err != nil {
 				t.Fatal(err)
 			}
-			storetest.Run(t, func(t *testing.T) asynclock.Store {
+			storetest.Run(t, func(t *testing.T) store.Store {
 				st, err := New(t.Context(), d, options...)
 				if err != nil {
 					t.Fatal(err)
@@ -69,8 +70,8 @@ func TestConformance(t *testing.T) {
 // A patient store's sessions know from the start whether messages come through.
 type patient struct{ *Store }
 
-func (p patient) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	joined, err := p.Store.Join(id, events)
+func (p patient) Open(id string, events func(store.Event)) (store.Session, error) {
+	joined, err := p.Store.Open(id, events)
 	if err == nil && joined.(*session).inbox != nil {
 		<-joined.(*session).inbox.Settled() // 7 s at most
 	}

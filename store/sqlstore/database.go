@@ -7,10 +7,10 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // A Database is the application's own pool of connections, with the dialect that
@@ -88,7 +88,7 @@ func (d Database) open() (db *sql.DB, release func(), err error) {
 	return nil, nil, errNoDatabase
 }
 
-var errNoDatabase = fmt.Errorf("%w: no database", asynclock.ErrBadOption)
+var errNoDatabase = fmt.Errorf("%w: no database", store.ErrBadOption)
 
 // query runs a statement that answers with one value.
 func query[T any](ctx context.Context, db *sql.DB, d dialect, statement string, args ...any) (value T, err error) {

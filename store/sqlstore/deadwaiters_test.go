@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestDeadWaitersAreForgotten: also where a key is held for days, and clients come and go
@@ -20,19 +20,19 @@ func TestDeadWaitersAreForgotten(t *testing.T) {
 		c := join(t, st)
 		c.hold(request("key", "a"))
 		late := request("key", "late")
-		late.Liveness = time.Microsecond
+		late.WaiterTTL = time.Microsecond
 		late.Ticket = c.acquire(late).Ticket
 		for i := range 10 {
 			q := request("key", strconv.Itoa(i))
-			q.Liveness = time.Microsecond
+			q.WaiterTTL = time.Microsecond
 			c.acquire(q)
 		}
 		c.acquire(request("key", "alive"))
 		if got := texts(t, d, "SELECT owner FROM "+st.settings.prefix+"waiter"); !slices.Equal(got, []string{"alive"}) {
 			t.Errorf("waiters of a key that is held: got %q, want only the one that is alive", got)
 		}
-		late.Liveness = long
-		if got := c.acquire(late); got.Status != asynclock.Waiting || got.Rank != 0 || got.Ticket != late.Ticket {
+		late.WaiterTTL = long
+		if got := c.acquire(late); got.Status != store.Waiting || got.Rank != 0 || got.Ticket != late.Ticket {
 			t.Errorf("Acquire of one that was dropped and comes back: got %+v, want Waiting ahead of all, by ticket %d", got, late.Ticket)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // FuzzKeyName: names lead back to their keys, are text that every database takes, and
@@ -54,11 +54,11 @@ func FuzzEvent(f *testing.F) {
 			t.Errorf("%q: got owner %q", payload, e.Owner)
 		}
 		switch e.Kind {
-		case asynclock.EventGrant:
-			if e.Grant.First <= 0 || e.Grant.Spare != 0 || e.GrantTTL < 0 || e.GrantTTL > asynclock.MaxTTL || e.Waiters < 0 {
+		case store.EventGrant:
+			if e.Grant.Token <= 0 || e.Grant.Reserved != 0 || e.GrantTTL < 0 || e.GrantTTL > store.MaxTTL || e.Waiters < 0 {
 				t.Errorf("%q: got %+v, want a grant that can be", payload, e)
 			}
-		case asynclock.EventContended, asynclock.EventForced:
+		case store.EventQueued, store.EventForced:
 		default:
 			t.Errorf("%q: got kind %d", payload, e.Kind)
 		}
@@ -82,15 +82,15 @@ func FuzzReply(f *testing.F) {
 		}
 		for _, a := range answers {
 			for _, wait := range []bool{false, true} {
-				q := asynclock.AcquireRequest{Key: "key", Owner: "me", Wait: wait, GrantTTL: time.Second}
+				q := store.AcquireRequest{Key: "key", Owner: "me", Wait: wait, GrantTTL: time.Second}
 				got, err := s.readAcquire(&q, a, "")
 				if (err == nil) != (got.Status != 0) {
 					t.Errorf("acquire: got %+v and %v, want a status or an error", got, err)
 				}
-				if got.Status == asynclock.Granted && got.First <= 0 {
+				if got.Status == store.Granted && got.Token <= 0 {
 					t.Errorf("acquire: got %+v, want no grant without a token", got)
 				}
-				released, err := s.readRelease(&asynclock.ReleaseRequest{Requeue: &q}, a, "")
+				released, err := s.readRelease(&store.ReleaseRequest{Requeue: &q}, a, "")
 				if err == nil && released.Requeue == nil {
 					t.Errorf("release: got %+v, want an answer to the requeue", released)
 				}

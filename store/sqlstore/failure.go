@@ -11,9 +11,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/jackc/puddle/v2"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/jackc/puddle/v2"
 )
 
 // What our routines raise.
@@ -26,10 +26,10 @@ const (
 // neverSent is the error of a request that the server has not seen. A dial that took
 // too long passes for a context's end, so that is not asked first.
 func neverSent(err error, state string, states map[string]error) error {
-	if errors.Is(meaning(state, states), asynclock.ErrDenied) {
-		return fmt.Errorf("%w: %w", asynclock.ErrDenied, err)
+	if errors.Is(meaning(state, states), store.ErrDenied) {
+		return fmt.Errorf("%w: %w", store.ErrDenied, err)
 	}
-	return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
 
 var errServer = errors.New("sqlstore: unexpected error of the server")
@@ -55,12 +55,12 @@ func failure(err error) error {
 	var dial *net.OpError
 	switch {
 	case isClosedPool(err):
-		return fmt.Errorf("%w: %w", asynclock.ErrClosed, err)
+		return fmt.Errorf("%w: %w", store.ErrClosed, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
-		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	// Sent or not, there is no telling.
-	return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }

@@ -11,10 +11,10 @@ import (
 	"net"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // A coded error is one of lib/pq, as far as the store looks at it.
@@ -37,26 +37,26 @@ func TestWhatErrorsMean(t *testing.T) {
 		err     error
 		want    error
 	}{
-		{postgres, &pgconn.PgError{Code: "08006"}, asynclock.ErrOutcomeUnknown},
-		{postgres, &pgconn.PgError{Code: "08P01"}, asynclock.ErrOutcomeUnknown}, // PgBouncer
-		{postgres, &pgconn.PgError{Code: "40003"}, asynclock.ErrOutcomeUnknown},
-		{postgres, &pgconn.PgError{Code: "40001"}, asynclock.ErrUnreachable},
-		{postgres, &pgconn.PgError{Code: "57P05"}, asynclock.ErrUnreachable},
-		{postgres, &pgconn.PgError{Code: "25P03"}, asynclock.ErrUnreachable},
-		{postgres, &pgconn.PgError{Code: "58030"}, asynclock.ErrUnreachable},
-		{postgres, &pgconn.PgError{Code: "54000"}, asynclock.ErrUnreachable}, // too many notifications
+		{postgres, &pgconn.PgError{Code: "08006"}, store.ErrOutcomeUnknown},
+		{postgres, &pgconn.PgError{Code: "08P01"}, store.ErrOutcomeUnknown}, // PgBouncer
+		{postgres, &pgconn.PgError{Code: "40003"}, store.ErrOutcomeUnknown},
+		{postgres, &pgconn.PgError{Code: "40001"}, store.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "57P05"}, store.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "25P03"}, store.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "58030"}, store.ErrUnreachable},
+		{postgres, &pgconn.PgError{Code: "54000"}, store.ErrUnreachable}, // too many notifications
 		{postgres, &pgconn.PgError{Code: "22021"}, errServer},
-		{postgres, coded("57P01"), asynclock.ErrUnreachable},
-		{postgres, coded("08006"), asynclock.ErrOutcomeUnknown},
-		{postgres, coded("28P01"), asynclock.ErrDenied},
-		{mySQL, fromMySQL(1158, "08S01"), asynclock.ErrOutcomeUnknown},
-		{mySQL, fromMySQL(1040, "08004"), asynclock.ErrUnreachable}, // too many connections
-		{mySQL, fromMySQL(1047, "08S01"), asynclock.ErrUnreachable}, // Galera
-		{mySQL, fromMySQL(2013, "HY000"), asynclock.ErrOutcomeUnknown},
-		{mySQL, fromMySQL(1969, "70100"), asynclock.ErrOutcomeUnknown}, // max_statement_time
-		{mySQL, fromMySQL(1130, "HY000"), asynclock.ErrDenied},
+		{postgres, coded("57P01"), store.ErrUnreachable},
+		{postgres, coded("08006"), store.ErrOutcomeUnknown},
+		{postgres, coded("28P01"), store.ErrDenied},
+		{mySQL, fromMySQL(1158, "08S01"), store.ErrOutcomeUnknown},
+		{mySQL, fromMySQL(1040, "08004"), store.ErrUnreachable}, // too many connections
+		{mySQL, fromMySQL(1047, "08S01"), store.ErrUnreachable}, // Galera
+		{mySQL, fromMySQL(2013, "HY000"), store.ErrOutcomeUnknown},
+		{mySQL, fromMySQL(1969, "70100"), store.ErrOutcomeUnknown}, // max_statement_time
+		{mySQL, fromMySQL(1130, "HY000"), store.ErrDenied},
 		{mySQL, fromMySQL(1406, "22001"), errServer},
-		{mySQL, mysql.ErrInvalidConn, asynclock.ErrOutcomeUnknown},
+		{mySQL, mysql.ErrInvalidConn, store.ErrOutcomeUnknown},
 	} {
 		if got := c.dialect.failure(fmt.Errorf("wrapped: %w", c.err)); !errors.Is(got, c.want) || !errors.Is(got, c.err) {
 			t.Errorf("%s: %v: got %v, want %v", c.dialect.name, c.err, got, c.want)
@@ -64,11 +64,11 @@ func TestWhatErrorsMean(t *testing.T) {
 	}
 	for _, d := range []dialect{postgres, mySQL} {
 		for _, c := range []struct{ err, want error }{
-			{sql.ErrConnDone, asynclock.ErrUnreachable},
-			{driver.ErrBadConn, asynclock.ErrUnreachable},
-			{&net.OpError{Op: "dial", Err: errors.New("refused")}, asynclock.ErrUnreachable},
-			{&net.OpError{Op: "read", Err: errors.New("reset")}, asynclock.ErrOutcomeUnknown},
-			{sql.ErrTxDone, asynclock.ErrOutcomeUnknown},
+			{sql.ErrConnDone, store.ErrUnreachable},
+			{driver.ErrBadConn, store.ErrUnreachable},
+			{&net.OpError{Op: "dial", Err: errors.New("refused")}, store.ErrUnreachable},
+			{&net.OpError{Op: "read", Err: errors.New("reset")}, store.ErrOutcomeUnknown},
+			{sql.ErrTxDone, store.ErrOutcomeUnknown},
 			{context.Canceled, context.Canceled},
 		} {
 			if got := d.failure(c.err); !errors.Is(got, c.want) {
@@ -104,11 +104,11 @@ func TestPoolClosedByTheApplication(t *testing.T) {
 			st := newStore(t, d, prefix, WithPolling())
 			c := join(t, st)
 			closePool()
-			got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0].Err
-			if !errors.Is(got, asynclock.ErrClosed) {
+			got := c.session.Acquire(t.Context(), []store.AcquireRequest{request("key", "a")})[0].Err
+			if !errors.Is(got, store.ErrClosed) {
 				t.Errorf("Acquire by a pool that is closed: got %v, want ErrClosed", got)
 			}
-			if _, err := New(t.Context(), d, prefix); !errors.Is(err, asynclock.ErrClosed) {
+			if _, err := New(t.Context(), d, prefix); !errors.Is(err, store.ErrClosed) {
 				t.Errorf("New with a pool that is closed: got %v, want ErrClosed", err)
 			}
 		})
@@ -146,13 +146,13 @@ func TestStatementsAreNotRepeatedForOtherDrivers(t *testing.T) {
 	db := sql.OpenDB(d)
 	defer db.Close()
 	_, err := callPostgres(t.Context(), db, "asynclock_release", "{}", false)
-	if got := postgresFailure(err); !errors.Is(got, asynclock.ErrOutcomeUnknown) || errors.Is(got, asynclock.ErrUnreachable) {
+	if got := postgresFailure(err); !errors.Is(got, store.ErrOutcomeUnknown) || errors.Is(got, store.ErrUnreachable) {
 		t.Errorf("a connection that broke: got %v, want ErrOutcomeUnknown", got)
 	}
 	if d.queries != 1 {
 		t.Errorf("the statement was sent %d times, want once", d.queries)
 	}
-	if _, err = callInTransaction(t.Context(), db, "SELECT", "{}"); !errors.Is(postgresFailure(err), asynclock.ErrUnreachable) {
+	if _, err = callInTransaction(t.Context(), db, "SELECT", "{}"); !errors.Is(postgresFailure(err), store.ErrUnreachable) {
 		t.Errorf("a connection that broke before the commit: got %v, want ErrUnreachable", postgresFailure(err))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestMissingFloorIsSaid: a copy of the schema alone leaves the row out that new keys' tokens
@@ -26,7 +26,7 @@ func TestMissingFloorIsSaid(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience/6)
 		defer cancel()
-		got := c.session.Acquire(ctx, []asynclock.AcquireRequest{request("new", "a")})[0]
+		got := c.session.Acquire(ctx, []store.AcquireRequest{request("new", "a")})[0]
 		if !errors.As(got.Err, &schema) {
 			t.Errorf("Acquire of a new key without the floor's row: got %+v, want a SchemaError", got)
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestHeldIsSaidOfAHeldKey: a routine looks twice at Java's table, and a key that it finds
@@ -26,15 +26,15 @@ func TestHeldIsSaidOfAHeldKey(t *testing.T) {
 			left = freed
 			q := request("key", "a")
 			q.Wait = wait
-			got := s.Acquire(t.Context(), []asynclock.AcquireRequest{q})[0]
-			want := asynclock.Granted
+			got := s.Acquire(t.Context(), []store.AcquireRequest{q})[0]
+			want := store.Granted
 			if freed == freedTries {
-				want = map[bool]asynclock.AcquireStatus{false: asynclock.Held, true: asynclock.Waiting}[wait]
+				want = map[bool]store.AcquireStatus{false: store.Held, true: store.Waiting}[wait]
 			}
 			if got.Err != nil || got.Status != want || got.Remaining > 0 {
 				t.Errorf("a key that is freed %d times, wait %v: got %+v, want status %d", freed, wait, got, want)
 			}
-			if wait && want == asynclock.Waiting && got.Recheck <= 0 {
+			if wait && want == store.Waiting && got.Recheck <= 0 {
 				t.Errorf("a key that is freed %d times: got %+v, want a Recheck", freed, got)
 			}
 		}
@@ -54,7 +54,7 @@ func TestHolderOfAFreeKey(t *testing.T) {
 		q := request("key", "c")
 		q.Wait = false
 		got := c.acquire(q)
-		if got.Status != asynclock.Held || got.Holder != "" || got.Token != 0 || got.Remaining >= 0 || got.Waiters != 1 {
+		if got.Status != store.Held || got.Holder != "" || got.HolderToken != 0 || got.Remaining >= 0 || got.Waiters != 1 {
 			t.Errorf("Acquire without Wait of a free key with a queue: got %+v, want Held by nobody known, behind 1", got)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/jackc/pgx/v5"
 )
 
 // ErrStale says that a later lease of the key has guarded a transaction already. What
@@ -69,7 +69,7 @@ func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64)
 // GuardPgx is [Store.Guard] for a transaction of pgx.
 func (st *Store) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error {
 	if st.dialect.name != postgres.name {
-		return fmt.Errorf("%w: a transaction of pgx, and a store in another database", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: a transaction of pgx, and a store in another database", store.ErrBadOption)
 	}
 	return st.guard(key, token, func(name string) (newest int64, err error) {
 		err = tx.QueryRow(ctx, st.fence(st.dialect.guard), name, token).Scan(&newest)
@@ -84,7 +84,7 @@ func (st *Store) guard(key string, token int64, raise func(name string) (int64, 
 		return err
 	}
 	if token <= 0 {
-		return fmt.Errorf("%w: token %d guards nothing", asynclock.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d guards nothing", store.ErrBadOption, token)
 	}
 	name := keyName(key)
 	if s := st.settings.spring; s != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // begin begins a transaction at READ COMMITTED, whatever the default is.
@@ -57,7 +57,7 @@ func TestGuardRefusesStaleTokens(t *testing.T) {
 				key   string
 				token int64
 				want  error
-			}{{"", 1, asynclock.ErrBadKey}, {"key", 0, asynclock.ErrBadOption}} {
+			}{{"", 1, store.ErrBadKey}, {"key", 0, store.ErrBadOption}} {
 				if err := st.Guard(t.Context(), begin(t, d), bad.key, bad.token); !errors.Is(err, bad.want) {
 					t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
 				}
@@ -188,7 +188,7 @@ func TestGuardOfPgx(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, asynclock.ErrBadOption) {
+	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -34,12 +35,12 @@ func (s *session) openInbox() {
 		Message: s.message,
 		Up: func() {
 			s.store.log.Add(slog.LevelInfo, "sqlstore: messages come through", slog.String("client", s.id))
-			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look, as they may have missed something
+			s.events(store.Event{Kind: store.EventResync}) // waiters look, as they may have missed something
 		},
 		Down: func(err error) {
 			s.store.log.Add(slog.LevelWarn, "sqlstore: messages don't come through; waiters ask again and again instead",
 				slog.String("client", s.id), slog.Any("error", err))
-			s.events(asynclock.Event{Kind: asynclock.EventGap}) // waiters look once more, and learn with the answer to poll
+			s.events(store.Event{Kind: store.EventResync}) // waiters look once more, and learn with the answer to poll
 		},
 	})
 }
@@ -52,29 +53,10 @@ const settleWithin = 250 * time.Millisecond
 // address is where to send messages for this client, as far as it is known to work;
 // empty: nowhere.
 func (s *session) address(ctx context.Context) string {
-	if s.inbox == nil || !s.inbox.Live() && !s.settle(ctx) {
+	if s.inbox == nil || !s.inbox.Live() && !s.inbox.WaitLive(ctx, settleWithin) {
 		return ""
 	}
 	return s.channel
-}
-
-// settle waits until it is known whether the inbox works, unless that takes too long,
-// and reports whether it does.
-func (s *session) settle(ctx context.Context) bool {
-	patience := time.Until(s.joined.Add(settleWithin))
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/4) // the request itself needs time, too
-	}
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-s.inbox.Settled():
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return s.inbox.Live()
 }
 
 func (s *session) message(payload string) {
@@ -84,7 +66,7 @@ func (s *session) message(payload string) {
 }
 
 // parseEvent reads what an inbox is told.
-func parseEvent(payload string) (e asynclock.Event, ok bool) {
+func parseEvent(payload string) (e store.Event, ok bool) {
 	words := strings.Split(payload, " ")
 	if len(words) < 2 || !isField(words[1]) {
 		return e, false
@@ -92,7 +74,7 @@ func parseEvent(payload string) (e asynclock.Event, ok bool) {
 	e.Owner = words[1]
 	switch words[0] {
 	case "grant":
-		e.Kind = asynclock.EventGrant
+		e.Kind = store.EventGrant
 		if len(words) != 6 {
 			return e, false
 		}
@@ -104,16 +86,16 @@ func parseEvent(payload string) (e asynclock.Event, ok bool) {
 			}
 			numbers[i] = n
 		}
-		if numbers[0] == 0 || numbers[2] > int64(asynclock.MaxTTL/time.Microsecond) || numbers[3] > 1<<31-1 {
+		if numbers[0] == 0 || numbers[2] > int64(store.MaxTTL/time.Microsecond) || numbers[3] > 1<<31-1 {
 			return e, false
 		}
-		e.Grant = asynclock.Grant{First: numbers[0], SparePerMicrosecond: numbers[1] == 1}
+		e.Grant = store.Grant{Token: numbers[0], TokensFollowClock: numbers[1] == 1}
 		e.GrantTTL, e.Waiters = time.Duration(numbers[2])*time.Microsecond, int(numbers[3])
 		return e, true
 	case "contended":
-		e.Kind = asynclock.EventContended
+		e.Kind = store.EventQueued
 	case "forced":
-		e.Kind = asynclock.EventForced
+		e.Kind = store.EventForced
 	}
 	return e, e.Kind != 0 && len(words) == 2
 }

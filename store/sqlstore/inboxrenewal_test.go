@@ -5,7 +5,7 @@ package sqlstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestHolderThatWasDeafAtItsGrantIsTold: once messages come through and it has renewed, as
@@ -15,23 +15,23 @@ func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
 	st := newTables(t, onPostgres(t))
 	a, b := join(t, st), join(t, st)
 	const deaf = ""
-	if got := a.session.acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")}, deaf)[0]; got.Status != asynclock.Granted {
+	if got := a.session.acquire(t.Context(), []store.AcquireRequest{request("key", "a")}, deaf)[0]; got.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", got)
 	}
-	q := asynclock.RenewRequest{Key: "key", Owner: "a", TTL: long, WatchContention: true}
-	if err := a.session.Renew(t.Context(), []asynclock.RenewRequest{q})[0].Err; err != nil {
+	q := store.RenewRequest{Key: "key", Owner: "a", TTL: long, NotifyQueued: true}
+	if err := a.session.Renew(t.Context(), []store.RenewRequest{q})[0].Err; err != nil {
 		t.Fatal(err)
 	}
 	inbox := a.session.inbox
 	a.session.inbox = nil // as while its connection is being made anew
-	if err := a.session.Renew(t.Context(), []asynclock.RenewRequest{q})[0].Err; err != nil {
+	if err := a.session.Renew(t.Context(), []store.RenewRequest{q})[0].Err; err != nil {
 		t.Fatal(err)
 	}
 	a.session.inbox = inbox
 	b.acquire(request("key", "b"))
-	a.awaitKind(asynclock.EventContended)
+	a.awaitKind(store.EventQueued)
 	if _, err := b.session.Force(t.Context(), "key"); err != nil {
 		t.Fatal(err)
 	}
-	a.awaitKind(asynclock.EventForced)
+	a.awaitKind(store.EventForced)
 }

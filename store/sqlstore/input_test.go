@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
@@ -25,25 +26,25 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"blank region": WithRegion(" "), "region with NUL": WithRegion("a\x00"),
 		"no generation": WithGeneration(0), "a short TTL": WithRepositoryTTL(time.Millisecond), "negative skew": WithSkewWarning(-1),
 	} {
-		if _, err := NewSpring(t.Context(), d, o); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := NewSpring(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("NewSpring with %s: got %v, want ErrBadOption", name, err)
 		}
-		if err := MigrateSpring(t.Context(), d, o); !errors.Is(err, asynclock.ErrBadOption) {
+		if err := MigrateSpring(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("MigrateSpring with %s: got %v, want ErrBadOption", name, err)
 		}
 		both, ok := o.(Option)
 		if !ok {
 			continue
 		}
-		if _, err := New(t.Context(), d, both); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := New(t.Context(), d, both); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
 		}
-		if err := Migrate(t.Context(), d, both); !errors.Is(err, asynclock.ErrBadOption) {
+		if err := Migrate(t.Context(), d, both); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Migrate with %s: got %v, want ErrBadOption", name, err)
 		}
 	}
 	for _, d := range []Database{{}, Postgres(nil), PostgresPool(nil), MySQL(nil)} {
-		if _, err := New(t.Context(), d); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("New without a database: got %v, want ErrBadOption", err)
 		}
 	}
@@ -57,10 +58,10 @@ func TestNobodyListens(t *testing.T) {
 	for _, d := range []Database{
 		Postgres(openDB(t, "pgx", "postgres://me@127.0.0.1:1/none")), MySQL(openDB(t, "mysql", "me@tcp(127.0.0.1:1)/none")),
 	} {
-		if _, err := New(t.Context(), d); !errors.Is(err, asynclock.ErrUnreachable) {
+		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("New on %s where nobody listens: got %v, want ErrUnreachable", d.name, err)
 		}
-		if _, err := NewSpring(t.Context(), d); !errors.Is(err, asynclock.ErrUnreachable) {
+		if _, err := NewSpring(t.Context(), d); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("NewSpring on %s where nobody listens: got %v, want ErrUnreachable", d.name, err)
 		}
 	}
@@ -71,16 +72,16 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, d Database) {
 		st := newTables(t, d)
 		c := join(t, st)
-		batch := []asynclock.AcquireRequest{request("good0", "a")}
-		for _, spoil := range []func(*asynclock.AcquireRequest){
-			func(q *asynclock.AcquireRequest) { q.Key = "" },
-			func(q *asynclock.AcquireRequest) { q.Key = "\xff" },
-			func(q *asynclock.AcquireRequest) { q.Owner = "a b" },
-			func(q *asynclock.AcquireRequest) { q.Owner = "" },
-			func(q *asynclock.AcquireRequest) { q.TTL = 0 },
-			func(q *asynclock.AcquireRequest) { q.Liveness = -1 },
-			func(q *asynclock.AcquireRequest) { q.Liveness = 0 },
-			func(q *asynclock.AcquireRequest) { q.GrantTTL = 0 },
+		batch := []store.AcquireRequest{request("good0", "a")}
+		for _, spoil := range []func(*store.AcquireRequest){
+			func(q *store.AcquireRequest) { q.Key = "" },
+			func(q *store.AcquireRequest) { q.Key = "\xff" },
+			func(q *store.AcquireRequest) { q.Owner = "a b" },
+			func(q *store.AcquireRequest) { q.Owner = "" },
+			func(q *store.AcquireRequest) { q.TTL = 0 },
+			func(q *store.AcquireRequest) { q.WaiterTTL = -1 },
+			func(q *store.AcquireRequest) { q.WaiterTTL = 0 },
+			func(q *store.AcquireRequest) { q.GrantTTL = 0 },
 		} {
 			q := request("key", "a")
 			spoil(&q)
@@ -89,40 +90,40 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 		batch = append(batch, request("good1", "a"))
 		for i, got := range c.session.Acquire(t.Context(), batch) {
 			if i == 0 || i == len(batch)-1 {
-				if got.Status != asynclock.Granted {
+				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, asynclock.ErrBadOption) && !errors.Is(got.Err, asynclock.ErrBadKey) {
+			} else if !errors.Is(got.Err, store.ErrBadOption) && !errors.Is(got.Err, store.ErrBadKey) {
 				t.Errorf("%+v: got %+v, want ErrBadOption or ErrBadKey", batch[i], got)
 			}
 		}
-		for _, q := range []asynclock.ReleaseRequest{
+		for _, q := range []store.ReleaseRequest{
 			{Key: "key", Owner: "a", Token: -1},
-			{Key: "key", Owner: "a", Keep: -1},
-			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "other", Owner: "b", TTL: long}},
-			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "", TTL: long}},
-			{Key: "key", Owner: "a", Requeue: &asynclock.AcquireRequest{Key: "key", Owner: "b", TTL: long, Wait: true}},
+			{Key: "key", Owner: "a", HoldBack: -1},
+			{Key: "key", Owner: "a", Requeue: &store.AcquireRequest{Key: "other", Owner: "b", TTL: long}},
+			{Key: "key", Owner: "a", Requeue: &store.AcquireRequest{Key: "key", Owner: "", TTL: long}},
+			{Key: "key", Owner: "a", Requeue: &store.AcquireRequest{Key: "key", Owner: "b", TTL: long, Wait: true}},
 		} {
-			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0].Err; !errors.Is(got, asynclock.ErrBadOption) {
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0].Err; !errors.Is(got, store.ErrBadOption) {
 				t.Errorf("Release of %+v: got %v, want ErrBadOption", q, got)
 			}
 		}
-		if got := c.session.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "a"}})[0].Err; !errors.Is(got, asynclock.ErrBadOption) {
+		if got := c.session.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a"}})[0].Err; !errors.Is(got, store.ErrBadOption) {
 			t.Errorf("Renew without a TTL: got %v, want ErrBadOption", got)
 		}
 		for _, id := range []string{"", "a b", "ä"} {
-			if _, err := st.Join(id, func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrBadOption) {
-				t.Errorf("Join as %q: got %v, want ErrBadOption", id, err)
+			if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
+				t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
 			}
 		}
-		if _, err := st.Join("id", nil); !errors.Is(err, asynclock.ErrBadOption) {
-			t.Errorf("Join without events: got %v, want ErrBadOption", err)
+		if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
+			t.Errorf("Open without events: got %v, want ErrBadOption", err)
 		}
 		st.Close()
-		if _, err := st.Join("id", func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrClosed) {
-			t.Errorf("Join after Close: got %v, want ErrClosed", err)
+		if _, err := st.Open("id", func(store.Event) {}); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("Open after Close: got %v, want ErrClosed", err)
 		}
-		if got := c.session.Acquire(t.Context(), batch[:1])[0].Err; !errors.Is(got, asynclock.ErrClosed) {
+		if got := c.session.Acquire(t.Context(), batch[:1])[0].Err; !errors.Is(got, store.ErrClosed) {
 			t.Errorf("Acquire after Close: got %v, want ErrClosed", got)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -22,15 +22,15 @@ const (
 
 // Inspect: of a holder in Java only the first digits of its repository's id are
 // known.
-func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	a, err := s.ask(ctx, "INSPECT", key)
 	if err != nil {
-		return asynclock.Info{}, err
+		return store.Info{}, err
 	}
 	info := a.info(key)
 	for _, w := range a.Queue {
 		holder, _ := decodeName(w.Holder)
-		info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
 	}
 	return info, nil
 }
@@ -63,8 +63,8 @@ func (s *session) ask(ctx context.Context, routine, key string) (answer, error) 
 	return answers[0], nil
 }
 
-func (a answer) info(key string) asynclock.Info {
-	info := asynclock.Info{Key: key, Held: a.Held, Waiters: a.Waiters}
+func (a answer) info(key string) store.Info {
+	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters}
 	if a.Held {
 		info.Holder, info.Token = a.holder(), a.Token
 		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
@@ -74,8 +74,8 @@ func (a answer) info(key string) asynclock.Info {
 
 // List reads page after page. In Java's table keys are hashed: those that no Go
 // client has used for a day have no name, and are left out.
-func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		empty := 0 // pages in a row that name no key
 		for page := (item{Prefix: keyName(prefix), Size: listPage}); ; {
 			err := s.usable()
@@ -84,7 +84,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 				answers, err = s.store.call(ctx, "LIST", []item{page})
 			}
 			if err != nil {
-				yield(asynclock.Info{}, err)
+				yield(store.Info{}, err)
 				return
 			}
 			empty++
@@ -101,7 +101,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 				return
 			}
 			if empty == emptyPages {
-				yield(asynclock.Info{}, errReply)
+				yield(store.Info{}, errReply)
 				return
 			}
 		}

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/google/uuid"
 )
 
 // checkKey reports whether key can name a lock, as asynclock.New's client does
 // before it asks; others may not.
 func checkKey(key string) error {
-	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
+	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestLockOfATransaction(t *testing.T) {
@@ -31,10 +31,10 @@ func TestLockOfATransaction(t *testing.T) {
 	if err := LockTx(t.Context(), second, key); err != nil {
 		t.Errorf("LockTx after the transaction that had the key: got %v, want no error", err)
 	}
-	if err := LockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
+	if err := LockTx(t.Context(), second, ""); !errors.Is(err, store.ErrBadKey) {
 		t.Errorf("LockTx of no key: got %v, want ErrBadKey", err)
 	}
-	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, asynclock.ErrBadKey) {
+	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, store.ErrBadKey) {
 		t.Errorf("TryLockTx of no key: got %v, want ErrBadKey", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // marks tell a routine that was made anew from one that was left alone: a comment that a
@@ -127,13 +127,13 @@ func TestRoutineMissingForAMoment(t *testing.T) {
 	c := join(t, st)
 	c.hold(request("key", "a"))
 	run(t, d, "DROP PROCEDURE "+st.settings.prefix+"acquire")
-	got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("other", "b")})[0].Err
-	if !errors.Is(got, asynclock.ErrUnreachable) || errors.Is(got, asynclock.ErrOutcomeUnknown) {
+	got := c.session.Acquire(t.Context(), []store.AcquireRequest{request("other", "b")})[0].Err
+	if !errors.Is(got, store.ErrUnreachable) || errors.Is(got, store.ErrOutcomeUnknown) {
 		t.Errorf("Acquire without its routine: got %v, want ErrUnreachable", got)
 	}
 	run(t, d, "DROP PROCEDURE "+st.settings.prefix+"begin")
-	released := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]
-	if !errors.Is(released.Err, asynclock.ErrOutcomeUnknown) {
+	released := c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]
+	if !errors.Is(released.Err, store.ErrOutcomeUnknown) {
 		t.Errorf("Release that missed a routine of its own: got %+v, want ErrOutcomeUnknown", released)
 	}
 	var schema *SchemaError

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // migrateLock keeps two from migrating at a time.
@@ -39,7 +39,7 @@ func migrateMySQL(ctx context.Context, db *sql.DB, m migration) error {
 		return err
 	}
 	if !got.Bool {
-		return fmt.Errorf("%w: another migration does not come to an end", asynclock.ErrUnreachable)
+		return fmt.Errorf("%w: another migration does not come to an end", store.ErrUnreachable)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

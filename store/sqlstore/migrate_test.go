@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestMigrateTogether: every replica of a program may migrate when it starts, also while
@@ -61,7 +61,7 @@ func TestPrintSaysWhatMigrateRuns(t *testing.T) {
 			t.Errorf("PrintSpring of 6.x for %s: got columns of 7.x, or CREATED_DATE twice", d.name)
 		}
 	}
-	if _, err := Print(Database{}); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := Print(Database{}); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("Print for no database: got %v, want ErrBadOption", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/go-sql-driver/mysql"
 )
 
 var mySQL = dialect{
@@ -93,37 +93,37 @@ func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool
 // mySQLNumbers says what an error's number means. None of these errors leaves anything
 // done.
 var mySQLNumbers = map[uint16]error{
-	1040: asynclock.ErrUnreachable, // too many connections
-	1203: asynclock.ErrUnreachable,
-	1226: asynclock.ErrUnreachable, // too much of something for this user
-	1021: asynclock.ErrUnreachable, // disk full
-	1037: asynclock.ErrUnreachable, // out of memory
-	1038: asynclock.ErrUnreachable,
-	1041: asynclock.ErrUnreachable,
-	1047: asynclock.ErrUnreachable, // Galera: this node is not ready
-	1114: asynclock.ErrUnreachable, // table full
-	1129: asynclock.ErrUnreachable, // too many connections of ours have failed
-	2003: asynclock.ErrUnreachable, // a proxy can't connect to the server
-	9001: asynclock.ErrUnreachable, // likewise, ProxySQL
-	1205: asynclock.ErrUnreachable, // waited too long for a row
-	1213: asynclock.ErrUnreachable, // deadlock, again each time
-	1020: asynclock.ErrUnreachable, // likewise
-	1290: asynclock.ErrUnreachable, // read only: a failover is under way
-	1836: asynclock.ErrUnreachable,
-	1792: asynclock.ErrUnreachable,
-	1044: asynclock.ErrDenied,
-	1045: asynclock.ErrDenied,
-	1130: asynclock.ErrDenied, // from this host
-	3118: asynclock.ErrDenied, // account locked
-	4151: asynclock.ErrDenied,
-	1820: asynclock.ErrDenied, // password expired
-	1862: asynclock.ErrDenied,
-	1049: asynclock.ErrDenied, // no such database
-	1142: asynclock.ErrDenied,
-	1143: asynclock.ErrDenied,
-	1227: asynclock.ErrDenied,
-	1370: asynclock.ErrDenied,
-	1698: asynclock.ErrDenied,
+	1040: store.ErrUnreachable, // too many connections
+	1203: store.ErrUnreachable,
+	1226: store.ErrUnreachable, // too much of something for this user
+	1021: store.ErrUnreachable, // disk full
+	1037: store.ErrUnreachable, // out of memory
+	1038: store.ErrUnreachable,
+	1041: store.ErrUnreachable,
+	1047: store.ErrUnreachable, // Galera: this node is not ready
+	1114: store.ErrUnreachable, // table full
+	1129: store.ErrUnreachable, // too many connections of ours have failed
+	2003: store.ErrUnreachable, // a proxy can't connect to the server
+	9001: store.ErrUnreachable, // likewise, ProxySQL
+	1205: store.ErrUnreachable, // waited too long for a row
+	1213: store.ErrUnreachable, // deadlock, again each time
+	1020: store.ErrUnreachable, // likewise
+	1290: store.ErrUnreachable, // read only: a failover is under way
+	1836: store.ErrUnreachable,
+	1792: store.ErrUnreachable,
+	1044: store.ErrDenied,
+	1045: store.ErrDenied,
+	1130: store.ErrDenied, // from this host
+	3118: store.ErrDenied, // account locked
+	4151: store.ErrDenied,
+	1820: store.ErrDenied, // password expired
+	1862: store.ErrDenied,
+	1049: store.ErrDenied, // no such database
+	1142: store.ErrDenied,
+	1143: store.ErrDenied,
+	1227: store.ErrDenied,
+	1370: store.ErrDenied,
+	1698: store.ErrDenied,
 }
 
 // mySQLUnknown are those of which there is no telling, for a routine goes on after its
@@ -139,7 +139,7 @@ func mySQLFailure(err error) error {
 	case mySQLNumbers[n] != nil:
 		return fmt.Errorf("%w: %w", mySQLNumbers[n], err)
 	case mySQLUnknown[n], strings.HasPrefix(mySQLState(err), "08"):
-		return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%w: %w", errServer, err)
 }

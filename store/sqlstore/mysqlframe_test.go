@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -47,7 +48,7 @@ func TestGivenUpCallEnds(t *testing.T) {
 		lockRowOf(t, d, st, lockTable(st), "key")
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
+		if got := c.session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
 			t.Fatalf("Release of a key whose row is locked: got %+v, want an error", got)
 		}
 		// InnoDB shows what it knew, if asked more often
@@ -114,7 +115,7 @@ func TestPatienceOfTheApplicationStays(t *testing.T) {
 				time.Sleep(150 * time.Millisecond)
 			}
 		}()
-		if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
+		if got := c.session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
 			t.Errorf("Release that was killed: got %+v, want an error", got)
 		}
 		<-killed
@@ -138,7 +139,7 @@ func TestReleaseThatFailsHasReleasedNothing(t *testing.T) {
 			WHERE ROUTINE_SCHEMA = DATABASE() AND LOCATE(?, ROUTINE_NAME) = 1`, st.settings.prefix) {
 			c.hold(request("key", "a"))
 			run(t, d, "DROP PROCEDURE "+routine)
-			got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})[0]
+			got := c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]
 			if err := migrate(); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +153,7 @@ func TestReleaseThatFailsHasReleasedNothing(t *testing.T) {
 			if want := got.Err != nil; info.Held != want {
 				t.Errorf("without %s: Release says %+v, and held is %v", routine, got, info.Held)
 			}
-			c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a"}})
+			c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})
 		}
 		if failed == 0 {
 			t.Error("Release needs no routine")

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
@@ -25,7 +27,7 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		c, prefix := join(t, st), st.settings.prefix
 		ahead := time.Now().Add(48 * time.Hour).UnixMicro()
 		c.hold(request("key", "a"))
-		c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Token: ahead}})
+		c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Token: ahead}})
 		c.hold(request("held", "b"))
 		q := request("waited", "c")
 		c.hold(q)
@@ -45,7 +47,7 @@ func TestForgottenKeysLeaveTheirTokens(t *testing.T) {
 		if got := texts(t, d, "SELECT "+column+" FROM "+prefix+"lock ORDER BY 1"); !slices.Equal(got, []string{"held", "waited"}) {
 			t.Errorf("keys after the sweep: got %q, want those in use", got)
 		}
-		if got := c.hold(request("key", "e")); got.First <= ahead || got.SparePerMicrosecond {
+		if got := c.hold(request("key", "e")); got.Token <= ahead || got.TokensFollowClock {
 			t.Errorf("grant of a key that was forgotten: got %+v, want a token above %d and no spare ones", got.Grant, ahead)
 		}
 	})
@@ -76,7 +78,7 @@ func TestLockedRowDelaysNoOtherRenewal(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), besideLockedRow)
 			defer cancel()
-			got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "a", Owner: "a", TTL: long}, {Key: "b", Owner: "b", TTL: long}})
+			got := c.session.Renew(ctx, []store.RenewRequest{{Key: "a", Owner: "a", TTL: long}, {Key: "b", Owner: "b", TTL: long}})
 			if got[0].Err == nil || got[1].Err != nil {
 				t.Errorf("Renew beside a locked row: got %v and %v, want an error and none", got[0].Err, got[1].Err)
 			}
@@ -104,7 +106,7 @@ func TestOtherIsolationLevel(t *testing.T) {
 	for i := range 8 { // which notice it together
 		all.Go(func() {
 			key := strconv.Itoa(i)
-			if got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request(key, key)})[0]; got.Status != asynclock.Granted {
+			if got := c.session.Acquire(t.Context(), []store.AcquireRequest{request(key, key)})[0]; got.Status != store.Granted {
 				t.Errorf("Acquire of a free key: got %+v, want Granted", got)
 			}
 		})
@@ -176,7 +178,7 @@ func TestCallersTransactionStaysOut(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.acquire(request("key", "b")); got.Status != asynclock.Waiting {
+		if got := c.acquire(request("key", "b")); got.Status != store.Waiting {
 			t.Errorf("Acquire after the rollback: got %+v, want Waiting behind a", got)
 		}
 	})
@@ -194,7 +196,7 @@ func TestMissingTablesAreSaid(t *testing.T) {
 		st := newTables(t, d)
 		c := join(t, st)
 		run(t, d, "DROP TABLE "+st.settings.prefix+"lock"+map[string]string{"postgres": " CASCADE"}[d.name])
-		got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0]
+		got := c.session.Acquire(t.Context(), []store.AcquireRequest{request("key", "a")})[0]
 		if !errors.As(got.Err, &schema) {
 			t.Errorf("Acquire without tables: got %+v, want a SchemaError", got)
 		}
@@ -213,9 +215,9 @@ func TestForcePassesOverTokens(t *testing.T) {
 				t.Fatalf("Force: got %v, %v, want true", held, err)
 			}
 			// long after it was granted, but for what the clients' clocks may be fast by
-			last := first.First + (long - long/100).Microseconds()
-			if next := c.hold(request("key", "b")); next.First <= last {
-				t.Errorf("token after Force: got %d, want more than %d", next.First, last)
+			last := first.Token + (long - long/100).Microseconds()
+			if next := c.hold(request("key", "b")); next.Token <= last {
+				t.Errorf("token after Force: got %d, want more than %d", next.Token, last)
 			}
 		})
 	})

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Defaults.
@@ -73,7 +73,7 @@ type springOption func(*springSettings) error
 
 func (o springOption) applySpring(s *settings) error { return o(s.spring) }
 
-var errNilOption = fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
+var errNilOption = fmt.Errorf("%w: nil option", store.ErrBadOption)
 
 func newSettings(opts []Option) (settings, error) {
 	s := settings{prefix: DefaultPrefix, idle: DefaultIdle, listen: true}
@@ -116,7 +116,7 @@ var prefixPattern = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,30}\.)?[A-Za-z
 func WithPrefix(prefix string) Option {
 	return option(func(s *settings) error {
 		if !prefixPattern.MatchString(prefix) {
-			return fmt.Errorf("%w: prefix %q", asynclock.ErrBadOption, prefix)
+			return fmt.Errorf("%w: prefix %q", store.ErrBadOption, prefix)
 		}
 		s.prefix = prefix
 		return nil
@@ -129,7 +129,7 @@ func WithPrefix(prefix string) Option {
 func WithIdle(idle time.Duration) Option {
 	return option(func(s *settings) error {
 		if idle < minIdle || idle > maxIdle {
-			return fmt.Errorf("%w: idle %v, %v to %v are allowed", asynclock.ErrBadOption, idle, minIdle, maxIdle)
+			return fmt.Errorf("%w: idle %v, %v to %v are allowed", store.ErrBadOption, idle, minIdle, maxIdle)
 		}
 		s.idle = idle
 		return nil
@@ -144,7 +144,7 @@ func WithIdle(idle time.Duration) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
 		}
 		s.logger = logger
 		return nil
@@ -160,7 +160,7 @@ func WithRegion(region string) SpringOption {
 	return springOption(func(s *springSettings) error {
 		if n := utf8.RuneCountInString(region); n > 100 || !utf8.ValidString(region) ||
 			strings.TrimSpace(region) == "" || strings.ContainsRune(region, 0) {
-			return fmt.Errorf("%w: a region has 1 to 100 characters of UTF-8, not all of them spaces and none of them NUL", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: a region has 1 to 100 characters of UTF-8, not all of them spaces and none of them NUL", store.ErrBadOption)
 		}
 		s.region = region
 		return nil
@@ -173,7 +173,7 @@ func WithRegion(region string) SpringOption {
 func WithGeneration(g Generation) SpringOption {
 	return springOption(func(s *springSettings) error {
 		if g != Spring6 && g != Spring7 {
-			return fmt.Errorf("%w: %v", asynclock.ErrBadOption, g)
+			return fmt.Errorf("%w: %v", store.ErrBadOption, g)
 		}
 		s.generation = g
 		return nil
@@ -187,8 +187,8 @@ func WithGeneration(g Generation) SpringOption {
 // asynclock.MinTTL to asynclock.MaxTTL. Default [DefaultSpringTTL], as in Java.
 func WithRepositoryTTL(ttl time.Duration) SpringOption {
 	return springOption(func(s *springSettings) error {
-		if ttl < asynclock.MinTTL || ttl > asynclock.MaxTTL {
-			return fmt.Errorf("%w: repository TTL %v is outside %v to %v", asynclock.ErrBadOption, ttl, asynclock.MinTTL, asynclock.MaxTTL)
+		if ttl < store.MinTTL || ttl > store.MaxTTL {
+			return fmt.Errorf("%w: repository TTL %v is outside %v to %v", store.ErrBadOption, ttl, store.MinTTL, store.MaxTTL)
 		}
 		s.ttl = ttl
 		return nil
@@ -203,7 +203,7 @@ func WithRepositoryTTL(ttl time.Duration) SpringOption {
 func WithSkewWarning(bound time.Duration) SpringOption {
 	return springOption(func(s *springSettings) error {
 		if bound < 0 {
-			return fmt.Errorf("%w: skew %v", asynclock.ErrBadOption, bound)
+			return fmt.Errorf("%w: skew %v", store.ErrBadOption, bound)
 		}
 		s.skew = bound
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestExpiredHolderThatWaitedInVainHoldsNothing: its id is in the key's row still. It joined
@@ -21,8 +21,8 @@ func TestExpiredHolderThatWaitedInVainHoldsNothing(t *testing.T) {
 		run(t, d, "UPDATE "+st.settings.prefix+"waiter SET owner = 'a'") // as if a had queued behind itself
 		run(t, d, "UPDATE "+st.settings.prefix+"lock SET held_until = '2020-01-01'")
 		q := request("key", "a")
-		q.Liveness = time.Microsecond // by the time that the queue is looked at it is dead
-		if got := c.acquire(q); got.Status == asynclock.Granted {
+		q.WaiterTTL = time.Microsecond // by the time that the queue is looked at it is dead
+		if got := c.acquire(q); got.Status == store.Granted {
 			t.Errorf("Acquire: got %+v, want no grant, for nobody holds the key", got)
 		}
 		if got, err := c.session.Inspect(t.Context(), "key"); err != nil || got.Held {

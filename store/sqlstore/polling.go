@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -72,7 +72,7 @@ func (l *waitingList) remove(owner string) {
 // its heartbeat, and once the holder's TTL has run out. What remains of that says nothing of
 // an unlock, which can come at any time, so it is not asked here. Zero where its request said
 // how to tell it.
-func (s *session) recheck(q *asynclock.AcquireRequest, rank int, address string) time.Duration {
+func (s *session) recheck(q *store.AcquireRequest, rank int, address string) time.Duration {
 	if address != "" {
 		return 0
 	}

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 var postgres = dialect{
@@ -93,20 +93,20 @@ var errCut = errors.New("sqlstore: the connection broke")
 var postgresStates = map[string]error{
 	// The connection: in a session it is a pooler that says so, of its own connection to the
 	// server, on which the statement was under way.
-	"08":    asynclock.ErrOutcomeUnknown,
-	"40003": asynclock.ErrOutcomeUnknown, // the server itself does not know
-	"25P03": asynclock.ErrUnreachable,    // a transaction that stood still or
-	"25P04": asynclock.ErrUnreachable,    // lasted for too long
-	"53":    asynclock.ErrUnreachable,    // out of connections, memory, disk
-	"54000": asynclock.ErrUnreachable,    // the queue of messages is full
-	"55P03": asynclock.ErrUnreachable,    // lock_timeout
-	"57":    asynclock.ErrUnreachable,    // shutting down, crashed, starting up, canceled
-	"58":    asynclock.ErrUnreachable,    // trouble with files
-	"25006": asynclock.ErrUnreachable,    // a replica: a failover is under way
-	"40":    asynclock.ErrUnreachable,    // rolled back, and again each time
-	"28":    asynclock.ErrDenied,
-	"42501": asynclock.ErrDenied,
-	"3D000": asynclock.ErrDenied, // no such database
+	"08":    store.ErrOutcomeUnknown,
+	"40003": store.ErrOutcomeUnknown, // the server itself does not know
+	"25P03": store.ErrUnreachable,    // a transaction that stood still or
+	"25P04": store.ErrUnreachable,    // lasted for too long
+	"53":    store.ErrUnreachable,    // out of connections, memory, disk
+	"54000": store.ErrUnreachable,    // the queue of messages is full
+	"55P03": store.ErrUnreachable,    // lock_timeout
+	"57":    store.ErrUnreachable,    // shutting down, crashed, starting up, canceled
+	"58":    store.ErrUnreachable,    // trouble with files
+	"25006": store.ErrUnreachable,    // a replica: a failover is under way
+	"40":    store.ErrUnreachable,    // rolled back, and again each time
+	"28":    store.ErrDenied,
+	"42501": store.ErrDenied,
+	"3D000": store.ErrDenied, // no such database
 }
 
 // postgresRetries are those for which the server says: do it again.

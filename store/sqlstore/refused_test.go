@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // answering returns a session of a store in whose database each routine answers as a test
@@ -31,7 +31,7 @@ func answering(spring *springSettings, answers func(routine string, items []item
 		return string(out), err
 	}
 	s := settings{idle: DefaultIdle, spring: spring}
-	return &session{store: &Store{dialect: d, settings: s}, events: func(asynclock.Event) {}}
+	return &session{store: &Store{dialect: d, settings: s}, events: func(store.Event) {}}
 }
 
 // TestRefusedRequestLeavesItsNeighboursAlone: what the server can't do for one of a batch.
@@ -50,8 +50,8 @@ func TestRefusedRequestLeavesItsNeighboursAlone(t *testing.T) {
 		}
 		return found, nil
 	})
-	got := s.Acquire(t.Context(), []asynclock.AcquireRequest{request("a", "a"), request("bad", "b"), request("c", "c")})
-	if got[0].Status != asynclock.Granted || !errors.Is(got[1].Err, errServer) || got[2].Status != asynclock.Granted {
+	got := s.Acquire(t.Context(), []store.AcquireRequest{request("a", "a"), request("bad", "b"), request("c", "c")})
+	if got[0].Status != store.Granted || !errors.Is(got[1].Err, errServer) || got[2].Status != store.Granted {
 		t.Errorf("Acquire beside one that the server refuses: got %+v, want it granted, and that one an error", got)
 	}
 	if asked["bad"] != 2 {
@@ -68,11 +68,11 @@ func TestTakenTicket(t *testing.T) {
 		first := c.acquire(request("key", "b"))
 		q := request("key", "c")
 		q.Ticket = first.Ticket
-		got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{request("other", "d"), q})
-		if got[0].Status != asynclock.Granted {
+		got := c.session.Acquire(t.Context(), []store.AcquireRequest{request("other", "d"), q})
+		if got[0].Status != store.Granted {
 			t.Errorf("Acquire of a free key: got %+v, want Granted", got[0])
 		}
-		if got := got[1]; got.Err != nil || got.Status != asynclock.Waiting || got.Ticket <= first.Ticket || got.Rank != 1 {
+		if got := got[1]; got.Err != nil || got.Status != store.Waiting || got.Ticket <= first.Ticket || got.Rank != 1 {
 			t.Errorf("Acquire with the ticket of another: got %+v, want Waiting behind it, with a ticket above %d", got, first.Ticket)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // turnsPerIdle is how many times shorter than the idle time a client pauses that has
@@ -15,7 +15,7 @@ import (
 const turnsPerIdle = 10
 
 // Release is one call for the whole batch.
-func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	address := ""
 	for _, q := range batch {
 		if q.Requeue != nil {
@@ -24,15 +24,15 @@ func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest)
 		}
 	}
 	return perform(ctx, s, "RELEASE", batch,
-		func(q *asynclock.ReleaseRequest) (item, error) { return s.putRelease(q, address) },
-		func(q *asynclock.ReleaseRequest, a answer) (asynclock.ReleaseReply, error) {
+		func(q *store.ReleaseRequest) (item, error) { return s.putRelease(q, address) },
+		func(q *store.ReleaseRequest, a answer) (store.ReleaseReply, error) {
 			return s.readRelease(q, a, address)
 		},
-		func(err error) asynclock.ReleaseReply { return asynclock.ReleaseReply{Err: err} },
+		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
 	)
 }
 
-func (s *session) putRelease(q *asynclock.ReleaseRequest, address string) (item, error) {
+func (s *session) putRelease(q *store.ReleaseRequest, address string) (item, error) {
 	it, err := s.store.newOwnerItem(q.Key, q.Owner)
 	if err == nil {
 		err = checkToken(q.Token)
@@ -40,11 +40,11 @@ func (s *session) putRelease(q *asynclock.ReleaseRequest, address string) (item,
 	switch {
 	case err != nil:
 		return it, err
-	case q.Keep < 0, q.Requeue != nil && q.Requeue.Key != q.Key:
-		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+	case q.HoldBack < 0, q.Requeue != nil && q.Requeue.Key != q.Key:
+		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
 	}
 	s.waiting.remove(q.Owner) // whatever becomes of this, it waits no longer
-	it.Token, it.Keep, it.Uncertain = q.Token, micros(q.Keep), q.Uncertain
+	it.Token, it.Keep, it.Uncertain = q.Token, micros(q.HoldBack), q.Uncertain
 	if q.Requeue != nil {
 		requeue, err := s.putAcquire(q.Requeue, address)
 		if err != nil {
@@ -55,13 +55,13 @@ func (s *session) putRelease(q *asynclock.ReleaseRequest, address string) (item,
 	return it, nil
 }
 
-func (s *session) readRelease(q *asynclock.ReleaseRequest, a answer, address string) (reply asynclock.ReleaseReply, err error) {
+func (s *session) readRelease(q *store.ReleaseRequest, a answer, address string) (reply store.ReleaseReply, err error) {
 	reply.WasHeld = a.Held
 	switch {
 	case q.Requeue == nil:
 	case s.store.settings.spring != nil:
-		reply.Requeue = &asynclock.AcquireReply{
-			Status:    asynclock.Waiting,
+		reply.Requeue = &store.AcquireReply{
+			Status:    store.Waiting,
 			Remaining: -1,
 			Recheck:   jitter(s.store.settings.idle / turnsPerIdle),
 		}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -155,7 +157,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 					}
 					lease, err := locks.Lock(ctx, "key")
 					if err != nil {
-						if !errors.Is(err, asynclock.ErrUnreachable) {
+						if !errors.Is(err, store.ErrUnreachable) {
 							t.Errorf("Lock: got %v, want ErrUnreachable at most", err)
 							return
 						}
@@ -216,19 +218,19 @@ func TestListenerComesBack(t *testing.T) {
 	st := newStore(t, d, WithPrefix(prefix))
 	a, b := join(t, st), join(t, st)
 	h := a.acquire(request("key", "a"))
-	if h.Status != asynclock.Granted {
+	if h.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", h)
 	}
 	for range 2 {
 		run(t, d, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
-		b.awaitKind(asynclock.EventGap) // it is down, and up again
+		b.awaitKind(store.EventResync) // it is down, and up again
 		b.awaitLive()
 	}
-	if q := b.acquire(request("key", "b")); q.Status != asynclock.Waiting || q.Recheck != 0 {
+	if q := b.acquire(request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
 		t.Fatalf("Acquire of a held key: got %+v, want Waiting without Recheck", q)
 	}
 	a.release("key", "a")
-	if e := b.awaitKind(asynclock.EventGrant); e.Owner != "b" || e.Grant.First <= h.First {
-		t.Errorf("event: got %+v, want a grant to b with a token above %d", e, h.First)
+	if e := b.awaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
+		t.Errorf("event: got %+v, want a grant to b with a token above %d", e, h.Token)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -95,7 +96,7 @@ func (k kindOfTables) useAll(t *testing.T, d Database, prefix string) {
 			t.Errorf("List: got %v, want no error", err)
 		}
 	}
-	got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]
+	got := c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0]
 	if got.Err != nil || !got.WasHeld {
 		t.Errorf("Release: got %+v, want WasHeld", got)
 	}
@@ -103,7 +104,7 @@ func (k kindOfTables) useAll(t *testing.T, d Database, prefix string) {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	run(t, d, map[string]string{"postgres": "SELECT ", "mysql": "CALL "}[d.name]+prefix+k.sweep)
-	if err := st.Guard(t.Context(), begin(t, d), "key", h.First); err != nil {
+	if err := st.Guard(t.Context(), begin(t, d), "key", h.Token); err != nil {
 		t.Errorf("Guard: got %v, want no error", err)
 	}
 }
@@ -113,16 +114,16 @@ func (k kindOfTables) wantDenied(t *testing.T, d Database, prefix string) {
 	t.Helper()
 	st, err := k.open(t, d, prefix)
 	if err == nil { // functions of PostgreSQL are everybody's
-		joined, errJoin := st.Join("id", func(asynclock.Event) {})
+		joined, errJoin := st.Open("id", func(store.Event) {})
 		if errJoin != nil {
 			t.Fatal(errJoin)
 		}
-		err = joined.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0].Err
-		_ = joined.Leave(t.Context())
+		err = joined.Acquire(t.Context(), []store.AcquireRequest{request("key", "a")})[0].Err
+		_ = joined.Close(t.Context())
 		st.Close()
 	}
 	var schema *SchemaError // of a table that can't be seen at all
-	if !errors.Is(err, asynclock.ErrDenied) && !errors.As(err, &schema) {
+	if !errors.Is(err, store.ErrDenied) && !errors.As(err, &schema) {
 		t.Errorf("without rights: got %v, want ErrDenied", err)
 	}
 }

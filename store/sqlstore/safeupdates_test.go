@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TestSafeUpdates: sql_safe_updates, which some set for all connections, refuses what writes
@@ -27,11 +27,11 @@ func TestSafeUpdates(t *testing.T) {
 		if err := c.renew("key", "a"); err != nil {
 			t.Errorf("Renew: got %v, want no error", err)
 		}
-		for _, q := range []asynclock.ReleaseRequest{
+		for _, q := range []store.ReleaseRequest{
 			{Key: "key", Owner: "b", Uncertain: true},
-			{Key: "key", Owner: "a", Keep: time.Millisecond},
+			{Key: "key", Owner: "a", HoldBack: time.Millisecond},
 		} {
-			if got := c.session.Release(t.Context(), []asynclock.ReleaseRequest{q})[0]; got.Err != nil {
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; got.Err != nil {
 				t.Errorf("Release: got %v, want no error", got.Err)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
@@ -19,17 +20,16 @@ import (
 type session struct {
 	store  *Store
 	id     string
-	events func(asynclock.Event)
+	events func(store.Event)
 
 	waiting waitingList
-	joined  time.Time
 	channel string        // what its inbox listens to
 	inbox   *pubsub.Inbox // nil: waiters poll
 
 	left atomic.Bool
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
 // errReply is an answer that our routines don't give: they are others than this
 // release knows.
@@ -38,18 +38,18 @@ var errReply = errors.New("sqlstore: unexpected answer of a routine: is the sche
 // Lane: all requests go through one pool to one server.
 func (s *session) Lane(string) int { return 0 }
 
-// Leave ends the inbox. It waits for that until ctx ends; it ends anyway.
-func (s *session) Leave(ctx context.Context) error {
+// Close ends the inbox. It waits for that until ctx ends; it ends anyway.
+func (s *session) Close(ctx context.Context) error {
 	if s.left.Swap(true) || s.inbox == nil {
 		return nil
 	}
-	return pubsub.CloseAll(ctx, s.inbox)
+	return s.inbox.Close(ctx)
 }
 
 // usable says why nothing can be asked any more, if so.
 func (s *session) usable() error {
 	if s.left.Load() || s.store.closed.Load() {
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ const rowPatience = time.Second
 
 // errRowLocked: somebody has a transaction open on the lock's row. The request may have
 // come through nevertheless, when we were about to give it up.
-var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", asynclock.ErrOutcomeUnknown)
+var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", store.ErrOutcomeUnknown)
 
 // inLine calls get for each of n requests, with the time that it has for getting its row.
 func inLine(ctx context.Context, n int, get func(ctx context.Context, i int)) {
@@ -164,7 +164,7 @@ func (st *Store) newItem(key string) (item, error) {
 func (st *Store) newOwnerItem(key, owner string) (item, error) {
 	it, err := st.newItem(key)
 	if err == nil && !isField(owner) {
-		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", asynclock.ErrBadOption)
+		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrBadOption)
 	}
 	it.Owner = owner
 	if st.settings.spring != nil {
@@ -179,9 +179,9 @@ const maxToken = 1 << 62
 
 func checkToken(token int64) error {
 	if token < 0 || token > maxToken {
-		return fmt.Errorf("%w: token %d", asynclock.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d", store.ErrBadOption, token)
 	}
 	return nil
 }
 
-var errTTL = fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+var errTTL = fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What UUIDConverter of Spring Integration makes of keys.
@@ -101,14 +101,14 @@ func TestJavaAndGoExcludeEachOther(t *testing.T) {
 	onGenerations(t, func(t *testing.T, st *Store, j java) {
 		c := join(t, st)
 		j.insert("theirs", "DEFAULT", long)
-		got := c.session.Acquire(t.Context(), []asynclock.AcquireRequest{{Key: "theirs", Owner: "a", TTL: long}})[0]
-		if got.Status != asynclock.Held || got.Remaining <= long/2 || got.Remaining > long || !strings.HasPrefix(got.Holder, "Spring JdbcLockRegistry 0f8fad5b") {
+		got := c.session.Acquire(t.Context(), []store.AcquireRequest{{Key: "theirs", Owner: "a", TTL: long}})[0]
+		if got.Status != store.Held || got.Remaining <= long/2 || got.Remaining > long || !strings.HasPrefix(got.Holder, "Spring JdbcLockRegistry 0f8fad5b") {
 			t.Errorf("Acquire of what Java holds: got %+v, want Held by a JdbcLockRegistry for about %v", got, long)
 		}
 		if strings.Contains(got.Holder, javaID) {
 			t.Errorf("holder: got %q, want no whole id, which is Java's secret", got.Holder)
 		}
-		if err := c.renew("theirs", "a"); !errors.Is(err, asynclock.ErrStolen) {
+		if err := c.renew("theirs", "a"); !errors.Is(err, store.ErrStolen) {
 			t.Errorf("Renew of what Java holds: got %v, want ErrStolen", err)
 		}
 		j.insert("elsewhere", "OTHER", long)
@@ -142,7 +142,7 @@ func TestLeaseLastsAsLongForJava(t *testing.T) {
 		if j.takes("long", long+time.Second) {
 			t.Error("Java took a live lease of a long TTL")
 		}
-		if err := c.renew("short", "short"); !errors.Is(err, asynclock.ErrStolen) {
+		if err := c.renew("short", "short"); !errors.Is(err, store.ErrStolen) {
 			t.Errorf("Renew of what Java took: got %v, want ErrStolen", err)
 		}
 		if c.release("short", "short") {
@@ -160,8 +160,8 @@ func TestTokensRiseThroughTenuresOfJava(t *testing.T) {
 			t.Fatal("Java did not get what had expired")
 		}
 		run(t, j.d, "DELETE FROM "+j.table) // as Java's unlock does
-		if second := c.hold(request("key", "b")); second.First <= first.First {
-			t.Errorf("token: got %d after %d, want it larger", second.First, first.First)
+		if second := c.hold(request("key", "b")); second.Token <= first.Token {
+			t.Errorf("token: got %d after %d, want it larger", second.Token, first.Token)
 		}
 	})
 }
@@ -231,7 +231,7 @@ func TestGenerationChangedUnderTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		var schema *SchemaError
-		got := join(t, st).session.Acquire(t.Context(), []asynclock.AcquireRequest{request("key", "a")})[0]
+		got := join(t, st).session.Acquire(t.Context(), []store.AcquireRequest{request("key", "a")})[0]
 		if !errors.As(got.Err, &schema) {
 			t.Errorf("Acquire by a client of 6.x in a table of 7.x: got %+v, want a SchemaError", got)
 		}
@@ -242,10 +242,10 @@ func TestMySQLRegionsAreASCII(t *testing.T) {
 	t.Parallel()
 	d := onMySQL(t)
 	prefix := WithPrefix(newPrefix(t, d))
-	if err := MigrateSpring(t.Context(), d, prefix, WithRegion("Süd")); !errors.Is(err, asynclock.ErrBadOption) {
+	if err := MigrateSpring(t.Context(), d, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("MigrateSpring: got %v, want ErrBadOption", err)
 	}
-	if _, err := NewSpring(t.Context(), d, prefix, WithRegion("Süd")); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := NewSpring(t.Context(), d, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("NewSpring: got %v, want ErrBadOption", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A table is what the database says of one.
@@ -30,7 +30,7 @@ type column struct {
 func (st *Store) springTable(ctx context.Context) (table, error) {
 	for _, r := range st.settings.spring.region {
 		if st.dialect.asciiRegions && r >= utf8.RuneSelf {
-			return table{}, fmt.Errorf("%w: on MySQL a region has to be ASCII", asynclock.ErrBadOption)
+			return table{}, fmt.Errorf("%w: on MySQL a region has to be ASCII", store.ErrBadOption)
 		}
 	}
 	t := table{name: st.settings.prefix + "LOCK", columns: make(map[string]column)}

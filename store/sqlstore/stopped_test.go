@@ -11,10 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -79,16 +80,16 @@ func TestClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 		defer cancel()
 		answer := make(chan error, 1)
 		go func() { // ends when the server has hung up, or with ctx
-			answer <- a.session.Acquire(ctx, []asynclock.AcquireRequest{request("key", "a")})[0].Err
+			answer <- a.session.Acquire(ctx, []store.AcquireRequest{request("key", "a")})[0].Err
 		}()
 		<-at
 		inTime, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if got := b.session.Acquire(inTime, []asynclock.AcquireRequest{request("key", "b")})[0]; got.Status != asynclock.Granted {
+		if got := b.session.Acquire(inTime, []store.AcquireRequest{request("key", "b")})[0]; got.Status != store.Granted {
 			t.Errorf("Acquire behind a client that stopped before its COMMIT: got %+v, want Granted", got)
 		}
 		cancel()
-		if err := <-answer; !errors.Is(err, asynclock.ErrUnreachable) {
+		if err := <-answer; !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("Acquire whose COMMIT never came: got %v, want ErrUnreachable", err)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
@@ -30,7 +30,7 @@ type Store struct {
 	closed            atomic.Bool
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // New uses tables of the store's own, which [Migrate] makes. The errors are
 // asynclock's ErrBadOption, ErrUnreachable, ErrDenied, ErrClosed (the pool is) and
@@ -123,23 +123,23 @@ func (st *Store) Close() {
 
 // Features are tokens always. A queue is what only a store's own tables have, for
 // Java's waiters are in none.
-func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: st.settings.spring == nil}
+func (st *Store) Features() store.Features {
+	return store.Features{Tokens: true, FIFO: st.settings.spring == nil}
 }
 
-// Join connects a client. It does not wait; where there are messages, it begins to
+// Open connects a client. It does not wait; where there are messages, it begins to
 // connect for them. The id must be printable ASCII without spaces, of at most 128
 // bytes.
-func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	switch {
 	case !isField(id):
-		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrBadOption)
 	case events == nil:
-		return nil, fmt.Errorf("%w: nil events", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: nil events", store.ErrBadOption)
 	case st.closed.Load():
-		return nil, asynclock.ErrClosed
+		return nil, store.ErrClosed
 	}
-	s := &session{store: st, id: id, events: events, joined: time.Now()}
+	s := &session{store: st, id: id, events: events}
 	if st.connect != nil {
 		s.openInbox()
 	}

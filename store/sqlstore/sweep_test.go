@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // sweep does what one of many requests does besides.
@@ -43,12 +43,12 @@ func TestTablesDoNotGrow(t *testing.T) {
 			}[d.name]
 			run(t, d, "INSERT INTO "+st.settings.prefix+table+" ("+columns+") SELECT "+values+" FROM "+numbers)
 			for round := range 20 { // of which twelve sweep, more or less
-				var requests []asynclock.AcquireRequest
+				var requests []store.AcquireRequest
 				for i := range batch {
 					requests = append(requests, request(strconv.Itoa(round)+"/"+strconv.Itoa(i), "a"))
 				}
 				for _, got := range c.session.Acquire(t.Context(), requests) {
-					if got.Status != asynclock.Granted {
+					if got.Status != store.Granted {
 						t.Fatalf("Acquire of a free key: got %+v, want Granted", got)
 					}
 				}
@@ -71,7 +71,7 @@ func TestUncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 				table, until = st.settings.prefix+"LOCK_GONE", "GONE_UNTIL"
 			}
 			for _, owner := range []string{"a", "b"} {
-				c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: owner, Owner: owner, Uncertain: true}})
+				c.session.Release(t.Context(), []store.ReleaseRequest{{Key: owner, Owner: owner, Uncertain: true}})
 			}
 			run(t, d, "UPDATE "+table+" SET "+until+" = '2020-01-01'")
 			tx, err := d.db.BeginTx(t.Context(), nil)
@@ -88,7 +88,7 @@ func TestUncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			if got := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: "c", Owner: "c", Uncertain: true}})[0]; got.Err != nil {
+			if got := c.session.Release(ctx, []store.ReleaseRequest{{Key: "c", Owner: "c", Uncertain: true}})[0]; got.Err != nil {
 				t.Errorf("Release beside another that cleans up: got %v, want no error", got.Err)
 			}
 			sweep(t, d, st)                                                // which waits for nobody either
@@ -107,7 +107,7 @@ func TestSweptKeysOfJavasTableLeaveNoTokenAhead(t *testing.T) {
 		c := join(t, st)
 		ahead := time.Now().Add(48 * time.Hour).UnixMicro()
 		c.hold(request("released", "a"))
-		c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "released", Owner: "a", Token: ahead}})
+		c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "released", Owner: "a", Token: ahead}})
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
 		first := c.hold(request("forced", "b"))
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'") // held for days
@@ -119,12 +119,12 @@ func TestSweptKeysOfJavasTableLeaveNoTokenAhead(t *testing.T) {
 		}
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
 		sweep(t, j.d, st)
-		if got := c.hold(request("released", "c")); got.First <= ahead {
-			t.Errorf("token after a sweep: got %d, want more than %d", got.First, ahead)
+		if got := c.hold(request("released", "c")); got.Token <= ahead {
+			t.Errorf("token after a sweep: got %d, want more than %d", got.Token, ahead)
 		}
-		last := first.First + (long - long/100).Microseconds() // which b may have used
-		if got := c.hold(request("forced", "d")); got.First <= last {
-			t.Errorf("token after Force and a sweep: got %d, want more than %d", got.First, last)
+		last := first.Token + (long - long/100).Microseconds() // which b may have used
+		if got := c.hold(request("forced", "d")); got.Token <= last {
+			t.Errorf("token after Force and a sweep: got %d, want more than %d", got.Token, last)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestRowsKeptBackAreRemoved(t *testing.T) {
 		c := join(t, st)
 		for _, key := range []string{"old", "locked", "new"} {
 			c.hold(request(key, "a"))
-			c.session.Release(t.Context(), []asynclock.ReleaseRequest{{Key: key, Owner: "a", Keep: time.Millisecond}})
+			c.session.Release(t.Context(), []store.ReleaseRequest{{Key: key, Owner: "a", HoldBack: time.Millisecond}})
 		}
 		j.insert("theirs", "DEFAULT", long)
 		run(t, j.d, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")

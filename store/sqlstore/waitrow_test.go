@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // waitsForRow are statements that say whether somebody waits for a row, in a statement
@@ -32,7 +32,7 @@ func TestRenewalWaitsForItsRow(t *testing.T) {
 			renewed := make(chan error, 1)
 			go func() { // ends when the row is free, or with ctx
 				for {
-					got := c.session.Renew(ctx, []asynclock.RenewRequest{{Key: "key", Owner: "a", TTL: long}, {Key: "other", Owner: "b", TTL: long}})
+					got := c.session.Renew(ctx, []store.RenewRequest{{Key: "key", Owner: "a", TTL: long}, {Key: "other", Owner: "b", TTL: long}})
 					if err := got[0].Err; err == nil || ctx.Err() != nil {
 						renewed <- err
 						return
@@ -68,8 +68,8 @@ func TestTryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 			q.Wait = false
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			got := c.session.Acquire(ctx, []asynclock.AcquireRequest{q})[0]
-			if got.Err != nil || got.Status != asynclock.Held || got.Token != h.First || got.Holder != "a at home" ||
+			got := c.session.Acquire(ctx, []store.AcquireRequest{q})[0]
+			if got.Err != nil || got.Status != store.Held || got.HolderToken != h.Token || got.Holder != "a at home" ||
 				got.Remaining <= long/2 || got.Remaining > long {
 				t.Errorf("Acquire without Wait of a held key whose row is locked: got %+v, want Held by a for about %v", got, long)
 			}

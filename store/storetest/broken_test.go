@@ -8,20 +8,21 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // A brokenStore is a memstore with a fault between it and its clients. What a
 // fault does not replace works.
 type brokenStore struct {
-	asynclock.Store
+	store.Store
 	fault fault
 
 	// For faults with a memory:
 	calls atomic.Int64
 	mu    sync.Mutex
-	seen  map[string]asynclock.AcquireReply
+	seen  map[string]store.AcquireReply
 }
 
 // A fault breaks one rule. Its functions replace the session's own.
@@ -29,12 +30,12 @@ type fault struct {
 	breaks string // the rule, in words
 	caught string // the name of a case that has to fail
 
-	acquire func(*brokenSession, asynclock.AcquireRequest) asynclock.AcquireReply
-	renew   func(*brokenSession, asynclock.RenewRequest) asynclock.RenewReply
-	release func(*brokenSession, asynclock.ReleaseRequest) asynclock.ReleaseReply
-	event   func(asynclock.Event) (asynclock.Event, bool)
-	inspect func(asynclock.Info) asynclock.Info
-	list    func(*brokenSession, string) iter.Seq2[asynclock.Info, error]
+	acquire func(*brokenSession, store.AcquireRequest) store.AcquireReply
+	renew   func(*brokenSession, store.RenewRequest) store.RenewReply
+	release func(*brokenSession, store.ReleaseRequest) store.ReleaseReply
+	event   func(store.Event) (store.Event, bool)
+	inspect func(store.Info) store.Info
+	list    func(*brokenSession, string) iter.Seq2[store.Info, error]
 	force   func(*brokenSession, string) (bool, error)
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
@@ -43,11 +44,11 @@ type fault struct {
 }
 
 func newBrokenStore(f fault) *brokenStore {
-	return &brokenStore{Store: memstore.New(), fault: f, seen: make(map[string]asynclock.AcquireReply)}
+	return &brokenStore{Store: memstore.New(), fault: f, seen: make(map[string]store.AcquireReply)}
 }
 
-func (s *brokenStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	inner, err := s.Store.Join(id, func(e asynclock.Event) {
+func (s *brokenStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	inner, err := s.Store.Open(id, func(e store.Event) {
 		if s.fault.event != nil {
 			var ok bool
 			if e, ok = s.fault.event(e); !ok {
@@ -60,12 +61,12 @@ func (s *brokenStore) Join(id string, events func(asynclock.Event)) (asynclock.S
 }
 
 type brokenSession struct {
-	asynclock.Session // the one that works
-	store             *brokenStore
+	store.Session // the one that works
+	store         *brokenStore
 }
 
 // acquired remembers the reply and returns what the owner was told first.
-func (s *brokenStore) acquired(owner string, reply asynclock.AcquireReply) (first asynclock.AcquireReply, again bool) {
+func (s *brokenStore) acquired(owner string, reply store.AcquireReply) (first store.AcquireReply, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, again = s.seen[owner]
@@ -101,40 +102,40 @@ func short[R any](c *brokenSession, call string, replies []R) []R {
 	return replies
 }
 
-func (c *brokenSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (c *brokenSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	ctx = c.context(ctx)
 	one := c.store.fault.acquire
 	if one == nil || ctx.Err() != nil {
-		one = func(c *brokenSession, r asynclock.AcquireRequest) asynclock.AcquireReply {
-			return c.Session.Acquire(ctx, []asynclock.AcquireRequest{r})[0]
+		one = func(c *brokenSession, r store.AcquireRequest) store.AcquireReply {
+			return c.Session.Acquire(ctx, []store.AcquireRequest{r})[0]
 		}
 	}
 	return short(c, "Acquire", each(c, batch, one))
 }
 
-func (c *brokenSession) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
+func (c *brokenSession) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	ctx = c.context(ctx)
 	one := c.store.fault.renew
 	if one == nil || ctx.Err() != nil {
-		one = func(c *brokenSession, r asynclock.RenewRequest) asynclock.RenewReply {
-			return c.Session.Renew(ctx, []asynclock.RenewRequest{r})[0]
+		one = func(c *brokenSession, r store.RenewRequest) store.RenewReply {
+			return c.Session.Renew(ctx, []store.RenewRequest{r})[0]
 		}
 	}
 	return short(c, "Renew", each(c, batch, one))
 }
 
-func (c *brokenSession) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
+func (c *brokenSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	ctx = c.context(ctx)
 	one := c.store.fault.release
 	if one == nil || ctx.Err() != nil {
-		one = func(c *brokenSession, r asynclock.ReleaseRequest) asynclock.ReleaseReply {
-			return c.Session.Release(ctx, []asynclock.ReleaseRequest{r})[0]
+		one = func(c *brokenSession, r store.ReleaseRequest) store.ReleaseReply {
+			return c.Session.Release(ctx, []store.ReleaseRequest{r})[0]
 		}
 	}
 	return short(c, "Release", each(c, batch, one))
 }
 
-func (c *brokenSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (c *brokenSession) Inspect(ctx context.Context, key string) (store.Info, error) {
 	info, err := c.Session.Inspect(c.context(ctx), key)
 	if err == nil && c.store.fault.inspect != nil {
 		info = c.store.fault.inspect(info)
@@ -142,7 +143,7 @@ func (c *brokenSession) Inspect(ctx context.Context, key string) (asynclock.Info
 	return info, err
 }
 
-func (c *brokenSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
+func (c *brokenSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	if c.store.fault.list != nil && ctx.Err() == nil {
 		return c.store.fault.list(c, prefix)
 	}
@@ -156,28 +157,28 @@ func (c *brokenSession) Force(ctx context.Context, key string) (bool, error) {
 	return c.Session.Force(c.context(ctx), key)
 }
 
-func (c *brokenSession) Leave(ctx context.Context) error {
+func (c *brokenSession) Close(ctx context.Context) error {
 	if c.store.fault.leave != nil {
 		return c.store.fault.leave(c)
 	}
-	return c.Session.Leave(ctx)
+	return c.Session.Close(ctx)
 }
 
 // The calls of the session that works, for use in faults.
 
-func (c *brokenSession) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
-	return c.Session.Acquire(context.Background(), []asynclock.AcquireRequest{r})[0]
+func (c *brokenSession) acquire(r store.AcquireRequest) store.AcquireReply {
+	return c.Session.Acquire(context.Background(), []store.AcquireRequest{r})[0]
 }
 
-func (c *brokenSession) renew(r asynclock.RenewRequest) asynclock.RenewReply {
-	return c.Session.Renew(context.Background(), []asynclock.RenewRequest{r})[0]
+func (c *brokenSession) renew(r store.RenewRequest) store.RenewReply {
+	return c.Session.Renew(context.Background(), []store.RenewRequest{r})[0]
 }
 
-func (c *brokenSession) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
-	return c.Session.Release(context.Background(), []asynclock.ReleaseRequest{r})[0]
+func (c *brokenSession) release(r store.ReleaseRequest) store.ReleaseReply {
+	return c.Session.Release(context.Background(), []store.ReleaseRequest{r})[0]
 }
 
-func (c *brokenSession) inspect(key string) asynclock.Info {
+func (c *brokenSession) inspect(key string) store.Info {
 	info, _ := c.Session.Inspect(context.Background(), key)
 	return info
 }

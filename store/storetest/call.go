@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var callCases = []testCase{
@@ -21,7 +21,7 @@ var callCases = []testCase{
 }
 
 // batchKeys returns n keys of one lane, named by their place in the batch.
-func (w *world) batchKeys(s asynclock.Session, n int) []string {
+func (w *world) batchKeys(s store.Session, n int) []string {
 	lane := s.Lane(w.key)
 	var keys []string
 	for i := 0; len(keys) < n; i++ {
@@ -40,7 +40,7 @@ func mixedBatch(w *world) {
 
 	// Every third key is held by another.
 	others := make(map[int]holding)
-	acquires := make([]asynclock.AcquireRequest, n)
+	acquires := make([]store.AcquireRequest, n)
 	for i, key := range keys {
 		acquires[i] = w.try()
 		acquires[i].Key = key
@@ -54,16 +54,16 @@ func mixedBatch(w *world) {
 	replies := a.session.Acquire(ctx, acquires)
 	cancel()
 	w.wantReplies("Acquire", len(replies), n)
-	renews := make([]asynclock.RenewRequest, n)
+	renews := make([]store.RenewRequest, n)
 	for i, reply := range replies {
-		want := asynclock.Granted
+		want := store.Granted
 		if i%3 == 0 {
-			want = asynclock.Held
+			want = store.Held
 		}
 		if reply.Err != nil || reply.Status != want {
 			w.Errorf("Acquire at %d: got status %d, error %v; want %d", i, reply.Status, reply.Err, want)
 		}
-		renews[i] = asynclock.RenewRequest{Key: keys[i], Owner: acquires[i].Owner, TTL: long, Token: reply.First}
+		renews[i] = store.RenewRequest{Key: keys[i], Owner: acquires[i].Owner, TTL: long, Token: reply.Token}
 	}
 
 	// And every fifth of a's is gone by the time it renews.
@@ -80,17 +80,17 @@ func mixedBatch(w *world) {
 		var want error
 		switch {
 		case i%15 == 0:
-			want = asynclock.ErrExpired
+			want = store.ErrExpired
 		case i%3 == 0:
-			want = asynclock.ErrStolen
+			want = store.ErrStolen
 		}
 		if !errors.Is(reply.Err, want) {
 			w.Errorf("Renew at %d: got %v, want %v", i, reply.Err, want)
 		}
 	}
-	releases := make([]asynclock.ReleaseRequest, n)
+	releases := make([]store.ReleaseRequest, n)
 	for i, r := range renews {
-		releases[i] = asynclock.ReleaseRequest{Key: r.Key, Owner: r.Owner, Token: r.Token}
+		releases[i] = store.ReleaseRequest{Key: r.Key, Owner: r.Owner, Token: r.Token}
 	}
 	ctx, cancel = a.call()
 	ends := a.session.Release(ctx, releases)
@@ -121,11 +121,11 @@ func sameKeyInBatch(w *world) {
 	ctx, cancel := a.call()
 	defer cancel()
 	granted := 0
-	for _, reply := range a.session.Acquire(ctx, []asynclock.AcquireRequest{w.try(), w.try(), w.try()}) {
+	for _, reply := range a.session.Acquire(ctx, []store.AcquireRequest{w.try(), w.try(), w.try()}) {
 		switch {
-		case reply.Err == nil && reply.Status == asynclock.Granted:
+		case reply.Err == nil && reply.Status == store.Granted:
 			granted++
-		case reply.Err != nil || reply.Status != asynclock.Held:
+		case reply.Err != nil || reply.Status != store.Held:
 			w.Errorf("Acquire: got status %d, error %v; want Granted or Held", reply.Status, reply.Err)
 		}
 	}
@@ -150,18 +150,18 @@ func emptyBatch(w *world) {
 }
 
 // failures calls everything that can fail and returns the errors by name.
-func (c *client) failures(ctx context.Context, holder asynclock.AcquireRequest) map[string]error {
+func (c *client) failures(ctx context.Context, holder store.AcquireRequest) map[string]error {
 	w := c.w
 	errs := make(map[string]error)
-	for i, reply := range c.session.Acquire(ctx, []asynclock.AcquireRequest{w.request(), w.try()}) {
+	for i, reply := range c.session.Acquire(ctx, []store.AcquireRequest{w.request(), w.try()}) {
 		errs[fmt.Sprintf("Acquire at %d", i)] = reply.Err
 	}
-	for i, reply := range c.session.Renew(ctx, []asynclock.RenewRequest{
+	for i, reply := range c.session.Renew(ctx, []store.RenewRequest{
 		{Key: w.key, Owner: holder.Owner, TTL: long}, {Key: w.key, Owner: newOwner(), TTL: long},
 	}) {
 		errs[fmt.Sprintf("Renew at %d", i)] = reply.Err
 	}
-	for i, reply := range c.session.Release(ctx, []asynclock.ReleaseRequest{
+	for i, reply := range c.session.Release(ctx, []store.ReleaseRequest{
 		{Key: w.key, Owner: holder.Owner}, {Key: w.key, Owner: newOwner()},
 	}) {
 		errs[fmt.Sprintf("Release at %d", i)] = reply.Err
@@ -191,7 +191,7 @@ func endedContext(w *world) {
 		}
 	}
 	info := b.inspect(w.key)
-	if !info.Held || info.Holder != r.Holder || info.Waiters != 0 || info.Remaining > medium {
+	if !info.Held || info.Holder != r.Description || info.Waiters != 0 || info.Remaining > medium {
 		w.Errorf("Inspect after calls with a cancelled context: got %+v, want all as before", info)
 	}
 	h.release()
@@ -202,12 +202,12 @@ func leftSession(w *world) {
 	h := a.hold(w.request())
 	ctx, cancel := a.call()
 	defer cancel()
-	if err := a.session.Leave(ctx); err != nil {
-		w.Errorf("Leave: got %v, want no error", err)
+	if err := a.session.Close(ctx); err != nil {
+		w.Errorf("Close: got %v, want no error", err)
 	}
 	for what, err := range a.failures(ctx, h.req) {
-		if !errors.Is(err, asynclock.ErrClosed) {
-			w.Errorf("%s after Leave: got %v, want ErrClosed", what, err)
+		if !errors.Is(err, store.ErrClosed) {
+			w.Errorf("%s after Close: got %v, want ErrClosed", what, err)
 		}
 	}
 	w.wantHeldBy(b, h.req)
@@ -221,8 +221,8 @@ func leavingKeepsHoldings(w *world) {
 	a.hold(r)
 	ctx, cancel := a.call()
 	defer cancel()
-	if err := a.session.Leave(ctx); err != nil {
-		w.Errorf("Leave: got %v, want no error", err)
+	if err := a.session.Close(ctx); err != nil {
+		w.Errorf("Close: got %v, want no error", err)
 	}
 	b.next(w.request())
 	if got := time.Since(start); got < short-slack {

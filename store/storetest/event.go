@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var eventCases = []testCase{
@@ -30,7 +30,7 @@ func (w *world) hearing() *client {
 	if q.reply.Recheck > 0 {
 		w.Fatalf("Recheck: got %v for %v, want 0: messages to count on", q.reply.Recheck, patience)
 	}
-	c.release(asynclock.ReleaseRequest{Key: w.key, Owner: q.req.Owner})
+	c.release(store.ReleaseRequest{Key: w.key, Owner: q.req.Owner})
 	h.release()
 	return c
 }
@@ -38,42 +38,42 @@ func (w *world) hearing() *client {
 func contended(w *world) {
 	a, b := w.hearing(), w.join()
 	r := w.request()
-	r.WatchContention = true
+	r.NotifyQueued = true
 	a.hold(r)
 	b.wait(w.request())
-	a.await(asynclock.EventContended, r.Owner)
+	a.await(store.EventQueued, r.Owner)
 }
 
 func contendedAfterRenewal(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
-	err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.First, WatchContention: true}).Err
+	err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token, NotifyQueued: true}).Err
 	if err != nil {
 		w.Fatalf("Renew: got %v, want no error", err)
 	}
 	b.wait(w.request())
-	a.await(asynclock.EventContended, h.req.Owner)
+	a.await(store.EventQueued, h.req.Owner)
 }
 
 func contendedAfterHandoff(w *world) {
 	a, b, c := w.join(), w.hearing(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	r.WatchContention = true
+	r.NotifyQueued = true
 	q := b.wait(r)
 	h.release()
 	q.granted()
 	c.wait(w.request())
-	b.await(asynclock.EventContended, r.Owner)
+	b.await(store.EventQueued, r.Owner)
 }
 
 func forced(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
 	b.force(w.key)
-	a.await(asynclock.EventForced, h.req.Owner)
-	err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.First}).Err
-	if !errors.Is(err, asynclock.ErrLost) {
+	a.await(store.EventForced, h.req.Owner)
+	err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token}).Err
+	if !errors.Is(err, store.ErrLost) {
 		w.Errorf("Renew by the holder that was forced out: got %v, want ErrExpired", err)
 	}
 }

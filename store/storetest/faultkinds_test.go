@@ -7,19 +7,19 @@ import (
 	"iter"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Shorter names for what faults replace.
 type (
 	session        = brokenSession
-	acquireRequest = asynclock.AcquireRequest
-	acquireReply   = asynclock.AcquireReply
-	renewRequest   = asynclock.RenewRequest
-	renewReply     = asynclock.RenewReply
-	releaseRequest = asynclock.ReleaseRequest
-	releaseReply   = asynclock.ReleaseReply
-	event          = asynclock.Event
+	acquireRequest = store.AcquireRequest
+	acquireReply   = store.AcquireReply
+	renewRequest   = store.RenewRequest
+	renewReply     = store.RenewReply
+	releaseRequest = store.ReleaseRequest
+	releaseReply   = store.ReleaseReply
+	event          = store.Event
 )
 
 // silent is no fault but a store without messages, which says so.
@@ -36,7 +36,7 @@ var silent = fault{
 }
 
 func recheck(r *acquireReply) {
-	if r.Status == asynclock.Waiting {
+	if r.Status == store.Waiting {
 		r.Recheck = 50 * time.Millisecond
 	}
 }
@@ -79,7 +79,7 @@ func released(change func(*releaseRequest)) func(*session, releaseRequest) relea
 }
 
 // cached answers what was answered with that status before from memory.
-func cached(status asynclock.AcquireStatus) func(*session, acquireRequest) acquireReply {
+func cached(status store.AcquireStatus) func(*session, acquireRequest) acquireReply {
 	return func(c *session, r acquireRequest) acquireReply {
 		c.store.mu.Lock()
 		before, known := c.store.seen[r.Owner]
@@ -93,13 +93,13 @@ func cached(status asynclock.AcquireStatus) func(*session, acquireRequest) acqui
 	}
 }
 
-func without(kind asynclock.EventKind) func(event) (event, bool) {
+func without(kind store.EventKind) func(event) (event, bool) {
 	return func(e event) (event, bool) { return e, e.Kind != kind }
 }
 
-func filtered(match func(key, prefix string) bool) func(*session, string) iter.Seq2[asynclock.Info, error] {
-	return func(c *session, prefix string) iter.Seq2[asynclock.Info, error] {
-		return func(yield func(asynclock.Info, error) bool) {
+func filtered(match func(key, prefix string) bool) func(*session, string) iter.Seq2[store.Info, error] {
+	return func(c *session, prefix string) iter.Seq2[store.Info, error] {
+		return func(yield func(store.Info, error) bool) {
 			for info, err := range c.Session.List(context.Background(), "") {
 				if match(info.Key, prefix) && !yield(info, err) {
 					return

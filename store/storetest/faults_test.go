@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // faults are ways to get a store wrong, each with a case that notices.
@@ -19,14 +19,14 @@ var faults = []fault{
 	// Exclusion and the holder's rights.
 	{breaks: "a held key is granted", caught: "many clients on one key hold it one at a time", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
-		if reply.Status == asynclock.Waiting && reply.Rank > 1 {
-			reply.Status, reply.First = asynclock.Granted, reply.Mark+1
+		if reply.Status == store.Waiting && reply.Rank > 1 {
+			reply.Status, reply.Token = store.Granted, reply.Mark+1
 		}
 		return reply
 	}},
-	{breaks: "acquire again does not set the TTL", caught: "acquire sent again gives the same grant and sets the TTL", acquire: cached(asynclock.Granted)},
+	{breaks: "acquire again does not set the TTL", caught: "acquire sent again gives the same grant and sets the TTL", acquire: cached(store.Granted)},
 	{breaks: "acquire again gives another token", caught: "acquire sent again gives the same grant and sets the TTL", acquire: func(c *session, r acquireRequest) acquireReply {
-		if reply := c.acquire(r); reply.Status != asynclock.Granted {
+		if reply := c.acquire(r); reply.Status != store.Granted {
 			return reply
 		}
 		c.release(releaseRequest{Key: r.Key, Owner: r.Owner})
@@ -36,8 +36,8 @@ var faults = []fault{
 		try := !r.Wait
 		r.Wait = true
 		reply := c.acquire(r)
-		if try && reply.Status == asynclock.Waiting {
-			reply.Status = asynclock.Held
+		if try && reply.Status == store.Waiting {
+			reply.Status = store.Held
 		}
 		return reply
 	}},
@@ -68,14 +68,14 @@ var faults = []fault{
 	}},
 	{breaks: "a renewal re-creates what expired", caught: "a renewal after expiry is told so and brings nothing back", renew: func(c *session, r renewRequest) renewReply {
 		reply := c.renew(r)
-		if errors.Is(reply.Err, asynclock.ErrExpired) {
+		if errors.Is(reply.Err, store.ErrExpired) {
 			return renewReply{Err: c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL}).Err}
 		}
 		return reply
 	}},
 	{breaks: "a renewal re-creates what was released", caught: "a renewal after the release brings nothing back", renew: func(c *session, r renewRequest) renewReply {
 		reply := c.renew(r)
-		if errors.Is(reply.Err, asynclock.ErrExpired) {
+		if errors.Is(reply.Err, store.ErrExpired) {
 			c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL})
 		}
 		return reply
@@ -84,41 +84,41 @@ var faults = []fault{
 		reply := c.renew(r)
 		if reply.Err == nil {
 			c.release(releaseRequest{Key: r.Key, Owner: r.Owner})
-			c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL, Holder: "renewed"})
+			c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: r.TTL, Description: "renewed"})
 		}
 		return reply
 	}},
 	{breaks: "a renewal takes expired for stolen", caught: "a renewal after expiry is told so and brings nothing back", renew: renewed(func(_ renewRequest, reply *renewReply) {
 		if reply.Err != nil {
-			reply.Err = asynclock.ErrStolen
+			reply.Err = store.ErrStolen
 		}
 	})},
 	{breaks: "a renewal takes stolen for expired", caught: "a renewal by a stranger is told that the key is stolen", renew: renewed(func(_ renewRequest, reply *renewReply) {
 		if reply.Err != nil {
-			reply.Err = asynclock.ErrExpired
+			reply.Err = store.ErrExpired
 		}
 	})},
 	{breaks: "a renewal does not count the waiters", caught: "a renewal says how many wait", renew: renewed(func(_ renewRequest, reply *renewReply) { reply.Waiters = 0 })},
 
 	// Keeping back.
-	{breaks: "a key is not kept back", caught: "a key kept back goes to nobody", release: released(func(r *releaseRequest) { r.Keep = 0 })},
-	{breaks: "a key is kept back for ever", caught: "a key kept back goes to the next when the time is over", release: released(func(r *releaseRequest) { r.Keep *= 1000 })},
+	{breaks: "a key is not kept back", caught: "a key kept back goes to nobody", release: released(func(r *releaseRequest) { r.HoldBack = 0 })},
+	{breaks: "a key is kept back for ever", caught: "a key kept back goes to the next when the time is over", release: released(func(r *releaseRequest) { r.HoldBack *= 1000 })},
 	{breaks: "a key kept back is its old owner's", caught: "a key kept back goes to nobody", release: func(c *session, r releaseRequest) releaseReply {
-		if r.Keep > 0 {
+		if r.HoldBack > 0 {
 			return releaseReply{WasHeld: true} // still held
 		}
 		return c.release(r)
 	}},
 	{breaks: "a renewal takes kept back for stolen", caught: "a key kept back goes to nobody", renew: func(c *session, r renewRequest) renewReply {
 		reply := c.renew(r)
-		if info, err := c.Inspect(context.Background(), r.Key); err == nil && info.Held && errors.Is(reply.Err, asynclock.ErrExpired) {
-			reply.Err = asynclock.ErrStolen
+		if info, err := c.Inspect(context.Background(), r.Key); err == nil && info.Held && errors.Is(reply.Err, store.ErrExpired) {
+			reply.Err = store.ErrStolen
 		}
 		return reply
 	}},
 	{breaks: "a key kept back is given to the requeued", caught: "a key kept back makes the requeued wait, too", release: released(func(r *releaseRequest) {
 		if r.Requeue != nil {
-			r.Keep = 0
+			r.HoldBack = 0
 		}
 	})},
 
@@ -126,8 +126,8 @@ var faults = []fault{
 	{breaks: "a newcomer passes the queue of a free key", caught: "nobody passes a queue, even if the key is free", acquire: func(c *session, r acquireRequest) acquireReply {
 		free := !c.inspect(r.Key).Held
 		reply := c.acquire(r)
-		if free && reply.Status == asynclock.Held {
-			reply.Status = asynclock.Granted
+		if free && reply.Status == store.Held {
+			reply.Status = store.Granted
 		}
 		return reply
 	}},
@@ -148,13 +148,13 @@ var faults = []fault{
 	{breaks: "the queue has no limit", caught: "a full queue refuses newcomers and no one else", acquire: request(func(r *acquireRequest) { r.QueueLimit = 0 })},
 	{breaks: "a full queue refuses heartbeats", caught: "a full queue refuses newcomers and no one else", acquire: func(c *session, r acquireRequest) acquireReply {
 		if r.QueueLimit > 0 && c.inspect(r.Key).Waiters >= r.QueueLimit {
-			return acquireReply{Status: asynclock.Full}
+			return acquireReply{Status: store.Full}
 		}
 		return c.acquire(r)
 	}},
 	{breaks: "a full queue refuses one that was dropped", caught: "a dropped waiter is not refused by a full queue", acquire: func(c *session, r acquireRequest) acquireReply {
-		if info := c.inspect(r.Key); r.QueueLimit > 0 && info.Waiters >= r.QueueLimit && info.Queue[0].Holder != r.Holder {
-			return acquireReply{Status: asynclock.Full}
+		if info := c.inspect(r.Key); r.QueueLimit > 0 && info.Waiters >= r.QueueLimit && info.Queue[0].Holder != r.Description {
+			return acquireReply{Status: store.Full}
 		}
 		return c.acquire(r)
 	}},
@@ -180,14 +180,14 @@ var faults = []fault{
 	}},
 	{breaks: "requeue into a full queue does not release", caught: "a release with requeue into a full queue still releases", release: func(c *session, r releaseRequest) releaseReply {
 		if q := r.Requeue; q != nil && q.QueueLimit > 0 && c.inspect(r.Key).Waiters >= q.QueueLimit {
-			return releaseReply{WasHeld: true, Requeue: &acquireReply{Status: asynclock.Full}}
+			return releaseReply{WasHeld: true, Requeue: &acquireReply{Status: store.Full}}
 		}
 		return c.release(r)
 	}},
 
 	// Handoff.
-	{breaks: "a release frees the key instead of handing it on", caught: "a missed grant is found by asking again", release: released(func(r *releaseRequest) { r.Keep = max(r.Keep, time.Millisecond) })},
-	{breaks: "the message of a grant is not sent", caught: "a release hands the key to the waiters in their order", event: without(asynclock.EventGrant)},
+	{breaks: "a release frees the key instead of handing it on", caught: "a missed grant is found by asking again", release: released(func(r *releaseRequest) { r.HoldBack = max(r.HoldBack, time.Millisecond) })},
+	{breaks: "the message of a grant is not sent", caught: "a release hands the key to the waiters in their order", event: without(store.EventGrant)},
 	{breaks: "the message of a grant names another grant TTL", caught: "a release hands the key to the waiters in their order", event: func(e event) (event, bool) {
 		e.GrantTTL *= 2
 		return e, true
@@ -197,7 +197,7 @@ var faults = []fault{
 		return e, true
 	}},
 	{breaks: "the message of a grant has another token", caught: "a missed grant is found by asking again", event: func(e event) (event, bool) {
-		e.Grant.First++
+		e.Grant.Token++
 		return e, true
 	}},
 	{breaks: "a handoff lasts for the TTL", caught: "a grant that nobody looks at ends with its grant TTL", acquire: request(func(r *acquireRequest) { r.GrantTTL = r.TTL })},
@@ -236,41 +236,41 @@ var faults = []fault{
 		return reply
 	}},
 
-	// Liveness.
-	{breaks: "waiters live for ever", caught: "a dead waiter is skipped", acquire: request(func(r *acquireRequest) { r.Liveness = time.Hour })},
+	// WaiterTTL.
+	{breaks: "waiters live for ever", caught: "a dead waiter is skipped", acquire: request(func(r *acquireRequest) { r.WaiterTTL = time.Hour })},
 	{breaks: "dead waiters are counted as ahead", caught: "a dead waiter keeps nobody from a free key", acquire: func(c *session, r acquireRequest) acquireReply {
 		if r.Wait {
-			r.Liveness = time.Hour
+			r.WaiterTTL = time.Hour
 		}
 		return c.acquire(r)
 	}},
-	{breaks: "heartbeats are not noted", caught: "heartbeats keep a waiter alive", acquire: cached(asynclock.Waiting)},
+	{breaks: "heartbeats are not noted", caught: "heartbeats keep a waiter alive", acquire: cached(store.Waiting)},
 	{breaks: "a dropped waiter goes to the tail", caught: "a dropped waiter comes back to its place", acquire: request(func(r *acquireRequest) { r.Ticket = 0 })},
 
 	// Tokens.
-	{breaks: "tokens start again with each grant", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.First = 1 })},
-	{breaks: "spare tokens are given twice", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.Spare *= 2 })},
-	{breaks: "tokens do not rise with time as promised", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.Spare, r.SparePerMicrosecond = 1<<20-1, true })},
+	{breaks: "tokens start again with each grant", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.Token = 1 })},
+	{breaks: "spare tokens are given twice", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.Reserved *= 2 })},
+	{breaks: "tokens do not rise with time as promised", caught: "tokens rise through release, expiry and force", acquire: replied(func(r *acquireReply) { r.Reserved, r.TokensFollowClock = 1<<20-1, true })},
 	{breaks: "a renewal does not write back tokens", caught: "tokens rise over what the holder wrote back", renew: func(c *session, r renewRequest) renewReply {
 		r.Token = 0
 		return c.renew(r)
 	}},
 	{breaks: "acquire again gives a token that nobody used", caught: "acquire sent again after tokens were written back gives one of the holder's own", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
-		if first, again := c.store.acquired(r.Owner, reply); again && reply.First > first.First {
-			reply.First++
+		if first, again := c.store.acquired(r.Owner, reply); again && reply.Token > first.Token {
+			reply.Token++
 		}
 		return reply
 	}},
 	{breaks: "acquire again sets spare tokens aside anew", caught: "acquire sent again after tokens were written back gives one of the holder's own", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
 		if first, again := c.store.acquired(r.Owner, reply); again {
-			reply.Spare = first.Spare
+			reply.Reserved = first.Reserved
 		}
 		return reply
 	}},
 	{breaks: "a release does not write back tokens", caught: "tokens rise over what the holder wrote back", release: released(func(r *releaseRequest) { r.Token = 0 })},
-	{breaks: "inspect shows the first token only", caught: "inspect shows the token that a renewal wrote back", inspect: func(i asynclock.Info) asynclock.Info {
+	{breaks: "inspect shows the first token only", caught: "inspect shows the token that a renewal wrote back", inspect: func(i store.Info) store.Info {
 		i.Token = (i.Token-1)&^(1<<20-1) + 1
 		return i
 	}},
@@ -278,21 +278,21 @@ var faults = []fault{
 	{breaks: "the mark is too high", caught: "the mark of a waiting reply divides old grants from new ones", acquire: replied(func(r *acquireReply) { r.Mark += 2 })},
 
 	// Other messages.
-	{breaks: "nobody is told of contention", caught: "a holder that asked is told when someone queues", event: without(asynclock.EventContended)},
+	{breaks: "nobody is told of contention", caught: "a holder that asked is told when someone queues", event: without(store.EventQueued)},
 	{breaks: "a renewal can't ask for word of contention", caught: "a holder can ask by its renewal to be told when someone queues", renew: func(c *session, r renewRequest) renewReply {
-		r.WatchContention = false
+		r.NotifyQueued = false
 		return c.renew(r)
 	}},
-	{breaks: "a waiter's wish for word of contention is lost at the handoff", caught: "a waiter can ask to be told when it holds and someone queues", acquire: request(func(r *acquireRequest) { r.WatchContention = false })},
+	{breaks: "a waiter's wish for word of contention is lost at the handoff", caught: "a waiter can ask to be told when it holds and someone queues", acquire: request(func(r *acquireRequest) { r.NotifyQueued = false })},
 	{breaks: "messages can never be counted on", caught: "a holder is told when the key is taken by force", acquire: silent.acquire, release: silent.release, event: silent.event},
-	{breaks: "nobody is told who wants a key", caught: "a holder that asked is told when someone is refused its key", event: without(asynclock.EventWanted)},
-	{breaks: "whoever is refused is told that the holder was told", caught: "nobody is told that others want the key who did not ask for that", acquire: replied(func(r *acquireReply) { r.Told = r.Status == asynclock.Held })},
-	{breaks: "whoever is refused is not told that the holder was told", caught: "a holder that asked is told when someone is refused its key", acquire: replied(func(r *acquireReply) { r.Told = false })},
-	{breaks: "a heartbeat tells nobody", caught: "a holder that asked is told when someone queues, and again when that one asks again", acquire: cached(asynclock.Waiting)},
-	{breaks: "a waiter's wish to hear is forgotten", caught: "a waiter can ask to be told when it holds and others want the key", acquire: request(func(r *acquireRequest) { r.WatchWanted = false })},
-	{breaks: "everyone is told who wants a key", caught: "nobody is told that others want the key who did not ask for that", acquire: request(func(r *acquireRequest) { r.WatchWanted = true })},
-	{breaks: "a reply promises to tell whatever was asked", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.Watched = true })},
-	{breaks: "a reply promises to tell nobody", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.Watched = false })},
+	{breaks: "nobody is told who wants a key", caught: "a holder that asked is told when someone is refused its key", event: without(store.EventRequested)},
+	{breaks: "whoever is refused is told that the holder was told", caught: "nobody is told that others want the key who did not ask for that", acquire: replied(func(r *acquireReply) { r.HolderNotified = r.Status == store.Held })},
+	{breaks: "whoever is refused is not told that the holder was told", caught: "a holder that asked is told when someone is refused its key", acquire: replied(func(r *acquireReply) { r.HolderNotified = false })},
+	{breaks: "a heartbeat tells nobody", caught: "a holder that asked is told when someone queues, and again when that one asks again", acquire: cached(store.Waiting)},
+	{breaks: "a waiter's wish to hear is forgotten", caught: "a waiter can ask to be told when it holds and others want the key", acquire: request(func(r *acquireRequest) { r.NotifyRequests = false })},
+	{breaks: "everyone is told who wants a key", caught: "nobody is told that others want the key who did not ask for that", acquire: request(func(r *acquireRequest) { r.NotifyRequests = true })},
+	{breaks: "a reply promises to tell whatever was asked", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.WillNotify = true })},
+	{breaks: "a reply promises to tell nobody", caught: "a reply says whether the holder will be told", acquire: replied(func(r *acquireReply) { r.WillNotify = false })},
 	{breaks: "a release that tries anew waits", caught: "a release can ask for the key anew without waiting", release: released(func(r *releaseRequest) {
 		if r.Requeue != nil {
 			again := *r.Requeue
@@ -300,11 +300,11 @@ var faults = []fault{
 			r.Requeue = &again
 		}
 	})},
-	{breaks: "nobody is told of force", caught: "a holder is told when the key is taken by force", event: without(asynclock.EventForced)},
+	{breaks: "nobody is told of force", caught: "a holder is told when the key is taken by force", event: without(store.EventForced)},
 
 	// What people see.
-	{breaks: "inspect shows the owner", caught: "inspect describes the holder", acquire: request(func(r *acquireRequest) { r.Holder = r.Owner })},
-	{breaks: "inspect forgets the order of the queue", caught: "inspect describes the queue", inspect: func(i asynclock.Info) asynclock.Info {
+	{breaks: "inspect shows the owner", caught: "inspect describes the holder", acquire: request(func(r *acquireRequest) { r.Description = r.Owner })},
+	{breaks: "inspect forgets the order of the queue", caught: "inspect describes the queue", inspect: func(i store.Info) store.Info {
 		for l, r := 0, len(i.Queue)-1; l < r; l, r = l+1, r-1 {
 			i.Queue[l], i.Queue[r] = i.Queue[r], i.Queue[l]
 		}
@@ -315,8 +315,8 @@ var faults = []fault{
 		matched, err := path.Match(strings.ReplaceAll(prefix, "/", "_")+"*", strings.ReplaceAll(key, "/", "_"))
 		return matched && err == nil
 	})},
-	{breaks: "list looks at holdings only", caught: "list finds a free key that is waited for", list: func(c *session, prefix string) iter.Seq2[asynclock.Info, error] {
-		return func(yield func(asynclock.Info, error) bool) {
+	{breaks: "list looks at holdings only", caught: "list finds a free key that is waited for", list: func(c *session, prefix string) iter.Seq2[store.Info, error] {
+		return func(yield func(store.Info, error) bool) {
 			for info, err := range c.Session.List(context.Background(), prefix) {
 				if info.Held && !yield(info, err) {
 					return
@@ -324,8 +324,8 @@ var faults = []fault{
 			}
 		}
 	}},
-	{breaks: "list ends after the first page", caught: "list pages through many keys", list: func(c *session, prefix string) iter.Seq2[asynclock.Info, error] {
-		return func(yield func(asynclock.Info, error) bool) {
+	{breaks: "list ends after the first page", caught: "list pages through many keys", list: func(c *session, prefix string) iter.Seq2[store.Info, error] {
+		return func(yield func(store.Info, error) bool) {
 			n := 0
 			for info, err := range c.Session.List(context.Background(), prefix) {
 				if n++; n > 200 || !yield(info, err) {
@@ -344,7 +344,7 @@ var faults = []fault{
 		}
 		return key
 	})},
-	{breaks: "keys are cut", caught: "keys of any characters stay distinct", acquire: renamed(func(key string) string { return key[:min(len(key), asynclock.MaxKeyLen-1)] })},
+	{breaks: "keys are cut", caught: "keys of any characters stay distinct", acquire: renamed(func(key string) string { return key[:min(len(key), store.MaxKeyLen-1)] })},
 	{breaks: "keys end at a brace", caught: "keys of any characters have queues of their own", acquire: renamed(func(key string) string {
 		before, _, _ := strings.Cut(key, "}")
 		return before
@@ -357,7 +357,7 @@ var faults = []fault{
 	{breaks: "a batch is answered as its last element", caught: "one batch grants a key once", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
 		if !r.Wait {
-			reply.Status = asynclock.Granted
+			reply.Status = store.Granted
 		}
 		return reply
 	}},
@@ -370,6 +370,6 @@ var faults = []fault{
 			}
 			_, _ = c.Session.Force(context.Background(), info.Key)
 		}
-		return c.Session.Leave(context.Background())
+		return c.Session.Close(context.Background())
 	}},
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var handoffCases = []testCase{
@@ -34,10 +34,10 @@ func handoffInOrder(w *world) {
 		before := h.lastToken()
 		h.release()
 		h = q.granted()
-		if w.store.Features().Tokens && h.First <= before {
-			w.Errorf("token of waiter %d: got %d, want more than %d", i, h.First, before)
+		if w.store.Features().Tokens && h.Token <= before {
+			w.Errorf("token of waiter %d: got %d, want more than %d", i, h.Token, before)
 		}
-		if e, ok := q.c.find(asynclock.EventGrant, q.req.Owner); ok && e.Waiters != waiters-1-i {
+		if e, ok := q.c.find(store.EventGrant, q.req.Owner); ok && e.Waiters != waiters-1-i {
 			w.Errorf("Waiters of the event: got %d, want %d", e.Waiters, waiters-1-i)
 		}
 		w.wantHeldBy(q.c, q.req)
@@ -52,14 +52,14 @@ func missedGrant(w *world) {
 	q := b.wait(w.request())
 	h.release()
 	reply := b.acquire(q.req)
-	if reply.Status != asynclock.Granted {
+	if reply.Status != store.Granted {
 		w.Fatalf("Acquire after the release: got status %d, want Granted", reply.Status)
 	}
 	if q.reply.Recheck > 0 || w.sessions() { // it may be the asking that has found it
 		return
 	}
-	if e := b.await(asynclock.EventGrant, q.req.Owner); e.Grant.First != reply.First {
-		w.Errorf("token: got %d by the event and %d by asking, want the same", e.Grant.First, reply.First)
+	if e := b.await(store.EventGrant, q.req.Owner); e.Grant.Token != reply.Token {
+		w.Errorf("token: got %d by the event and %d by asking, want the same", e.Grant.Token, reply.Token)
 	}
 }
 
@@ -100,8 +100,8 @@ func forceHandsOn(w *world) {
 		w.Error("Force of a held key: got false, want true")
 	}
 	second := q.granted()
-	if w.store.Features().Tokens && second.First <= used {
-		w.Errorf("token after Force: got %d, want more than %d", second.First, used)
+	if w.store.Features().Tokens && second.Token <= used {
+		w.Errorf("token after Force: got %d, want more than %d", second.Token, used)
 	}
 	w.wantHeldBy(a, q.req)
 }
@@ -126,14 +126,14 @@ func oneAtATime(w *world) {
 				}
 				if w.store.Features().Tokens {
 					used := h.lastToken()
-					if before := last.Swap(used); h.First <= before {
-						w.Errorf("token: got %d, want more than %d of the holder before", h.First, before)
+					if before := last.Swap(used); h.Token <= before {
+						w.Errorf("token: got %d, want more than %d of the holder before", h.Token, before)
 					}
 				}
 				time.Sleep(time.Millisecond) // so that another has time to come in
 				inside.Add(-1)
 				ctx, cancel := c.call()
-				reply := c.session.Release(ctx, []asynclock.ReleaseRequest{{Key: w.key, Owner: h.req.Owner, Token: last.Load()}})[0]
+				reply := c.session.Release(ctx, []store.ReleaseRequest{{Key: w.key, Owner: h.req.Owner, Token: last.Load()}})[0]
 				cancel()
 				if reply.Err != nil || !reply.WasHeld {
 					w.Errorf("Release by the holder: got %+v, want WasHeld", reply)
@@ -148,16 +148,16 @@ func oneAtATime(w *world) {
 
 // contend takes the key as the core does: by the message, and by asking again
 // in case there is none. Called from many goroutines, it must not end the test.
-func (c *client) contend(r asynclock.AcquireRequest) (holding, bool) {
+func (c *client) contend(r store.AcquireRequest) (holding, bool) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		ctx, cancel := c.call()
-		reply := c.session.Acquire(ctx, []asynclock.AcquireRequest{r})[0]
+		reply := c.session.Acquire(ctx, []store.AcquireRequest{r})[0]
 		cancel()
 		switch {
 		case reply.Err != nil:
 			c.w.Errorf("Acquire: got error %v, want none", reply.Err)
 			return holding{}, false
-		case reply.Status == asynclock.Granted:
+		case reply.Status == store.Granted:
 			return holding{c, r, reply.Grant, time.Now()}, true
 		}
 		r.Ticket = reply.Ticket
@@ -165,7 +165,7 @@ func (c *client) contend(r asynclock.AcquireRequest) (holding, bool) {
 		case <-c.news:
 		case <-time.After(5 * pause):
 		}
-		if e, ok := c.find(asynclock.EventGrant, r.Owner); ok && e.Grant.First > reply.Mark {
+		if e, ok := c.find(store.EventGrant, r.Owner); ok && e.Grant.Token > reply.Mark {
 			return holding{c, r, e.Grant, time.Now()}, true
 		}
 	}

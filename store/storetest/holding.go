@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var holdingCases = []testCase{
@@ -26,7 +26,7 @@ var holdingCases = []testCase{
 func grantAndRelease(w *world) {
 	a, b := w.join(), w.join()
 	first := a.hold(w.try())
-	if !w.store.Features().Tokens && first.Grant != (asynclock.Grant{}) {
+	if !w.store.Features().Tokens && first.Grant != (store.Grant{}) {
 		w.Errorf("grant of a store without tokens: got %+v, want none", first.Grant)
 	}
 	w.wantHeldBy(b, first.req)
@@ -47,7 +47,7 @@ func acquireAgain(w *world) {
 		w.Errorf("grant of the repeated request: got %+v, want the same as before, %+v", again.Grant, first.Grant)
 	}
 	w.wantRemains("Remaining after the repeated request", a.inspect(w.key).Remaining, medium, long)
-	w.wantSetTTL(a, func(r asynclock.AcquireRequest) error {
+	w.wantSetTTL(a, func(r store.AcquireRequest) error {
 		r.TTL = long
 		return a.acquire(r).Err
 	})
@@ -55,7 +55,7 @@ func acquireAgain(w *world) {
 
 // wantSetTTL checks that a holding whose TTL is short outlasts it, because of what
 // the client does meanwhile. Where the machine is too busy for that, the TTL is doubled.
-func (w *world) wantSetTTL(c *client, extend func(asynclock.AcquireRequest) error) {
+func (w *world) wantSetTTL(c *client, extend func(store.AcquireRequest) error) {
 	w.Helper()
 	for ttl := short; ttl < patience; ttl *= 2 {
 		r := w.request()
@@ -83,12 +83,12 @@ func heldWithoutWait(w *world) {
 	a, b := w.join(), w.join()
 	first := a.hold(w.request())
 	reply := b.acquire(w.try())
-	w.wantStatus("Acquire of a held key without Wait", reply, asynclock.Held)
-	if reply.Holder != "" && reply.Holder != first.req.Holder {
-		w.Errorf("Holder: got %q, want %q", reply.Holder, first.req.Holder)
+	w.wantStatus("Acquire of a held key without Wait", reply, store.Held)
+	if reply.Holder != "" && reply.Holder != first.req.Description {
+		w.Errorf("Holder: got %q, want %q", reply.Holder, first.req.Description)
 	}
-	if reply.Token != 0 && reply.Token != first.First {
-		w.Errorf("Token: got %d, want the holder's, %d", reply.Token, first.First)
+	if reply.HolderToken != 0 && reply.HolderToken != first.Token {
+		w.Errorf("Token: got %d, want the holder's, %d", reply.HolderToken, first.Token)
 	}
 	w.wantRemaining(reply.Remaining)
 	if n := b.inspect(w.key).Waiters; n != 0 {
@@ -116,7 +116,7 @@ func waiterGetsKey(w *world) {
 	first.release()
 	second := q.poll()
 	w.wantHeldBy(a, second.req)
-	w.wantStatus("Acquire by another", a.acquire(w.try()), asynclock.Held)
+	w.wantStatus("Acquire by another", a.acquire(w.try()), store.Held)
 	second.release()
 	w.wantFree(a, w.key)
 }
@@ -141,7 +141,7 @@ func releaseRepeated(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
 	h.release()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token})
 	if reply.WasHeld {
 		w.Error("second Release: got WasHeld true, want false")
 	}
@@ -151,13 +151,13 @@ func releaseRepeated(w *world) {
 func releaseByStranger(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
-	reply := b.release(asynclock.ReleaseRequest{Key: w.key, Owner: newOwner(), Token: h.First})
+	reply := b.release(store.ReleaseRequest{Key: w.key, Owner: newOwner(), Token: h.Token})
 	if reply.WasHeld {
 		w.Error("Release by a stranger: got WasHeld true, want false")
 	}
 	w.wantHeldBy(b, h.req)
 	// The same with the remembering of strangers switched on.
-	reply = b.release(asynclock.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
+	reply = b.release(store.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
 	if reply.WasHeld {
 		w.Error("uncertain Release by a stranger: got WasHeld true, want false")
 	}
@@ -171,7 +171,7 @@ func lateRelease(w *world) {
 	first := a.hold(r)
 	expired()
 	second := b.hold(w.request())
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: r.Owner, Token: first.First})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: r.Owner, Token: first.Token})
 	if reply.WasHeld {
 		w.Error("Release after expiry: got WasHeld true, want false")
 	}
@@ -183,7 +183,7 @@ func keptBack(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
 	q := b.wait(w.request())
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: long})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: long})
 	if !reply.WasHeld {
 		w.Error("Release with Keep: got WasHeld false, want true")
 	}
@@ -191,15 +191,15 @@ func keptBack(w *world) {
 	if q.reply.Remaining == 0 || q.reply.Remaining > long {
 		w.Errorf("Remaining while kept back: got %v, want at most %v", q.reply.Remaining, long)
 	}
-	w.wantStatus("Acquire without Wait while kept back", b.acquire(w.try()), asynclock.Held)
+	w.wantStatus("Acquire without Wait while kept back", b.acquire(w.try()), store.Held)
 	// The owner is done with the key, and nobody has it yet.
-	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; !errors.Is(err, asynclock.ErrExpired) {
+	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; !errors.Is(err, store.ErrExpired) {
 		w.Errorf("Renew by the owner who released: got %v, want ErrExpired", err)
 	}
-	if a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner}).WasHeld {
+	if a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner}).WasHeld {
 		w.Error("second Release while kept back: got WasHeld true, want false")
 	}
-	w.wantStatus("Acquire without Wait after a second Release", b.acquire(w.try()), asynclock.Held)
+	w.wantStatus("Acquire without Wait after a second Release", b.acquire(w.try()), store.Held)
 }
 
 func keptBackEnds(w *world) {
@@ -207,13 +207,13 @@ func keptBackEnds(w *world) {
 	h := a.hold(w.request())
 	q := b.wait(w.request())
 	start, used := time.Now(), h.lastToken()
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: short})
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: short})
 	second := q.poll()
 	if got := time.Since(start); got < short-slack {
 		w.Errorf("a key kept back for %v was granted after %v", short, got)
 	}
-	if w.store.Features().Tokens && second.First <= used {
-		w.Errorf("token after Keep: got %d, want more than %d", second.First, used)
+	if w.store.Features().Tokens && second.Token <= used {
+		w.Errorf("token after Keep: got %d, want more than %d", second.Token, used)
 	}
 }
 
@@ -228,7 +228,7 @@ func forceTakes(w *world) {
 		w.Error("Force of a free key: got true, want false")
 	}
 	b.hold(w.request())
-	if a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First}).WasHeld {
+	if a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token}).WasHeld {
 		w.Error("Release by the holder that was forced out: got WasHeld true, want false")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var inspectionCases = []testCase{
@@ -20,7 +20,7 @@ var inspectionCases = []testCase{
 }
 
 // wantNoOwner checks that nothing of what is shown to people is an owner id.
-func (w *world) wantNoOwner(shown any, requests ...asynclock.AcquireRequest) {
+func (w *world) wantNoOwner(shown any, requests ...store.AcquireRequest) {
 	w.Helper()
 	text := fmt.Sprintf("%+v", shown)
 	for _, r := range requests {
@@ -40,15 +40,15 @@ func inspectUnused(w *world) {
 func inspectHolder(w *world) {
 	a, b := w.join(), w.join()
 	r := w.request()
-	r.Holder = "worker@host-7 pid 4711, »Überweisung« 100% {x} a:b"
+	r.Description = "worker@host-7 pid 4711, »Überweisung« 100% {x} a:b"
 	h := a.hold(r)
 	info := b.inspect(w.key)
-	if info.Key != w.key || !info.Held || info.Holder != r.Holder {
-		w.Errorf("Inspect: got %+v, want key %q held by %q", info, w.key, r.Holder)
+	if info.Key != w.key || !info.Held || info.Holder != r.Description {
+		w.Errorf("Inspect: got %+v, want key %q held by %q", info, w.key, r.Description)
 	}
 	w.wantRemains("Remaining", info.Remaining, medium, long)
-	if w.store.Features().Tokens && info.Token != h.First {
-		w.Errorf("Token: got %d, want %d", info.Token, h.First)
+	if w.store.Features().Tokens && info.Token != h.Token {
+		w.Errorf("Token: got %d, want %d", info.Token, h.Token)
 	}
 	w.wantNoOwner(info, r)
 	w.wantNoOwner(b.acquire(w.try()), r)
@@ -57,7 +57,7 @@ func inspectHolder(w *world) {
 func inspectQueue(w *world) {
 	const waiters = 3
 	h := w.join().hold(w.request())
-	requests := []asynclock.AcquireRequest{h.req}
+	requests := []store.AcquireRequest{h.req}
 	for range waiters {
 		requests = append(requests, w.join().wait(w.request()).req)
 	}
@@ -66,7 +66,7 @@ func inspectQueue(w *world) {
 		w.Fatalf("Inspect: got Waiters %d and %d of them described, want %d both", info.Waiters, len(info.Queue), waiters)
 	}
 	for i, got := range info.Queue {
-		if want := requests[i+1].Holder; got.Holder != want {
+		if want := requests[i+1].Description; got.Holder != want {
 			w.Errorf("Holder of waiter %d: got %q, want %q", i, got.Holder, want)
 		}
 		if got.Age < 0 || got.Age > patience {
@@ -90,12 +90,12 @@ func listByPrefix(w *world) {
 	w.wantList(b, w.key+"/2", w.key+"/2", w.key+"/22")
 	w.wantList(b, w.key+"/3")
 	info := b.list(w.key + "/1")[w.key+"/1"]
-	if h := held[1]; info.Holder != h.req.Holder || info.Queue != nil {
-		w.Errorf("List: got %+v, want it held by %q and no Queue", info, h.req.Holder)
+	if h := held[1]; info.Holder != h.req.Description || info.Queue != nil {
+		w.Errorf("List: got %+v, want it held by %q and no Queue", info, h.req.Description)
 	}
 	w.wantRemains("Remaining", info.Remaining, medium, long)
-	if w.store.Features().Tokens && info.Token != held[1].First {
-		w.Errorf("Token: got %d, want %d", info.Token, held[1].First)
+	if w.store.Features().Tokens && info.Token != held[1].Token {
+		w.Errorf("Token: got %d, want %d", info.Token, held[1].Token)
 	}
 	for _, h := range held {
 		w.wantNoOwner(b.list(w.key), h.req)
@@ -127,7 +127,7 @@ func listWaitedFor(w *world) {
 	}
 	end.isOver()
 	info, ok := a.list(w.key)[w.key]
-	if passedOn := w.sessions() && info.Holder == q.req.Holder; !ok || info.Waiters != 1 && !passedOn {
+	if passedOn := w.sessions() && info.Holder == q.req.Description; !ok || info.Waiters != 1 && !passedOn {
 		w.Errorf("List of a key whose holding expired and that one waits for: got %+v, want it with Waiters 1", info)
 	}
 }
@@ -135,7 +135,7 @@ func listWaitedFor(w *world) {
 func listMany(w *world) {
 	const n = 300
 	a := w.join()
-	batches := make(map[int][]asynclock.AcquireRequest)
+	batches := make(map[int][]store.AcquireRequest)
 	for i := range n {
 		r := w.request()
 		r.Key = fmt.Sprintf("%s/%d", w.key, i)
@@ -147,7 +147,7 @@ func listMany(w *world) {
 		replies := a.session.Acquire(ctx, batch)
 		cancel()
 		for _, reply := range replies {
-			if reply.Err != nil || reply.Status != asynclock.Granted {
+			if reply.Err != nil || reply.Status != store.Granted {
 				w.Fatalf("Acquire of a free key: got status %d, error %v; want Granted", reply.Status, reply.Err)
 			}
 		}
@@ -164,9 +164,9 @@ func listMany(w *world) {
 		break // a listing can be left early
 	}
 	for _, batch := range batches {
-		releases := make([]asynclock.ReleaseRequest, len(batch))
+		releases := make([]store.ReleaseRequest, len(batch))
 		for i, r := range batch {
-			releases[i] = asynclock.ReleaseRequest{Key: r.Key, Owner: r.Owner}
+			releases[i] = store.ReleaseRequest{Key: r.Key, Owner: r.Owner}
 		}
 		ctx, cancel := a.call()
 		replies := a.session.Release(ctx, releases)

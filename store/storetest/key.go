@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var keyCases = []testCase{
@@ -35,7 +35,7 @@ func (w *world) hostileNames() []string {
 	}
 	// As long as keys get, and at their longest when escaped, the last byte making the difference.
 	for _, filling := range []string{"%", "}", "\n", "x"} {
-		full := w.key + strings.Repeat(filling, asynclock.MaxKeyLen-len(w.key)-1)
+		full := w.key + strings.Repeat(filling, store.MaxKeyLen-len(w.key)-1)
 		names = append(names, full, full+"1", full+"2")
 	}
 	return names
@@ -52,10 +52,10 @@ func hostileKeys(w *world) {
 	}
 	for i, key := range names {
 		info := b.inspect(key)
-		if info.Key != key || !info.Held || info.Holder != held[i].req.Holder {
-			w.Errorf("Inspect(%q): got %+v, want it held by %q", key, info, held[i].req.Holder)
+		if info.Key != key || !info.Held || info.Holder != held[i].req.Description {
+			w.Errorf("Inspect(%q): got %+v, want it held by %q", key, info, held[i].req.Description)
 		}
-		reply := a.renew(asynclock.RenewRequest{Key: key, Owner: held[i].req.Owner, TTL: long, Token: held[i].First})
+		reply := a.renew(store.RenewRequest{Key: key, Owner: held[i].req.Owner, TTL: long, Token: held[i].Token})
 		if reply.Err != nil {
 			w.Errorf("Renew of %q: got %v, want no error", key, reply.Err)
 		}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var livenessCases = []testCase{
@@ -22,13 +22,13 @@ func deadWaiterSkipped(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	r.Liveness = short
+	r.WaiterTTL = short
 	dead, q := b.wait(r), c.wait(w.request())
 	expired()
 	h.release()
 	q.granted()
 	w.wantHeldBy(a, q.req)
-	if _, told := b.find(asynclock.EventGrant, dead.req.Owner); told {
+	if _, told := b.find(store.EventGrant, dead.req.Owner); told {
 		w.Error("got an EventGrant for the dead waiter, want none")
 	}
 }
@@ -36,7 +36,7 @@ func deadWaiterSkipped(w *world) {
 func deadQueueDoesNotBlock(w *world) {
 	a, b := w.join(), w.join()
 	r := w.request()
-	r.Liveness = short / 10 // it dies first: an expired holding may pass on at once
+	r.WaiterTTL = short / 10 // it dies first: an expired holding may pass on at once
 	_, end := w.waitBehind(a, b, r)
 	end.isOver()
 	a.hold(w.try()) // nobody who lives is ahead
@@ -46,12 +46,12 @@ func heartbeatsCount(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	r.Liveness = 4 * short
+	r.WaiterTTL = 4 * short
 	q := b.wait(r)
 	c.wait(w.request())
 	time.Sleep(3 * short)
 	q.heartbeat()
-	time.Sleep(2 * short) // longer than Liveness after the first request, not after the second
+	time.Sleep(2 * short) // longer than WaiterTTL after the first request, not after the second
 	h.release()
 	q.granted()
 	w.wantHeldBy(a, q.req)
@@ -61,13 +61,13 @@ func droppedComesBack(w *world) {
 	a, b, c, d := w.join(), w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	r.Liveness = short
+	r.WaiterTTL = short
 	dropped := b.wait(r)
 	second, third := c.wait(w.request()), d.wait(w.request())
 	expired()
 	h.release() // passes over b
 	h = second.granted()
-	dropped.req.Liveness = long
+	dropped.req.WaiterTTL = long
 	ticket := dropped.req.Ticket
 	dropped.heartbeat()
 	if w.sessions() {
@@ -93,14 +93,14 @@ func droppedIntoFullQueue(w *world) {
 	a, b, c, d := w.join(), w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	r.Liveness, r.QueueLimit = short, 1
+	r.WaiterTTL, r.QueueLimit = short, 1
 	dropped := b.wait(r)
 	second := c.wait(w.request())
 	expired()
 	h.release() // passes over b
 	second.granted()
 	d.wait(w.request()) // the queue is at b's limit now
-	dropped.req.Liveness = long
+	dropped.req.WaiterTTL = long
 	dropped.heartbeat()
 }
 
@@ -109,11 +109,11 @@ func leftWaiter(w *world) {
 	h := a.hold(w.request())
 	r := w.request()
 	// A store that does not know who is connected goes by these.
-	r.Liveness, r.GrantTTL = short, short
+	r.WaiterTTL, r.GrantTTL = short, short
 	b.wait(r)
 	q := c.wait(w.request())
-	if err := b.session.Leave(context.Background()); err != nil {
-		w.Errorf("Leave: got %v, want no error", err)
+	if err := b.session.Close(context.Background()); err != nil {
+		w.Errorf("Close: got %v, want no error", err)
 	}
 	h.release()
 	w.wantHeldBy(a, q.poll().req)

@@ -5,7 +5,7 @@ package storetest
 import (
 	"slices"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A testCase is one rule. Its name is the rule in words.
@@ -17,7 +17,7 @@ type testCase struct {
 
 // facts are what a store has by its Features, and what Run was told of it.
 type facts struct {
-	asynclock.Features
+	store.Features
 
 	messages bool // it can tell waiters and holders something
 }
@@ -28,7 +28,7 @@ type need func(facts) bool
 func anyStore(facts) bool  { return true }
 func queues(f facts) bool  { return f.FIFO }
 func tokens(f facts) bool  { return f.Tokens }
-func wanting(f facts) bool { return f.FIFO && f.Wanted }
+func wanting(f facts) bool { return f.FIFO && f.Retention }
 
 // queuesAndTokens: the queue is known by its tokens.
 func queuesAndTokens(f facts) bool { return f.FIFO && f.Tokens }
@@ -41,7 +41,7 @@ func tokensOfUse(f facts) bool { return f.Tokens && !f.Sessions }
 func messages(f facts) bool { return f.FIFO && f.messages }
 
 // messagesOfWanted are told to holders that others want the key of.
-func messagesOfWanted(f facts) bool { return f.FIFO && f.Wanted && f.messages }
+func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages }
 
 func cases() []testCase {
 	return slices.Concat(

@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-var everything = asynclock.Features{Tokens: true, FIFO: true, Wanted: true}
+var everything = store.Features{Tokens: true, FIFO: true, Retention: true}
 
 // A store gets the cases that its Features allow, each with a store of its own. What is
 // left out is not even begun.
@@ -23,12 +24,12 @@ func TestEachCaseOpensAStoreAndNoOtherDoes(t *testing.T) {
 	}{
 		"everything":         {facts{everything, true}, nil},
 		"no messages":        {facts{everything, false}, []Option{WithoutMessages()}},
-		"nothing of wanting": {facts{asynclock.Features{Tokens: true, FIFO: true}, true}, nil},
+		"nothing of wanting": {facts{store.Features{Tokens: true, FIFO: true}, true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var opened atomic.Int32
-			Run(t, func(*testing.T) asynclock.Store {
+			Run(t, func(*testing.T) store.Store {
 				opened.Add(1)
 				return modest{memstore.New(), c.has.Features}
 			}, append(c.options, InBubble())...)
@@ -41,12 +42,12 @@ func TestEachCaseOpensAStoreAndNoOtherDoes(t *testing.T) {
 
 // A modest store has more than it claims to have.
 type modest struct {
-	asynclock.Store
+	store.Store
 
-	claims asynclock.Features
+	claims store.Features
 }
 
-func (m modest) Features() asynclock.Features { return m.claims }
+func (m modest) Features() store.Features { return m.claims }
 
 // What a store lacks rules out what is about that, and nothing else. Who has everything
 // gets every case.
@@ -65,7 +66,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		"everything": {facts{everything, true}, []string{}},
 		"messages": {but(func(f *facts) { f.messages = false }), slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" })},
-		"Wanted":              {but(func(f *facts) { f.Wanted = false }), names(wantedCases)},
+		"Wanted":              {but(func(f *facts) { f.Retention = false }), names(wantedCases)},
 		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases)},
 		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), usedTokens},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},

@@ -7,7 +7,8 @@ import (
 	"iter"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -16,45 +17,45 @@ import (
 // and nothing more: no tokens, and waiters that contend.
 func TestSuiteAsksOnlyForFeatures(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) asynclock.Store { return plainStore{memstore.New()} }, storetest.InBubble())
+	storetest.Run(t, func(*testing.T) store.Store { return plainStore{memstore.New()} }, storetest.InBubble())
 }
 
-type plainStore struct{ asynclock.Store }
+type plainStore struct{ store.Store }
 
-func (plainStore) Features() asynclock.Features { return asynclock.Features{} }
+func (plainStore) Features() store.Features { return store.Features{} }
 
-func (s plainStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	inner, err := s.Store.Join(id, events)
+func (s plainStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	inner, err := s.Store.Open(id, events)
 	return plainSession{inner}, err
 }
 
-type plainSession struct{ asynclock.Session }
+type plainSession struct{ store.Session }
 
 // Acquire never queues: who waits is told so, and asks again.
-func (c plainSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
-	tries := make([]asynclock.AcquireRequest, len(batch))
+func (c plainSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	tries := make([]store.AcquireRequest, len(batch))
 	for i, r := range batch {
 		tries[i] = r
 		tries[i].Wait = false
 	}
 	replies := c.Session.Acquire(ctx, tries)
 	for i, reply := range replies {
-		if batch[i].Wait && reply.Status == asynclock.Held {
-			replies[i] = asynclock.AcquireReply{Status: asynclock.Waiting, Remaining: -1}
+		if batch[i].Wait && reply.Status == store.Held {
+			replies[i] = store.AcquireReply{Status: store.Waiting, Remaining: -1}
 		}
-		replies[i].Grant, replies[i].Token = asynclock.Grant{}, 0
+		replies[i].Grant, replies[i].HolderToken = store.Grant{}, 0
 	}
 	return replies
 }
 
-func (c plainSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (c plainSession) Inspect(ctx context.Context, key string) (store.Info, error) {
 	info, err := c.Session.Inspect(ctx, key)
 	info.Token = 0
 	return info, err
 }
 
-func (c plainSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (c plainSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		for info, err := range c.Session.List(ctx, prefix) {
 			info.Token = 0
 			if !yield(info, err) {
@@ -67,23 +68,23 @@ func (c plainSession) List(ctx context.Context, prefix string) iter.Seq2[asynclo
 // TestSuiteKnowsStoresOfSessions runs the suite over a store that says of itself
 // what one on a server of sessions is like.
 func TestSuiteKnowsStoresOfSessions(t *testing.T) {
-	storetest.Run(t, func(*testing.T) asynclock.Store { return sessionsStore{memstore.New()} }, storetest.InBubble())
+	storetest.Run(t, func(*testing.T) store.Store { return sessionsStore{memstore.New()} }, storetest.InBubble())
 }
 
-type sessionsStore struct{ asynclock.Store }
+type sessionsStore struct{ store.Store }
 
-func (sessionsStore) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true, Sessions: true}
+func (sessionsStore) Features() store.Features {
+	return store.Features{Tokens: true, FIFO: true, Sessions: true}
 }
 
-func (s sessionsStore) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	inner, err := s.Store.Join(id, events)
+func (s sessionsStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	inner, err := s.Store.Open(id, events)
 	return sessionsSession{inner}, err
 }
 
-type sessionsSession struct{ asynclock.Session }
+type sessionsSession struct{ store.Session }
 
-func (c sessionsSession) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
+func (c sessionsSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	for i := range batch {
 		if batch[i].Ticket != 0 { // nobody comes back to a place
 			batch[i].Ticket, batch[i].QueueLimit = 0, 0
@@ -96,14 +97,14 @@ func (c sessionsSession) Acquire(ctx context.Context, batch []asynclock.AcquireR
 	return replies
 }
 
-func (c sessionsSession) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
+func (c sessionsSession) Inspect(ctx context.Context, key string) (store.Info, error) {
 	info, err := c.Session.Inspect(ctx, key)
 	info.Remaining = -1
 	return info, err
 }
 
-func (c sessionsSession) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (c sessionsSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		for info, err := range c.Session.List(ctx, prefix) {
 			info.Remaining = -1
 			if !yield(info, err) {

@@ -5,7 +5,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var queueCases = []testCase{
@@ -33,8 +33,8 @@ func waitingReply(w *world) {
 			w.Error("Ticket: got 0, want one")
 		}
 		w.wantRemains("Remaining", q.reply.Remaining, medium, long)
-		if q.reply.Mark < h.First {
-			w.Errorf("Mark: got %d, want at least the token of the holder, %d", q.reply.Mark, h.First)
+		if q.reply.Mark < h.Token {
+			w.Errorf("Mark: got %d, want at least the token of the holder, %d", q.reply.Mark, h.Token)
 		}
 	}
 	if first.reply.Ticket >= second.reply.Ticket {
@@ -68,9 +68,9 @@ func noBarging(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	q, end := w.waitBehind(a, b, w.request())
 	end.isOver() // and q has not asked again
-	w.wantStatus("Acquire without Wait of a free key with a queue", c.acquire(w.try()), asynclock.Held)
+	w.wantStatus("Acquire without Wait of a free key with a queue", c.acquire(w.try()), store.Held)
 	late := c.acquire(w.request())
-	w.wantStatus("Acquire of a free key with a queue", late, asynclock.Waiting)
+	w.wantStatus("Acquire of a free key with a queue", late, store.Waiting)
 	w.wantHeldBy(c, q.poll().req)
 }
 
@@ -79,11 +79,11 @@ func requeueAtTail(w *world) {
 	h := a.hold(w.request())
 	second, third := b.wait(w.request()), c.wait(w.request())
 	back := w.request()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Requeue: &back})
 	if !reply.WasHeld || reply.Requeue == nil {
 		w.Fatalf("Release with Requeue: got %+v, want WasHeld and an answer to Requeue", reply)
 	}
-	w.wantStatus("Requeue", *reply.Requeue, asynclock.Waiting)
+	w.wantStatus("Requeue", *reply.Requeue, store.Waiting)
 	if reply.Requeue.Rank != 1 {
 		w.Errorf("Rank of the requeued: got %d, want 1, behind the third", reply.Requeue.Rank)
 	}
@@ -103,12 +103,12 @@ func requeueAlone(w *world) {
 	back := w.request()
 	back.GrantTTL = medium
 	used := h.lastToken()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Requeue: &back})
 	if reply.Requeue == nil {
 		w.Fatal("Requeue: got no answer, want one")
 	}
-	w.wantStatus("Requeue with nobody waiting", *reply.Requeue, asynclock.Granted)
-	if got := reply.Requeue.First; w.store.Features().Tokens && got <= used {
+	w.wantStatus("Requeue with nobody waiting", *reply.Requeue, store.Granted)
+	if got := reply.Requeue.Token; w.store.Features().Tokens && got <= used {
 		w.Errorf("token of the requeued: got %d, want more than %d", got, used)
 	}
 	w.wantHeldBy(a, back)
@@ -121,7 +121,7 @@ func requeueRepeated(w *world) {
 	h := a.hold(w.request())
 	b.wait(w.request())
 	back := w.request()
-	r := asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back}
+	r := store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Requeue: &back}
 	first, again := a.release(r), a.release(r)
 	if first.Requeue == nil || again.Requeue == nil {
 		w.Fatal("Requeue: got no answer, want one each time")
@@ -129,7 +129,7 @@ func requeueRepeated(w *world) {
 	if again.WasHeld {
 		w.Error("repeated Release: got WasHeld true, want false")
 	}
-	if again.Requeue.Status != asynclock.Waiting || again.Requeue.Ticket != first.Requeue.Ticket {
+	if again.Requeue.Status != store.Waiting || again.Requeue.Ticket != first.Requeue.Ticket {
 		w.Errorf("repeated Requeue: got status %d and ticket %d, want Waiting with the same ticket %d",
 			again.Requeue.Status, again.Requeue.Ticket, first.Requeue.Ticket)
 	}
@@ -142,11 +142,11 @@ func requeueKeptBack(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
 	back := w.request()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Keep: short, Requeue: &back})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: short, Requeue: &back})
 	if reply.Requeue == nil {
 		w.Fatal("Requeue: got no answer, want one")
 	}
-	w.wantStatus("Requeue of a key kept back", *reply.Requeue, asynclock.Waiting)
+	w.wantStatus("Requeue of a key kept back", *reply.Requeue, store.Waiting)
 	back.Ticket = reply.Requeue.Ticket
 	(&waiter{c: a, req: back, reply: *reply.Requeue}).poll().release()
 }
@@ -159,7 +159,7 @@ func fullQueue(w *world) {
 	q := b.wait(r)
 	over := w.request()
 	over.QueueLimit = 1
-	w.wantStatus("Acquire over the queue's limit", c.acquire(over), asynclock.Full)
+	w.wantStatus("Acquire over the queue's limit", c.acquire(over), store.Full)
 	q.heartbeat() // one that is queued is not refused
 	if got := c.inspect(w.key).Waiters; got != 1 {
 		w.Errorf("Waiters after a refusal: got %d, want 1", got)
@@ -190,12 +190,12 @@ func requeueIntoFullQueue(w *world) {
 	q := b.wait(w.request())
 	back := w.request()
 	back.QueueLimit = 1
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &back})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Requeue: &back})
 	if !reply.WasHeld || reply.Requeue == nil {
 		w.Fatalf("Release with Requeue: got %+v, want WasHeld and an answer to Requeue", reply)
 	}
 	// The queue is counted before or after the head has left it: both are one step.
-	if s := reply.Requeue.Status; s != asynclock.Full && s != asynclock.Waiting {
+	if s := reply.Requeue.Status; s != store.Full && s != store.Waiting {
 		w.Errorf("Requeue: got status %d, want Full or Waiting", s)
 	}
 	q.granted()

@@ -5,7 +5,7 @@ package storetest
 import (
 	"errors"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var renewalCases = []testCase{
@@ -22,21 +22,21 @@ func renewExtends(w *world) {
 	r := w.request()
 	r.TTL = medium
 	h := a.hold(r)
-	reply := a.renew(asynclock.RenewRequest{Key: w.key, Owner: r.Owner, TTL: long, Token: h.First})
+	reply := a.renew(store.RenewRequest{Key: w.key, Owner: r.Owner, TTL: long, Token: h.Token})
 	if reply.Err != nil {
 		w.Errorf("Renew by the holder: got %v, want no error", reply.Err)
 	}
 	w.wantRemains("Remaining after a renewal", a.inspect(w.key).Remaining, medium, long)
 	h.release()
-	w.wantSetTTL(a, func(r asynclock.AcquireRequest) error {
-		return a.renew(asynclock.RenewRequest{Key: r.Key, Owner: r.Owner, TTL: long}).Err
+	w.wantSetTTL(a, func(r store.AcquireRequest) error {
+		return a.renew(store.RenewRequest{Key: r.Key, Owner: r.Owner, TTL: long}).Err
 	})
 }
 
 func renewNeverShortens(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	reply := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: short, Token: h.First})
+	reply := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: short, Token: h.Token})
 	if reply.Err != nil {
 		w.Errorf("Renew for less than what remains: got %v, want no error", reply.Err)
 	}
@@ -50,8 +50,8 @@ func renewByStranger(w *world) {
 	r := w.request()
 	r.TTL = medium
 	h := a.hold(r)
-	reply := b.renew(asynclock.RenewRequest{Key: w.key, Owner: newOwner(), TTL: long})
-	if !errors.Is(reply.Err, asynclock.ErrStolen) {
+	reply := b.renew(store.RenewRequest{Key: w.key, Owner: newOwner(), TTL: long})
+	if !errors.Is(reply.Err, store.ErrStolen) {
 		w.Errorf("Renew by a stranger: got %v, want ErrStolen", reply.Err)
 	}
 	if got := b.inspect(w.key).Remaining; got > medium {
@@ -66,13 +66,13 @@ func renewAfterExpiry(w *world) {
 	r.TTL = short
 	h := a.hold(r)
 	expired()
-	late := asynclock.RenewRequest{Key: w.key, Owner: r.Owner, TTL: long, Token: h.First}
-	if err := a.renew(late).Err; !errors.Is(err, asynclock.ErrExpired) {
+	late := store.RenewRequest{Key: w.key, Owner: r.Owner, TTL: long, Token: h.Token}
+	if err := a.renew(late).Err; !errors.Is(err, store.ErrExpired) {
 		w.Errorf("Renew after expiry: got %v, want ErrExpired", err)
 	}
 	w.wantFree(b, w.key)
 	second := b.hold(w.request())
-	if err := a.renew(late).Err; !errors.Is(err, asynclock.ErrStolen) {
+	if err := a.renew(late).Err; !errors.Is(err, store.ErrStolen) {
 		w.Errorf("Renew when another holds the key: got %v, want ErrStolen", err)
 	}
 	w.wantHeldBy(a, second.req)
@@ -82,8 +82,8 @@ func renewAfterRelease(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
 	h.release()
-	err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.First}).Err
-	if !errors.Is(err, asynclock.ErrExpired) {
+	err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token}).Err
+	if !errors.Is(err, store.ErrExpired) {
 		w.Errorf("Renew after the release: got %v, want ErrExpired", err)
 	}
 	w.wantFree(a, w.key)
@@ -92,7 +92,7 @@ func renewAfterRelease(w *world) {
 func renewCountsWaiters(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
-	r := asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.First}
+	r := store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token}
 	if got := a.renew(r).Waiters; got != 0 {
 		w.Errorf("Waiters: got %d, want 0", got)
 	}

@@ -5,36 +5,36 @@ package storetest
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A holding is a key that a client was granted.
 type holding struct {
 	c   *client
-	req asynclock.AcquireRequest
-	asynclock.Grant
+	req store.AcquireRequest
+	store.Grant
 	since time.Time // when the client knew
 }
 
 // A waiter is a place in a queue.
 type waiter struct {
 	c     *client
-	req   asynclock.AcquireRequest // with the ticket of the last reply
-	reply asynclock.AcquireReply   // the last one
+	req   store.AcquireRequest // with the ticket of the last reply
+	reply store.AcquireReply   // the last one
 }
 
 // hold acquires what has to be free.
-func (c *client) hold(r asynclock.AcquireRequest) holding {
+func (c *client) hold(r store.AcquireRequest) holding {
 	c.w.Helper()
 	reply := c.acquire(r)
-	if reply.Status != asynclock.Granted {
+	if reply.Status != store.Granted {
 		c.w.Fatalf("Acquire of a free key: got status %d, want Granted", reply.Status)
 	}
 	return holding{c, r, reply.Grant, time.Now()}
 }
 
 // wait queues for what has to be held.
-func (c *client) wait(r asynclock.AcquireRequest) *waiter {
+func (c *client) wait(r store.AcquireRequest) *waiter {
 	c.w.Helper()
 	q := &waiter{c: c, req: r}
 	q.heartbeat()
@@ -45,7 +45,7 @@ func (c *client) wait(r asynclock.AcquireRequest) *waiter {
 func (q *waiter) heartbeat() {
 	q.c.w.Helper()
 	q.reply = q.c.acquire(q.req)
-	if q.reply.Status != asynclock.Waiting {
+	if q.reply.Status != store.Waiting {
 		q.c.w.Fatalf("Acquire of a held key with Wait: got status %d, want Waiting", q.reply.Status)
 	}
 	q.req.Ticket = q.reply.Ticket
@@ -58,12 +58,12 @@ func (q *waiter) granted() holding {
 	if q.reply.Recheck > 0 {
 		return q.poll()
 	}
-	e := q.c.await(asynclock.EventGrant, q.req.Owner)
+	e := q.c.await(store.EventGrant, q.req.Owner)
 	if e.GrantTTL != q.req.GrantTTL {
 		q.c.w.Errorf("GrantTTL of the event: got %v, want %v as asked", e.GrantTTL, q.req.GrantTTL)
 	}
-	if q.c.w.store.Features().Tokens && e.Grant.First <= q.reply.Mark {
-		q.c.w.Errorf("token of the event: got %d, want more than %d, the Mark of the reply before it", e.Grant.First, q.reply.Mark)
+	if q.c.w.store.Features().Tokens && e.Grant.Token <= q.reply.Mark {
+		q.c.w.Errorf("token of the event: got %d, want more than %d, the Mark of the reply before it", e.Grant.Token, q.reply.Mark)
 	}
 	return holding{q.c, q.req, e.Grant, time.Now()}
 }
@@ -74,9 +74,9 @@ func (q *waiter) poll() holding {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
 		reply := q.c.acquire(q.req)
 		switch reply.Status {
-		case asynclock.Granted:
+		case store.Granted:
 			return holding{q.c, q.req, reply.Grant, time.Now()}
-		case asynclock.Waiting:
+		case store.Waiting:
 			q.reply, q.req.Ticket = reply, reply.Ticket
 		default:
 			q.c.w.Fatalf("Acquire of a waiter: got status %d, want Waiting or Granted", reply.Status)
@@ -89,7 +89,7 @@ func (q *waiter) poll() holding {
 // next asks for what ends within short, as a rule, until it is granted. That the first
 // answer is to wait is not asked for: a busy machine may take longer to give it. How long
 // it took until the grant is for the case to look at.
-func (c *client) next(r asynclock.AcquireRequest) holding {
+func (c *client) next(r store.AcquireRequest) holding {
 	c.w.Helper()
 	return (&waiter{c: c, req: r}).poll()
 }
@@ -102,7 +102,7 @@ func (e end) isOver() { time.Sleep(time.Until(e.latest)) }
 
 // waitBehind has a hold the key, and b wait for it, and says when the holding ends by
 // itself. Where the machine is too busy to do both within a TTL of short, it is doubled.
-func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (*waiter, end) {
+func (w *world) waitBehind(a, b *client, waits store.AcquireRequest) (*waiter, end) {
 	w.Helper()
 	for ttl := short; ttl < patience; ttl *= 2 {
 		r := w.request()
@@ -110,14 +110,14 @@ func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (*waite
 		start := time.Now()
 		a.hold(r)
 		reply := b.acquire(waits)
-		if reply.Status == asynclock.Waiting {
+		if reply.Status == store.Waiting {
 			waits.Ticket = reply.Ticket
 			return &waiter{b, waits, reply}, end{start.Add(ttl), time.Now().Add(ttl + short/2)}
 		}
 		if took := time.Since(start); took < ttl-slack {
 			w.Fatalf("Acquire with Wait of a key that was held %v ago for %v: got status %d, want Waiting", took, ttl, reply.Status)
 		}
-		b.release(asynclock.ReleaseRequest{Key: waits.Key, Owner: waits.Owner})
+		b.release(store.ReleaseRequest{Key: waits.Key, Owner: waits.Owner})
 		waits.Owner = newOwner()
 	}
 	w.Fatalf("Acquire with Wait took longer than any TTL up to %v", patience)
@@ -127,7 +127,7 @@ func (w *world) waitBehind(a, b *client, waits asynclock.AcquireRequest) (*waite
 // release gives the key back, which the client must have had.
 func (h holding) release() {
 	h.c.w.Helper()
-	reply := h.c.release(asynclock.ReleaseRequest{Key: h.req.Key, Owner: h.req.Owner, Token: h.First})
+	reply := h.c.release(store.ReleaseRequest{Key: h.req.Key, Owner: h.req.Owner, Token: h.Token})
 	if !reply.WasHeld {
 		h.c.w.Fatal("Release by the holder: got WasHeld false, want true")
 	}
@@ -136,8 +136,8 @@ func (h holding) release() {
 // lastToken is the largest token that the holder may have used by now. What
 // comes after is to be compared with what it was before.
 func (h holding) lastToken() int64 {
-	last := h.First + h.Spare
-	if h.SparePerMicrosecond {
+	last := h.Token + h.Reserved
+	if h.TokensFollowClock {
 		last += time.Since(h.since).Microseconds()
 	}
 	return last
@@ -148,11 +148,11 @@ func (h holding) lastToken() int64 {
 func expired() { time.Sleep(short + short/2) }
 
 // wantHeldBy checks who holds the key: that request's holder.
-func (w *world) wantHeldBy(c *client, r asynclock.AcquireRequest) {
+func (w *world) wantHeldBy(c *client, r store.AcquireRequest) {
 	w.Helper()
 	info := c.inspect(r.Key)
-	if !info.Held || info.Holder != r.Holder {
-		w.Errorf("Inspect: got Held %v, Holder %q; want it held by %q", info.Held, info.Holder, r.Holder)
+	if !info.Held || info.Holder != r.Description {
+		w.Errorf("Inspect: got Held %v, Holder %q; want it held by %q", info.Held, info.Holder, r.Description)
 	}
 }
 
@@ -182,7 +182,7 @@ func (w *world) wantFree(c *client, key string) {
 }
 
 // wantStatus checks one reply's status.
-func (w *world) wantStatus(what string, reply asynclock.AcquireReply, want asynclock.AcquireStatus) {
+func (w *world) wantStatus(what string, reply store.AcquireReply, want store.AcquireStatus) {
 	w.Helper()
 	if reply.Status != want {
 		w.Errorf("%s: got status %d, want %d", what, reply.Status, want)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest is the suite that every [asynclock.Store] has to pass. It
+// Package storetest is the suite that every [store.Store] has to pass. It
 // speaks to the store as the core does, through its sessions, and checks what
 // the contract in package asynclock promises, rule by rule.
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) asynclock.Store {
+//		storetest.Run(t, func(t *testing.T) store.Store {
 //			store := open(t)          // each case asks for a store of its own,
 //			t.Cleanup(store.Close)    // and several at a time
 //			return store
@@ -14,7 +14,7 @@
 //
 // The stores that open returns may share one server, and the server may be in
 // use by others: every case makes up its own keys. What a store does not have by
-// its [asynclock.Features] is not asked of it: such cases are left out, and not skipped.
+// its [store.Features] is not asked of it: such cases are left out, and not skipped.
 // A store that has everything gets all of them.
 //
 // To read the code, begin with cases at the end of need.go. Each other file has cases
@@ -25,7 +25,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // An Option tells [Run] what it can't know from the store.
@@ -51,7 +51,7 @@ func WithoutMessages() Option {
 // t.Cleanup. One more store is opened first, to be asked for its Features. Where
 // something has to expire the cases wait for TTLs of half a second; where something
 // has to happen they wait up to a minute, so that a slow server does not fail.
-func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Option) {
+func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Option) {
 	t.Helper()
 	if open == nil {
 		t.Fatal("storetest: open is nil")
@@ -68,14 +68,14 @@ func Run(t *testing.T, open func(t *testing.T) asynclock.Store, options ...Optio
 		for _, c := range casesFor(f) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				s.run(t, func(t *testing.T, store asynclock.Store) { c.run(newWorld(t, store)) })
+				s.run(t, func(t *testing.T, store store.Store) { c.run(newWorld(t, store)) })
 			})
 		}
 	})
 }
 
 type suite struct {
-	open   func(t *testing.T) asynclock.Store
+	open   func(t *testing.T) store.Store
 	bubble bool
 	silent bool
 }
@@ -83,12 +83,12 @@ type suite struct {
 // facts asks a store what it has.
 func (s suite) facts(t *testing.T) (f facts) {
 	t.Helper()
-	s.run(t, func(_ *testing.T, store asynclock.Store) { f = facts{store.Features(), !s.silent} })
+	s.run(t, func(_ *testing.T, store store.Store) { f = facts{store.Features(), !s.silent} })
 	return f
 }
 
 // run opens a store for do.
-func (s suite) run(t *testing.T, do func(*testing.T, asynclock.Store)) {
+func (s suite) run(t *testing.T, do func(*testing.T, store.Store)) {
 	t.Helper()
 	opened := func(t *testing.T) {
 		t.Helper()

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
@@ -43,8 +44,8 @@ var misuses = map[string]struct {
 	says string
 }{
 	"open is nil":          {func(t *testing.T) { storetest.Run(t, nil) }, "storetest: open is nil"},
-	"open returns nothing": {func(t *testing.T) { storetest.Run(t, func(*testing.T) asynclock.Store { return nil }) }, "storetest: open returned no store"},
-	"an option is nil":     {func(t *testing.T) { storetest.Run(t, func(*testing.T) asynclock.Store { return nil }, nil) }, "storetest: an option is nil"},
+	"open returns nothing": {func(t *testing.T) { storetest.Run(t, func(*testing.T) store.Store { return nil }) }, "storetest: open returned no store"},
+	"an option is nil":     {func(t *testing.T) { storetest.Run(t, func(*testing.T) store.Store { return nil }, nil) }, "storetest: an option is nil"},
 }
 
 func TestMisuseIsTold(t *testing.T) {
@@ -72,7 +73,7 @@ func TestMisuseIsTold(t *testing.T) {
 func TestStoreWithFault(t *testing.T) {
 	for _, f := range faults {
 		if f.breaks == *faultName {
-			storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(f) }, storetest.InBubble())
+			storetest.Run(t, func(*testing.T) store.Store { return newBrokenStore(f) }, storetest.InBubble())
 			return
 		}
 	}
@@ -86,12 +87,12 @@ func TestStoreWithFault(t *testing.T) {
 // says so and the suite is told.
 func TestSuiteOverStoreWithoutMessages(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(silent) },
+	storetest.Run(t, func(*testing.T) store.Store { return newBrokenStore(silent) },
 		storetest.InBubble(), storetest.WithoutMessages())
 }
 
 // TestSuiteOverStoreWithoutFault shows that it is the faults that are caught.
 func TestSuiteOverStoreWithoutFault(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) asynclock.Store { return newBrokenStore(fault{}) }, storetest.InBubble())
+	storetest.Run(t, func(*testing.T) store.Store { return newBrokenStore(fault{}) }, storetest.InBubble())
 }

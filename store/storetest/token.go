@@ -5,7 +5,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var tokenCases = []testCase{
@@ -23,17 +23,17 @@ const aheadOfTime = int64(10 * time.Minute / time.Microsecond)
 func tokensRise(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
-	next := func(how string, c *client, r asynclock.AcquireRequest) {
+	next := func(how string, c *client, r store.AcquireRequest) {
 		w.Helper()
 		used := h.lastToken()
 		again := c.hold(r)
-		if again.First <= used {
-			w.Errorf("token after %s: got %d, want more than %d", how, again.First, used)
+		if again.Token <= used {
+			w.Errorf("token after %s: got %d, want more than %d", how, again.Token, used)
 		}
 		h = again
 	}
-	if h.First <= 0 || h.Spare < 0 {
-		w.Errorf("grant: got First %d and Spare %d, want the former positive and the latter not negative", h.First, h.Spare)
+	if h.Token <= 0 || h.Reserved < 0 {
+		w.Errorf("grant: got First %d and Spare %d, want the former positive and the latter not negative", h.Token, h.Reserved)
 	}
 	h.release()
 	next("a release", a, w.request())
@@ -50,35 +50,35 @@ func tokensRise(w *world) {
 func tokensRiseOverUsed(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	used := h.First + h.Spare + aheadOfTime
-	if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
+	used := h.Token + h.Reserved + aheadOfTime
+	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
 		w.Fatalf("Renew: got %v, want no error", err)
 	}
 	// The release says less, as if it had been sent before.
 	h.release()
 	h = a.hold(w.request())
-	if h.First <= used {
-		w.Errorf("token after a renewal that wrote back %d: got %d, want more", used, h.First)
+	if h.Token <= used {
+		w.Errorf("token after a renewal that wrote back %d: got %d, want more", used, h.Token)
 	}
-	used = h.First + h.Spare + aheadOfTime
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
+	used = h.Token + h.Reserved + aheadOfTime
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
 	h = a.hold(w.request())
-	if h.First <= used {
-		w.Errorf("token after a release that wrote back %d: got %d, want more", used, h.First)
+	if h.Token <= used {
+		w.Errorf("token after a release that wrote back %d: got %d, want more", used, h.Token)
 	}
-	used = h.First + h.Spare + aheadOfTime
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used, Keep: short})
+	used = h.Token + h.Reserved + aheadOfTime
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used, HoldBack: short})
 	h = a.next(w.request())
-	if h.First <= used {
-		w.Errorf("token after a release with Keep that wrote back %d: got %d, want more", used, h.First)
+	if h.Token <= used {
+		w.Errorf("token after a release with Keep that wrote back %d: got %d, want more", used, h.Token)
 	}
 	if !w.store.Features().FIFO {
 		return
 	}
 	q := w.join().wait(w.request())
-	used = h.First + h.Spare + aheadOfTime
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
-	if got := q.granted().First; got <= used {
+	used = h.Token + h.Reserved + aheadOfTime
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: used})
+	if got := q.granted().Token; got <= used {
 		w.Errorf("token handed on by a release that wrote back %d: got %d, want more", used, got)
 	}
 }
@@ -86,11 +86,11 @@ func tokensRiseOverUsed(w *world) {
 func inspectShowsUsedToken(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	if got := a.inspect(w.key).Token; got != h.First {
-		w.Errorf("Token: got %d, want %d as granted", got, h.First)
+	if got := a.inspect(w.key).Token; got != h.Token {
+		w.Errorf("Token: got %d, want %d as granted", got, h.Token)
 	}
-	used := h.First + 1
-	a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used})
+	used := h.Token + 1
+	a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used})
 	if got := a.inspect(w.key).Token; got != used {
 		w.Errorf("Token after a renewal: got %d, want %d as written back", got, used)
 	}
@@ -101,19 +101,19 @@ func inspectShowsUsedToken(w *world) {
 func acquireAgainAfterUse(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	last, end := h.First, h.First+h.Spare // the last one used, and of those set aside
-	for _, used := range []int64{h.First + 1, h.First + 3, h.First + h.Spare, h.First + h.Spare + aheadOfTime} {
-		if err := a.renew(asynclock.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
+	last, end := h.Token, h.Token+h.Reserved // the last one used, and of those set aside
+	for _, used := range []int64{h.Token + 1, h.Token + 3, h.Token + h.Reserved, h.Token + h.Reserved + aheadOfTime} {
+		if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
 			w.Fatalf("Renew: got %v, want no error", err)
 		}
 		last = max(last, used)
 		again := a.acquire(h.req)
-		w.wantStatus("Acquire by the holder", again, asynclock.Granted)
-		if again.First < h.First || again.First > last {
-			w.Errorf("token of a repeated Acquire after %d: got %d, want one from %d to that", last, again.First, h.First)
+		w.wantStatus("Acquire by the holder", again, store.Granted)
+		if again.Token < h.Token || again.Token > last {
+			w.Errorf("token of a repeated Acquire after %d: got %d, want one from %d to that", last, again.Token, h.Token)
 		}
-		if got := again.First + again.Spare; again.Spare < 0 || got > max(end, again.First) {
-			w.Errorf("spare tokens of a repeated Acquire: got %d after %d, want none after %d", again.Spare, again.First, end)
+		if got := again.Token + again.Reserved; again.Reserved < 0 || got > max(end, again.Token) {
+			w.Errorf("spare tokens of a repeated Acquire: got %d after %d, want none after %d", again.Reserved, again.Token, end)
 		}
 	}
 }
@@ -123,8 +123,8 @@ func markDivides(w *world) {
 	h := a.hold(w.request())
 	q := b.wait(w.request())
 	for range 3 {
-		if q.reply.Mark < h.First {
-			w.Errorf("Mark: got %d, want at least %d, the token of the present holder", q.reply.Mark, h.First)
+		if q.reply.Mark < h.Token {
+			w.Errorf("Mark: got %d, want at least %d, the token of the present holder", q.reply.Mark, h.Token)
 		}
 		next := c.wait(w.request())
 		h.release()

@@ -5,7 +5,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var wantedCases = []testCase{
@@ -18,9 +18,9 @@ var wantedCases = []testCase{
 }
 
 // watching is request for one who wants to hear of others.
-func (w *world) watching() asynclock.AcquireRequest {
+func (w *world) watching() store.AcquireRequest {
 	r := w.request()
-	r.WatchWanted = true
+	r.NotifyRequests = true
 	return r
 }
 
@@ -28,10 +28,10 @@ func toldOfRefusal(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.watching())
 	for i := range 2 { // each time
-		if reply := b.refused(w.try()); !reply.Told {
+		if reply := b.refused(w.try()); !reply.HolderNotified {
 			w.Error("Told, of a holder that asked to hear: got false, want true")
 		}
-		a.awaitMany(asynclock.EventWanted, h.req.Owner, i+1)
+		a.awaitMany(store.EventRequested, h.req.Owner, i+1)
 	}
 }
 
@@ -39,9 +39,9 @@ func toldOfWaiting(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.watching())
 	q := b.wait(w.request())
-	a.awaitMany(asynclock.EventWanted, h.req.Owner, 1)
+	a.awaitMany(store.EventRequested, h.req.Owner, 1)
 	q.heartbeat()
-	a.awaitMany(asynclock.EventWanted, h.req.Owner, 2)
+	a.awaitMany(store.EventRequested, h.req.Owner, 2)
 }
 
 func toldAfterHandoff(w *world) {
@@ -51,19 +51,19 @@ func toldAfterHandoff(w *world) {
 	h.release()
 	q.granted()
 	c.refused(w.try())
-	b.await(asynclock.EventWanted, q.req.Owner)
+	b.await(store.EventRequested, q.req.Owner)
 }
 
 func toldUnasked(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
-	if reply := b.refused(w.try()); reply.Told {
+	if reply := b.refused(w.try()); reply.HolderNotified {
 		w.Error("Told, of a holder that did not ask to hear: got true, want false")
 	}
 	b.wait(w.request())
 	b.force(w.key)
-	a.await(asynclock.EventForced, h.req.Owner) // messages of one holding come in order
-	if _, ok := a.find(asynclock.EventWanted, h.req.Owner); ok {
+	a.await(store.EventForced, h.req.Owner) // messages of one holding come in order
+	if _, ok := a.find(store.EventRequested, h.req.Owner); ok {
 		w.Error("the holder was told that others want its key, want it told of force only")
 	}
 }
@@ -71,24 +71,24 @@ func toldUnasked(w *world) {
 func saysWhetherTold(w *world) {
 	a, b := w.join(), w.hearing()
 	unasked := w.request()
-	if reply := a.acquire(unasked); reply.Watched {
+	if reply := a.acquire(unasked); reply.WillNotify {
 		w.Error("Watched of a holder that did not ask: got true, want false")
 	}
 	q := b.wait(w.request())
-	if q.reply.Watched {
+	if q.reply.WillNotify {
 		w.Error("Watched of a waiter that did not ask: got true, want false")
 	}
 	asked := b.wait(w.watching())
-	for end := time.Now().Add(patience); !asked.reply.Watched && time.Now().Before(end); { // its messages may be settling
+	for end := time.Now().Add(patience); !asked.reply.WillNotify && time.Now().Before(end); { // its messages may be settling
 		time.Sleep(pause)
 		asked.heartbeat()
 	}
-	if !asked.reply.Watched {
+	if !asked.reply.WillNotify {
 		w.Errorf("Watched of a waiter that asked: got false for %v, want true", patience)
 	}
-	b.release(asynclock.ReleaseRequest{Key: w.key, Owner: q.req.Owner})
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: unasked.Owner})
-	if reply := b.acquire(asked.req); reply.Status != asynclock.Granted || !reply.Watched {
+	b.release(store.ReleaseRequest{Key: w.key, Owner: q.req.Owner})
+	a.release(store.ReleaseRequest{Key: w.key, Owner: unasked.Owner})
+	if reply := b.acquire(asked.req); reply.Status != store.Granted || !reply.WillNotify {
 		w.Errorf("a holder that asked: got %+v, want it granted and Watched", reply)
 	}
 }
@@ -97,33 +97,33 @@ func triesAnew(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
 	again := w.try()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.First, Requeue: &again})
-	if !reply.WasHeld || reply.Requeue == nil || reply.Requeue.Status != asynclock.Granted {
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Requeue: &again})
+	if !reply.WasHeld || reply.Requeue == nil || reply.Requeue.Status != store.Granted {
 		w.Fatalf("a release that tries anew: got %+v (%+v), want the key granted again", reply, reply.Requeue)
 	}
-	if reply.Requeue.First <= h.First {
-		w.Errorf("token: got %d after %d, want a larger one", reply.Requeue.First, h.First)
+	if reply.Requeue.Token <= h.Token {
+		w.Errorf("token: got %d after %d, want a larger one", reply.Requeue.Token, h.Token)
 	}
 	w.wantHeldBy(a, again)
 	q := b.wait(w.request())
 	third := w.try()
-	reply = a.release(asynclock.ReleaseRequest{Key: w.key, Owner: again.Owner, Token: reply.Requeue.First, Requeue: &third})
-	if !reply.WasHeld || reply.Requeue == nil || reply.Requeue.Status != asynclock.Held {
+	reply = a.release(store.ReleaseRequest{Key: w.key, Owner: again.Owner, Token: reply.Requeue.Token, Requeue: &third})
+	if !reply.WasHeld || reply.Requeue == nil || reply.Requeue.Status != store.Held {
 		w.Errorf("a release that tries anew before a waiter: got %+v (%+v), want Held", reply, reply.Requeue)
 	}
 	w.wantHeldBy(b, q.req)
 }
 
 // refused asks without waiting for what has to be held.
-func (c *client) refused(r asynclock.AcquireRequest) asynclock.AcquireReply {
+func (c *client) refused(r store.AcquireRequest) store.AcquireReply {
 	c.w.Helper()
 	reply := c.acquire(r)
-	c.w.wantStatus("Acquire of a held key without Wait", reply, asynclock.Held)
+	c.w.wantStatus("Acquire of a held key without Wait", reply, store.Held)
 	return reply
 }
 
 // awaitMany waits for n events of that kind for owner.
-func (c *client) awaitMany(kind asynclock.EventKind, owner string, n int) {
+func (c *client) awaitMany(kind store.EventKind, owner string, n int) {
 	c.w.Helper()
 	timeout := time.After(patience)
 	for c.count(kind, owner) < n {
@@ -136,7 +136,7 @@ func (c *client) awaitMany(kind asynclock.EventKind, owner string, n int) {
 }
 
 // count returns how many events of that kind have come for owner.
-func (c *client) count(kind asynclock.EventKind, owner string) (n int) {
+func (c *client) count(kind store.EventKind, owner string) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.events {

@@ -2,7 +2,7 @@
 
 package storetest
 
-import "github.com/asynclock/asynclock-go/asynclock"
+import "github.com/asynclock/asynclock-go/store"
 
 var withdrawalCases = []testCase{
 	{"a waiter that withdraws is passed over", queues, waiterWithdraws},
@@ -15,7 +15,7 @@ func waiterWithdraws(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	gone, q := b.wait(w.request()), c.wait(w.request())
-	reply := b.release(asynclock.ReleaseRequest{Key: w.key, Owner: gone.req.Owner})
+	reply := b.release(store.ReleaseRequest{Key: w.key, Owner: gone.req.Owner})
 	if reply.WasHeld {
 		w.Error("Release by a waiter: got WasHeld true, want false")
 	}
@@ -34,7 +34,7 @@ func granteeWithdraws(w *world) {
 	first, second := b.wait(w.request()), c.wait(w.request())
 	h.release()
 	// b gives up without having looked at its messages.
-	reply := b.release(asynclock.ReleaseRequest{Key: w.key, Owner: first.req.Owner, Uncertain: true})
+	reply := b.release(store.ReleaseRequest{Key: w.key, Owner: first.req.Owner, Uncertain: true})
 	if !reply.WasHeld {
 		w.Error("Release by a waiter that was granted the key: got WasHeld false, want true")
 	}
@@ -45,17 +45,17 @@ func granteeWithdraws(w *world) {
 func lateRequest(w *world) {
 	a, b := w.join(), w.join()
 	late := w.request()
-	reply := a.release(asynclock.ReleaseRequest{Key: w.key, Owner: late.Owner, Uncertain: true})
+	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: late.Owner, Uncertain: true})
 	if reply.WasHeld {
 		w.Error("Release of an unknown owner: got WasHeld true, want false")
 	}
 	// Whatever the key's state, the request that comes late does nothing.
-	w.wantStatus("late Acquire of a free key", a.acquire(late), asynclock.Gone)
+	w.wantStatus("late Acquire of a free key", a.acquire(late), store.Withdrawn)
 	w.wantFree(b, w.key)
 	b.hold(w.request())
-	w.wantStatus("late Acquire of a held key", a.acquire(late), asynclock.Gone)
+	w.wantStatus("late Acquire of a held key", a.acquire(late), store.Withdrawn)
 	late.Wait = false
-	w.wantStatus("late Acquire without Wait", a.acquire(late), asynclock.Gone)
+	w.wantStatus("late Acquire without Wait", a.acquire(late), store.Withdrawn)
 	if got := b.inspect(w.key).Waiters; got != 0 {
 		w.Errorf("Waiters: got %d, want 0", got)
 	}
@@ -63,7 +63,7 @@ func lateRequest(w *world) {
 
 func othersAfterWithdrawal(w *world) {
 	a, b := w.join(), w.join()
-	a.release(asynclock.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
+	a.release(store.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
 	h := a.hold(w.try())
 	q := b.wait(w.request())
 	h.release()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -35,11 +35,11 @@ const (
 // A world is what one case works with: a store and a key that nobody else uses.
 type world struct {
 	*testing.T
-	store asynclock.Store
+	store store.Store
 	key   string
 }
 
-func newWorld(t *testing.T, store asynclock.Store) *world {
+func newWorld(t *testing.T, store store.Store) *world {
 	t.Helper()
 	return &world{T: t, store: store, key: "storetest/" + random(9)}
 }
@@ -59,16 +59,16 @@ func newOwner() string {
 
 // request asks for the case's key as most cases do: nothing of it expires, and
 // it waits its turn.
-func (w *world) request() asynclock.AcquireRequest {
-	return asynclock.AcquireRequest{
+func (w *world) request() store.AcquireRequest {
+	return store.AcquireRequest{
 		Key: w.key, Owner: newOwner(),
-		TTL: long, GrantTTL: long, Liveness: long,
-		Wait: true, Holder: "storetest " + random(3),
+		TTL: long, GrantTTL: long, WaiterTTL: long,
+		Wait: true, Description: "storetest " + random(3),
 	}
 }
 
 // try is request for one who does not wait.
-func (w *world) try() asynclock.AcquireRequest {
+func (w *world) try() store.AcquireRequest {
 	r := w.request()
 	r.Wait = false
 	return r
@@ -77,10 +77,10 @@ func (w *world) try() asynclock.AcquireRequest {
 // A client is one session with the events it was sent.
 type client struct {
 	w       *world
-	session asynclock.Session
+	session store.Session
 
 	mu     sync.Mutex
-	events []asynclock.Event
+	events []store.Event
 	news   chan struct{}
 }
 
@@ -88,20 +88,20 @@ type client struct {
 func (w *world) join() *client {
 	w.Helper()
 	c := &client{w: w, news: make(chan struct{}, 1)}
-	session, err := w.store.Join(random(12), c.receive)
+	session, err := w.store.Open(random(12), c.receive)
 	if err != nil {
-		w.Fatalf("Join: got %v, want a session", err)
+		w.Fatalf("Open: got %v, want a session", err)
 	}
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = session.Leave(ctx) // a case may have left already
+		_ = session.Close(ctx) // a case may have left already
 	})
 	c.session = session
 	return c
 }
 
-func (c *client) receive(e asynclock.Event) {
+func (c *client) receive(e store.Event) {
 	c.mu.Lock()
 	c.events = append(c.events, e)
 	c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *client) receive(e asynclock.Event) {
 }
 
 // find returns the first event of that kind for owner, if it has come.
-func (c *client) find(kind asynclock.EventKind, owner string) (asynclock.Event, bool) {
+func (c *client) find(kind store.EventKind, owner string) (store.Event, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.events {
@@ -120,11 +120,11 @@ func (c *client) find(kind asynclock.EventKind, owner string) (asynclock.Event, 
 			return e, true
 		}
 	}
-	return asynclock.Event{}, false
+	return store.Event{}, false
 }
 
 // await waits for an event of that kind for owner.
-func (c *client) await(kind asynclock.EventKind, owner string) asynclock.Event {
+func (c *client) await(kind store.EventKind, owner string) store.Event {
 	c.w.Helper()
 	timeout := time.After(patience)
 	for {
@@ -144,11 +144,11 @@ func (c *client) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
 
-func (c *client) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
+func (c *client) acquire(r store.AcquireRequest) store.AcquireReply {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
-	replies := c.session.Acquire(ctx, []asynclock.AcquireRequest{r})
+	replies := c.session.Acquire(ctx, []store.AcquireRequest{r})
 	c.w.wantReplies("Acquire", len(replies), 1)
 	if replies[0].Err != nil {
 		c.w.Fatalf("Acquire: got error %v, want none", replies[0].Err)
@@ -156,20 +156,20 @@ func (c *client) acquire(r asynclock.AcquireRequest) asynclock.AcquireReply {
 	return replies[0]
 }
 
-func (c *client) renew(r asynclock.RenewRequest) asynclock.RenewReply {
+func (c *client) renew(r store.RenewRequest) store.RenewReply {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
-	replies := c.session.Renew(ctx, []asynclock.RenewRequest{r})
+	replies := c.session.Renew(ctx, []store.RenewRequest{r})
 	c.w.wantReplies("Renew", len(replies), 1)
 	return replies[0]
 }
 
-func (c *client) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
+func (c *client) release(r store.ReleaseRequest) store.ReleaseReply {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
-	replies := c.session.Release(ctx, []asynclock.ReleaseRequest{r})
+	replies := c.session.Release(ctx, []store.ReleaseRequest{r})
 	c.w.wantReplies("Release", len(replies), 1)
 	if replies[0].Err != nil {
 		c.w.Fatalf("Release: got error %v, want none", replies[0].Err)
@@ -177,7 +177,7 @@ func (c *client) release(r asynclock.ReleaseRequest) asynclock.ReleaseReply {
 	return replies[0]
 }
 
-func (c *client) inspect(key string) asynclock.Info {
+func (c *client) inspect(key string) store.Info {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
@@ -200,11 +200,11 @@ func (c *client) force(key string) bool {
 }
 
 // list returns what List yields, by key. One key may come several times.
-func (c *client) list(prefix string) map[string]asynclock.Info {
+func (c *client) list(prefix string) map[string]store.Info {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
-	found := make(map[string]asynclock.Info)
+	found := make(map[string]store.Info)
 	for info, err := range c.session.List(ctx, prefix) {
 		if err != nil {
 			c.w.Fatalf("List(%q): got error %v, want none", prefix, err)

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/acceptance"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -29,7 +30,7 @@ func TestStories(t *testing.T) { acceptance.Run(t, stores) }
 func TestWhatIsClosedHasNoTimer(t *testing.T) { acceptance.WantNoTimers(t, stores) }
 
 func TestMain(m *testing.M) {
-	acceptance.Main(m, func(servers, root string) (asynclock.Store, error) {
+	acceptance.Main(m, func(servers, root string) (store.Store, error) {
 		return openZooKeeper(servers, root, new(faultconn.Line))
 	})
 }
@@ -96,7 +97,7 @@ func inZooKeeper(servers string) func(*testing.T) *acceptance.Env {
 			t.Cleanup(store.Close)
 			return store
 		}
-		env.Connect = func(c *faultconn.Line) asynclock.Store { return connect(c) }
+		env.Connect = func(c *faultconn.Line) store.Store { return connect(c) }
 		visitor := connect(new(faultconn.Line))
 		t.Cleanup(func() { acceptance.WantNothingListed(t, visitor) })
 		return env

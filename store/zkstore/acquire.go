@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // rounds is how often a request looks at a lock again whose nodes change while it
@@ -19,25 +20,25 @@ const rounds = 16
 
 // Acquire makes a node for each owner that has none, looks which rank it has, and
 // watches the one before it.
-func (s *session) Acquire(ctx context.Context, batch []asynclock.AcquireRequest) []asynclock.AcquireReply {
-	return each(ctx, s, batch, s.acquire, func(err error) asynclock.AcquireReply {
-		return asynclock.AcquireReply{Err: err}
+func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	return each(ctx, s, batch, s.acquire, func(err error) store.AcquireReply {
+		return store.AcquireReply{Err: err}
 	})
 }
 
-func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) asynclock.AcquireReply {
-	start := clock.Refresh()
+func (s *session) acquire(ctx context.Context, r store.AcquireRequest) store.AcquireReply {
+	start := watchdog.Refresh()
 	lock, err := s.store.checkAcquire(&r)
 	if err != nil {
-		return asynclock.AcquireReply{Err: err}
+		return store.AcquireReply{Err: err}
 	}
 	for {
 		k := s.stakeOf(r.Owner, lock)
 		if k == nil {
-			return asynclock.AcquireReply{Status: asynclock.Gone}
+			return store.AcquireReply{Status: store.Withdrawn}
 		}
 		if err := k.take(ctx); err != nil {
-			return asynclock.AcquireReply{Err: err}
+			return store.AcquireReply{Err: err}
 		}
 		reply, err := k.acquire(&r, start)
 		if errors.Is(err, errOver) {
@@ -45,7 +46,7 @@ func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) async
 			continue
 		}
 		if err != nil {
-			reply = asynclock.AcquireReply{Err: s.store.failure(err, true)}
+			reply = store.AcquireReply{Err: s.store.failure(err, true)}
 		}
 		settled := k.settle(&reply, &r)
 		k.put()
@@ -55,27 +56,27 @@ func (s *session) acquire(ctx context.Context, r asynclock.AcquireRequest) async
 	}
 }
 
-func (st *Store) checkAcquire(r *asynclock.AcquireRequest) (lock string, err error) {
+func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) {
 	_, timeout := st.pulse.now()
 	switch {
 	case r.Owner == "":
-		return "", fmt.Errorf("%w: empty owner", asynclock.ErrBadOption)
+		return "", fmt.Errorf("%w: empty owner", store.ErrBadOption)
 	case r.TTL <= 0:
-		return "", fmt.Errorf("%w: TTL must be positive", asynclock.ErrBadOption)
+		return "", fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
 	case r.TTL < timeout && !st.settings.shortTTLs:
 		return "", fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
-			asynclock.ErrBadOption, r.TTL, timeout)
+			store.ErrBadOption, r.TTL, timeout)
 	}
 	return st.settings.names.lock(r.Key)
 }
 
 // acquire does what is to be done until the stake's rank is known.
-func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (asynclock.AcquireReply, error) {
+func (k *stake) acquire(r *store.AcquireRequest, start watchdog.Instant) (store.AcquireReply, error) {
 	fresh := false
 	for range rounds {
 		has, err := k.hasNode(start)
 		if err != nil {
-			return asynclock.AcquireReply{}, err
+			return store.AcquireReply{}, err
 		}
 		if !has {
 			if !r.Wait {
@@ -83,15 +84,15 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 					return v.held(k.store, 0), err
 				}
 			}
-			if err := k.create(r.Holder); err != nil {
-				return asynclock.AcquireReply{}, err
+			if err := k.create(r.Description); err != nil {
+				return store.AcquireReply{}, err
 			}
 			fresh = true
 		}
 		v, ok, err := k.look()
 		switch {
 		case err != nil:
-			return asynclock.AcquireReply{}, err
+			return store.AcquireReply{}, err
 		case !ok:
 			continue
 		case v.rank == 0:
@@ -104,11 +105,11 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 			return v.held(k.store, 1), err
 		case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.rank > r.QueueLimit:
 			_, err := k.delete()
-			return asynclock.AcquireReply{Status: asynclock.Full}, err
+			return store.AcquireReply{Status: store.Full}, err
 		}
 		if ok, err := k.watchBefore(v); !ok {
 			if err != nil {
-				return asynclock.AcquireReply{}, err
+				return store.AcquireReply{}, err
 			}
 			continue
 		}
@@ -116,7 +117,7 @@ func (k *stake) acquire(r *asynclock.AcquireRequest, start clock.Instant) (async
 			return reply, nil
 		}
 	}
-	return asynclock.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", asynclock.ErrUnreachable)
+	return store.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", store.ErrUnreachable)
 }
 
 // errOver: the stake has ended, and its owner asks anew.
@@ -125,7 +126,7 @@ var errOver = errors.New("zkstore: over")
 // hasNode reports whether the stake has a node. One that holds beyond its time is
 // deleted, since its TTL has ended, if late, and so is one that leaves: it may go at
 // any moment. One whose creation was not answered is found by its name.
-func (k *stake) hasNode(start clock.Instant) (bool, error) {
+func (k *stake) hasNode(start watchdog.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
 	if st.stakes[k.owner] != k {
@@ -201,11 +202,11 @@ func (k *stake) create(holder string) error {
 			return st.failure(err, false)
 		}
 	}
-	return fmt.Errorf("%w: the lock vanishes as soon as it is made", asynclock.ErrUnreachable)
+	return fmt.Errorf("%w: the lock vanishes as soon as it is made", store.ErrUnreachable)
 }
 
 // granted: the node is the first. It is not ok if it is gone meanwhile.
-func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant) (reply asynclock.AcquireReply, ok bool, err error) {
+func (k *stake) granted(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool, err error) {
 	st := k.store
 	grant, err := k.grant()
 	if err != nil {
@@ -222,7 +223,7 @@ func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant
 	}
 	k.phase = holding
 	k.endAtLocked(until)
-	k.watch = k.watch || r.WatchContention
+	k.watch = k.watch || r.NotifyQueued
 	k.waiters = len(v.nodes) - 1
 	watch, born := k.watch && !k.counting, k.born
 	st.mu.Unlock()
@@ -235,13 +236,13 @@ func (k *stake) granted(r *asynclock.AcquireRequest, v view, start clock.Instant
 			return reply, false, err
 		}
 	}
-	return asynclock.AcquireReply{
-		Status: asynclock.Granted, Grant: grant, TTL: promise, Waiters: len(v.nodes) - 1,
+	return store.AcquireReply{
+		Status: store.Granted, Grant: grant, TTL: promise, Waiters: len(v.nodes) - 1,
 	}, true, nil
 }
 
 // waits: the node is not the first. It is not ok if it is gone meanwhile.
-func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) (reply asynclock.AcquireReply, ok bool) {
+func (k *stake) waits(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -251,11 +252,11 @@ func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) 
 	k.phase = waiting
 	k.heard = max(k.heard, start) // requests overtake each other
 	k.grantTTL = r.GrantTTL
-	k.watch = k.watch || r.WatchContention
-	k.endAtLocked(k.heard.Add(r.Liveness))
+	k.watch = k.watch || r.NotifyQueued
+	k.endAtLocked(k.heard.Add(r.WaiterTTL))
 	number, _ := sequenceNumber(v.nodes[v.rank])
-	return asynclock.AcquireReply{
-		Status:    asynclock.Waiting,
+	return store.AcquireReply{
+		Status:    store.Waiting,
 		Remaining: -1,
 		Rank:      v.rank - 1,
 		Ticket:    number + 1,
@@ -267,27 +268,27 @@ func (k *stake) waits(r *asynclock.AcquireRequest, v view, start clock.Instant) 
 // forgotten, and one that was withdrawn meanwhile leaves. It reports whether the
 // answer holds: of a key that was taken away before it was given, the client would
 // not hear any more.
-func (k *stake) settle(reply *asynclock.AcquireReply, r *asynclock.AcquireRequest) bool {
+func (k *stake) settle(reply *store.AcquireReply, r *store.AcquireRequest) bool {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case st.gone.Has(k.owner):
-		*reply = asynclock.AcquireReply{Status: asynclock.Gone}
-		k.phase, k.until = leaving, clock.Now()
+		*reply = store.AcquireReply{Status: store.Withdrawn}
+		k.phase, k.until = leaving, watchdog.Now()
 		st.taskLocked(k.leave)
-	case reply.Status == asynclock.Granted && !k.holdsLocked():
+	case reply.Status == store.Granted && !k.holdsLocked():
 		return false
-	case reply.Status == asynclock.Granted && st.ending: // Close may have counted what is held before
-		*reply = asynclock.AcquireReply{Err: asynclock.ErrClosed}
+	case reply.Status == store.Granted && st.ending: // Close may have counted what is held before
+		*reply = store.AcquireReply{Err: store.ErrClosed}
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()
-	case k.session.left.Load() && k.phase != holding: // Leave was too early for it
-		k.until = clock.Now()
+	case k.session.left.Load() && k.phase != holding: // Close was too early for it
+		k.until = watchdog.Now()
 		st.taskLocked(k.leave)
 	case k.phase == asking: // it failed on the way
-		k.endAtLocked(clock.Now().Add(max(r.Liveness, retryIn)))
+		k.endAtLocked(watchdog.Now().Add(max(r.WaiterTTL, retryIn)))
 	}
 	return true
 }

@@ -5,7 +5,8 @@ package zkstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -14,14 +15,14 @@ import (
 func TestConformanceInOneSession(t *testing.T) {
 	t.Parallel()
 	zktest.Servers(t)
-	storetest.Run(t, func(t *testing.T) asynclock.Store { return open(t, newRoot()) })
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, newRoot()) })
 }
 
 // Every client has a session of its own, as in processes of their own.
 func TestConformanceInManySessions(t *testing.T) {
 	t.Parallel()
 	on := zktest.Servers(t)
-	storetest.Run(t, func(t *testing.T) asynclock.Store { return manySessions{t, on, newRoot()} })
+	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
 }
 
 // What a client has written at one server, those of another see once that has caught up
@@ -31,7 +32,7 @@ func TestConformanceOnAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, followers := roles(t, startEnsemble(t))
 	on := []string{followers[0].Addr, followers[1].Addr}
-	storetest.Run(t, func(t *testing.T) asynclock.Store { return manySessions{t, on, newRoot()} })
+	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
 }
 
 type manySessions struct {
@@ -40,8 +41,8 @@ type manySessions struct {
 	root    string
 }
 
-func (manySessions) Features() asynclock.Features { return new(Store).Features() }
+func (manySessions) Features() store.Features { return new(Store).Features() }
 
-func (m manySessions) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
-	return openOn(m.t, m.servers, m.root).Join(id, events)
+func (m manySessions) Open(id string, events func(store.Event)) (store.Session, error) {
+	return openOn(m.t, m.servers, m.root).Open(id, events)
 }

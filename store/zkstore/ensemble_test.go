@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
@@ -215,7 +217,7 @@ func nothingIsLost(t *testing.T, e *zkserver.Ensemble) {
 					raised.Add(1)
 					return nil
 				})
-				if err != nil && !errors.Is(err, asynclock.ErrLost) && !errors.Is(err, asynclock.ErrUnreachable) && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+				if err != nil && !errors.Is(err, store.ErrLost) && !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrOutcomeUnknown) {
 					t.Errorf("WithLock: got %v", err)
 					return
 				}

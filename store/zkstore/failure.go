@@ -6,29 +6,29 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/go-zookeeper/zk"
 )
 
 // failure says what an error of the driver means to asynclock. The cause stays
 // wrapped. Of a request that changes something, wrote is set.
 func (st *Store) failure(err error, wrote bool) error {
 	switch {
-	case err == nil, errors.Is(err, asynclock.ErrForeignData), errors.Is(err, asynclock.ErrClosed),
-		errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrOutcomeUnknown),
-		errors.Is(err, asynclock.ErrDenied):
+	case err == nil, errors.Is(err, store.ErrForeignData), errors.Is(err, store.ErrClosed),
+		errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrOutcomeUnknown),
+		errors.Is(err, store.ErrDenied):
 		return err
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed), errors.Is(err, zk.ErrInvalidACL):
-		return fmt.Errorf("%w: %w", asynclock.ErrDenied, err)
+		return fmt.Errorf("%w: %w", store.ErrDenied, err)
 	case st.closed.Load():
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionMoved), !wrote:
-		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	case errors.Is(err, zk.ErrSessionExpired): // and what it may have done is gone with it
-		return fmt.Errorf("%w: %w", asynclock.ErrUnreachable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
-	return fmt.Errorf("%w: %w", asynclock.ErrOutcomeUnknown, err)
+	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
 // answered reports whether an error is a server's answer to a request that it has

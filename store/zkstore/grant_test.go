@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // The key is taken by force after it was granted and before that is said.
@@ -17,11 +18,11 @@ func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	acquire(t, s, waits("first"))
-	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "first"}})[0]; got.Err != nil {
+	if got := s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "first"}})[0]; got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	r := waits("owner")
-	r.WatchContention = true
+	r.NotifyQueued = true
 	var taken string
 	w.interpose(root+"/key\x01", func() { // its waiters are counted, as the last of what is asked
 		taken = children(t, conn, root)[0]
@@ -31,16 +32,16 @@ func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 	})
 	got := acquire(t, s, r)
 	names := children(t, conn, root)
-	if taken == "" || got.Status != asynclock.Granted || len(names) != 1 || names[0] == taken {
+	if taken == "" || got.Status != store.Granted || len(names) != 1 || names[0] == taken {
 		t.Fatalf("Acquire: got %+v with nodes %q, want a grant by another node than %q", got, names, taken)
 	}
-	if _, stat, err := conn.Get(root + "/key/" + names[0]); err != nil || firstToken(stat.Czxid) != got.First {
-		t.Errorf("token: got %d, want that of the node, %d (%v)", got.First, firstToken(stat.Czxid), err)
+	if _, stat, err := conn.Get(root + "/key/" + names[0]); err != nil || firstToken(stat.Czxid) != got.Token {
+		t.Errorf("token: got %d, want that of the node, %d (%v)", got.Token, firstToken(stat.Czxid), err)
 	}
 }
 
 // waiter is a stake that waits, as far as the store knows.
-func waiter(t *testing.T, events func(asynclock.Event)) (*Store, *stake) {
+func waiter(t *testing.T, events func(store.Event)) (*Store, *stake) {
 	t.Helper()
 	st := open(t, newRoot())
 	k := newStake(join(t, st, events).(*session), "owner", "/lock")
@@ -49,7 +50,7 @@ func waiter(t *testing.T, events func(asynclock.Event)) (*Store, *stake) {
 	defer st.mu.Unlock()
 	st.stakes["owner"] = k
 	k.setNodeLocked("/lock/node")
-	k.phase, k.czxid, k.born, k.grantTTL, k.heard = waiting, 7, session, time.Minute, clock.Now()
+	k.phase, k.czxid, k.born, k.grantTTL, k.heard = waiting, 7, session, time.Minute, watchdog.Now()
 	return st, k
 }
 
@@ -70,8 +71,8 @@ func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
 			k.forgetLocked()
 		},
 	} {
-		st, k := waiter(t, func(e asynclock.Event) {
-			if e.Kind == asynclock.EventGrant {
+		st, k := waiter(t, func(e store.Event) {
+			if e.Kind == store.EventGrant {
 				t.Errorf("after the end of its %s: got a grant, want none", name)
 			}
 		})
@@ -88,15 +89,15 @@ func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
 func TestAForcedGrantIsToldInOrder(t *testing.T) {
 	t.Parallel()
 	var st *Store
-	var told []asynclock.EventKind
-	st, k := waiter(t, func(e asynclock.Event) {
-		if e.Kind == asynclock.EventGrant {
+	var told []store.EventKind
+	st, k := waiter(t, func(e store.Event) {
+		if e.Kind == store.EventGrant {
 			st.onDeleted("/lock/node")
 		}
 		told = append(told, e.Kind)
 	})
 	k.handOver(view{lock: "/lock", nodes: []string{"node"}})
-	if last := len(told) - 1; last < 1 || told[last] != asynclock.EventForced {
+	if last := len(told) - 1; last < 1 || told[last] != store.EventForced {
 		t.Errorf("events: got %v, want that the last says it was forced", told)
 	}
 }
@@ -105,17 +106,17 @@ func TestAForcedGrantIsToldInOrder(t *testing.T) {
 // one that is answered later does not count.
 func TestWaitersAreHeardInOneDirection(t *testing.T) {
 	t.Parallel()
-	_, k := waiter(t, func(asynclock.Event) {})
+	_, k := waiter(t, func(store.Event) {})
 	v := view{lock: "/lock", nodes: []string{"lock-0000000001", "lock-0000000002"}, rank: 1}
 	r := waits("owner")
-	late, early := clock.Now(), clock.Now().Add(-time.Second)
-	for _, start := range []clock.Instant{late, early} {
+	late, early := watchdog.Now(), watchdog.Now().Add(-time.Second)
+	for _, start := range []watchdog.Instant{late, early} {
 		if _, ok := k.waits(&r, v, start); !ok {
 			t.Fatal("it does not wait, want that it does")
 		}
 	}
-	if k.heard != late || k.until != late.Add(r.Liveness) {
-		t.Errorf("heard %v and kept %v before the later request, want 0 and %v after it", late.Sub(k.heard), late.Sub(k.until), r.Liveness)
+	if k.heard != late || k.until != late.Add(r.WaiterTTL) {
+		t.Errorf("heard %v and kept %v before the later request, want 0 and %v after it", late.Sub(k.heard), late.Sub(k.until), r.WaiterTTL)
 	}
 	k.lost = true
 	if _, ok := k.waits(&r, v, late); ok {
@@ -126,7 +127,7 @@ func TestWaitersAreHeardInOneDirection(t *testing.T) {
 // A stake that has ended watches nobody's waiters.
 func TestTheDeadCountNobody(t *testing.T) {
 	t.Parallel()
-	st, k := waiter(t, func(asynclock.Event) {})
+	st, k := waiter(t, func(store.Event) {})
 	st.mu.Lock()
 	k.phase = holding
 	st.mu.Unlock()

@@ -9,26 +9,26 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/go-zookeeper/zk"
 )
 
 // checkServers says what is wrong with the addresses of servers.
 func checkServers(servers []string) error {
 	if len(servers) == 0 {
-		return fmt.Errorf("%w: no servers", asynclock.ErrBadOption)
+		return fmt.Errorf("%w: no servers", store.ErrBadOption)
 	}
 	for _, server := range zk.FormatServers(servers) {
 		if strings.Contains(server, "/") {
-			return fmt.Errorf("%w: server %q has a path, which belongs into zkstore.WithRoot", asynclock.ErrBadOption, server)
+			return fmt.Errorf("%w: server %q has a path, which belongs into zkstore.WithRoot", store.ErrBadOption, server)
 		}
 		host, port, err := net.SplitHostPort(server)
 		if err != nil {
-			return fmt.Errorf("%w: server: %w", asynclock.ErrBadOption, err)
+			return fmt.Errorf("%w: server: %w", store.ErrBadOption, err)
 		}
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil || host == "" || strings.Contains(host, ",") {
-			return fmt.Errorf("%w: server %q is no host:port", asynclock.ErrBadOption, server)
+			return fmt.Errorf("%w: server %q is no host:port", store.ErrBadOption, server)
 		}
 	}
 	return nil

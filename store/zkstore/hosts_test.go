@@ -10,7 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
@@ -91,7 +92,7 @@ func TestServersHaveTheirTurn(t *testing.T) {
 func TestServersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"", ":2181", "zk1:2181/chroot", "zk1:2181,zk2:2181", "zk1,zk2", "::1", "zk1:port", "zk1:70000", "zk1:1:2"} {
-		if _, err := Open([]string{"127.0.0.1:1", server}); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := Open([]string{"127.0.0.1:1", server}); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Open with the server %q: got %v, want ErrBadOption", server, err)
 		}
 	}
@@ -107,7 +108,7 @@ func FuzzServers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, server string) {
 		err := checkServers([]string{server})
-		if err != nil && !errors.Is(err, asynclock.ErrBadOption) {
+		if err != nil && !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("%q: got %v, want ErrBadOption", server, err)
 		}
 	})

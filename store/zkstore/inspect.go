@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/go-zookeeper/zk"
 )
 
 // queueShown is how many waiters Inspect describes.
@@ -20,26 +20,26 @@ const queueShown = 10
 // Inspect asks the connected server, once that has caught up with its leader. Should it be
 // the leader itself, sync waits for nothing there, and followers may have seen a write that it
 // has yet to carry out: now and then what was a moment before is shown. The age of waiters is by that server's clock and this machine's.
-func (s *session) Inspect(ctx context.Context, key string) (asynclock.Info, error) {
-	return alone(ctx, s, func(context.Context) (asynclock.Info, error) {
+func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
+	return alone(ctx, s, func(context.Context) (store.Info, error) {
 		lock, err := s.store.settings.names.lock(key)
 		if err != nil {
-			return asynclock.Info{}, err
+			return store.Info{}, err
 		}
 		if _, err := s.store.conn.Sync(lock); err != nil {
-			return asynclock.Info{}, s.store.failure(err, false)
+			return store.Info{}, s.store.failure(err, false)
 		}
 		return s.store.inspect(key, lock)
 	})
 }
 
-func (st *Store) inspect(key, lock string) (asynclock.Info, error) {
+func (st *Store) inspect(key, lock string) (store.Info, error) {
 	for range rounds {
 		v, err := st.read(lock)
 		if err != nil {
-			return asynclock.Info{}, err
+			return store.Info{}, err
 		}
-		info := asynclock.Info{Key: key, Held: len(v.nodes) > 0, Waiters: max(len(v.nodes)-1, 0)}
+		info := store.Info{Key: key, Held: len(v.nodes) > 0, Waiters: max(len(v.nodes)-1, 0)}
 		changed := false
 		for i, name := range v.nodes[:min(len(v.nodes), queueShown+1)] {
 			data, stat, err := st.conn.Get(lock + "/" + name)
@@ -48,20 +48,20 @@ func (st *Store) inspect(key, lock string) (asynclock.Info, error) {
 				break
 			}
 			if err != nil {
-				return asynclock.Info{}, st.failure(err, false)
+				return store.Info{}, st.failure(err, false)
 			}
 			if i == 0 {
 				info.Holder, info.Token, info.Remaining = describe(data), firstToken(stat.Czxid), -1
 				continue
 			}
 			age := max(time.Since(time.UnixMilli(stat.Ctime)), 0)
-			info.Queue = append(info.Queue, asynclock.WaiterInfo{Holder: describe(data), Age: age})
+			info.Queue = append(info.Queue, store.WaiterInfo{Holder: describe(data), Age: age})
 		}
 		if !changed {
 			return info, nil
 		}
 	}
-	return asynclock.Info{}, asynclock.ErrUnreachable
+	return store.Info{}, store.ErrUnreachable
 }
 
 // Force deletes the holder's node. A holder of this package hears of it by its
@@ -86,13 +86,13 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 				return err == nil, st.failure(err, true)
 			}
 		}
-		return false, asynclock.ErrUnreachable
+		return false, store.ErrUnreachable
 	})
 }
 
 // List walks the tree below the root.
-func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
-	return func(yield func(asynclock.Info, error) bool) {
+func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
 		root := s.store.settings.names.root
 		_, err := alone(ctx, s, func(context.Context) (string, error) {
 			path, err := s.store.conn.Sync(root)
@@ -112,14 +112,14 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 			paths = append(paths, found.below...)
 		}
 		if err != nil {
-			yield(asynclock.Info{}, err)
+			yield(store.Info{}, err)
 		}
 	}
 }
 
 // A place is one node in the tree, and what List looks for there.
 type place struct {
-	info    asynclock.Info
+	info    store.Info
 	matches bool
 	below   []string
 }
@@ -148,7 +148,7 @@ func (st *Store) visit(path, prefix string) (p place, err error) {
 	p.info, err = st.inspect(key, path)
 	p.info.Queue = nil
 	p.matches = p.info.Held
-	if errors.Is(err, asynclock.ErrForeignData) { // no lock of ours, whatever it is
+	if errors.Is(err, store.ErrForeignData) { // no lock of ours, whatever it is
 		return place{below: p.below}, nil
 	}
 	return p, err

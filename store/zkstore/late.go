@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -24,11 +23,11 @@ type orphan struct {
 func (k *stake) lateLocked(after time.Duration) {
 	o := &orphan{of: k}
 	o.entry.Task = o
-	k.store.watchdog.Set(&o.entry, clock.Now().Add(after))
+	k.store.watchdog.Set(&o.entry, watchdog.Now().Add(after))
 }
 
 // Fire looks for the node. Nobody else does, so it may go on until it knows.
-func (o *orphan) Fire(clock.Instant) { o.of.store.task(o.remove) }
+func (o *orphan) Fire(watchdog.Instant) { o.of.store.task(o.remove) }
 
 // remove deletes the node, if it is there. Its owner may have come back and have
 // another by the same name, or be about to make it: for so long it has to wait.
@@ -53,7 +52,7 @@ func (o *orphan) remove() {
 		delete(st.stakes, k.owner)
 	}
 	if err != nil {
-		st.watchdog.Set(&o.entry, clock.Now().Add(retryAfter(st.failure(err, true), &o.refusals)))
+		st.watchdog.Set(&o.entry, watchdog.Now().Add(retryAfter(st.failure(err, true), &o.refusals)))
 	}
 }
 

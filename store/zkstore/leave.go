@@ -8,10 +8,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A stake that leaves stays its owner's until its node is deleted for sure: should
@@ -19,7 +20,7 @@ import (
 // to go.
 
 // Fire is called when nobody has extended the stake in time.
-func (k *stake) Fire(clock.Instant) { k.store.task(k.leave) }
+func (k *stake) Fire(watchdog.Instant) { k.store.task(k.leave) }
 
 // leave deletes the node of a stake that is over, and tries again if it can't.
 // The time may have been extended meanwhile.
@@ -44,7 +45,7 @@ func (k *stake) leavesNow() bool {
 	if k.over {
 		return false
 	}
-	if now := clock.Refresh(); now < k.until {
+	if now := watchdog.Refresh(); now < k.until {
 		st.watchdog.Set(&k.entry, k.until)
 		return false
 	}
@@ -112,7 +113,7 @@ const (
 // retryAfter is how long to wait after an error, of which the server's refusals are
 // counted.
 func retryAfter(err error, refusals *int) time.Duration {
-	if errors.Is(err, asynclock.ErrUnreachable) || errors.Is(err, asynclock.ErrOutcomeUnknown) {
+	if errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) {
 		return retryIn
 	}
 	d := min(retryIn<<min(*refusals, 6), longestRetry)
@@ -122,7 +123,7 @@ func retryAfter(err error, refusals *int) time.Duration {
 
 func (k *stake) leaveAgainLocked(err error) {
 	if !k.over { // by the end of its session, which has taken its nodes
-		k.endAtLocked(clock.Now().Add(retryAfter(err, &k.refusals)))
+		k.endAtLocked(watchdog.Now().Add(retryAfter(err, &k.refusals)))
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // The deletion of a waiter's node, whose time was over, is lost with the connection,
@@ -24,25 +25,25 @@ func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 	lease := lock(t, holder, "key")
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	r := waits("owner")
-	r.Liveness = time.Minute
+	r.WaiterTTL = time.Minute
 	acquire(t, s, r)
 	nodes, err := inOrder(children(t, conn, root))
 	if err != nil || len(nodes) != 2 {
 		t.Fatalf("got nodes %q, %v, want two", nodes, err)
 	}
 	w.drop(nodes[1]) // what is sent about it next is its deletion
-	r.Liveness = time.Millisecond
+	r.WaiterTTL = time.Millisecond
 	acquire(t, s, r) // which sets the time for which it is kept
 	eventually(t, "the deletion that is lost", w.dropped)
 	unlock(t, lease)
-	var got asynclock.AcquireReply
-	r.Liveness = time.Minute
+	var got store.AcquireReply
+	r.WaiterTTL = time.Minute
 	eventually(t, "an answer", func() bool {
-		got = s.Acquire(t.Context(), []asynclock.AcquireRequest{r})[0]
+		got = s.Acquire(t.Context(), []store.AcquireRequest{r})[0]
 		return got.Err == nil
 	})
 	left := children(t, conn, root)
-	if got.Status != asynclock.Granted || len(left) != 1 || left[0] == nodes[1] {
+	if got.Status != store.Granted || len(left) != 1 || left[0] == nodes[1] {
 		t.Errorf("Acquire: got %+v and nodes %q, want a grant by another node than %q", got, left, nodes[1])
 	}
 }
@@ -60,7 +61,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	if _, err := st.conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	if got := acquire(t, s, waits("owner")); got.Status != asynclock.Granted {
+	if got := acquire(t, s, waits("owner")); got.Status != store.Granted {
 		t.Fatalf("Acquire: got %+v, want a grant", got)
 	}
 	if names := children(t, conn, root); len(names) != 2 {
@@ -79,13 +80,13 @@ func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 	lease := lock(t, locks(t, open(t, root)), "key")
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	r := waits("owner")
-	r.Liveness = time.Hour
+	r.WaiterTTL = time.Hour
 	w.interpose(root+"/key/"+children(t, conn, root)[0], func() { // it begins to watch the node before its own
-		if err := s.Leave(t.Context()); err != nil {
+		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	if got := s.Acquire(t.Context(), []asynclock.AcquireRequest{r})[0]; got.Err != nil {
+	if got := s.Acquire(t.Context(), []store.AcquireRequest{r})[0]; got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	eventually(t, "the end of its node", func() bool { return len(children(t, conn, root)) == 1 })
@@ -103,7 +104,7 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &orphan{of: newStake(s.(*session), "owner", root+"/key")}
-	looking, answered := make(chan struct{}), make(chan asynclock.AcquireReply, 1)
+	looking, answered := make(chan struct{}), make(chan store.AcquireReply, 1)
 	// The owner's node is made, and nobody in the store knows of it yet.
 	w.interpose(root+"/key/"+nodePrefix("owner")+"0", func() {
 		go func() { // ends when it has looked, which waits for the owner
@@ -114,7 +115,7 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	})
 	answered <- acquire(t, s, waits("owner"))
 	<-looking
-	if got := <-answered; got.Status != asynclock.Granted || len(children(t, conn, root)) != 1 {
+	if got := <-answered; got.Status != store.Granted || len(children(t, conn, root)) != 1 {
 		t.Errorf("Acquire: got %+v and nodes %q, want a grant and its node", got, children(t, conn, root))
 	}
 	if len(st.stakes) != 1 {
@@ -135,23 +136,23 @@ func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := make(chan asynclock.AcquireReply, 1)
+	answered := make(chan store.AcquireReply, 1)
 	w.interpose(late, func() { // its deletion
 		go func() { // ends with the answer
-			answered <- s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})[0]
+			answered <- s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 		}()
 	})
 	o := &orphan{of: newStake(s.(*session), "owner", root+"/key")}
 	o.remove()
 	got := <-answered
-	if names := children(t, conn, root); got.Err != nil || got.Status != asynclock.Granted || len(names) != 1 || root+"/key/"+names[0] == late {
+	if names := children(t, conn, root); got.Err != nil || got.Status != store.Granted || len(names) != 1 || root+"/key/"+names[0] == late {
 		t.Errorf("Acquire: got %+v and nodes %q, want a grant by a node of its own", got, names)
 	}
 }
 
 // The server that refuses is not asked each second for ever.
 func TestRefusalsMakeRetriesRare(t *testing.T) {
-	refused := fmt.Errorf("%w: no", asynclock.ErrDenied)
+	refused := fmt.Errorf("%w: no", store.ErrDenied)
 	n, last := 0, time.Duration(0)
 	for range 100 {
 		d := retryAfter(refused, &n)
@@ -163,7 +164,7 @@ func TestRefusalsMakeRetriesRare(t *testing.T) {
 	if last != longestRetry {
 		t.Errorf("pause after many refusals: got %v, want %v", last, longestRetry)
 	}
-	for _, err := range []error{asynclock.ErrUnreachable, asynclock.ErrOutcomeUnknown} {
+	for _, err := range []error{store.ErrUnreachable, store.ErrOutcomeUnknown} {
 		if d := retryAfter(err, &n); d != retryIn {
 			t.Errorf("pause after %v: got %v, want %v", err, d, retryIn)
 		}
@@ -179,8 +180,8 @@ func TestWhatIsOverIsNotTriedAgain(t *testing.T) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k.forgetLocked()
-	k.leaveAgainLocked(asynclock.ErrUnreachable)
-	if k.until > clock.Now() {
+	k.leaveAgainLocked(store.ErrUnreachable)
+	if k.until > watchdog.Now() {
 		t.Error("the end of the stake is ahead, want it over")
 	}
 }

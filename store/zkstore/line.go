@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A line is one connection. It reads along until the server has said which session
@@ -20,7 +20,7 @@ import (
 type line struct {
 	net.Conn
 	store *Store
-	begun clock.Instant // before the first byte was sent
+	begun watchdog.Instant // before the first byte was sent
 	// answerBy is when the server is to have accepted the session.
 	answerBy time.Time
 	head     []byte // of what was received
@@ -134,7 +134,7 @@ var errCut = errors.New("zkstore: closed")
 // dial is the client library's dialer.
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
-	l := &line{store: st, begun: clock.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
+	l := &line{store: st, begun: watchdog.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // names are looked up, too
 	defer cancel()
 	if err := st.lines.begin(cancel); err != nil {

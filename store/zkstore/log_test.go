@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
@@ -15,9 +16,9 @@ func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	t.Parallel()
 	h := kit.NewStuck(t)
 	st := open(t, newRoot(), WithLogger(h.Logger()))
-	events := make(chan asynclock.Event, 16)
-	s := join(t, st, func(e asynclock.Event) {
-		if e.Kind != asynclock.EventGap { // a slow connection says so when it is there at last
+	events := make(chan store.Event, 16)
+	s := join(t, st, func(e store.Event) {
+		if e.Kind != store.EventResync { // a slow connection says so when it is there at last
 			events <- e
 		}
 	})
@@ -25,7 +26,7 @@ func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	go st.onSession(true) // ends with the test at the latest, when the handler is free
 	select {
 	case e := <-events:
-		if e.Kind != asynclock.EventLost || e.Owner != "owner" {
+		if e.Kind != store.EventLost || e.Owner != "owner" {
 			t.Errorf("got %+v, want that the owner has lost its holding", e)
 		}
 	case <-time.After(20 * time.Second):

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/google/uuid"
 )
 
 // With the default root, the nodes of the key "order/42" are
@@ -35,21 +35,21 @@ type names struct {
 
 // lock is the path of a key.
 func (n names) lock(key string) (string, error) {
-	if key == "" || len(key) > asynclock.MaxKeyLen || !utf8.ValidString(key) {
-		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", asynclock.ErrBadKey, asynclock.MaxKeyLen)
+	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
+		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
 	}
 	if n.pathTo == nil {
 		switch below := strings.Split(key, "/")[1:]; {
 		case strings.HasPrefix(key, escaped):
-			return "", fmt.Errorf("%w: it begins with %q", asynclock.ErrBadKey, escaped)
+			return "", fmt.Errorf("%w: it begins with %q", store.ErrBadKey, escaped)
 		case validPath("/"+key) && slices.ContainsFunc(below, isNode):
-			return "", fmt.Errorf("%w: %q would be a node of the lock above it", asynclock.ErrBadKey, key)
+			return "", fmt.Errorf("%w: %q would be a node of the lock above it", store.ErrBadKey, key)
 		}
 		return n.root + "/" + escape(key), nil
 	}
 	path := n.pathTo(key)
 	if !validPath(path) {
-		return "", fmt.Errorf("%w: it is mapped to %q, which is no path of ZooKeeper's", asynclock.ErrBadKey, path)
+		return "", fmt.Errorf("%w: it is mapped to %q, which is no path of ZooKeeper's", store.ErrBadKey, path)
 	}
 	return path, nil
 }
@@ -190,7 +190,7 @@ func inOrder(children []string) ([]string, error) {
 			continue
 		}
 		if s := sequence(name); len(s) != sequenceDigits || s[0] == '-' {
-			return nil, fmt.Errorf("%w: %q has no proper sequence number", asynclock.ErrForeignData, name)
+			return nil, fmt.Errorf("%w: %q has no proper sequence number", store.ErrForeignData, name)
 		}
 		nodes = append(nodes, name)
 	}

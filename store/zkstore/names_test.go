@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestKeysOfJavaAreWhatTheyAre(t *testing.T) {
@@ -34,18 +34,18 @@ func TestWhatJavaRefusesIsSpelledDifferently(t *testing.T) {
 func TestKeysThatAreNone(t *testing.T) {
 	n := names{root: "/root"}
 	for _, key := range []string{
-		"", "\xff", strings.Repeat("x", asynclock.MaxKeyLen+1),
+		"", "\xff", strings.Repeat("x", store.MaxKeyLen+1),
 		// What would be a waiter of another lock, in Java, too.
 		"a/_c_x-lock-0000000001", "a/block-1234567890", "a/lock-0000000001/b", "a/lock--2147483648",
 		// What other keys are spelled as.
 		"asynclock.escaped:a", "asynclock.escaped:",
 	} {
-		if _, err := n.lock(key); !errors.Is(err, asynclock.ErrBadKey) {
+		if _, err := n.lock(key); !errors.Is(err, store.ErrBadKey) {
 			t.Errorf("lock(%.10q): got %v, want ErrBadKey", key, err)
 		}
 	}
 	n.pathTo = func(string) string { return "no path" }
-	if _, err := n.lock("key"); !errors.Is(err, asynclock.ErrBadKey) {
+	if _, err := n.lock("key"); !errors.Is(err, store.ErrBadKey) {
 		t.Errorf("a key mapped to no path: got %v, want ErrBadKey", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestNodesOfAllProgramsHaveOneOrder(t *testing.T) {
 // Past 2147483647 the server's numbers are negative, and their order is none.
 func TestNumbersThatOverflowAreRefused(t *testing.T) {
 	for _, name := range []string{"_c_a-lock--2147483648", "lock-12345678901", "lock--000000001"} {
-		if _, err := inOrder([]string{"lock-0000000001", name}); !errors.Is(err, asynclock.ErrForeignData) {
+		if _, err := inOrder([]string{"lock-0000000001", name}); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("%q: got %v, want ErrForeignData", name, err)
 		}
 	}
@@ -144,13 +144,13 @@ func TestTokensRiseWithZxids(t *testing.T) {
 	for _, czxid := range []int64{1, 2, 1 << 32, 1<<32 + 1, 500_000 << 32} {
 		k := &stake{store: new(Store), czxid: czxid}
 		got, err := k.grant()
-		if err != nil || got.First <= last || got.SparePerMicrosecond {
+		if err != nil || got.Token <= last || got.TokensFollowClock {
 			t.Errorf("grant of zxid %#x: got %+v, %v, want tokens above %d", czxid, got, err, last)
 		}
-		last = got.First + got.Spare
+		last = got.Token + got.Reserved
 	}
 	k := &stake{store: new(Store), czxid: 1 << 60}
-	if got, err := k.grant(); !errors.Is(err, asynclock.ErrForeignData) {
+	if got, err := k.grant(); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("grant of a zxid that is too large: got %+v, %v, want ErrForeignData", got, err)
 	}
 }
@@ -165,7 +165,7 @@ func FuzzNodes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		nodes, err := inOrder([]string{name, ours})
 		if err != nil {
-			if !errors.Is(err, asynclock.ErrForeignData) {
+			if !errors.Is(err, store.ErrForeignData) {
 				t.Errorf("%q: got %v, want ErrForeignData", name, err)
 			}
 			return

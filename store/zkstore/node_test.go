@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -120,12 +122,12 @@ func TestRenewalsCostNothingPerKey(t *testing.T) {
 	t.Parallel()
 	w, root := newWire(t), newRoot()
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
-	var renews []asynclock.RenewRequest
+	var renews []store.RenewRequest
 	for i := range 50 {
 		r := waits(string(rune('a' + i)))
 		r.Key = "key/" + r.Owner
 		acquire(t, s, r)
-		renews = append(renews, asynclock.RenewRequest{Key: r.Key, Owner: r.Owner, TTL: time.Minute})
+		renews = append(renews, store.RenewRequest{Key: r.Key, Owner: r.Owner, TTL: time.Minute})
 	}
 	s.Renew(t.Context(), renews) // counts waiters, and watches from then on
 	before := w.packets()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -57,7 +59,7 @@ func newSettings(opts []Option) (settings, error) {
 	}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", asynclock.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
 		}
 		if err := o(&s); err != nil {
 			return s, err
@@ -78,7 +80,7 @@ func newSettings(opts []Option) (settings, error) {
 func WithRoot(root string) Option {
 	return func(s *settings) error {
 		if !validPath(root) {
-			return fmt.Errorf("%w: root %q is no path of ZooKeeper's", asynclock.ErrBadOption, root)
+			return fmt.Errorf("%w: root %q is no path of ZooKeeper's", store.ErrBadOption, root)
 		}
 		s.names.root = root
 		return nil
@@ -92,7 +94,7 @@ func WithRoot(root string) Option {
 func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key string, ok bool)) Option {
 	return func(s *settings) error {
 		if pathTo == nil || keyAt == nil {
-			return fmt.Errorf("%w: nil function", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil function", store.ErrBadOption)
 		}
 		s.names.pathTo, s.names.keyAt = pathTo, keyAt
 		return nil
@@ -107,7 +109,7 @@ func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key 
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < minSessionTimeout || d > maxSessionTimeout {
-			return fmt.Errorf("%w: session timeout %v is outside %v to %v", asynclock.ErrBadOption, d, minSessionTimeout, maxSessionTimeout)
+			return fmt.Errorf("%w: session timeout %v is outside %v to %v", store.ErrBadOption, d, minSessionTimeout, maxSessionTimeout)
 		}
 		s.sessionTimeout = d
 		return nil
@@ -122,7 +124,7 @@ func WithSessionTimeout(d time.Duration) Option {
 func WithTickTime(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond || d > maxSessionTimeout {
-			return fmt.Errorf("%w: tick time %v is outside %v to %v", asynclock.ErrBadOption, d, time.Millisecond, maxSessionTimeout)
+			return fmt.Errorf("%w: tick time %v is outside %v to %v", store.ErrBadOption, d, time.Millisecond, maxSessionTimeout)
 		}
 		s.tickTime = d
 		return nil
@@ -156,7 +158,7 @@ func WithRevocation() Option {
 func WithDigest(user, password string) Option {
 	return func(s *settings) error {
 		if user == "" || strings.Contains(user, ":") {
-			return fmt.Errorf("%w: user must not be empty or contain a colon", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: user must not be empty or contain a colon", store.ErrBadOption)
 		}
 		s.user, s.password, s.digest = user, password, true
 		return nil
@@ -169,7 +171,7 @@ func WithDigest(user, password string) Option {
 func WithACL(acl []zk.ACL) Option {
 	return func(s *settings) error {
 		if len(acl) == 0 {
-			return fmt.Errorf("%w: empty access control list", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: empty access control list", store.ErrBadOption)
 		}
 		s.acl = acl
 		return nil
@@ -182,7 +184,7 @@ func WithACL(acl []zk.ACL) Option {
 func WithTLS(config *tls.Config) Option {
 	return func(s *settings) error {
 		if config == nil {
-			return fmt.Errorf("%w: nil TLS configuration", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil TLS configuration", store.ErrBadOption)
 		}
 		s.tls = config
 		return nil
@@ -193,7 +195,7 @@ func WithTLS(config *tls.Config) Option {
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *settings) error {
 		if dial == nil {
-			return fmt.Errorf("%w: nil dialer", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil dialer", store.ErrBadOption)
 		}
 		s.dial = dial
 		return nil
@@ -208,7 +210,7 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", asynclock.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
 		}
 		s.logger = logger
 		return nil

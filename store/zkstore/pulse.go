@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A pulse knows for how long the session can be trusted to live.
@@ -32,15 +32,15 @@ type pulse struct {
 	mu       sync.Mutex
 	lag      time.Duration // how late the leader hears: half a tick
 	session  int64
-	timeout  time.Duration // as negotiated
-	counts   time.Duration // what of it can be trusted
-	line     *line         // the present connection
-	known    clock.Instant // the leader has heard of the session then, or later
-	answered []beat        // on this line, the oldest first
+	timeout  time.Duration    // as negotiated
+	counts   time.Duration    // what of it can be trusted
+	line     *line            // the present connection
+	known    watchdog.Instant // the leader has heard of the session then, or later
+	answered []beat           // on this line, the oldest first
 }
 
 // A beat is a request that was answered.
-type beat struct{ sent, answered clock.Instant }
+type beat struct{ sent, answered watchdog.Instant }
 
 // connected begins a line: the server has accepted the session.
 func (p *pulse) connected(l *line, session int64, timeout time.Duration) {
@@ -63,7 +63,7 @@ func (p *pulse) ask(writes bool, request func() error) error {
 	p.mu.Lock()
 	on := p.line
 	p.mu.Unlock()
-	sent := clock.Now()
+	sent := watchdog.Now()
 	err := request()
 	if answered(err) {
 		p.heard(on, sent, writes)
@@ -71,7 +71,7 @@ func (p *pulse) ask(writes bool, request func() error) error {
 	return err
 }
 
-func (p *pulse) heard(on *line, sent clock.Instant, wrote bool) {
+func (p *pulse) heard(on *line, sent watchdog.Instant, wrote bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line != on {
@@ -86,7 +86,7 @@ func (p *pulse) heard(on *line, sent clock.Instant, wrote bool) {
 		p.counts = p.timeout
 		p.answered = p.answered[n-1:]
 	}
-	now := clock.Now()
+	now := watchdog.Now()
 	if last := len(p.answered) - 1; last >= 0 && now.Sub(p.answered[last].answered) < p.lag/8 {
 		return // a busy client has answers enough
 	}
@@ -103,7 +103,7 @@ const mostBeats = 64
 // which keeps 11 % of it in reserve, trusts the holding of a session for no longer
 // than if the whole timeout had been counted from when the leader has last heard
 // of it. It is negative, as a rule, if that was long ago, and for another session.
-func (p *pulse) promise(session int64, at clock.Instant) time.Duration {
+func (p *pulse) promise(session int64, at watchdog.Instant) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if session != p.session {

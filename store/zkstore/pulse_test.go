@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 const (
@@ -18,11 +18,11 @@ const (
 )
 
 // onPulse runs a test in a bubble with a pulse whose line has just begun.
-func onPulse(t *testing.T, test func(p *pulse, begun clock.Instant)) {
+func onPulse(t *testing.T, test func(p *pulse, begun watchdog.Instant)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		p := &pulse{lag: pulseLag}
-		begun := clock.Now()
+		begun := watchdog.Now()
 		p.connected(&line{begun: begun}, 1, pulseTimeout)
 		test(p, begun)
 	})
@@ -36,7 +36,7 @@ func (p *pulse) takes(writes bool, d time.Duration, err error) {
 	})
 }
 
-func wantKnown(t *testing.T, p *pulse, want clock.Instant) {
+func wantKnown(t *testing.T, p *pulse, want watchdog.Instant) {
 	t.Helper()
 	if p.known != want {
 		t.Errorf("what the leader has heard: got %v after the beginning, want %v", p.known.Sub(p.line.begun), want.Sub(p.line.begun))
@@ -45,7 +45,7 @@ func wantKnown(t *testing.T, p *pulse, want clock.Instant) {
 
 // A server that has lost its leader goes on answering.
 func TestAnswersAloneProveNothing(t *testing.T) {
-	onPulse(t, func(p *pulse, begun clock.Instant) {
+	onPulse(t, func(p *pulse, begun watchdog.Instant) {
 		for range 20 {
 			time.Sleep(pulseLag / 2)
 			p.takes(false, time.Millisecond, nil)
@@ -57,9 +57,9 @@ func TestAnswersAloneProveNothing(t *testing.T) {
 // The leader hears of an answered request half a tick later at the latest, and a
 // write proves that it was there to hear.
 func TestAWriteProvesWhatWasAnsweredBefore(t *testing.T) {
-	onPulse(t, func(p *pulse, begun clock.Instant) {
+	onPulse(t, func(p *pulse, begun watchdog.Instant) {
 		time.Sleep(3 * time.Second)
-		first := clock.Now()
+		first := watchdog.Now()
 		p.takes(false, 100*time.Millisecond, nil)
 		time.Sleep(pulseLag - 200*time.Millisecond)
 		p.takes(true, time.Millisecond, nil) // too soon after the answer
@@ -72,9 +72,9 @@ func TestAWriteProvesWhatWasAnsweredBefore(t *testing.T) {
 
 // What counts is when a request was sent, not when it was answered.
 func TestASlowRequestCountsFromItsSending(t *testing.T) {
-	onPulse(t, func(p *pulse, _ clock.Instant) {
+	onPulse(t, func(p *pulse, _ watchdog.Instant) {
 		time.Sleep(time.Second)
-		sent := clock.Now()
+		sent := watchdog.Now()
 		p.takes(false, 5*time.Second, nil)
 		time.Sleep(pulseLag)
 		p.takes(true, time.Millisecond, nil)
@@ -83,7 +83,7 @@ func TestASlowRequestCountsFromItsSending(t *testing.T) {
 }
 
 func TestAWriteThatFailsProvesNothing(t *testing.T) {
-	onPulse(t, func(p *pulse, begun clock.Instant) {
+	onPulse(t, func(p *pulse, begun watchdog.Instant) {
 		time.Sleep(time.Millisecond)
 		p.takes(false, time.Millisecond, nil)
 		time.Sleep(2 * pulseLag)
@@ -101,13 +101,13 @@ func TestAWriteThatFailsProvesNothing(t *testing.T) {
 // A new connection is made known to the leader at once, but to which one only a
 // write proves; and what an old one's server knew, it may have kept to itself.
 func TestAConnectionStartsAnew(t *testing.T) {
-	onPulse(t, func(p *pulse, begun clock.Instant) {
+	onPulse(t, func(p *pulse, begun watchdog.Instant) {
 		time.Sleep(time.Second)
 		p.takes(false, time.Millisecond, nil)
 		time.Sleep(2 * pulseLag)
-		next := &line{begun: clock.Now()}
+		next := &line{begun: watchdog.Now()}
 		time.Sleep(time.Second)
-		known := func(want clock.Instant) {
+		known := func(want watchdog.Instant) {
 			t.Helper()
 			if p.known != want {
 				t.Errorf("what the leader has heard: got %v after the beginning, want %v", p.known.Sub(begun), want.Sub(begun))
@@ -126,9 +126,9 @@ func TestAConnectionStartsAnew(t *testing.T) {
 }
 
 func TestANewSessionIsKnownAtOnce(t *testing.T) {
-	onPulse(t, func(p *pulse, _ clock.Instant) {
+	onPulse(t, func(p *pulse, _ watchdog.Instant) {
 		time.Sleep(time.Second)
-		next := &line{begun: clock.Now()}
+		next := &line{begun: watchdog.Now()}
 		p.connected(next, 2, pulseTimeout)
 		wantKnown(t, p, next.begun)
 	})
@@ -136,11 +136,11 @@ func TestANewSessionIsKnownAtOnce(t *testing.T) {
 
 // A server that promises more than the one before may not have asked the leader.
 func TestALongerTimeoutIsToBeProven(t *testing.T) {
-	onPulse(t, func(p *pulse, _ clock.Instant) {
+	onPulse(t, func(p *pulse, _ watchdog.Instant) {
 		for _, session := range []int64{1, 2} {
 			for _, timeout := range []time.Duration{pulseTimeout / 2, 2 * pulseTimeout} {
 				time.Sleep(time.Second)
-				next := &line{begun: clock.Now()}
+				next := &line{begun: watchdog.Now()}
 				p.connected(next, session, timeout)
 				if _, said := p.now(); said != timeout {
 					t.Errorf("timeout: got %v, want what the server has said, %v", said, timeout)
@@ -164,10 +164,10 @@ func TestALongerTimeoutIsToBeProven(t *testing.T) {
 // asynclock trusts a TTL less eleven hundredths and 5 ms, from the request's
 // sending. The sum must not grow with the time since the leader has heard of us.
 func TestAPromiseNeverOutlastsTheSession(t *testing.T) {
-	onPulse(t, func(p *pulse, begun clock.Instant) {
+	onPulse(t, func(p *pulse, begun watchdog.Instant) {
 		limit := begun.Add(pulseTimeout - pulseTimeout*11/100)
 		for range 80 {
-			now := clock.Now()
+			now := watchdog.Now()
 			promise := p.promise(1, now)
 			if trusted := now.Add(promise - promise/100 - promise/10); promise > 0 && trusted > limit {
 				t.Errorf("after %v: trusted until %v, want at most %v", now.Sub(begun), trusted.Sub(begun), limit.Sub(begun))

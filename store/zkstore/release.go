@@ -7,21 +7,22 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Release deletes each owner's node. That is the handoff, too: the server tells
 // whoever watches it, which is the next.
-func (s *session) Release(ctx context.Context, batch []asynclock.ReleaseRequest) []asynclock.ReleaseReply {
-	return each(ctx, s, batch, s.release, func(err error) asynclock.ReleaseReply {
-		return asynclock.ReleaseReply{Err: err}
+func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
+	return each(ctx, s, batch, s.release, func(err error) store.ReleaseReply {
+		return store.ReleaseReply{Err: err}
 	})
 }
 
-func (s *session) release(ctx context.Context, r asynclock.ReleaseRequest) (reply asynclock.ReleaseReply) {
-	if r.Keep < 0 || r.Owner == "" || r.Requeue != nil && r.Requeue.Key != r.Key {
-		reply.Err = fmt.Errorf("%w: no owner, a negative time to keep, or a requeue for another key", asynclock.ErrBadOption)
+func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply store.ReleaseReply) {
+	if r.HoldBack < 0 || r.Owner == "" || r.Requeue != nil && r.Requeue.Key != r.Key {
+		reply.Err = fmt.Errorf("%w: no owner, a negative time to keep, or a requeue for another key", store.ErrBadOption)
 		return reply
 	}
 	if _, reply.Err = s.store.settings.names.lock(r.Key); reply.Err != nil {
@@ -39,7 +40,7 @@ func (s *session) release(ctx context.Context, r asynclock.ReleaseRequest) (repl
 			return reply
 		}
 		if k.isCurrent() {
-			reply.WasHeld, reply.Err = k.release(r.Keep)
+			reply.WasHeld, reply.Err = k.release(r.HoldBack)
 		}
 		k.put()
 		if reply.Err != nil {
@@ -78,7 +79,7 @@ func (k *stake) release(keep time.Duration) (held bool, err error) {
 		}
 		k.phase = kept
 		delete(st.stakes, k.owner)
-		k.endAtLocked(clock.Now().Add(keep))
+		k.endAtLocked(watchdog.Now().Add(keep))
 		return true, nil
 	}
 	deleted, err := k.delete()
@@ -95,7 +96,7 @@ func (k *stake) holds() (held, sure bool) {
 	switch {
 	case k.uncertain, k.phase == waiting, k.phase == asking:
 		return false, false
-	case k.phase != holding || k.ownLocked() == "" || clock.Refresh() >= k.until:
+	case k.phase != holding || k.ownLocked() == "" || watchdog.Refresh() >= k.until:
 		return false, true
 	}
 	return true, true

@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // promise is what a TTL set at that moment counts for. If that is little, the
 // server is asked, for a whole quorum to hear; if it is little still, the session
 // is not to be trusted for now.
-func (st *Store) promise(born int64, at clock.Instant) (time.Duration, error) {
+func (st *Store) promise(born int64, at watchdog.Instant) (time.Duration, error) {
 	promise := st.pulse.promise(born, at)
 	_, timeout := st.pulse.now()
 	if promise < timeout/2 {
@@ -26,7 +27,7 @@ func (st *Store) promise(born int64, at clock.Instant) (time.Duration, error) {
 		promise = st.pulse.promise(born, at)
 	}
 	if promise < timeout/5 {
-		return 0, fmt.Errorf("%w: ZooKeeper's leader has not heard of the session for long", asynclock.ErrUnreachable)
+		return 0, fmt.Errorf("%w: ZooKeeper's leader has not heard of the session for long", store.ErrUnreachable)
 	}
 	return promise, nil
 }
@@ -34,49 +35,49 @@ func (st *Store) promise(born int64, at clock.Instant) (time.Duration, error) {
 // Renew asks the server nothing as a rule, however many keys there are: the
 // session's heartbeat has renewed them all. What it says about each node, a watch
 // tells.
-func (s *session) Renew(ctx context.Context, batch []asynclock.RenewRequest) []asynclock.RenewReply {
-	start := clock.Refresh()
-	failed := func(err error) asynclock.RenewReply { return asynclock.RenewReply{Err: err} }
+func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
+	start := watchdog.Refresh()
+	failed := func(err error) store.RenewReply { return store.RenewReply{Err: err} }
 	session, _ := s.store.pulse.now()
 	var promise time.Duration
 	if len(batch) > 0 && s.usable(ctx) == nil {
 		var err error
 		promise, err = alone(ctx, s, func(context.Context) (time.Duration, error) { return s.store.promise(session, start) })
 		if err != nil {
-			return each(ctx, s, batch, func(context.Context, asynclock.RenewRequest) asynclock.RenewReply { return failed(err) }, failed)
+			return each(ctx, s, batch, func(context.Context, store.RenewRequest) store.RenewReply { return failed(err) }, failed)
 		}
 	}
-	return each(ctx, s, batch, func(_ context.Context, r asynclock.RenewRequest) asynclock.RenewReply {
+	return each(ctx, s, batch, func(_ context.Context, r store.RenewRequest) store.RenewReply {
 		return s.renew(&r, session, start, promise)
 	}, failed)
 }
 
-func (s *session) renew(r *asynclock.RenewRequest, session int64, start clock.Instant, promise time.Duration) asynclock.RenewReply {
+func (s *session) renew(r *store.RenewRequest, session int64, start watchdog.Instant, promise time.Duration) store.RenewReply {
 	st := s.store
 	lock, err := st.settings.names.lock(r.Key)
 	if err != nil {
-		return asynclock.RenewReply{Err: err}
+		return store.RenewReply{Err: err}
 	}
 	k, count, err := s.extendWatched(r, lock, session, start)
 	if err != nil {
-		return asynclock.RenewReply{Err: st.failure(err, false)}
+		return store.RenewReply{Err: st.failure(err, false)}
 	}
 	if k == nil {
-		return asynclock.RenewReply{Err: st.lostTo(lock)}
+		return store.RenewReply{Err: st.lostTo(lock)}
 	}
 	if count {
 		if err := k.count(); err != nil {
-			return asynclock.RenewReply{Err: st.failure(err, false)}
+			return store.RenewReply{Err: st.failure(err, false)}
 		}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return asynclock.RenewReply{Waiters: k.waiters, TTL: promise}
+	return store.RenewReply{Waiters: k.waiters, TTL: promise}
 }
 
 // extendWatched is extend once the holder's node is watched: nothing else would tell
 // that it was deleted, and then a renewal must not go on beside the next holder.
-func (s *session) extendWatched(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, count bool, err error) {
+func (s *session) extendWatched(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *stake, count bool, err error) {
 	for range rounds {
 		k, unwatched, count := s.extend(r, lock, session, start)
 		if unwatched == "" {
@@ -86,24 +87,24 @@ func (s *session) extendWatched(r *asynclock.RenewRequest, lock string, session 
 			return nil, false, err
 		}
 	}
-	return nil, false, fmt.Errorf("%w: the holder's node is written to all the time", asynclock.ErrUnreachable)
+	return nil, false, fmt.Errorf("%w: the holder's node is written to all the time", store.ErrUnreachable)
 }
 
 // extend moves the end of the owner's holding, if it has one and its node is watched;
 // otherwise it returns the node. It says whether the holder's waiters are to be counted.
-func (s *session) extend(r *asynclock.RenewRequest, lock string, session int64, start clock.Instant) (k *stake, unwatched string, count bool) {
+func (s *session) extend(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *stake, unwatched string, count bool) {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k = st.stakes[r.Owner]
-	if k == nil || k.lock != lock || k.phase != holding || k.ownLocked() == "" || k.born != session || clock.Refresh() >= k.until {
+	if k == nil || k.lock != lock || k.phase != holding || k.ownLocked() == "" || k.born != session || watchdog.Refresh() >= k.until {
 		return nil, "", false
 	}
 	if !k.watched {
 		return k, k.node, false
 	}
 	k.endAtLocked(max(k.until, start.Add(r.TTL)))
-	k.watch = k.watch || r.WatchContention
+	k.watch = k.watch || r.NotifyQueued
 	return k, "", !k.counting
 }
 
@@ -117,9 +118,9 @@ func (st *Store) lostTo(lock string) error {
 	case err != nil:
 		return err
 	case len(v.nodes) == 0 || st.isNobodys(lock+"/"+v.nodes[0]):
-		return asynclock.ErrExpired
+		return store.ErrExpired
 	}
-	return asynclock.ErrStolen
+	return store.ErrStolen
 }
 
 // isNobodys reports whether a node keeps a key back, or is about to go. Of other

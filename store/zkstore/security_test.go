@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -36,13 +38,13 @@ func TestNodesBelongToTheirUser(t *testing.T) {
 		"the wrong password": {WithDigest("us", "guess")},
 	} {
 		theirs := locks(t, open(t, root, opts...))
-		if _, err := theirs.TryLock(t.Context(), "key"); !errors.Is(err, asynclock.ErrDenied) {
+		if _, err := theirs.TryLock(t.Context(), "key"); !errors.Is(err, store.ErrDenied) {
 			t.Errorf("TryLock by %s: got %v, want ErrDenied", name, err)
 		}
-		if _, err := theirs.Lock(t.Context(), "another key"); !errors.Is(err, asynclock.ErrDenied) {
+		if _, err := theirs.Lock(t.Context(), "another key"); !errors.Is(err, store.ErrDenied) {
 			t.Errorf("Lock by %s: got %v, want ErrDenied", name, err)
 		}
-		if _, err := theirs.ForceUnlock(t.Context(), "key"); !errors.Is(err, asynclock.ErrDenied) {
+		if _, err := theirs.ForceUnlock(t.Context(), "key"); !errors.Is(err, store.ErrDenied) {
 			t.Errorf("ForceUnlock by %s: got %v, want ErrDenied", name, err)
 		}
 	}
@@ -98,11 +100,11 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"only the way back":        WithKeyToPath(nil, func(string) (string, bool) { return "", false }),
 		"a root that Java refuses": WithRoot("/a//b"),
 	} {
-		if _, err := Open([]string{"127.0.0.1:1"}, o); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := Open([]string{"127.0.0.1:1"}, o); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("%s: got %v, want ErrBadOption", name, err)
 		}
 	}
-	if _, err := Open(nil); !errors.Is(err, asynclock.ErrBadOption) {
+	if _, err := Open(nil); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("no servers: got %v, want ErrBadOption", err)
 	}
 }

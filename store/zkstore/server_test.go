@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/google/uuid"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
@@ -35,12 +36,12 @@ func openOn(t testing.TB, servers []string, root string, opts ...Option) *Store 
 }
 
 // join connects a client that ignores events.
-func join(t testing.TB, st *Store, events func(asynclock.Event)) asynclock.Session {
+func join(t testing.TB, st *Store, events func(store.Event)) store.Session {
 	t.Helper()
 	if events == nil {
-		events = func(asynclock.Event) {}
+		events = func(store.Event) {}
 	}
-	s, err := st.Join(uuid.NewString(), events)
+	s, err := st.Open(uuid.NewString(), events)
 	if err != nil {
 		t.Fatal(err)
 	}

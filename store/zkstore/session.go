@@ -6,18 +6,19 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A session is one client. Those of one store share its session with ZooKeeper.
 type session struct {
 	store  *Store
-	events func(asynclock.Event)
+	events func(store.Event)
 	left   atomic.Bool
 }
 
-var _ asynclock.Session = (*session)(nil)
+var _ store.Session = (*session)(nil)
 
 // Lane: there is one connection.
 func (s *session) Lane(string) int { return 0 }
@@ -25,14 +26,14 @@ func (s *session) Lane(string) int { return 0 }
 // usable says why nothing can be asked, if so.
 func (s *session) usable(ctx context.Context) error {
 	if s.left.Load() || s.store.closed.Load() {
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 	return ctx.Err()
 }
 
-// Leave ends what the client waits for. What it holds stays until its TTL ends:
+// Close ends what the client waits for. What it holds stays until its TTL ends:
 // somebody may be at work.
-func (s *session) Leave(context.Context) error {
+func (s *session) Close(context.Context) error {
 	if s.left.Swap(true) {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (s *session) Leave(context.Context) error {
 	defer st.mu.Unlock()
 	for _, k := range st.stakes {
 		if k.session == s && (k.phase == asking || k.phase == waiting) { // those that leave do so already
-			k.until = clock.Now()
+			k.until = watchdog.Now()
 			st.taskLocked(k.leave)
 		}
 	}
@@ -67,7 +68,7 @@ func each[Request, Reply any](
 		begun := s.store.taskLocked(func() { answers[i] <- one(ctx, request) })
 		s.store.mu.Unlock()
 		if !begun {
-			answers[i] <- failed(asynclock.ErrClosed)
+			answers[i] <- failed(store.ErrClosed)
 		}
 	}
 	for i := range answers {

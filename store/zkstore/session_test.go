@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // testPatience is how long a test waits for what has to happen.
@@ -98,7 +100,7 @@ func wantWaiters(t testing.TB, c *asynclock.Client, key string, n int) {
 func wantClosedByForce(t testing.TB, lease *asynclock.Lease) {
 	t.Helper()
 	err := lease.Err()
-	if ofSession := errors.Is(err, asynclock.ErrExpired) && strings.Contains(err.Error(), "session"); !ofSession && !errors.Is(err, asynclock.ErrForced) {
+	if ofSession := errors.Is(err, store.ErrExpired) && strings.Contains(err.Error(), "session"); !ofSession && !errors.Is(err, asynclock.ErrForced) {
 		t.Errorf("the lease: got %v, want ErrForced, or ErrExpired because of the session", err)
 	}
 }
@@ -125,7 +127,7 @@ func TestASessionClosedByForceEndsLeases(t *testing.T) {
 	if next.Token() <= first.Token() {
 		t.Errorf("token: got %d after %d, want more", next.Token(), first.Token())
 	}
-	if err := first.Unlock(t.Context()); !errors.Is(err, asynclock.ErrLost) {
+	if err := first.Unlock(t.Context()); !errors.Is(err, store.ErrLost) {
 		t.Errorf("late Unlock: got %v, want ErrLost", err)
 	}
 	// The client goes on in its new session, and nobody is harmed.
@@ -142,7 +144,7 @@ func TestANewSessionRenewsNothingOfTheOld(t *testing.T) {
 	w, root := newWire(t), newRoot()
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
-	r := asynclock.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Minute, GrantTTL: time.Minute, Liveness: time.Minute, Wait: true}
+	r := store.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Minute, GrantTTL: time.Minute, WaiterTTL: time.Minute, Wait: true}
 	reply := acquire(t, s, r)
 	old, _ := st.pulse.now()
 	w.expire()
@@ -151,14 +153,14 @@ func TestANewSessionRenewsNothingOfTheOld(t *testing.T) {
 		return session != old
 	})
 	eventually(t, "the loss", func() bool {
-		got := s.Renew(t.Context(), []asynclock.RenewRequest{{Key: "key", Owner: "owner", TTL: time.Minute, Token: reply.First}})[0].Err
-		return errors.Is(got, asynclock.ErrExpired)
+		got := s.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "owner", TTL: time.Minute, Token: reply.Token}})[0].Err
+		return errors.Is(got, store.ErrExpired)
 	})
-	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Token: reply.First}})[0]; got.WasHeld || got.Err != nil {
+	if got := s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Token: reply.Token}})[0]; got.WasHeld || got.Err != nil {
 		t.Errorf("Release: got %+v, want that nothing was held", got)
 	}
-	if again := acquire(t, s, r); again.Status != asynclock.Granted || again.First <= reply.First {
-		t.Errorf("Acquire in the new session: got %+v, want a new grant above %d", again, reply.First)
+	if again := acquire(t, s, r); again.Status != store.Granted || again.Token <= reply.Token {
+		t.Errorf("Acquire in the new session: got %+v, want a new grant above %d", again, reply.Token)
 	}
 }
 
@@ -247,7 +249,7 @@ func TestTTLsBelowTheSessionTimeoutAreRefused(t *testing.T) {
 	t.Cleanup(st.Close)
 	c := locks(t, st, asynclock.WithTTL(20*time.Second))
 	for _, option := range []asynclock.LockOption{asynclock.WithTTL(19 * time.Second), asynclock.WithMaxHold(time.Second)} {
-		if _, err := c.Lock(t.Context(), "key", option); !errors.Is(err, asynclock.ErrBadOption) {
+		if _, err := c.Lock(t.Context(), "key", option); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Lock: got %v, want ErrBadOption", err)
 		}
 	}
@@ -261,7 +263,7 @@ func TestCloseLeavesWhatIsHeld(t *testing.T) {
 	root := newRoot()
 	st := open(t, root, WithSessionTimeout(4*time.Second))
 	s := join(t, st, nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Minute, Holder: "gone"})
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Minute, Description: "gone"})
 	start := time.Now()
 	st.Close()
 	other := locks(t, open(t, root))
@@ -272,8 +274,8 @@ func TestCloseLeavesWhatIsHeld(t *testing.T) {
 	if took := time.Since(start); took < 3*time.Second {
 		t.Errorf("the key was free after %v, want it after the session's timeout", took)
 	}
-	if _, err := st.Join("id", func(asynclock.Event) {}); !errors.Is(err, asynclock.ErrClosed) {
-		t.Errorf("Join after Close: got %v, want ErrClosed", err)
+	if _, err := st.Open("id", func(store.Event) {}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Open after Close: got %v, want ErrClosed", err)
 	}
 	st.Close()
 }
@@ -284,14 +286,14 @@ func TestCloseEndsTheSession(t *testing.T) {
 	root := newRoot()
 	st := open(t, root)
 	s := join(t, st, nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Millisecond, Holder: "gone"})
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Millisecond, Description: "gone"})
 	st.Close() // the TTL is over
 	unlock(t, lock(t, locks(t, open(t, root)), "key"))
 }
 
-func acquire(t testing.TB, s asynclock.Session, r asynclock.AcquireRequest) asynclock.AcquireReply {
+func acquire(t testing.TB, s store.Session, r store.AcquireRequest) store.AcquireReply {
 	t.Helper()
-	reply := s.Acquire(t.Context(), []asynclock.AcquireRequest{r})[0]
+	reply := s.Acquire(t.Context(), []store.AcquireRequest{r})[0]
 	if reply.Err != nil {
 		t.Fatalf("Acquire: got %v, want no error", reply.Err)
 	}
@@ -367,9 +369,9 @@ func TestNothingIsGrantedWhileClosing(t *testing.T) {
 	k.setNodeLocked("/lock/node")
 	k.phase, st.ending = holding, true
 	st.mu.Unlock()
-	reply := asynclock.AcquireReply{Status: asynclock.Granted}
+	reply := store.AcquireReply{Status: store.Granted}
 	r := waits("owner")
-	if k.settle(&reply, &r); !errors.Is(reply.Err, asynclock.ErrClosed) {
+	if k.settle(&reply, &r); !errors.Is(reply.Err, store.ErrClosed) {
 		t.Errorf("a grant while closing: got %+v, want ErrClosed", reply)
 	}
 	st.mu.Lock()
@@ -389,7 +391,7 @@ func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
 	st := open(t, newRoot())
 	for range 2 {
 		time.Sleep(zkserver.Tick) // of answers that follow each other closely only the first is remembered
-		before := clock.Now()
+		before := watchdog.Now()
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -42,9 +42,9 @@ type stake struct {
 	// placeholder: it only keeps others from having a stake for the owner.
 	placeholder bool
 
-	until    clock.Instant // when it ends, if nobody extends it
+	until    watchdog.Instant // when it ends, if nobody extends it
 	entry    watchdog.Entry
-	heard    clock.Instant // when its owner's last request came
+	heard    watchdog.Instant // when its owner's last request came
 	grantTTL time.Duration
 	refusals int // of the node's deletion
 
@@ -75,7 +75,7 @@ func (k *stake) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-k.store.stopping:
-		return asynclock.ErrClosed
+		return store.ErrClosed
 	}
 }
 
@@ -172,13 +172,13 @@ func (k *stake) uncountLocked() {
 }
 
 // endAtLocked sets when the stake ends.
-func (k *stake) endAtLocked(at clock.Instant) {
+func (k *stake) endAtLocked(at watchdog.Instant) {
 	k.until = at
 	k.store.watchdog.Set(&k.entry, at)
 }
 
 // tell sends an event, unless the client has left.
-func (k *stake) tell(e asynclock.Event) {
+func (k *stake) tell(e store.Event) {
 	e.Owner = k.owner
 	if !k.session.left.Load() {
 		k.session.events(e)

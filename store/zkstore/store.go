@@ -11,11 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
-	"github.com/asynclock/asynclock-go/internal/clock"
+
 	"github.com/asynclock/asynclock-go/internal/tombstone"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -47,7 +48,7 @@ type Store struct {
 	parents atomic.Pointer[flavour] // how locks are made
 }
 
-var _ asynclock.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // patience is how long Open waits for a session.
 const patience = 10 * time.Second
@@ -92,7 +93,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		}))
 	if err != nil {
 		st.log.Close()
-		return nil, fmt.Errorf("zkstore: open: %w: %w", asynclock.ErrUnreachable, err)
+		return nil, fmt.Errorf("zkstore: open: %w: %w", store.ErrUnreachable, err)
 	}
 	st.conn = conn
 	st.watchdog = watchdog.New()
@@ -116,9 +117,9 @@ func (st *Store) begin(up <-chan struct{}) error {
 	case <-up:
 	case <-limit.C:
 		if err := st.lines.lastFailure(); err != nil {
-			return fmt.Errorf("%w: no server has given a session in %v: %w", asynclock.ErrUnreachable, patience, err)
+			return fmt.Errorf("%w: no server has given a session in %v: %w", store.ErrUnreachable, patience, err)
 		}
-		return fmt.Errorf("%w: no server has given a session in %v", asynclock.ErrUnreachable, patience)
+		return fmt.Errorf("%w: no server has given a session in %v", store.ErrUnreachable, patience)
 	}
 	if !st.settings.digest {
 		return nil
@@ -186,7 +187,7 @@ func (st *Store) Close() {
 	st.ending = true
 	held := false
 	for _, k := range st.nodes {
-		held = held || (k.phase == holding || k.phase == kept) && clock.Now() < k.until
+		held = held || (k.phase == holding || k.phase == kept) && watchdog.Now() < k.until
 	}
 	st.mu.Unlock()
 	if again {
@@ -221,8 +222,8 @@ func (st *Store) taskLocked(f func()) bool {
 }
 
 // Features are tokens and queues, kept by sessions.
-func (st *Store) Features() asynclock.Features {
-	return asynclock.Features{Tokens: true, FIFO: true, Sessions: true}
+func (st *Store) Features() store.Features {
+	return store.Features{Tokens: true, FIFO: true, Sessions: true}
 }
 
 // SessionTimeout is what the server has said last: how long it keeps what a client
@@ -232,13 +233,13 @@ func (st *Store) SessionTimeout() time.Duration {
 	return timeout
 }
 
-// Join connects one client. It asks nothing of the server.
-func (st *Store) Join(id string, events func(asynclock.Event)) (asynclock.Session, error) {
+// Open connects one client. It asks nothing of the server.
+func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	switch {
 	case id == "" || events == nil:
-		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrBadOption)
 	case st.closed.Load():
-		return nil, asynclock.ErrClosed
+		return nil, store.ErrClosed
 	}
 	return &session{store: st, events: events}, nil
 }

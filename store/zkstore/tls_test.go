@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
 )
@@ -46,7 +47,7 @@ func TestTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Open([]string{refused.server}, WithTLS(&tls.Config{RootCAs: refused.roots}))
-			if !errors.Is(err, asynclock.ErrUnreachable) || !errors.As(err, refused.as) {
+			if !errors.Is(err, store.ErrUnreachable) || !errors.As(err, refused.as) {
 				t.Errorf("Open with a certificate %s: got %v, want ErrUnreachable, and why", name, err)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A token is the zxid of the transaction that created the owner's node, times
@@ -25,14 +25,14 @@ const (
 func firstToken(czxid int64) int64 { return min(czxid, maxZxid) << tokenBits }
 
 // grant is what the holder gets.
-func (k *stake) grant() (asynclock.Grant, error) {
+func (k *stake) grant() (store.Grant, error) {
 	k.store.mu.Lock()
 	czxid := k.czxid
 	k.store.mu.Unlock()
 	if czxid >= maxZxid {
-		return asynclock.Grant{}, fmt.Errorf("%w: zxid %#x is too large to be a token", asynclock.ErrForeignData, czxid)
+		return store.Grant{}, fmt.Errorf("%w: zxid %#x is too large to be a token", store.ErrForeignData, czxid)
 	}
-	return asynclock.Grant{First: firstToken(czxid), Spare: spare}, nil
+	return store.Grant{Token: firstToken(czxid), Reserved: spare}, nil
 }
 
 // sequenceNumber is the number in a node's name.
@@ -42,7 +42,7 @@ func sequenceNumber(name string) (int64, error) { return strconv.ParseInt(sequen
 // what Java puts there, which is its address.
 func describe(data []byte) string {
 	text := string(data)
-	if len(text) > asynclock.MaxHolderLen || !utf8.ValidString(text) {
+	if len(text) > store.MaxDescriptionLen || !utf8.ValidString(text) {
 		return "another program"
 	}
 	for _, r := range text {

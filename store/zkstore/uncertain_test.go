@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
-func waits(owner string) asynclock.AcquireRequest {
-	return asynclock.AcquireRequest{
+func waits(owner string) store.AcquireRequest {
+	return store.AcquireRequest{
 		Key: "key", Owner: owner, Wait: true,
-		TTL: time.Minute, GrantTTL: time.Minute, Liveness: time.Minute,
+		TTL: time.Minute, GrantTTL: time.Minute, WaiterTTL: time.Minute,
 	}
 }
 
@@ -38,18 +39,18 @@ func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute}) // makes the lock
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute}) // makes the lock
 	w.lose(nodePrefix("owner"))
-	got := s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})[0]
-	if !errors.Is(got.Err, asynclock.ErrOutcomeUnknown) {
+	got := s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
+	if !errors.Is(got.Err, store.ErrOutcomeUnknown) {
 		t.Fatalf("Acquire whose answer is lost: got %+v, want ErrOutcomeUnknown", got)
 	}
 	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
 	eventually(t, "an answer", func() bool {
-		got = s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})[0]
+		got = s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 		return got.Err == nil
 	})
-	if names := children(t, conn, root); got.Status != asynclock.Waiting || got.Rank != 0 || len(names) != 2 {
+	if names := children(t, conn, root); got.Status != store.Waiting || got.Rank != 0 || len(names) != 2 {
 		t.Errorf("Acquire again: got %+v among %q, want the one node found, first in the queue", got, names)
 	}
 }
@@ -59,17 +60,17 @@ func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
-	s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})
+	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
 	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
 	eventually(t, "the withdrawal", func() bool {
-		return s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
+		return s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
 	if names := children(t, conn, root); len(names) != 1 {
 		t.Errorf("nodes after the withdrawal: got %q, want the holder's only", names)
 	}
-	if got := acquire(t, s, waits("owner")); got.Status != asynclock.Gone {
+	if got := acquire(t, s, waits("owner")); got.Status != store.Withdrawn {
 		t.Errorf("a late Acquire: got %+v, want Gone", got)
 	}
 }
@@ -79,11 +80,11 @@ func TestANodeThatComesLateIsRemoved(t *testing.T) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial), WithSessionTimeout(2*time.Second)), nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
-	s.Acquire(t.Context(), []asynclock.AcquireRequest{waits("owner")})
+	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
 	eventually(t, "the withdrawal", func() bool {
-		return s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
+		return s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
 	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
@@ -101,15 +102,15 @@ func TestTwoNodesOfOneOwnerAreOne(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root), nil)
-	acquire(t, s, asynclock.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
+	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	if _, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
 	got := acquire(t, s, waits("owner"))
-	if got.Status != asynclock.Waiting || got.Rank != 0 {
+	if got.Status != store.Waiting || got.Rank != 0 {
 		t.Errorf("Acquire: got %+v, want the first place", got)
 	}
-	if got := s.Release(t.Context(), []asynclock.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]; got.WasHeld || got.Err != nil {
+	if got := s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]; got.WasHeld || got.Err != nil {
 		t.Errorf("Release: got %+v, want that it has waited", got)
 	}
 	if names := children(t, conn, root); len(names) != 1 {
@@ -149,7 +150,7 @@ func TestNodesThatOverflowAreForeign(t *testing.T) {
 	if _, err := conn.Create(foreign, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Lock(t.Context(), "key"); !errors.Is(err, asynclock.ErrForeignData) {
+	if _, err := c.Lock(t.Context(), "key"); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("Lock: got %v, want ErrForeignData", err)
 	}
 	eventually(t, "our own node to be gone", func() bool { return len(children(t, conn, root)) == 1 })
@@ -208,7 +209,7 @@ func TestKeysThatLookLikeNodes(t *testing.T) {
 	if !slices.Equal(listed, keys) {
 		t.Errorf("List: got %q, want %q", listed, keys)
 	}
-	if _, err := c.TryLock(t.Context(), "a/lock-0000000001"); !errors.Is(err, asynclock.ErrBadKey) {
+	if _, err := c.TryLock(t.Context(), "a/lock-0000000001"); !errors.Is(err, store.ErrBadKey) {
 		t.Errorf("TryLock of what would wait for another key: got %v, want ErrBadKey", err)
 	}
 }

@@ -5,9 +5,9 @@ package zkstore
 import (
 	"slices"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/go-zookeeper/zk"
 )
 
 // A view is what is below a lock.
@@ -49,13 +49,13 @@ func (st *Store) peek(lock string) (view, error) {
 }
 
 // held is the answer to who does not wait. Of the nodes, so many are its own.
-func (v view) held(st *Store, own int) asynclock.AcquireReply {
+func (v view) held(st *Store, own int) store.AcquireReply {
 	if len(v.nodes) <= own {
-		return asynclock.AcquireReply{}
+		return store.AcquireReply{}
 	}
-	reply := asynclock.AcquireReply{Status: asynclock.Held, Remaining: -1, Waiters: len(v.nodes) - 1 - own}
+	reply := store.AcquireReply{Status: store.Held, Remaining: -1, Waiters: len(v.nodes) - 1 - own}
 	if data, stat, err := st.conn.Get(v.lock + "/" + v.nodes[0]); err == nil {
-		reply.Holder, reply.Token = describe(data), firstToken(stat.Czxid)
+		reply.Holder, reply.HolderToken = describe(data), firstToken(stat.Czxid)
 	}
 	return reply
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // onEvent takes in what the server tells. The client library calls it between two
@@ -75,13 +76,13 @@ func (st *Store) onSession(expired bool) {
 	if len(lost)+len(waits) > 0 {
 		st.log.Add(slog.LevelWarn, "zkstore: a session has ended", slog.Int("holdings", len(lost)), slog.Int("waiting", len(waits)))
 	}
-	cause := fmt.Errorf("%w: ZooKeeper has ended the session", asynclock.ErrExpired)
+	cause := fmt.Errorf("%w: ZooKeeper has ended the session", store.ErrExpired)
 	for _, k := range lost {
-		k.tell(asynclock.Event{Kind: asynclock.EventLost, Err: cause})
+		k.tell(store.Event{Kind: store.EventLost, Err: cause})
 	}
 	for s := range clients {
 		if !s.left.Load() {
-			s.events(asynclock.Event{Kind: asynclock.EventGap})
+			s.events(store.Event{Kind: store.EventResync})
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (st *Store) onDeleted(path string) {
 	switch {
 	case phase != holding && phase != kept:
 	case k.uncertain: // it may have another node
-		k.phase, k.until = leaving, clock.Now()
+		k.phase, k.until = leaving, watchdog.Now()
 		st.taskLocked(k.leave)
 	default:
 		k.forgetLocked()
@@ -108,9 +109,9 @@ func (st *Store) onDeleted(path string) {
 	st.mu.Unlock()
 	switch phase {
 	case holding:
-		k.tell(asynclock.Event{Kind: asynclock.EventForced})
+		k.tell(store.Event{Kind: store.EventForced})
 	case waiting:
-		k.tell(asynclock.Event{Kind: asynclock.EventWake}) // to queue again
+		k.tell(store.Event{Kind: store.EventWake}) // to queue again
 	case asking, kept, leaving:
 	}
 }
@@ -137,7 +138,7 @@ const revokeData = "__REVOKE__"
 // stays, until it is released or expires.
 func (k *stake) revokedLocked(data []byte) {
 	if k.store.settings.revocation && k.phase == holding && string(data) == revokeData {
-		k.store.taskLocked(func() { k.tell(asynclock.Event{Kind: asynclock.EventForced}) })
+		k.store.taskLocked(func() { k.tell(store.Event{Kind: store.EventForced}) })
 	}
 }
 
@@ -197,7 +198,7 @@ func (k *stake) promote() {
 			return
 		}
 		if !ok {
-			k.tell(asynclock.Event{Kind: asynclock.EventWake})
+			k.tell(store.Event{Kind: store.EventWake})
 			return
 		}
 		if v.rank > 0 {
@@ -215,7 +216,7 @@ func (k *stake) promote() {
 func (k *stake) isWaiting() bool {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
-	return k.phase == waiting && clock.Refresh() < k.until
+	return k.phase == waiting && watchdog.Refresh() < k.until
 }
 
 // handOver makes a waiter the holder, for its grant TTL, and tells it.
@@ -223,7 +224,7 @@ func (k *stake) handOver(v view) {
 	st := k.store
 	grant, err := k.grant()
 	if err != nil {
-		k.tell(asynclock.Event{Kind: asynclock.EventWake}) // the answer says why
+		k.tell(store.Event{Kind: store.EventWake}) // the answer says why
 		return
 	}
 	st.mu.Lock()
@@ -234,24 +235,24 @@ func (k *stake) handOver(v view) {
 		return
 	}
 	k.phase = holding
-	k.endAtLocked(clock.Now().Add(k.grantTTL))
+	k.endAtLocked(watchdog.Now().Add(k.grantTTL))
 	k.waiters = len(v.nodes) - 1
 	watch, grantTTL := k.watch, k.grantTTL
 	// The client counts from its last request, which was no later than heard.
 	promise := st.pulse.promise(k.born, k.heard)
 	st.mu.Unlock()
 	if promise <= 0 {
-		k.tell(asynclock.Event{Kind: asynclock.EventWake})
+		k.tell(store.Event{Kind: store.EventWake})
 		return
 	}
-	k.tell(asynclock.Event{
-		Kind: asynclock.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
+	k.tell(store.Event{
+		Kind: store.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
 	})
 	st.mu.Lock()
 	lost := !k.holdsLocked()
 	st.mu.Unlock()
 	if lost { // which may have been told before the grant was
-		k.tell(asynclock.Event{Kind: asynclock.EventForced})
+		k.tell(store.Event{Kind: store.EventForced})
 		return
 	}
 	if watch {
@@ -287,7 +288,7 @@ func (k *stake) count() error {
 	waiters := k.waiters
 	st.mu.Unlock()
 	if tells {
-		k.tell(asynclock.Event{Kind: asynclock.EventContended, Waiters: waiters})
+		k.tell(store.Event{Kind: store.EventQueued, Waiters: waiters})
 	}
 	return nil
 }

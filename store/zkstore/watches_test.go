@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -17,7 +19,7 @@ import (
 // wantLost checks that a renewal finds the lease's end.
 func wantLost(t *testing.T, lease *asynclock.Lease) {
 	t.Helper()
-	if err := lease.Renew(t.Context(), time.Minute); !errors.Is(err, asynclock.ErrLost) {
+	if err := lease.Renew(t.Context(), time.Minute); !errors.Is(err, store.ErrLost) {
 		t.Fatalf("Renew of what somebody has deleted: got %v, want ErrLost", err)
 	}
 }
@@ -39,7 +41,7 @@ func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 	}
 	eventually(t, "an answer", func() bool {
 		err := lease.Renew(t.Context(), time.Minute)
-		return err == nil || errors.Is(err, asynclock.ErrLost)
+		return err == nil || errors.Is(err, store.ErrLost)
 	})
 	wantLost(t, lease)
 	unlock(t, lock(t, locks(t, open(t, root)), "key"))

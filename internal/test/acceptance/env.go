@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 )
@@ -34,7 +36,7 @@ type Env struct {
 	*testing.T
 
 	// Connect opens the store for one more client, by a line that can be cut.
-	Connect func(*faultconn.Line) asynclock.Store
+	Connect func(*faultconn.Line) store.Store
 	// Sessions: the store's server knows sessions, and no TTLs.
 	Sessions bool
 	// URL and Area are where another process finds the store. Empty: no other can.
@@ -55,7 +57,7 @@ func NewEnv(t *testing.T) *Env {
 }
 
 // WantNothingListed waits until nobody holds or waits in the store.
-func WantNothingListed(t *testing.T, store asynclock.Store) {
+func WantNothingListed(t *testing.T, store store.Store) {
 	t.Helper()
 	visitor, err := asynclock.New(store)
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -67,7 +68,7 @@ func openRedis(t *testing.T, at address, prefix string, options ...redisstore.Op
 	t.Cleanup(admin.Close)
 	env.redis = &redisEnv{prefix: prefix, admin: admin}
 	env.URL, env.certificates, env.Area = at.url, at.certificates, prefix
-	env.Connect = func(c *faultconn.Line) asynclock.Store {
+	env.Connect = func(c *faultconn.Line) store.Store {
 		option := redisOption(t, at)
 		option.DialCtxFn = c.DialRedis
 		store, err := redisstore.Open(option, append(options, redisstore.WithPrefix(prefix), atOnce)...)
@@ -190,7 +191,7 @@ func (env *Env) redisKeys(key string) map[byte]string {
 }
 
 // OpenRedis opens the store of a worker.
-func OpenRedis(url, prefix string) (asynclock.Store, error) {
+func OpenRedis(url, prefix string) (store.Store, error) {
 	option, err := address{url, os.Getenv(workerCertificates)}.option()
 	if err != nil {
 		return nil, err

@@ -5,7 +5,8 @@ package acceptance
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -17,15 +18,15 @@ var Memory = Store{"memstore", Queues | Notified, func(*testing.T) func(*testing
 func openMemory(t *testing.T) *Env {
 	t.Helper()
 	env := NewEnv(t)
-	store := memstore.New()
-	env.Connect = func(c *faultconn.Line) asynclock.Store {
-		line := asynclocktest.Wrap(store)
+	st := memstore.New()
+	env.Connect = func(c *faultconn.Line) store.Store {
+		line := asynclocktest.Wrap(st)
 		c.OnCut = func() {
 			line.Every(asynclocktest.Any, asynclocktest.Hang)
 			line.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		}
 		return line
 	}
-	t.Cleanup(func() { WantNothingListed(t, store) })
+	t.Cleanup(func() { WantNothingListed(t, st) })
 	return env
 }

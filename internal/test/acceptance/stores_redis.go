@@ -5,12 +5,13 @@ package acceptance
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store/springredis"
@@ -77,7 +78,7 @@ func openSpring(t *testing.T, at address, registryKey string) *Env {
 		t.Cleanup(store.Close)
 		return store
 	}
-	env.Connect = func(c *faultconn.Line) asynclock.Store {
+	env.Connect = func(c *faultconn.Line) store.Store {
 		option := redisOption(t, at)
 		option.DialCtxFn = c.DialRedis
 		return connect(option)

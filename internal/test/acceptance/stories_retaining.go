@@ -13,7 +13,7 @@ import (
 // retainedKeyIsGivenToOthers is the same on a store that can't tell who wants a
 // key, where nothing is retained.
 func retainedKeyIsGivenToOthers(env *Env) {
-	able := env.Connect(new(faultconn.Line)).Features().Wanted
+	able := env.Connect(new(faultconn.Line)).Features().Retention
 	ours, theirs := env.client(asynclock.WithRetention(long)), env.client()
 	last := make(map[string]int64) // by key
 	rises := func(l *asynclock.Lease) {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -177,7 +179,7 @@ func (c *worker) resume() {
 
 // Main runs the tests of a package that runs stories. In a worker's process it does what
 // the test orders instead; open then opens the store that an [Env]'s URL and Area name.
-func Main(m *testing.M, open func(url, area string) (asynclock.Store, error), leftover ...goleak.Option) {
+func Main(m *testing.M, open func(url, area string) (store.Store, error), leftover ...goleak.Option) {
 	if os.Getenv(workerURL) == "" {
 		kit.InParallel(16)
 		goleak.VerifyTestMain(m, leftover...)
@@ -190,7 +192,7 @@ func Main(m *testing.M, open func(url, area string) (asynclock.Store, error), le
 }
 
 // obey ends when nobody can give orders any more.
-func obey(ctx context.Context, open func(url, area string) (asynclock.Store, error)) error {
+func obey(ctx context.Context, open func(url, area string) (store.Store, error)) error {
 	store, err := open(os.Getenv(workerURL), os.Getenv(workerArea))
 	if err != nil {
 		return err

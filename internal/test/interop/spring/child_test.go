@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -54,7 +56,7 @@ func playChild() {
 	javapeer.Hold()
 }
 
-func (p part) store() asynclock.Store {
+func (p part) store() store.Store {
 	if p.SQL != nil {
 		return p.SQL.store()
 	}

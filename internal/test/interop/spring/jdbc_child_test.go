@@ -7,7 +7,8 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -34,7 +35,7 @@ func (p *sqlPart) open(ctx context.Context, db *sql.DB, options ...sqlstore.Spri
 }
 
 // store is that of a child.
-func (p *sqlPart) store() asynclock.Store {
+func (p *sqlPart) store() store.Store {
 	db, err := sql.Open(kinds[p.Kind].driver, p.URL)
 	if err != nil {
 		panic(err)

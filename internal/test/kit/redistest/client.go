@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/asynclock/asynclock-go/store"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/google/uuid"
 )
 
 // Durations for requests that don't care, long enough never to matter.
@@ -22,16 +22,16 @@ const (
 // A Client is one session of a store and what it was told.
 type Client struct {
 	T       testing.TB
-	Session asynclock.Session
-	Events  chan asynclock.Event
+	Session store.Session
+	Events  chan store.Event
 }
 
 // Join connects a client, which leaves with the test. Events of the kinds that the test
 // can't foresee are left out.
-func Join(t testing.TB, st asynclock.Store, leftOut ...asynclock.EventKind) *Client {
+func Join(t testing.TB, st store.Store, leftOut ...store.EventKind) *Client {
 	t.Helper()
-	c := &Client{T: t, Events: make(chan asynclock.Event, 4096)}
-	session, err := st.Join("client-"+uuid.NewString(), func(e asynclock.Event) {
+	c := &Client{T: t, Events: make(chan store.Event, 4096)}
+	session, err := st.Open("client-"+uuid.NewString(), func(e store.Event) {
 		if !slices.Contains(leftOut, e.Kind) {
 			c.Events <- e
 		}
@@ -41,7 +41,7 @@ func Join(t testing.TB, st asynclock.Store, leftOut ...asynclock.EventKind) *Cli
 	}
 	c.Session = session
 	t.Cleanup(func() {
-		if err := session.Leave(context.Background()); err != nil {
+		if err := session.Close(context.Background()); err != nil {
 			t.Errorf("Leave: got %v, want no error", err)
 		}
 	})
@@ -49,27 +49,27 @@ func Join(t testing.TB, st asynclock.Store, leftOut ...asynclock.EventKind) *Cli
 }
 
 // Request is one that waits.
-func Request(key, owner string) asynclock.AcquireRequest {
-	return asynclock.AcquireRequest{
-		Key: key, Owner: owner, TTL: Long, GrantTTL: Grant, Liveness: Long, Wait: true, Holder: owner + " at home",
+func Request(key, owner string) store.AcquireRequest {
+	return store.AcquireRequest{
+		Key: key, Owner: owner, TTL: Long, GrantTTL: Grant, WaiterTTL: Long, Wait: true, Description: owner + " at home",
 	}
 }
 
 // Attempt is Request without the waiting.
-func Attempt(key, owner string) asynclock.AcquireRequest {
+func Attempt(key, owner string) store.AcquireRequest {
 	q := Request(key, owner)
 	q.Wait = false
 	return q
 }
 
 // Acquire sends a request of its own.
-func (c *Client) Acquire(q asynclock.AcquireRequest) asynclock.AcquireReply {
+func (c *Client) Acquire(q store.AcquireRequest) store.AcquireReply {
 	c.T.Helper()
-	return c.Session.Acquire(context.Background(), []asynclock.AcquireRequest{q})[0]
+	return c.Session.Acquire(context.Background(), []store.AcquireRequest{q})[0]
 }
 
 // Want is Acquire, which has to end so.
-func (c *Client) Want(q asynclock.AcquireRequest, status asynclock.AcquireStatus) asynclock.AcquireReply {
+func (c *Client) Want(q store.AcquireRequest, status store.AcquireStatus) store.AcquireReply {
 	c.T.Helper()
 	got := c.Acquire(q)
 	if got.Err != nil || got.Status != status {
@@ -79,19 +79,19 @@ func (c *Client) Want(q asynclock.AcquireRequest, status asynclock.AcquireStatus
 }
 
 // Hold acquires what has to be free, or the owner's.
-func (c *Client) Hold(key, owner string) asynclock.AcquireReply {
+func (c *Client) Hold(key, owner string) store.AcquireReply {
 	c.T.Helper()
-	return c.Want(Request(key, owner), asynclock.Granted)
+	return c.Want(Request(key, owner), store.Granted)
 }
 
 // Wait asks for what has to be another's.
-func (c *Client) Wait(key, owner string) asynclock.AcquireReply {
+func (c *Client) Wait(key, owner string) store.AcquireReply {
 	c.T.Helper()
-	return c.Want(Request(key, owner), asynclock.Waiting)
+	return c.Want(Request(key, owner), store.Waiting)
 }
 
 // Inspect says who holds the key and who waits for it.
-func (c *Client) Inspect(key string) asynclock.Info {
+func (c *Client) Inspect(key string) store.Info {
 	c.T.Helper()
 	info, err := c.Session.Inspect(context.Background(), key)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Client) Inspect(key string) asynclock.Info {
 }
 
 // Heard waits for one event, which has to be the next.
-func (c *Client) Heard(kind asynclock.EventKind, owner string) asynclock.Event {
+func (c *Client) Heard(kind store.EventKind, owner string) store.Event {
 	c.T.Helper()
 	select {
 	case e := <-c.Events:

@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package clock
+package watchdog
 
 import "time"
 

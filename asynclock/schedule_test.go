@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package watchdog
+package asynclock
 
 import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/clock"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 func TestRenewAt(t *testing.T) {
 	t.Parallel()
-	s := Schedule{TTL: 15 * time.Second}
-	due := make(map[clock.Instant]bool)
-	start := clock.Now()
+	s := schedule{ttl: 15 * time.Second}
+	due := make(map[watchdog.Instant]bool)
+	start := watchdog.Now()
 	for i := range 1000 { // a second of leases, one per millisecond
 		sent := start.Add(time.Duration(i) * time.Millisecond)
-		at := s.RenewAt(sent)
-		if got := at.Sub(sent); got > s.TTL/3 || got <= s.TTL/3-s.TTL/15 {
+		at := s.renewAt(sent)
+		if got := at.Sub(sent); got > s.ttl/3 || got <= s.ttl/3-s.ttl/15 {
 			t.Fatalf("got %v after the last extension, want 4s to 5s", got)
 		}
 		due[at] = true
 	}
 	if len(due) > 2 {
-		t.Errorf("1000 leases taken within a fifteenth of the TTL: due at %d moments, want at most 2", len(due))
+		t.Errorf("1000 leases taken within a fifteenth of the ttl: due at %d moments, want at most 2", len(due))
 	}
 	clear(due)
 	for lane := range 256 {
-		at := Schedule{TTL: 15 * time.Second, Lane: lane}.RenewAt(start)
-		if got := at.Sub(start); got > s.TTL/3 || got <= s.TTL/3-s.TTL/15 {
+		at := schedule{ttl: 15 * time.Second, lane: lane}.renewAt(start)
+		if got := at.Sub(start); got > s.ttl/3 || got <= s.ttl/3-s.ttl/15 {
 			t.Fatalf("lane %d: got %v after the last extension, want 4s to 5s", lane, got)
 		}
 		due[at] = true
@@ -36,21 +36,21 @@ func TestRenewAt(t *testing.T) {
 	if len(due) != 256 {
 		t.Errorf("256 lanes: due at %d moments, want each at its own", len(due))
 	}
-	if got := (Schedule{TTL: time.Millisecond}).RenewAt(start); got > start.Add(time.Millisecond) {
-		t.Errorf("of a tiny TTL: got %v after, want no more than that TTL", got.Sub(start))
+	if got := (schedule{ttl: time.Millisecond}).renewAt(start); got > start.Add(time.Millisecond) {
+		t.Errorf("of a tiny ttl: got %v after, want no more than that TTL", got.Sub(start))
 	}
 }
 
 func TestRetryIn(t *testing.T) {
 	t.Parallel()
-	s := Schedule{TTL: 15 * time.Second}
+	s := schedule{ttl: 15 * time.Second}
 	for failures, middle := range map[int]time.Duration{
 		-1: 50 * time.Millisecond, 0: 50 * time.Millisecond, 1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 4: 400 * time.Millisecond,
 		5: 500 * time.Millisecond, 1000: 500 * time.Millisecond, // a thirtieth of the TTL
 	} {
-		between(t, middle, func() time.Duration { return s.RetryIn(failures) })
+		between(t, middle, func() time.Duration { return s.retryIn(failures) })
 	}
-	between(t, time.Millisecond, func() time.Duration { return Schedule{TTL: 2 * time.Millisecond}.RetryIn(3) })
+	between(t, time.Millisecond, func() time.Duration { return schedule{ttl: 2 * time.Millisecond}.retryIn(3) })
 }
 
 func TestTimeout(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTimeout(t *testing.T) {
 		{0, 0, 5 * time.Millisecond},
 		{-time.Second, 2, 5 * time.Millisecond},
 	} {
-		if got := (Schedule{TTL: 15 * time.Second}).Timeout(c.remaining, c.failures); got != c.want {
+		if got := (schedule{ttl: 15 * time.Second}).timeout(c.remaining, c.failures); got != c.want {
 			t.Errorf("with %v left and %d failures: got %v, want %v", c.remaining, c.failures, got, c.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestTimeout(t *testing.T) {
 
 func TestJitter(t *testing.T) {
 	t.Parallel()
-	between(t, time.Second, func() time.Duration { return Jitter(time.Second) })
+	between(t, time.Second, func() time.Duration { return jitter(time.Second) })
 }
 
 // between checks that durations are spread over a fifth either side of middle.

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clock
+package watchdog
 
 import (
+	"syscall"
 	"time"
+	"unsafe"
+)
 
-	"golang.org/x/sys/unix"
+// The clocks of clock_gettime(2).
+const (
+	clockMonotonic = 1
+	clockBoottime  = 7
 )
 
 // sleptBefore is how long the machine had slept when the process started: the
@@ -27,9 +33,18 @@ func sleepSince(time.Time) time.Duration { return bootMinusMonotonic() - sleptBe
 // was, and finds the rest the next time. The other way round it would take
 // preemption for sleep, and never notice as much of the next true one.
 func bootMinusMonotonic() time.Duration {
-	var boot, mono unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
+	boot, okBoot := readClock(clockBoottime)
+	mono, okMono := readClock(clockMonotonic)
+	if !okBoot || !okMono {
 		return 0
 	}
-	return time.Duration(boot.Nano() - mono.Nano())
+	return boot - mono
+}
+
+// readClock asks the system. The standard library has the call's number, but no function
+// for it.
+func readClock(id uintptr) (time.Duration, bool) {
+	var t syscall.Timespec
+	_, _, failed := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&t)), 0)
+	return time.Duration(t.Nano()), failed == 0
 }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clock reads a clock that never goes back and never stands still, not
-// even while the machine is suspended.
-//
-// Go's own monotonic clock stops during suspend on Linux and macOS, so a laptop
-// or virtual machine that slept for an hour would believe in its leases as if
-// no time had passed. An [Instant] adds the time slept. It works inside
-// testing/synctest bubbles, where the Go part is virtual.
-package clock
+package watchdog
 
 import (
 	"sync/atomic"
 	"time"
 )
 
-// An Instant is a reading. Only differences mean anything. The zero Instant is
+// An Instant is a reading of a clock that never goes back and never stands still, not even
+// while the machine is suspended. Only differences mean anything. The zero Instant is
 // before every reading.
+//
+// Go's own monotonic clock stops during suspend on Linux and macOS. A laptop or virtual
+// machine that slept for an hour would believe in its leases as if no time had passed. An
+// Instant adds the time slept. It works inside testing/synctest bubbles, where the Go part
+// is virtual.
 type Instant time.Duration
 
 // Add returns the instant d later.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// An AcquireRequest requests one key, for one owner.
+type AcquireRequest struct {
+	Key   string
+	Owner string // names this acquisition; a secret
+
+	TTL       time.Duration // of the holding, if the reply grants it
+	GrantTTL  time.Duration // of the holding, if an [EventGrant] grants it
+	WaiterTTL time.Duration // remove the waiter if it is silent for this long
+
+	Wait       bool  // join the queue if the key is not free
+	QueueLimit int   // don't join a queue of this length without a Ticket; 0: no limit
+	Ticket     int64 // the place in the queue that an earlier reply gave; 0: none yet
+
+	// NotifyQueued requests [EventQueued] once another client queues for the key while
+	// this owner holds it.
+	NotifyQueued bool
+	// NotifyRequests requests [EventRequested] for each request that is refused because
+	// this owner holds the key. It is for stores with Features.Retention. All requests of
+	// one owner have the same value.
+	NotifyRequests bool
+
+	Description string // of the owner, for people
+}
+
+// An AcquireStatus is the outcome of an [AcquireRequest].
+type AcquireStatus int
+
+// The outcomes of an AcquireRequest.
+const (
+	_         AcquireStatus = iota
+	Granted                 // the owner holds the key, and this request has set its TTL
+	Waiting                 // the owner is in the queue
+	Held                    // another owner holds the key or is ahead, and Wait was false
+	Full                    // the queue is at its limit
+	Withdrawn               // an earlier Release withdrew this owner; it is never granted the key
+)
+
+// An AcquireReply answers an [AcquireRequest].
+type AcquireReply struct {
+	Status AcquireStatus
+	Grant  // if Granted
+
+	Holder         string // if Held and known: the description of the holder
+	HolderToken    int64  // if Held and known: the token of the holder
+	HolderNotified bool   // if Held: [EventRequested] was sent to the holder, which may give the key back
+
+	Remaining time.Duration // if Waiting or Held: of the holder's TTL; negative if unknown
+	Rank      int           // if Waiting: how many waiters are ahead
+	Ticket    int64         // if Waiting: to be sent with the next request of this owner
+	Mark      int64         // if Waiting: a grant with a token up to this is older than this reply
+	// Recheck, if Waiting and not zero: ask again this soon, because notifications may
+	// not arrive. Zero: the client's own timers are enough.
+	Recheck time.Duration
+	// WillNotify, if Granted or Waiting: the request had NotifyRequests, and
+	// notifications reach this client at present.
+	WillNotify bool
+
+	Waiters int // if Granted or Held: how many are queued
+
+	// TTL, if Granted and not zero, is the TTL that the store has set, where that is less
+	// than requested. It counts from when the request was sent.
+	TTL time.Duration
+
+	Err error
+}
+
+// A Grant gives a key to an owner.
+type Grant struct {
+	Token    int64 // the fencing token; 0 from a store without tokens
+	Reserved int64 // how many tokens after Token are set aside for this holder
+	// TokensFollowClock: besides Reserved, one more token becomes free with each
+	// microsecond since the grant, because the store's tokens rise with its clock.
+	TokensFollowClock bool
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store is the contract between a lock client and the place where locks live. It
+// is for authors of stores. Programs that use locks need package asynclock only.
+//
+// A [Store] opens a [Session] for each client. The session takes requests in batches:
+// [Session.Acquire] (acquire.go), [Session.Renew] (renew.go) and [Session.Release]
+// (release.go). It notifies its client with an [Event] (event.go). What a store can't do,
+// it says in its [Features].
+//
+// To write a store, begin with package memstore, the shortest one, and prove yours with
+// package storetest:
+//
+//	func TestConformance(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) store.Store { return open(t) }, storetest.Options{})
+//	}
+package store

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a store returns is one of these, or an error that wraps one. Package asynclock has
+// the same values by the same names, for its users.
+var (
+	// ErrUnreachable: the store can't be reached, or refuses for now (it is
+	// loading, failing over, out of memory). Nothing happened.
+	ErrUnreachable = errors.New("asynclock: store unreachable")
+	// ErrOutcomeUnknown: the request was sent and no reply came.
+	ErrOutcomeUnknown = errors.New("asynclock: outcome unknown")
+
+	// ErrLost is what ErrExpired and ErrStolen have in common: the holding is over.
+	ErrLost = errors.New("asynclock: lease lost")
+	// ErrExpired: nobody holds the key.
+	ErrExpired = fmt.Errorf("%w: expired", ErrLost)
+	// ErrStolen: another owner holds the key.
+	ErrStolen = fmt.Errorf("%w: another owner has the key", ErrLost)
+
+	// ErrClosed: the session is closed.
+	ErrClosed = errors.New("asynclock: client closed")
+
+	// ErrBadKey: the key is empty, too long or not UTF-8.
+	ErrBadKey = errors.New("asynclock: bad key")
+	// ErrBadOption: an option or argument has a value that makes no sense.
+	ErrBadOption = errors.New("asynclock: bad option")
+	// ErrForeignData: what is stored under the key was not written by this
+	// library, or was damaged. Nothing was changed.
+	ErrForeignData = errors.New("asynclock: foreign data under the key")
+	// ErrDenied: the store does not let this user do that.
+	ErrDenied = errors.New("asynclock: denied by the store")
+)

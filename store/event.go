@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// An EventKind says what an [Event] is about.
+type EventKind int
+
+// The kinds of event.
+const (
+	_ EventKind = iota
+	// EventGrant: the waiter Owner was granted its key, for GrantTTL. Only stores with
+	// tokens send it, because the token tells how old the grant is.
+	EventGrant
+	// EventWake: the waiter Owner should ask again.
+	EventWake
+	// EventQueued: another client queued behind the holder Owner.
+	EventQueued
+	// EventRequested: another client requested the key that Owner holds. It was refused,
+	// or queued as the first, or is the first in the queue and asked again. So if the
+	// notification is lost, the next heartbeat of that client repeats it.
+	EventRequested
+	// EventForced: the key was taken from Owner by force.
+	EventForced
+	// EventResync: events may have been lost; each waiter should ask again.
+	EventResync
+	// EventDisconnected: events don't arrive until the next [EventResync].
+	EventDisconnected
+	// EventLost: the holding of Owner has ended; Err says why.
+	EventLost
+)
+
+// An Event is a notification from a store to a client.
+type Event struct {
+	Kind  EventKind
+	Owner string
+	// For EventGrant:
+	Grant    Grant
+	GrantTTL time.Duration // as in the request that queued
+	Waiters  int           // how many are queued behind the owner
+	// For EventLost: [ErrExpired], with the circumstances.
+	Err error
+	// For EventResync and EventDisconnected: OneLane says that the event is about the
+	// keys of one [Session.Lane], which is Lane. Otherwise it is about all keys.
+	OneLane bool
+	Lane    int
+}

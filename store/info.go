@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// Info describes a key.
+type Info struct {
+	Key       string
+	Held      bool
+	Holder    string        // the holder's description of itself
+	Token     int64         // the holder's fencing token, as last written to the store
+	Remaining time.Duration // of the holder's TTL; negative if unknown
+	Waiters   int           // how many clients are queued
+	Queue     []WaiterInfo  // the first few of them, in order; nil from List
+}
+
+// WaiterInfo describes one queued client.
+type WaiterInfo struct {
+	Holder string        // its description of itself
+	Age    time.Duration // since it queued
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// Limits of what a client sends. A store may count on them.
+const (
+	// MinTTL and MaxTTL bound each TTL.
+	MinTTL = 100 * time.Millisecond
+	MaxTTL = 24 * time.Hour
+	// MaxKeyLen is the longest key, in bytes of UTF-8.
+	MaxKeyLen = 512
+	// MaxDescriptionLen is the longest description of a holder, in bytes.
+	MaxDescriptionLen = 128
+)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// A ReleaseRequest ends one owner's holding or waiting.
+type ReleaseRequest struct {
+	Key   string
+	Owner string
+	Token int64 // the last token used, if held; the store's next one is larger
+
+	// HoldBack keeps the key from everybody for this long. Meanwhile nobody can renew it,
+	// Inspect shows it as held, and Force ends that.
+	HoldBack time.Duration
+	// Uncertain: an earlier request of this owner had no reply, and may still take
+	// effect. For a while the store refuses this owner, so that a late request can't
+	// bring it back.
+	Uncertain bool
+	// Clean: no release of this owner was sent before, all its renewals were answered,
+	// and the client trusts the holding now. A store whose servers may forget something,
+	// as in a failover, then knows that a holding that it finds has not ended elsewhere.
+	// A store may ignore it.
+	Clean bool
+	// Requeue, if not nil, puts this client at the tail of the queue in the same step,
+	// under a new owner id. If it has Wait false, which only stores with
+	// Features.Retention get, it takes the key if that is free now.
+	Requeue *AcquireRequest
+}
+
+// A ReleaseReply answers a [ReleaseRequest].
+type ReleaseReply struct {
+	WasHeld bool          // the owner held the key until now
+	Requeue *AcquireReply // answers Requeue, if there was one
+	Err     error
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "time"
+
+// A RenewRequest extends one holding.
+type RenewRequest struct {
+	Key          string
+	Owner        string
+	TTL          time.Duration
+	Token        int64  // the last token used; the store's next one is larger
+	NotifyQueued bool   // as in [AcquireRequest], from now on; false changes nothing
+	Description  string // of the owner, in case the store has lost it
+}
+
+// A RenewReply answers a [RenewRequest]. Err is nil if this request has set the TTL,
+// [ErrExpired] if nobody holds the key, and [ErrStolen] if another owner does.
+type RenewReply struct {
+	Waiters int           // how many are queued
+	TTL     time.Duration // as in [AcquireReply]
+	Err     error
+}
