@@ -88,5 +88,5 @@
 // next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
 // renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
 // formats that they share, and puts them in place. session.go and call.go send them;
-// inbox.go hears.
+// inbox.go and channel.go hear.
 package redisstore
