@@ -119,7 +119,7 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 
 // message passes on what a script sent.
 func (s *session) message(payload string) {
-	s.store.pulse.beats()
+	s.store.activity.note()
 	event, ok := parseMessage(payload)
 	if !ok {
 		s.store.log.Add(slog.LevelDebug, "redisstore: ignored a message that no script sends", slog.String("client", s.id), slog.Int("bytes", len(payload)))

@@ -16,7 +16,7 @@ import (
 )
 
 // Release sends one command per request, all at once, and to one by itself now and then a
-// forerunner. Where release_fast.lua could do
+// primer. Where release_fast.lua could do
 // nothing, another one follows.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
@@ -59,7 +59,7 @@ func (s *session) release(ctx context.Context, batch []store.ReleaseRequest) []s
 	}
 	return perform(ctx, s, batch,
 		func(c *call, q *store.ReleaseRequest) error {
-			c.behind = common(q) && s.handoffs.last(q.Key) && s.store.pulse.asleep()
+			c.withPrimer = common(q) && s.handoffs.last(q.Key) && s.store.activity.idle()
 			return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
 		func(q *store.ReleaseRequest, result rueidis.RedisResult) store.ReleaseReply {

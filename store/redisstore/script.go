@@ -38,7 +38,7 @@ func newScript(file string) *redisconn.Script {
 
 // run makes the calls, all at once, and returns the results in the same order.
 func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
-	defer st.pulse.beats()
+	defer st.activity.note()
 	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
 		keys, args = calls[i].words()
 		return calls[i].script, keys, args
@@ -47,10 +47,10 @@ func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
-	defer st.pulse.beats()
+	defer st.activity.note()
 	keys, args := c.words()
-	if c.behind {
-		return c.script.RunBehind(ctx, st.conn.Commands, forerunner(st.conn.Commands, keys[0]), keys, args)
+	if c.withPrimer {
+		return c.script.RunBehind(ctx, st.conn.Commands, primer(st.conn.Commands, keys[0]), keys, args)
 	}
 	return c.script.RunOnce(ctx, st.conn.Commands, keys, args)
 }
