@@ -48,7 +48,7 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 				case after[0] == "none": // the lock
 				case after[2] == "none": // the queue
 					who = "the only waiter"
-					want[0] = strconv.Itoa(handedToTheLast)
+					want[0] = strconv.Itoa(replyHandedToTheLast)
 				default:
 					who = "the first waiter"
 				}
