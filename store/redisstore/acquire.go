@@ -8,11 +8,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // lockKinds are the Redis keys of a lock that the scripts need to grant it, in

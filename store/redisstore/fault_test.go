@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The tests here do to a server what others on it would mind.

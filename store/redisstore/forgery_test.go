@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // locksOf makes a lock client of its own store on the server.

@@ -7,10 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // noAddress is the channel of a client that can't be told anything.

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What lock.lua does when no shortcut can be taken.

@@ -7,11 +7,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What a script answers in the first place of a list, besides the values of

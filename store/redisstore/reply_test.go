@@ -5,11 +5,10 @@ package redisstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Whatever comes instead of a script's answer is an error, never a grant.

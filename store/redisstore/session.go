@@ -8,9 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A session is one client.

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The common cases are written twice, in release_fast.lua, in acquire.lua before any
