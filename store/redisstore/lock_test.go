@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What promote.lua does when no shortcut can be taken.
+// What lock.lua does when no shortcut can be taken.
 
 func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 	t.Parallel()
