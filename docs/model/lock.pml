@@ -101,26 +101,26 @@
 #define OLD_TTL 5        /* a repeated acquire says granted and leaves the TTL */
 #define NO_GONE 6        /* uncertain withdrawals are not remembered */
 #define SURE 7           /* a release after a grant is never uncertain */
-#define NO_OWNER 8       /* release does not look who holds the key */
+#define NO_OWNER 8       /* a release does not check which owner holds the key */
 #define REVIVE 9         /* renew brings a missing holding back */
-#define TOLD 10          /* a waiter is told before it is found unreachable */
+#define TOLD 10          /* a waiter is notified before it is found unreachable */
 #define NO_WRITEBACK 11  /* a release does not say which token was used last */
 #define SPEND 12         /* local passing ignores how much time has passed */
 #define UNCLOCKED 13     /* local passing ignores that the counter is ahead */
 #define NO_RAISE 14      /* force does not raise the counter */
 #define NO_HEARTBEAT 15  /* waiters trust that a message comes */
 #define NO_PASS 16       /* acquire leaves a free key's queue alone */
-#define GRACE_OWN 17     /* who finds its own record in the grace is granted the key */
-#define OLD_MARK 18           /* who waits after a loss is told the last token that the server knows */
+#define GRACE_OWN 17     /* a waiter that finds its own record in the grace is granted the key */
+#define OLD_MARK 18           /* a waiter after a loss learns the last token that the server knows */
 #define NO_GRACE_GONE 19 /* a release in the grace is remembered only if uncertain */
 #define NO_REASSERT 20   /* holders don't write anew what is missing */
 #define NO_GRACE_AT_ALL 21 /* a server that has forgotten grants at once */
 #define SHORT_GRACE 22   /* it waits for less than the longest TTL */
 #define HAND_ON_ANY 23   /* any release hands on in the grace */
-#define HAND_ON_TWICE 24 /* one that was said before does */
-#define HAND_ON_LATE 25  /* one whose record ends within the lag of the clock does */
-#define HAND_ON_ENDED 27 /* one of a lease that is not trusted any more does */
-#define HAND_ON_DOUBT 26 /* one of an owner whose renewal had no answer does */
+#define HAND_ON_TWICE 24 /* a release that was sent before does */
+#define HAND_ON_LATE 25  /* a release whose record ends within the lag of the clock does */
+#define HAND_ON_ENDED 27 /* a release of a lease that is not trusted any more does */
+#define HAND_ON_DOUBT 26 /* a release of an owner whose renewal had no answer does */
 #ifndef FAULT
 #define FAULT SOUND
 #endif

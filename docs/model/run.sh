@@ -128,7 +128,7 @@ sound 'long: the server forgets, a first release hands on' "${begun[@]}" -DLOSS=
 sound 'the server forgets, a first release hands on, the clock lags' "${begun[@]}" -DLOSS=1 -DSKEW=1
 sound 'the server forgets, a first release hands on, leases are renewed' "${begun[@]}" -DLOSS=0 -DSKEW=1 -DRENEWAL=1
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
-sound 'served: three, of whom two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+sound 'served: three, of which two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 
 wait
 echo "What is broken and has to be found:"
@@ -139,25 +139,25 @@ broken "$exclusive" 'a holder ignores its trust deadline' NO_DEADLINE "${two[@]}
 broken "$exclusive" 'a repeated acquire says granted and leaves the TTL' OLD_TTL "${one[@]}" -DRENEWAL=0
 broken "$nothing_left" 'uncertain withdrawals are not remembered' NO_GONE "${one[@]}"
 broken "$nothing_left" 'a release after a grant is never uncertain' SURE "${one[@]}"
-broken "$nothing_left|$exclusive" 'release does not look who holds the key' NO_OWNER "${two[@]}"
+broken "$nothing_left|$exclusive" 'a release does not check which owner holds the key' NO_OWNER "${two[@]}"
 broken "$nothing_left" 'renew brings a missing holding back' REVIVE "${one[@]}"
-broken "$exclusive|$rising" 'a waiter is told before it is found unreachable' TOLD -DK=2 -DK0=1 -DLOSS=1 -DMAXTOK=4
+broken "$exclusive|$rising" 'a waiter is notified before it is found unreachable' TOLD -DK=2 -DK0=1 -DLOSS=1 -DMAXTOK=4
 broken "$rising" 'a release does not say which token was used last' NO_WRITEBACK "${cohort[@]}"
 broken "$rising" 'local passing ignores how much time has passed' SPEND "${cohort[@]}" -DCRASH=1
 broken "$rising" 'local passing ignores that the counter is ahead' UNCLOCKED "${cohort[@]}" -DCRASH=1 -DAHEAD=4
 broken "$below" 'force does not raise the counter' NO_RAISE "${cohort[@]}" -DFORCE=1 -DTMAX=3
 broken "$exclusive" 'a server that has forgotten grants at once' NO_GRACE_AT_ALL "${forgetful[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=4
 broken "$exclusive" 'the grace is shorter than the longest TTL' SHORT_GRACE "${forgetful[@]}" -DRENEWAL=0 -DLOSS=0 -DMAXTOK=4
-broken "$exclusive|$rising" 'who finds its own record in the grace is granted the key' GRACE_OWN "${forgetful[@]}" -DLOSS=1 -DMAXTOK=4 -DSKEW=1
-broken "$exclusive|$rising|$goes_on" 'who waits after a loss believes an older grant' OLD_MARK -DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=2 -DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4
+broken "$exclusive|$rising" 'a waiter that finds its own record in the grace is granted the key' GRACE_OWN "${forgetful[@]}" -DLOSS=1 -DMAXTOK=4 -DSKEW=1
+broken "$exclusive|$rising|$goes_on" 'a waiter believes an older grant after a loss' OLD_MARK -DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=2 -DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4
 broken "$goes_on" 'holders do not write anew what is missing' NO_REASSERT "${forgetful[@]}" -DLOSS=0 -DMAXTOK=4
 broken "$nothing_left" 'a release in the grace is remembered only if uncertain' NO_GRACE_GONE "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=3
 broken "$exclusive" 'any release hands on in the grace' HAND_ON_ANY "${begun[@]}" -DLOSS=1
-broken "$exclusive" 'a release that was said before hands on in the grace' HAND_ON_TWICE "${begun[@]}" -DLOSS=2
-broken "$exclusive" 'a release hands on in the grace what is about to end' HAND_ON_LATE "${begun[@]}" -DLOSS=1 -DSKEW=1
-broken "$exclusive" 'a release hands on in the grace what is trusted no more' HAND_ON_ENDED "${begun[@]}" -DLOSS=0 -DRENEWAL=1
+broken "$exclusive" 'a release that was sent before hands on in the grace' HAND_ON_TWICE "${begun[@]}" -DLOSS=2
+broken "$exclusive" 'a release hands on in the grace a holding that is about to end' HAND_ON_LATE "${begun[@]}" -DLOSS=1 -DSKEW=1
+broken "$exclusive" 'a release hands on in the grace a lease that is trusted no more' HAND_ON_ENDED "${begun[@]}" -DLOSS=0 -DRENEWAL=1
 broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
-broken "$served" 'served: acquire passes no key on to whoever is next' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+broken "$served" 'served: acquire passes no key on to the next waiter' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
 wait
 [[ ! -e $all/failed ]]
