@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,35 @@ func TestCommentsAreJoined(t *testing.T) {
 	} {
 		if got, want := commentsOf(name, source), []string{"One two.", "Three.", "Four"}; !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Each row of the table "Where to look" in docs/design.md names files, and functions or types
+// that are in one of them.
+func TestDesignNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(kit.ReadFile(t, "docs/design.md"), "\n## Where to look\n")
+	table, _, found := strings.Cut(table, "\n## ")
+	rows := regexp.MustCompile("(?m)^\\| [A-Z][^|]*\\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(table, -1)
+	if !found || len(rows) < 10 {
+		t.Fatalf("docs/design.md: got %d rows under Where to look, want at least 10", len(rows))
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for _, row := range rows {
+		var source strings.Builder
+		folder := ""
+		for _, name := range quoted.FindAllStringSubmatch(row[1], -1) {
+			if strings.Contains(name[1], "/") {
+				folder = path.Dir(name[1])
+			}
+			source.WriteString(kit.ReadFile(t, path.Join(folder, path.Base(name[1]))))
+		}
+		for _, name := range quoted.FindAllStringSubmatch(row[2], -1) {
+			last := name[1][strings.LastIndexByte(name[1], '.')+1:]
+			if !regexp.MustCompile(`(?m)^(local )?(func(tion)?|type) (\([^)]*\) )?` + last + `\b`).MatchString(source.String()) {
+				t.Errorf("docs/design.md: %s has no %s", row[1], name[1])
+			}
 		}
 	}
 }
