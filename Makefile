@@ -35,8 +35,8 @@ lint: ## format, vet, tidy modules, golangci-lint
 demo: ## the demonstration of the README
 	go run ./cmd/asynclock demo
 
-mutants: ## break each rule of the protocol in turn, and see its test go red
-	go run ./internal/test/mutants
+mutants: ## break each rule of the protocol in turn, and see its test fail (LIST=1 prints the rules)
+	go run ./internal/test/mutants $(if $(LIST),-list)
 
 model: ## search the protocol's model in every order of its steps
 	docs/model/run.sh

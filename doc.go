@@ -1,34 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package asynclockgo is the map of the module; it holds no API.
+// Package asynclockgo is the map of the module; it has no API.
 //
-// The lock is in [github.com/asynclock/asynclock-go/asynclock]: a Client takes
-// keys, each holding is a Lease that any goroutine may use, pass on and unlock,
-// and a pending acquisition is a channel to select on.
+// Users of locks read one package and the store that they choose:
 //
-// Where locks live is a Store:
-//
-//   - [github.com/asynclock/asynclock-go/store/redisstore]: Redis 6.2 and newer,
+//   - [github.com/asynclock/asynclock-go/asynclock]: Client, Lease, options, errors. Its
+//     package comment says which file decides what.
+//   - [github.com/asynclock/asynclock-go/store/redisstore]: Redis 6.2 or newer and Valkey,
 //     standalone, Sentinel and Cluster.
-//   - [github.com/asynclock/asynclock-go/store/springredis]: the keys of Spring
-//     Integration's RedisLockRegistry, shared with Java.
-//   - [github.com/asynclock/asynclock-go/store/sqlstore]: PostgreSQL, MariaDB and
-//     MySQL (written for it, never tried on it); also the table of Spring Integration's JdbcLockRegistry.
-//   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, in the nodes of
-//     Curator's InterProcessMutex and Spring Integration's ZookeeperLockRegistry.
-//   - [github.com/asynclock/asynclock-go/store/memstore]: this process only; for
-//     tests and for programs that run once.
-//   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that every
-//     store has to pass, yours too.
-//   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that
-//     fails as a test says, for the tests of programs that use locks.
+//   - [github.com/asynclock/asynclock-go/store/sqlstore]: PostgreSQL and MariaDB.
+//   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, shared with Curator and
+//     Spring Integration's ZookeeperLockRegistry.
+//   - [github.com/asynclock/asynclock-go/store/springredis] and
+//     [github.com/asynclock/asynclock-go/store/springsql]: shared with Spring Integration's
+//     RedisLockRegistry and JdbcLockRegistry.
+//   - [github.com/asynclock/asynclock-go/store/memstore]: one process, for tests.
+//   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that fails as a
+//     test says, for tests of programs that use locks.
+//   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
 //
-// Two packages do the work underneath and know nothing of locks:
-// [github.com/asynclock/asynclock-go/watchdog] fires many timers from one
-// goroutine, [github.com/asynclock/asynclock-go/pubsub] keeps one subscription
-// alive and proves that it is. The command asynclock runs a program under a
-// lock; docs/design.md says how the parts fit and why.
+// Authors of a store read two:
 //
-// The tests in this directory are the stories: what a user may count on, seen from
-// outside, over every store. CONTRIBUTING.md says how all tests are layered.
+//   - [github.com/asynclock/asynclock-go/store]: the contract.
+//   - [github.com/asynclock/asynclock-go/store/storetest]: the suite that a store has to
+//     pass. CONTRIBUTING.md, "Adding a store", has the steps.
+//
+// Two packages know nothing of locks and import the standard library alone:
+//
+//   - [github.com/asynclock/asynclock-go/watchdog]: many timers on one goroutine, by a clock
+//     that counts suspend.
+//   - [github.com/asynclock/asynclock-go/pubsub]: one subscription, kept alive and proven.
+//
+// Where to look:
+//
+//	who gets the key next                   asynclock/next.go; in Redis: store/redisstore/lock.lua
+//	where a lease learns that it is lost    asynclock/holding.go: tickLocked, loseLocked
+//	how long a lease is trusted             asynclock/timing.go: trustUntil
+//	how the parts fit, and why              docs/design.md
+//	which command runs all tests            go run ./internal/test/testenv; CONTRIBUTING.md
+//
+// Tests have a folder of their own, internal/test: the stories that each store must pass
+// (acceptance), the fault suite (chaos), Java (interop), the servers, and the mutants.
+// asynclock_test.go, beside this file, lists the stores that the stories run on.
 package asynclockgo

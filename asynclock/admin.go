@@ -71,21 +71,21 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 		return false, &Error{"force unlock", key, err}
 	}
 	held, err := c.session.Force(ctx, key)
-	c.giveBack(key)
+	c.releaseRetained(key)
 	if err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
 	return held, nil
 }
 
-// giveBack gives the key back if this client retains it. After a force nobody here
+// releaseRetained gives the key back if this client retains it. After a force nobody here
 // is to take it again before the message about that has come.
-func (c *Client) giveBack(key string) {
+func (c *Client) releaseRetained(key string) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if s := sh.keys[key]; s != nil && s.retainedLocked() {
-		s.giveBackLocked()
+		s.releaseRetainedLocked()
 	}
 }
 

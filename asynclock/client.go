@@ -10,12 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/batch"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -37,7 +36,7 @@ type Client struct {
 	renewals *batch.Queue[*renewCall]
 	releases *batch.Queue[*releaseCall]
 	stops    *batch.Queue[func() bool]
-	notes    *asynclog.Log
+	log      *asynclog.Log
 	limits   limiter
 
 	// background is the context of calls that no caller waits for. It ends when
@@ -91,7 +90,7 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	}
 	c := &Client{
 		settings: settings,
-		notes:    asynclog.New(settings.logger),
+		log:      asynclog.New(settings.logger),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),

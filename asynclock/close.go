@@ -35,26 +35,52 @@ func (c *Client) Close(ctx context.Context) error {
 		return fmt.Errorf("asynclock: close: %w", errNilContext)
 	}
 	if c.closing.Swap(true) {
-		select {
-		case <-c.closed:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("asynclock: close: %w", waitEnded(ctx))
-		}
+		return c.awaitClosed(ctx)
 	}
 	defer close(c.closed)
-	c.sendAway()
-	left := 0
+	c.rejectWaiters()
+	left := c.drain(ctx)
+	stuck := c.stopCalls()
+	err := c.closeSession(ctx)
+	switch {
+	case left > 0:
+		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
+	case err != nil:
+		return fmt.Errorf("asynclock: close: leave the store: %w", err)
+	default:
+		return stuck
+	}
+}
+
+// awaitClosed waits for another call of Close.
+func (c *Client) awaitClosed(ctx context.Context) error {
+	select {
+	case <-c.closed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("asynclock: close: %w", waitEnded(ctx))
+	}
+}
+
+// drain waits until every lease has ended. When ctx ends first, it ends those that are
+// left, and returns how many they were. Then it waits for releases that are under way, which
+// would cost their waiters a TTL if they were lost.
+func (c *Client) drain(ctx context.Context) (left int) {
 	if !c.waitNone(&c.inUse, ctx.Done()) {
 		left = c.abandonLeases()
 	}
-	// Releases may be under way that cost their waiters a TTL if they are lost.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer cancel()
 	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.underWay, grace.Done())
-	cancel()
-	c.stop() // ends every call that is still under way
+	return left
+}
+
+// stopCalls ends every call that is under way, and all goroutines. It fails if a call of the
+// store or of the log handler does not return.
+func (c *Client) stopCalls() error {
+	c.stop()
 	for _, task := range c.watchdog.Close() {
-		task.Fire(watchdog.Now()) // a release that would be repeated: its caller is told that it failed
+		task.Fire(watchdog.Now()) // a release that would be repeated: its caller gets an error
 	}
 	inTime := within(closeGrace, func() {
 		c.acquires.Close()
@@ -63,24 +89,21 @@ func (c *Client) Close(ctx context.Context) error {
 		c.stops.Close()
 	})
 	c.limits.close()
-	inTime = c.notes.Close() && inTime
-	leaveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
-	defer cancel()
-	err := c.session.Close(leaveCtx)
-	switch {
-	case left > 0:
-		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
-	case err != nil:
-		return fmt.Errorf("asynclock: close: leave the store: %w", err)
-	case !inTime:
+	if inTime = c.log.Close() && inTime; !inTime {
 		return errors.New("asynclock: close: the store or the log handler does not return from a call")
 	}
 	return nil
 }
 
-// sendAway tells every waiter that the client is closed, takes back grants that
+func (c *Client) closeSession(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer cancel()
+	return c.session.Close(ctx)
+}
+
+// rejectWaiters tells every waiter that the client is closed, takes back grants that
 // nobody has claimed, and gives back what is retained.
-func (c *Client) sendAway() {
+func (c *Client) rejectWaiters() {
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
@@ -92,9 +115,9 @@ func (c *Client) sendAway() {
 			case s.attempt != nil:
 				s.headChangedLocked()
 			case s.retainedLocked():
-				s.giveBackLocked()
-			case s.tenure != nil && s.tenure.lease.waiter != nil:
-				s.takeBackLocked(ErrClosed)
+				s.releaseRetainedLocked()
+			case s.holding != nil && s.holding.lease.waiter != nil:
+				s.revokeUnclaimedLocked(ErrClosed)
 			}
 		}
 		sh.mu.Unlock()
@@ -139,9 +162,9 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.tenure != nil { // and has a lease, for sendAway left none retained
+			if s.holding != nil { // and has a lease, because rejectWaiters has left none retained
 				n++
-				s.tenure.lease.endAllLocked(ErrClosed)
+				s.holding.lease.endAllLocked(ErrClosed)
 				s.forgetOwnerLocked()
 				s.dropLocked()
 			}

@@ -20,11 +20,11 @@ const (
 	cohortTime     = 10 * time.Millisecond
 )
 
-// cohortRenewal is how often a tenure that passes from lease to lease asks the
+// cohortRenewal is how often a holding that passes from lease to lease asks the
 // store who else waits, in case the message that says so was lost.
 const cohortRenewal = 100 * time.Millisecond
 
-// A cohort is what a tenure knows of waiters elsewhere, and what it has spent
+// A cohort is what a holding knows of waiters elsewhere, and what it has spent
 // of its bounds.
 type cohort struct {
 	since   watchdog.Instant // from when the bounds count; 0: they don't
@@ -36,29 +36,29 @@ type cohort struct {
 	watching bool  // the store has agreed to
 }
 
-// mayPassLocked reports whether the key may pass to the waiter w without the
+// mayPassLocallyLocked reports whether the key may pass to the waiter w without the
 // store.
-func (s *keyState) mayPassLocked(w *waiter, now watchdog.Instant) bool {
-	return *w.settings == *s.settings && !s.tenure.long && // the store was asked on these terms
-		s.lastsLocked(now) && s.tenure.tokenLeftLocked(now) && s.tenure.cohort.mayPassLocked(now)
+func (s *keyState) mayPassLocallyLocked(w *waiter, now watchdog.Instant) bool {
+	return *w.settings == *s.settings && !s.holding.long && // the store was asked on these terms
+		s.lastsLongEnoughLocked(now) && s.holding.hasTokenLocked(now) && s.holding.cohort.mayPassLocked(now)
 }
 
-// lastsLocked reports whether the tenure is good for another lease.
-func (s *keyState) lastsLocked(now watchdog.Instant) bool {
+// lastsLongEnoughLocked reports whether the holding is good for another lease.
+func (s *keyState) lastsLongEnoughLocked(now watchdog.Instant) bool {
 	return s.settings.renew && // or it would get what the last one left of the TTL
-		!tooLate(s.tenure.deadline.Sub(now), grantTTL(s.settings.ttl)) // or the store had better say
+		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.settings.ttl)) // or the store had better say
 }
 
-// tokenLeftLocked reports whether the tenure has a token for one more lease
+// hasTokenLocked reports whether the holding has a token for one more lease
 // that the store will give to nobody else, even if it never hears of it.
-func (t *tenure) tokenLeftLocked(now watchdog.Instant) bool {
-	next := t.last + 1 - t.grant.Token
-	if t.grant.Token == 0 || next <= t.grant.Reserved {
+func (h *holding) hasTokenLocked(now watchdog.Instant) bool {
+	next := h.last + 1 - h.grant.Token
+	if h.grant.Token == 0 || next <= h.grant.Reserved {
 		return true // no tokens at all, or one set aside
 	}
-	elapsed := now.Sub(t.granted)
+	elapsed := now.Sub(h.granted)
 	elapsed -= elapsed / 100 // the store's clock may be slower by that
-	return t.grant.TokensFollowClock && next-t.grant.Reserved <= elapsed.Microseconds()
+	return h.grant.TokensFollowClock && next-h.grant.Reserved <= elapsed.Microseconds()
 }
 
 func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
@@ -71,22 +71,22 @@ func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
 	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
 }
 
-// passLocked hands the key to the first waiter, within the client.
-func (s *keyState) passLocked(now watchdog.Instant) {
-	t := s.tenure
-	t.cohort.handoffs++
-	t.cohort.watch = true
+// passLocallyLocked hands the key to the first waiter, within the client.
+func (s *keyState) passLocallyLocked(now watchdog.Instant) {
+	h := s.holding
+	h.cohort.handoffs++
+	h.cohort.watch = true
 	s.deliverNextLocked()
-	if !t.renewing && t.failures == 0 && (!t.cohort.watching || now.Sub(t.cohort.renewed) > cohortRenewal) {
+	if !h.renewing && h.failures == 0 && (!h.cohort.watching || now.Sub(h.cohort.renewed) > cohortRenewal) {
 		s.renewLocked()
 	}
 }
 
 // deliverNextLocked gives the key to the first waiter, as another lease of the
-// tenure.
+// holding.
 func (s *keyState) deliverNextLocked() {
-	token := s.tenure.last + 1
-	if s.tenure.grant.Token == 0 {
+	token := s.holding.last + 1
+	if s.holding.grant.Token == 0 {
 		token = 0 // the store has none
 	}
 	s.deliverLocked(new(Lease), token)

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The bounds of cohort handoff while someone waits elsewhere, as docs/design.md
@@ -168,7 +167,7 @@ func TestEndOfATurnIsOneRequest(t *testing.T) {
 	})
 }
 
-// A tenure that passes on without bounds hears of the first one who comes, and
+// A holding that passes on without bounds hears of the first one who comes, and
 // from then on the bounds count.
 func TestBoundsBeginWhenSomeoneComes(t *testing.T) {
 	const hold = time.Millisecond / 16 // so that the number is what bounds

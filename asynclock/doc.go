@@ -2,7 +2,7 @@
 
 // Package asynclock gives out locks that several processes share.
 //
-// A [Client] takes keys in a [Store]; each holding of a key is a [Lease]:
+// A [Client] takes keys in a store. Each holding of a key is a [Lease]:
 //
 //	locks, err := asynclock.New(store)
 //	...
@@ -10,54 +10,57 @@
 //		return orders.Save(ctx, order, lease.Token())
 //	})
 //
-// A lease belongs to no goroutine. It may be passed on and unlocked anywhere;
-// the watchdog, one goroutine per client, renews it until then. A pending
-// acquisition is a channel, so that it can be selected on: [Client.LockChan].
+// A lease belongs to no goroutine. Any goroutine may use it, pass it on or unlock it. The
+// watchdog, one goroutine per client, renews it until then. A pending acquisition is a
+// channel to select on: [Client.LockChan].
 //
 // # What is guaranteed
 //
-// At most one lease of a key is trusted at any time, in all processes that use
-// the same store. A lease's context ends, and [Lease.Valid] turns false, before
-// the store may give the key to anyone else, whatever the network does: the
-// client counts the TTL from before it asked, on a clock of its own.
+// At most one lease of a key is trusted at any time, in all processes that use the same
+// store. A lease is trusted until its deadline. The client computes the deadline before it
+// sends a request, from its own clock. The store's TTL starts later, so the lease always
+// ends before the store can give the key to another client, however slow the network is.
+// [Lease.Context] is cancelled at the deadline. [Lease.Valid] checks it without relying on
+// any goroutine having run.
 //
-// This holds as long as clocks run at rates that differ by less than a
-// hundredth, the store's own clock does not jump forward, the store does not
-// lose what it has acknowledged, and nobody uses [Client.ForceUnlock].
+// This assumes that clocks run within 1 % of each other, that the store's clock does not
+// jump forward, that the store does not lose acknowledged writes, and that nobody uses
+// [Client.ForceUnlock]. If an assumption fails, two leases may overlap.
 //
-// Tokens of one key strictly increase from lease to lease ([Lease.Token]), also
-// when these assumptions fail, unless the store's clock is set back just when it
-// loses its data or a holder dies, or it loses its data after a ForceUnlock, before the
-// forced holder's TTL has run out. A client that has not noticed that its holding was
-// lost may pass the key on with smaller tokens than the new holder's. A resource that refuses a token smaller than
-// the largest it has seen is therefore safe even from a process that was paused
-// between asking [Lease.Valid] and writing. Only such a check makes a lock safe
-// against every pause: no lock service can do it alone.
+// Fencing tokens protect you even then. They increase from lease to lease ([Lease.Token]),
+// so a resource that refuses smaller tokens refuses the stale holder. The same check
+// protects you from a process that was paused between [Lease.Valid] and its write, which no
+// lock service can prevent. docs/design.md#tokens has the two cases in which tokens may not
+// increase.
 //
 // # What is not
 //
-// A lock is not a transaction: what a holder did before it lost its lease stays
-// done. Order among clients is the store's, and bounded handoff inside a client
-// may let a later local waiter pass an earlier remote one. A store that fails
-// over may lose locks with its last writes; each store's documentation says
-// when.
+// A lock is not a transaction: the work of a holder stays done after its lease was lost. The
+// store decides the order of clients. Inside a client, a bounded number of local waiters
+// may get the key before an earlier client. A store that fails over may lose locks with its
+// last writes; the documentation of each store says when.
 //
 // # Errors
 //
-// They are values to be tested with [errors.Is]: see [ErrHeld] and what follows
-// it. An error of Lock never means that the key is held after all; what a lost
-// request may have taken is given back in the background.
+// Test errors with [errors.Is]: see [ErrHeld] and those below it. After an error of Lock
+// the caller does not hold the key. If a lost request has taken the key, the client
+// releases it in the background.
 //
 // # Testing
 //
-// Package store/memstore keeps locks in memory with the same semantics and works
-// inside testing/synctest bubbles, where a TTL of a minute passes in no time.
-// Package asynclocktest is such a store behind a network that fails as the test
-// says.
+// Package store/memstore keeps locks in memory with the same semantics. It works inside
+// testing/synctest bubbles, where a TTL of a minute passes in no time. Package
+// asynclocktest is such a store behind a network that fails as the test says.
 //
 // # Reading the code
 //
-// docs/design.md comes first: it has the words and the rules. Then keystate.go, what a
-// client knows of a key, of which the two halves are contend.go, waiting for it, and
-// tenure.go, having it. store.go is what the package asks of a store.
+// docs/design.md has the words and the rules W1 to W11. A keyState (keystate.go) is what
+// a client knows of one key. Either it waits for the key in the store, or it holds the key.
+//
+//	who gets the key next          next.go; cohort.go: passing it on without the store
+//	waiting: requests and replies  contend.go, reply.go
+//	notifications of the store     events.go
+//	holding, and losing            holding.go: tickLocked, loseLocked; renew.go
+//	how long trust lasts           timing.go
+//	the calls of users             lock.go, unlock.go, lease.go, withlock.go, admin.go
 package asynclock

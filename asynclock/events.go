@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -18,12 +17,12 @@ import (
 // once.
 const gapSpread = 50 * time.Millisecond
 
-// onEvent takes in what the store has to tell. Each event is a hint that may be
-// late, repeated or forged; none makes a holder by itself but a grant, and that
-// one names a secret only the store was given.
+// onEvent takes in a notification of the store. Each is a hint that may be late, repeated
+// or forged. Only a grant can make a holder, because it names a secret that only the store
+// was given.
 func (c *Client) onEvent(e store.Event) {
 	if e.Kind == store.EventResync || e.Kind == store.EventDisconnected {
-		c.onSilence(&e)
+		c.onMissedEvents(&e)
 		return
 	}
 	s := c.byOwner(e.Owner)
@@ -31,22 +30,36 @@ func (c *Client) onEvent(e store.Event) {
 		return // the owner's part is over; see W7 in docs/design.md
 	}
 	defer s.shard.mu.Unlock()
-	now := watchdog.Refresh()
 	switch {
-	case e.Kind == store.EventGrant && s.attempt != nil:
-		s.onGrantLocked(&e, now)
-	case e.Kind == store.EventWake && s.attempt != nil:
-		s.askAgainLocked()
-	case e.Kind == store.EventQueued && s.tenure != nil:
-		s.tenure.cohort.contendedLocked(now, max(e.Waiters, 1))
-		s.wantedLocked()
-	case e.Kind == store.EventRequested && s.tenure != nil:
-		s.wantedLocked()
-	case (e.Kind == store.EventQueued || e.Kind == store.EventRequested) && s.attempt != nil:
-		s.attempt.deaf = true // the key is ours, which we have yet to hear, and others want it
-	case e.Kind == store.EventForced && s.tenure != nil:
+	case s.attempt != nil:
+		s.eventWhileWaitingLocked(&e)
+	case s.holding != nil:
+		s.eventWhileHoldingLocked(&e)
+	}
+}
+
+func (s *keyState) eventWhileWaitingLocked(e *store.Event) {
+	switch e.Kind {
+	case store.EventGrant:
+		s.onGrantLocked(e, watchdog.Refresh())
+	case store.EventWake:
+		s.requestAgainLocked()
+	case store.EventQueued, store.EventRequested:
+		// The key is granted to us, of which no notification has come, and others want it.
+		s.attempt.unnotified = true
+	}
+}
+
+func (s *keyState) eventWhileHoldingLocked(e *store.Event) {
+	switch e.Kind {
+	case store.EventQueued:
+		s.holding.cohort.contendedLocked(watchdog.Refresh(), max(e.Waiters, 1))
+		s.requestedLocked()
+	case store.EventRequested:
+		s.requestedLocked()
+	case store.EventForced:
 		s.loseLocked(ErrForced)
-	case e.Kind == store.EventLost && s.tenure != nil:
+	case store.EventLost:
 		s.loseLocked(lossCause(e.Err))
 	}
 }
@@ -67,24 +80,24 @@ func (s *keyState) onGrantLocked(e *store.Event, now watchdog.Instant) {
 		// had run out by then. Base is from that request and says nothing of it. The
 		// store is asked all the same, since a mark can be ahead of a new grant, too:
 		// where a server forgot that much, and its clock lags.
-		s.client.notes.Add(slog.LevelDebug, "dropped a stale grant",
+		s.client.log.Add(slog.LevelDebug, "dropped a stale grant",
 			slog.String("key", s.key), slog.Int64("token", e.Grant.Token))
-		s.askAgainLocked()
+		s.requestAgainLocked()
 		return
 	}
 	deadline := trustUntil(a.base, e.GrantTTL)
 	if tooLate(deadline.Sub(now), e.GrantTTL) || !s.settings.renew {
 		// W5. A lease that is not renewed is to last for its TTL, not for that of
 		// the grant: asking again sets it.
-		s.askAgainLocked()
+		s.requestAgainLocked()
 		return
 	}
 	s.holdLocked(e.Grant, e.GrantTTL, a.base, deadline, e.Waiters)
 }
 
-// onSilence takes in that messages may have been lost, or will be. When they come
+// onMissedEvents takes in that messages may have been lost, or will be. When they come
 // through again every waiter asks again, which is W10.
-func (c *Client) onSilence(e *store.Event) {
+func (c *Client) onMissedEvents(e *store.Event) {
 	now := watchdog.Now()
 	for i := range c.shards {
 		sh := &c.shards[i]
@@ -93,11 +106,11 @@ func (c *Client) onSilence(e *store.Event) {
 			if e.OneLane && e.Lane != s.lane() {
 				continue
 			}
-			s.unheardLocked()
+			s.mayHaveMissedLocked()
 			switch {
 			case s.attempt == nil || e.Kind != store.EventResync:
 			case s.attempt.inFlight > 0:
-				s.askAgainLocked()
+				s.requestAgainLocked()
 			default:
 				c.watchdog.Set(&s.entry, now.Add(rand.N(gapSpread)))
 			}

@@ -26,7 +26,7 @@ type keyState struct {
 
 	// At most one of them is set; with neither, the state is out of use.
 	attempt *attempt // contending: a waiter, or a request to become one
-	tenure  *tenure  // holding the key
+	holding *holding // holding the key
 }
 
 // stateLocked returns the key's state, or makes one.
@@ -46,18 +46,8 @@ func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
 func (s *keyState) forgetOwnerLocked() {
 	delete(s.shard.owners, s.owner)
 	s.owner = ""
-	s.attempt, s.tenure = nil, nil
+	s.attempt, s.holding = nil, nil
 	s.client.watchdog.Remove(&s.entry)
-}
-
-// nextLocked decides what becomes of the key now that this client has nothing
-// in the store for it: the next waiter contends, or the state goes.
-func (s *keyState) nextLocked() {
-	if s.waiters.first != nil {
-		s.client.send(s.contendLocked())
-		return
-	}
-	s.dropLocked()
 }
 
 // dropLocked removes the state of a key that nobody here uses any more.
@@ -74,8 +64,8 @@ func (s *keyState) Fire(now watchdog.Instant) {
 	defer s.shard.mu.Unlock()
 	switch { // neither: it ended while the watchdog was on its way
 	case s.attempt != nil:
-		s.askAgainLocked()
-	case s.tenure != nil:
-		s.tendLocked(now)
+		s.requestAgainLocked()
+	case s.holding != nil:
+		s.tickLocked(now)
 	}
 }

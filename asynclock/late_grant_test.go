@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The stories of this file are about grant messages that are older than they

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -46,7 +45,7 @@ type Lease struct {
 }
 
 func newLease(s *keyState, w *waiter, token int64) Lease {
-	return Lease{state: s, token: token, owner: s.owner, uncertain: s.tenure.uncertainLocked(), settings: w.settings, parent: w.ctx}
+	return Lease{state: s, token: token, owner: s.owner, uncertain: s.holding.uncertainLocked(), settings: w.settings, parent: w.ctx}
 }
 
 // Key returns the key.
@@ -92,7 +91,7 @@ func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 // Err returns nil while the lease lasts, and then for ever why it ended:
 // [ErrUnlocked], an error that is [ErrLost] and says how, or [ErrClosed].
 func (l *Lease) Err() error {
-	l.judge(0)
+	l.checkDeadline(0)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -111,11 +110,11 @@ func (l *Lease) Deadline() time.Time {
 // Valid reports whether the lease has not ended and will last for margin more
 // without renewal. Ask before a write that must not be made by a former holder;
 // unlike the context it does not depend on any goroutine having run in time.
-func (l *Lease) Valid(margin time.Duration) bool { return l.judge(margin) }
+func (l *Lease) Valid(margin time.Duration) bool { return l.checkDeadline(margin) }
 
-// judge compares the trust deadline with the true time. If it has passed, the
+// checkDeadline compares the trust deadline with the true time. If it has passed, the
 // lease ends here and now, should the watchdog not have run yet.
-func (l *Lease) judge(margin time.Duration) bool {
+func (l *Lease) checkDeadline(margin time.Duration) bool {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -125,14 +124,14 @@ func (l *Lease) judge(margin time.Duration) bool {
 	now := watchdog.Refresh()
 	until := l.untilLocked()
 	if now >= until {
-		s.tendLocked(now)
+		s.tickLocked(now)
 		return false
 	}
 	return until.Sub(now) > margin
 }
 
-// keepLocked is how much longer the key is to be kept back for WithMinHold.
-func (l *Lease) keepLocked(now watchdog.Instant) time.Duration {
+// holdBackLocked is how much longer the key is to be kept back for WithMinHold.
+func (l *Lease) holdBackLocked(now watchdog.Instant) time.Duration {
 	if l.waiter != nil || l.settings.minHold == 0 {
 		return 0
 	}
@@ -144,7 +143,7 @@ func (l *Lease) untilLocked() watchdog.Instant {
 	if l.err != nil {
 		return l.until
 	}
-	return l.state.tenure.endLocked()
+	return l.state.holding.endLocked()
 }
 
 // Renew extends the lease to ttl from now, whether or not the watchdog does. It
@@ -180,7 +179,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 
 // renewal makes the request of Renew.
 func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
-	l.judge(0)
+	l.checkDeadline(0)
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -189,7 +188,7 @@ func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	}
 	call := s.renewalLocked(ttl)
 	call.manual = true
-	s.tenure.long = s.tenure.long || call.request.TTL > s.ttl()
+	s.holding.long = s.holding.long || call.request.TTL > s.ttl()
 	return call, nil
 }
 

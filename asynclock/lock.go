@@ -85,7 +85,7 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	returned := false
 	defer func() {
 		if !returned {
-			w.desert()
+			w.abandonOnPanic()
 		}
 	}()
 	if call != nil {
@@ -103,12 +103,12 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	return l, err
 }
 
-// desert ends the waiting of a caller whom a panic, of the store or of its context, has
+// abandonOnPanic ends the waiting of a caller whom a panic, of the store or of its context, has
 // taken away. Nobody will unlock what it may have got.
-func (w *waiter) desert() {
+func (w *waiter) abandonOnPanic() {
 	s := w.state
 	s.shard.mu.Lock()
-	s.expelLocked(w, ErrOutcomeUnknown)
+	s.removeWaiterLocked(w, ErrOutcomeUnknown)
 	l := w.lease
 	s.shard.mu.Unlock()
 	if l != nil {
@@ -122,22 +122,22 @@ func (w *waiter) desert() {
 func (w *waiter) tryAgain(first *acquireCall) {
 	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
 	defer pause.Stop()
-	if done, _, _ := w.listen(); done {
+	if done, _, _ := w.checkResult(); done {
 		return // the client was closed
 	}
 	select {
 	case <-w.result: // likewise
 	case <-w.ctx.Done():
 	case <-pause.C:
-		if call := w.askAgain(); call != nil {
+		if call := w.secondRequest(); call != nil {
 			w.state.client.acquire(w.ctx, call)
 		}
 	}
 }
 
-// askAgain returns another request for a waiter that is the first, or nil if it
+// secondRequest returns another request for a waiter that is the first, or nil if it
 // waits no longer, or one is under way.
-func (w *waiter) askAgain() *acquireCall {
+func (w *waiter) secondRequest() *acquireCall {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 	switch {
 	case isNew, retained:
 	case w.try:
-		return nil, nil, s.heldHereLocked()
+		return nil, nil, s.heldLocallyLocked()
 	case s.waiters.n >= w.settings.queueLimit:
 		return nil, nil, ErrQueueFull
 	}
@@ -221,15 +221,15 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	return nil
 }
 
-// heldHereLocked says who of this client keeps a caller of TryLock from the
+// heldLocallyLocked says who of this client keeps a caller of TryLock from the
 // key.
-func (s *keyState) heldHereLocked() error {
+func (s *keyState) heldLocallyLocked() error {
 	if s.attempt != nil && s.attempt.failure != nil {
 		return unreachable(s.attempt.failure) // for all we know it is free
 	}
 	e := &HeldError{Key: s.key, Remaining: -1}
-	if s.tenure != nil {
-		e.Holder, e.Token = s.settings.holder, s.tenure.last
+	if s.holding != nil {
+		e.Holder, e.Token = s.settings.holder, s.holding.last
 		e.Remaining = s.remainingLocked()
 	}
 	return e
@@ -237,7 +237,7 @@ func (s *keyState) heldHereLocked() error {
 
 // await returns when the waiter has its lease or its error.
 func (w *waiter) await() (*Lease, error) {
-	if done, l, err := w.listen(); done {
+	if done, l, err := w.checkResult(); done {
 		return l, err
 	}
 	select {
@@ -245,12 +245,12 @@ func (w *waiter) await() (*Lease, error) {
 	case <-w.ctx.Done():
 		w.leave()
 	}
-	_, l, err := w.listen()
+	_, l, err := w.checkResult()
 	return l, err
 }
 
 // listen returns the waiter's result, or makes the channel that will have it.
-func (w *waiter) listen() (done bool, l *Lease, err error) {
+func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 	sh := w.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -268,14 +268,14 @@ func (w *waiter) leave() {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	s.expelLocked(w, reason)
+	s.removeWaiterLocked(w, reason)
 }
 
-// expelLocked ends one waiter with err, wherever it has come to.
-func (s *keyState) expelLocked(w *waiter, err error) {
+// removeWaiterLocked ends one waiter with err, wherever it has come to.
+func (s *keyState) removeWaiterLocked(w *waiter, err error) {
 	switch w.stage {
 	case granted:
-		s.takeBackLocked(err)
+		s.revokeUnclaimedLocked(err)
 	case queued:
 		wasFirst := s.waiters.first == w
 		s.waiters.remove(w)
@@ -295,12 +295,12 @@ func (s *keyState) headChangedLocked() {
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
 		if s.attempt.failures > 0 || s.attempt.again { // perhaps the one who left gave up
-			s.askAgainLocked()
+			s.requestAgainLocked()
 		}
 		return
 	}
 	s.abandonLocked()
-	s.nextLocked()
+	s.contendOrDropLocked()
 }
 
 // waitEnded is the error of a wait whose context ended, or nil if it has not.

@@ -9,9 +9,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // crowd is how many leases or futures are kept at a time.

@@ -18,7 +18,7 @@ import (
 // takes options.
 const (
 	// DefaultTTL is the TTL without [WithTTL].
-	DefaultTTL = 15 * time.Second
+	DefaultTTL = store.DefaultTTL
 	// MinTTL and MaxTTL bound what [WithTTL] and [Lease.Renew] take.
 	MinTTL = store.MinTTL
 	MaxTTL = store.MaxTTL

@@ -48,20 +48,20 @@ func (c *Client) under(ctx context.Context, key string) *Lease {
 
 // shared reports whether the holding that l has or had a part in still lasts.
 func (l *Lease) shared() bool {
-	l.judge(0)
+	l.checkDeadline(0)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return l.holdingLocked() != nil
+	return l.wholeLocked() != nil
 }
 
-// holdingLocked returns the lease that stands for the whole holding, or nil if
+// wholeLocked returns the lease that stands for the whole holding, or nil if
 // that is over.
-func (l *Lease) holdingLocked() *Lease {
+func (l *Lease) wholeLocked() *Lease {
 	if l.first != nil {
 		l = l.first
 	}
-	if t := l.state.tenure; t == nil || t.lease != l {
+	if h := l.state.holding; h == nil || h.lease != l {
 		return nil // lost, or unlocked by all its holders
 	}
 	return l
@@ -71,7 +71,7 @@ func (l *Lease) holdingLocked() *Lease {
 // over. It has no part in the store: the key is released when the last of them
 // is unlocked, in any order.
 func (l *Lease) joinLocked(ctx context.Context) *Lease {
-	whole := l.holdingLocked()
+	whole := l.wholeLocked()
 	if whole == nil {
 		return nil
 	}
@@ -83,9 +83,9 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 	return j
 }
 
-// partLocked notes that this lease was unlocked, and reports whether it was the
+// markUnlockedLocked notes that this lease was unlocked, and reports whether it was the
 // last of those that share the holding.
-func (l *Lease) partLocked() bool {
+func (l *Lease) markUnlockedLocked() bool {
 	l.unlocked = true
 	whole := l
 	if l.first != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -30,9 +29,9 @@ type releaseCall struct {
 
 	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
-	err  error // once done is closed
-	done chan struct{}
-	tell func(error) // instead of done; nil if nobody asked
+	err    error // once done is closed
+	done   chan struct{}
+	notify func(error) // instead of done; nil if nobody asked
 }
 
 // withdraw ends whatever an owner has in the store, in the background.
@@ -131,7 +130,7 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		if r.client.background.Err() != nil {
 			err = &joined{ErrOutcomeUnknown, ErrClosed}
 		}
-		r.client.notes.Add(slog.LevelWarn, "release was never confirmed",
+		r.client.log.Add(slog.LevelWarn, "release was never confirmed",
 			slog.String("key", r.request.Key), slog.Any("error", err))
 		r.finish(err)
 	}
@@ -151,8 +150,8 @@ func (r *releaseCall) Fire(watchdog.Instant) { r.queue() }
 func (r *releaseCall) finish(err error) {
 	r.err = err
 	close(r.done)
-	if r.tell != nil {
-		r.tell(err)
+	if r.notify != nil {
+		r.notify(err)
 	}
 	r.client.leaveOf(&r.client.underWay)
 }

@@ -49,12 +49,12 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 		w.joinLocked(ended)
 	case w.stage != granted:
 	case ended != nil:
-		s.takeBackLocked(ended)
+		s.revokeUnclaimedLocked(ended)
 	case s.client.closing.Load():
 		// Close takes grants back key by key, and has not come to this one.
-		s.takeBackLocked(ErrClosed)
-	case watchdog.Refresh() >= s.tenure.deadline:
-		s.takeBackLocked(ErrNotClaimed)
+		s.revokeUnclaimedLocked(ErrClosed)
+	case watchdog.Refresh() >= s.holding.deadline:
+		s.revokeUnclaimedLocked(ErrNotClaimed)
 	default:
 		stop = s.shard.unwatchLocked(w)
 		s.claimLocked(w)
@@ -71,8 +71,8 @@ func (w *waiter) joinLocked(waitEnded error) {
 		w.err = waitEnded
 		return
 	}
-	if t, now := w.state.tenure, watchdog.Refresh(); t != nil && now >= t.endLocked() {
-		w.state.tendLocked(now)
+	if h, now := w.state.holding, watchdog.Refresh(); h != nil && now >= h.endLocked() {
+		w.state.tickLocked(now)
 	}
 	if w.lease = under.joinLocked(w.ctx); w.lease == nil {
 		w.err = ErrNotClaimed // the holding has ended

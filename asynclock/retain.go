@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Retention: after the last unlock the client keeps the key, as a tenure without
+// Retention: after the last unlock the client keeps the key, as a holding without
 // a lease. docs/design.md says when, and why that harms nobody. The idea is that
 // of Chubby's clients, which keep a lock until the server tells them that another
 // wants it: Burrows, "The Chubby lock service for loosely-coupled distributed
@@ -23,41 +23,41 @@ func (c *Client) retentionFor(s *lockSettings) {
 	}
 	s.retention = 0
 	c.refused.Do(func() {
-		c.notes.Add(slog.LevelWarn, "no key is retained: the store can't tell who else wants it")
+		c.log.Add(slog.LevelWarn, "no key is retained: the store can't tell who else wants it")
 	})
 }
 
 // retainedLocked reports whether the client has the key and nobody holds it.
-func (s *keyState) retainedLocked() bool { return s.tenure != nil && s.tenure.lease == nil }
+func (s *keyState) retainedLocked() bool { return s.holding != nil && s.holding.lease == nil }
 
 // mayRetainLocked reports whether the client may keep a key whose last lease has
 // been unlocked and that nobody here waits for.
 func (s *keyState) mayRetainLocked(now watchdog.Instant) bool {
-	t := s.tenure
+	h := s.holding
 	switch {
 	case s.settings.retention == 0:
 		return false
-	case t.lease.waiter != nil:
+	case h.lease.waiter != nil:
 		return false // it was never claimed
-	case !t.told || t.wanted || t.cohort.waited:
+	case !h.notified || h.requested || h.cohort.waited:
 		return false // others want it, or might without our hearing of it
-	case t.failures > 0:
+	case h.failures > 0:
 		return false // the store can't be reached, and neither can we
-	case t.long:
+	case h.long:
 		return false // should we die, others wait for the TTL and no longer
 	case s.client.closing.Load():
 		return false
 	}
-	return s.lastsLocked(now)
+	return s.lastsLongEnoughLocked(now)
 }
 
 // retainLocked keeps the key for now.
 func (s *keyState) retainLocked(now watchdog.Instant) {
-	t := s.tenure
-	t.lease = nil
-	t.retained = now.Add(s.settings.retention)
-	t.cohort.since = 0 // nobody elsewhere has waited
-	t.renewAt = min(t.renewAt, s.renewRetainedAt(now, s.ttl()))
+	h := s.holding
+	h.lease = nil
+	h.retained = now.Add(s.settings.retention)
+	h.cohort.since = 0 // nobody elsewhere has waited
+	h.renewAt = min(h.renewAt, s.renewRetainedAt(now, s.ttl()))
 	s.scheduleLocked()
 }
 
@@ -72,52 +72,52 @@ func (s *keyState) renewRetainedAt(sent watchdog.Instant, ttl time.Duration) wat
 // once if that may be, and else by way of the store.
 func (s *keyState) retakeLocked() {
 	now := watchdog.Refresh()
-	if now < s.tenure.retained && s.tenure.failures == 0 && *s.waiters.first.settings == *s.settings &&
-		s.lastsLocked(now) && s.tenure.awaitTokenLocked(now) {
+	if now < s.holding.retained && s.holding.failures == 0 && *s.waiters.first.settings == *s.settings &&
+		s.lastsLongEnoughLocked(now) && s.holding.awaitTokenLocked(now) {
 		s.deliverNextLocked()
 		return
 	}
-	s.giveBackLocked()
+	s.releaseRetainedLocked()
 }
 
 // tokenLooks is how often to look whether a token has come free: for some two microseconds
 // at least, as a look at the clock takes ten nanoseconds.
 const tokenLooks = 200
 
-// awaitTokenLocked is tokenLeftLocked for who can wait for a moment. Where a token
+// awaitTokenLocked is hasTokenLocked for who can wait for a moment. Where a token
 // comes free each microsecond the next one is never further away, and the store a
 // hundred times as far.
-func (t *tenure) awaitTokenLocked(now watchdog.Instant) bool {
-	if t.tokenLeftLocked(now) {
+func (h *holding) awaitTokenLocked(now watchdog.Instant) bool {
+	if h.hasTokenLocked(now) {
 		return true
 	}
-	for i := 0; t.grant.TokensFollowClock && i < tokenLooks; i++ {
-		if t.tokenLeftLocked(watchdog.Now()) {
+	for i := 0; h.grant.TokensFollowClock && i < tokenLooks; i++ {
+		if h.hasTokenLocked(watchdog.Now()) {
 			return true
 		}
 	}
 	return false
 }
 
-// giveBackLocked gives a retained key back, in the background.
-func (s *keyState) giveBackLocked() { s.releaseLocked(0).queue() }
+// releaseRetainedLocked gives a retained key back, in the background.
+func (s *keyState) releaseRetainedLocked() { s.releaseLocked(0).queue() }
 
-// wantedLocked takes in that another client wants the key.
-func (s *keyState) wantedLocked() {
-	s.tenure.wanted = true
+// requestedLocked takes in that another client wants the key.
+func (s *keyState) requestedLocked() {
+	s.holding.requested = true
 	if s.retainedLocked() {
-		s.giveBackLocked()
+		s.releaseRetainedLocked()
 	}
 }
 
-// unheardLocked takes in that we may not have heard who wants the key.
-func (s *keyState) unheardLocked() {
+// mayHaveMissedLocked takes in that we may not have heard who wants the key.
+func (s *keyState) mayHaveMissedLocked() {
 	switch {
 	case s.attempt != nil:
-		s.attempt.deaf = true
+		s.attempt.unnotified = true
 	case s.retainedLocked():
-		s.giveBackLocked()
+		s.releaseRetainedLocked()
 	default:
-		s.tenure.told = false
+		s.holding.notified = false
 	}
 }

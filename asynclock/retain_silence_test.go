@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // While messages don't come through, or may have been lost, nothing is retained.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -68,7 +67,7 @@ func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	case call == nil:
 		answer <- l.unlockError(err)
 	case isNew:
-		call.tell = func(err error) { answer <- l.unlockError(err) }
+		call.notify = func(err error) { answer <- l.unlockError(err) }
 		call.ctx = context.WithoutCancel(ctx)
 		call.queue()
 	default: // a second unlock, and the first is still under way
@@ -95,7 +94,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()
 	if l.err == nil && now >= l.untilLocked() {
-		s.tendLocked(now)
+		s.tickLocked(now)
 	}
 	if l.unlocked {
 		if l.release == nil && !errors.Is(l.err, ErrUnlocked) {
@@ -103,7 +102,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 		}
 		return l.release, false, err
 	}
-	last := l.partLocked()
+	last := l.markUnlockedLocked()
 	switch {
 	case l.err == nil:
 		l.endLocked(ErrUnlocked)
@@ -111,7 +110,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 		// Now that everyone has noticed, the store need not keep the key for the
 		// rest of the TTL, if it does.
 		s.client.withdraw(store.ReleaseRequest{
-			Key: s.key, Owner: l.owner, Token: l.token, HoldBack: l.keepLocked(now), Uncertain: l.uncertain,
+			Key: s.key, Owner: l.owner, Token: l.token, HoldBack: l.holdBackLocked(now), Uncertain: l.uncertain,
 		}, l.settings.ttl)
 		return nil, false, l.err
 	default:
@@ -120,68 +119,6 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	if !last {
 		return nil, false, nil
 	}
-	l.release = s.passOnLocked()
+	l.release = s.giveToNextLocked()
 	return l.release, true, nil
-}
-
-// passOnLocked gives a key whose lease has ended to the first waiter here, if
-// that may have it, or retains it, and else returns the release to send.
-func (s *keyState) passOnLocked() *releaseCall {
-	now := watchdog.Refresh()
-	keep := s.tenure.lease.keepLocked(now)
-	next := s.waiters.first
-	switch {
-	case keep > 0:
-	case next != nil && s.mayPassLocked(next, now):
-		s.passLocked(now)
-		return nil
-	case next == nil && s.mayRetainLocked(now):
-		s.retainLocked(now)
-		return nil
-	}
-	call := s.releaseLocked(keep)
-	if call.requeue != nil {
-		call.requeue.request.QueueLimit = 0 // they were admitted long ago
-	}
-	return call
-}
-
-// releaseLocked ends the tenure and returns the release to send. Those who wait
-// here queue with it.
-func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
-	t := s.tenure
-	call := &releaseCall{
-		request: store.ReleaseRequest{
-			Key: s.key, Owner: s.owner, Token: t.last, HoldBack: keep,
-			Uncertain: t.uncertainLocked(),
-			Clean:     t.unanswered == 0 && !t.uncertainLocked(),
-		},
-		client:  s.client,
-		lane:    s.lane(),
-		ttl:     s.settings.ttl,
-		until:   t.deadline.Add(s.settings.ttl),
-		trusted: t.deadline,
-		done:    make(chan struct{}),
-	}
-	call.entry.Task = call
-	s.client.underWay.Add(1)
-	s.forgetOwnerLocked()
-	if s.waiters.first != nil {
-		call.requeue = s.contendLocked()
-		call.request.Requeue = &call.requeue.request
-	} else {
-		s.dropLocked()
-	}
-	return call
-}
-
-// takeBackLocked ends a granted lease that nobody claimed, and passes the key
-// on.
-func (s *keyState) takeBackLocked(reason error) {
-	l := s.tenure.lease
-	l.waiter.failLocked(reason)
-	l.endLocked(reason)
-	if call := s.passOnLocked(); call != nil {
-		call.queue()
-	}
 }

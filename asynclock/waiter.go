@@ -46,13 +46,13 @@ func (w *waiter) sendLocked() {
 // failLocked ends the waiter with err, if it is still queued or unclaimed. The
 // caller has taken it from the queue or taken back its grant.
 func (w *waiter) failLocked(err error) {
-	told := w.stage != queued // its result is in the channel already
+	sent := w.stage != queued // its result is in the channel already
 	w.stage, w.err = ended, err
 	w.lease = nil
 	if stop := w.state.shard.unwatchLocked(w); stop != nil {
 		w.state.client.stops.Add(0, stop)
 	}
-	if !told {
+	if !sent {
 		w.sendLocked()
 	}
 }

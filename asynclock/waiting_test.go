@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // W1: a grant message that overtakes the reply to the first request finds its

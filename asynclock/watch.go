@@ -80,7 +80,7 @@ func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	defer sh.mu.Unlock()
 	for len(g.waiters) > 0 {
 		w := g.waiters[0]
-		w.state.expelLocked(w, reason)
+		w.state.removeWaiterLocked(w, reason)
 	}
 }
 

@@ -9,12 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

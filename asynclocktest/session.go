@@ -7,9 +7,8 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A session is one client's bad connection.

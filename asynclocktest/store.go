@@ -31,9 +31,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

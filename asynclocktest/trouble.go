@@ -7,9 +7,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Cut takes a client's network away, until mend is called: its requests have no

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // renewals notes when a client's renewals are under way. It stands between the

@@ -6,6 +6,8 @@ import "time"
 
 // Limits of what a client sends. A store may count on them.
 const (
+	// DefaultTTL is what a client requests unless its user chooses another.
+	DefaultTTL = 15 * time.Second
 	// MinTTL and MaxTTL bound each TTL.
 	MinTTL = 100 * time.Millisecond
 	MaxTTL = 24 * time.Hour

@@ -241,7 +241,7 @@ inline tell(o) {
   :: else fi
 }
 
-/* choose and settle of promote.lua. The key is free; next becomes its holder by
+/* choose and settle of lock.lua. The key is free; next becomes its holder by
    message, or NOBODY. */
 inline settle(self) {
   lock = NOBODY; left = 0; next = NOBODY;
@@ -358,7 +358,7 @@ inline execute(k, o, tok, unc, more, certain) {
       if :: tok > last -> last = tok :: else fi;
 #endif
 #if FORGET
-      head = (certain && left > MARGIN);         /* handover.lua */
+      head = (certain && left > MARGIN);         /* release_fast.lua */
       if :: head || FAULT==HAND_ON_ANY -> skip :: else -> notice() fi;
       if :: grace > 0 && !head && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> settle(NOBODY) fi
 #else

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What rueidis closes by itself, as it does when Sentinel names another primary,

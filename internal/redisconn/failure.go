@@ -9,9 +9,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Classify says what an error of rueidis means to asynclock. The cause stays

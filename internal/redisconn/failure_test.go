@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What servers answer when they can't do what was asked, as 6.2, 7.0 and 7.2

@@ -9,14 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // rueidis' cluster client puts off looking at the topology again, by 1 s, asleep, even if

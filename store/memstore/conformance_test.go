@@ -5,11 +5,10 @@ package memstore_test
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )

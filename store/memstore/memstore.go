@@ -27,9 +27,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/tombstone"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (

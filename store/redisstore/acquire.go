@@ -4,16 +4,14 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // lockKinds are the Redis keys of a lock that the scripts need to grant it, in
@@ -26,38 +24,17 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	if len(batch) == 0 {
 		return nil
 	}
-	replies := s.acquire(ctx, batch)
-	var hidden []int
-	for i := range replies {
-		if errors.Is(replies[i].Err, errHidden) { // nothing has happened, and the guard is off now; see Store.hides
-			hidden = append(hidden, i)
-		}
-	}
-	if hidden == nil {
-		return replies
-	}
-	again := make([]store.AcquireRequest, len(hidden))
-	for n, i := range hidden {
-		again[n] = batch[i]
-	}
-	for n, reply := range s.acquire(ctx, again) {
-		replies[hidden[n]] = reply
-	}
-	return replies
-}
-
-func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
-	return perform(ctx, s, batch,
-		func(c *call, q *store.AcquireRequest) error {
+	return perform(ctx, s, batch, exchange[store.AcquireRequest, store.AcquireReply]{
+		put: func(c *call, q *store.AcquireRequest, _ bool) error {
 			return c.acquire(s.store.settings.prefix, q, address, s.store.grace(q.Key))
 		},
-		func(q *store.AcquireRequest, result rueidis.RedisResult) store.AcquireReply {
+		read: func(_ *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
 			r := newReply(result)
 			return s.acquireReply(&r, q, address)
 		},
-		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
-	)
+		failed: func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
+	})
 }
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
@@ -99,7 +76,7 @@ func (c *call) request(q *store.AcquireRequest, address string) error {
 	return nil
 }
 
-// flags are what a request asks for, as promote.lua has them.
+// flags are what a request asks for, as fragments.go has them.
 func flags(q *store.AcquireRequest) string {
 	switch {
 	case q.NotifyQueued && q.NotifyRequests:
@@ -112,14 +89,16 @@ func flags(q *store.AcquireRequest) string {
 	return "-"
 }
 
-// acquireReply reads the answer to a request that named address.
-func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string) store.AcquireReply {
+// acquireReply reads the answer to a request that named address. again says that the server
+// hides its history. Nothing has happened then, and the guard is off from now on.
+func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string) (answer store.AcquireReply, again bool) {
 	answer, grace := r.acquireReply()
 	if err := r.failed(s.store); err != nil {
-		if errors.Is(err, errHidden) {
-			s.store.hides(q.Key)
-		}
-		return store.AcquireReply{Err: err}
+		return store.AcquireReply{Err: err}, false
+	}
+	if r.hidden {
+		s.store.hides(q.Key)
+		return answer, true
 	}
 	if grace > 0 {
 		s.store.graceSeen(grace)
@@ -131,7 +110,7 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 		// In the grace there is nothing to be had, however often one asks.
 		answer.Recheck = grace + recheck(answer.Rank, q.WaiterTTL)
 	}
-	return answer
+	return answer, false
 }
 
 // recheckAfter is how soon the first in the queue asks again when no message can

@@ -1,8 +1,8 @@
--- acquire: take the key, or join its queue, or neither. Sent again for the same
--- owner it is the waiter's heartbeat, brings a dropped waiter back to its place,
--- and finds a grant whose message was missed.
+-- acquire: take the key, or join its queue, or neither. The same owner may send it
+-- again. Then it is the waiter's heartbeat. It brings a dropped waiter back to its
+-- place, and finds a grant whose message was missed.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
 --       wait (0 or 1), queue limit (0: none), ticket (0: none), flags, holder,
 --       least grace (ms; 0: no guard)
@@ -12,33 +12,40 @@
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything
 --   3 held      the holder's token and remaining ms, waiters, its description,
---               whether (0 or 1) it was told that somebody wants the key
+--               whether (0 or 1) it was notified of the request
 --   4 full      waiters
 --   5 gone      this owner was withdrawn
 --   6 grace     for how long (ms) nobody is granted anything
 --   7 hidden    the server hides its history; nothing was changed
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
--- The two common cases come before any function definition: creating closures is what
--- makes a short script slow. Either the key is free and nobody was here lately; or
--- somebody holds it, and this owner joins the queue or keeps its place there.
--- promote.lua does both too, and whatever is less common; it says why each step is as
--- it is. Here nothing is written before everything was checked.
+-- The two common cases come before any function definition, because the creation of
+-- functions makes a short script slow. In one case the key is free, and its queue
+-- empty. In the other case somebody holds the key, and this owner joins the queue or
+-- keeps its place. lock.lua does both too, and says why each step is as it is. This
+-- part checks everything before it writes anything.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
-local token, holder, channel, flags, queued
-local common = not last or (type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$'))
+local token, owner, channel, flags, queued
+local common = not last -- the counter is idle
+  or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
 if not common then
-  -- The rest says what is wrong with it.
+  -- The rest reports the damage.
 elseif not taken then
-  common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0
+  common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
 elseif type(taken) == 'string' and ARGV[6] == '1' then
-  token, holder, channel, flags = string.match(taken, '^(%d+) (%S+) (%S+) (%S+) ')
+  token, owner, channel, flags = string.match(taken, <% pattern record | token owner channel flags %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
-  common = token and #token <= 16 and token + 0 <= 9e15 and (not last or last + 0 <= 9e15) and holder ~= ARGV[1] and not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
+  common = token -- the record is sound
+    and #token <= 16 and token + 0 <= 9e15 -- its token is one; see whole in lock.lua
+    and (not last or last + 0 <= 9e15) -- the counter is one, too
+    and owner ~= ARGV[1] -- the holder does not request what it has
+    and not redis.pcall('ZSCORE', KEYS[5], ARGV[1]) -- the owner is not withdrawn
   if queued then
-    common = common and type(queued) == 'string' and #queued <= 16 and string.find(queued, '^%d+$')
+    common = common
+      and type(queued) == 'string' -- the queue is sound
+      and #queued <= 16 and string.find(queued, '^%d+$') -- the place is a whole number
   else
-    common = common and ARGV[8] == '0'
+    common = common and ARGV[8] == '0' -- the owner was not dropped from the queue
   end
 else
   common = false
@@ -50,57 +57,67 @@ if common then
   if not sure then -- see epoch.lua
     local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
     if type(epoch) == 'string' and type(info) == 'string' then
-      local incarnation, ready, longest, turn = string.match(epoch, '^(%x+) (%d+) (%d+) %d+ (%d+)$')
-      sure = incarnation and string.find(info, 'master_replid:' .. incarnation, 1, true)
-        and ms >= ready + 0 and ms < turn + 0 and turn - 86400000 <= math.floor(ms) and ARGV[3] + 0 <= longest + 0 and ARGV[11] + 0 <= longest + 0
+      local id, ready, longest, turn = string.match(epoch, <% pattern epoch | id ready longest turn %>)
+      sure = id -- the epoch is sound
+        and string.find(info, 'master_replid:' .. id, 1, true) -- this server wrote it
+        and ms >= ready + 0 -- the grace is over
+        and ms < turn + 0 -- the period is not over
+        and turn - <% day %> <= math.floor(ms) -- the period has begun; the clock was not set back
+        and ARGV[3] + 0 <= longest + 0 -- the next grace would be as long as this TTL
+        and ARGV[11] + 0 <= longest + 0 -- and as long as is asked for
       past = sure and ready * 1000 - 1
     end
   end
   if not sure then
-    -- The rest looks closer.
+    -- The rest decides.
   elseif not taken then
     local flags, clocked = ARGV[9], 1
     if last and last + 1 > now then
       now, clocked = last + 1, 0
     else
-      flags = flags == '-' and 't' or flags .. 't'
+      flags = <% addFlag flags | t %>
     end
-    if now <= 9e15 then -- see whole in promote.lua
-      -- '%.0f', because Lua itself prints 14 digits only.
+    if now <= 9e15 then -- see whole in lock.lua
+      -- '%.0f' prints all digits, and Lua itself only 14.
       local text = string.format('%.0f', now)
-      redis.call('SET', KEYS[4], text, 'PX', '86400000') -- as text, which takes Redis half as long
-      redis.call('SET', KEYS[1], text .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. flags .. ' ' .. ARGV[10], 'PX', ARGV[3])
+      redis.call('SET', KEYS[4], text, 'PX', '<% day %>') -- text takes Redis half as long as a number
+      redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
       return {1, now, 0, clocked}
     end
   else
     local size = queued and 0 or redis.call('ZCARD', KEYS[2])
-    -- The first write is one that fails if the waiters' key holds something else, or
-    -- the server is out of memory; the rest says so then.
-    if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) and type(redis.pcall('HSET', KEYS[3], ARGV[1],
-      string.format('%.0f %s %s %s %s', math.floor(ms) + ARGV[5], ARGV[2], ARGV[4], ARGV[9], ARGV[10]))) == 'number' then
+    local deadline = string.format('%.0f', math.floor(ms) + ARGV[5])
+    if (queued or ARGV[7] == '0' or size < ARGV[7] + 0) -- the queue has room
+      -- This write comes first because it fails if the waiters' key is damaged, and if
+      -- the server is out of memory. The rest reports both.
+      and type(redis.pcall('HSET', KEYS[3], ARGV[1],
+        <% entry deadline | ARGV[2] | ARGV[4] | ARGV[9] | ARGV[10] %>)) == 'number' then
       local known = math.max(last or 0, token)
       if not queued then
         known = math.max(known + 1, now)
         queued = string.format('%.0f', known)
-        redis.call('SET', KEYS[4], queued, 'PX', '86400000')
+        redis.call('SET', KEYS[4], queued, 'PX', '<% day %>')
         redis.call('ZADD', KEYS[2], queued, ARGV[1])
         if size == 0 and string.find(flags, 'h', 1, true) and channel ~= '-' then
-          redis.pcall(string.sub(channel, 1, 1) == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'c ' .. holder)
+          local message = <% contended owner %>
+          <% publish string.sub(channel, 1, 1) | string.sub(channel, 2) | message %>
         end
       end
-      redis.call('PEXPIRE', KEYS[2], '86400000')
-      redis.call('PEXPIRE', KEYS[3], '86400000')
+      redis.call('PEXPIRE', KEYS[2], '<% day %>')
+      redis.call('PEXPIRE', KEYS[3], '<% day %>')
       local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
       if rank == 0 and string.find(flags, 'w', 1, true) and channel ~= '-' then
-        redis.pcall(string.sub(channel, 1, 1) == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'w ' .. holder)
+        local message = <% wanted owner %>
+        <% publish string.sub(channel, 1, 1) | string.sub(channel, 2) | message %>
       end
       return {2, rank, math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0}
     end
   end
 end
 
---include epoch.lua
---include promote.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local damaged = load() or look(tonumber(ARGV[3]))
 if damaged then

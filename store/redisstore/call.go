@@ -20,7 +20,7 @@ type call struct {
 	keys   int   // how many of the parts are keys
 	parts  []string
 
-	behind bool // a forerunner, if it is made by itself
+	withPrimer bool // a primer goes ahead of it, if it is made by itself
 }
 
 var calls = sync.Pool{New: func() any { return new([]call) }}

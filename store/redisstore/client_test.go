@@ -6,14 +6,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Those of redistest.Request, for requests that don't care either.

@@ -67,12 +67,17 @@ type differential struct {
 
 func newDifferential(t *testing.T, sv *server) *differential {
 	t.Helper()
-	shortcut, rest, ok := strings.Cut(acquireLua, "--include epoch.lua\n")
+	source, err := luaFiles.ReadFile("acquire.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const include = "<% include epoch.lua %>"
+	shortcut, rest, ok := strings.Cut(string(source), include)
 	if !ok {
 		t.Fatal("acquire.lua has no rest")
 	}
 	d := &differential{sv: sv, taken: make(map[string]int)}
-	d.shortcut, d.rest = d.still(shortcut), d.still("--include epoch.lua\n"+rest)
+	d.shortcut, d.rest = d.still(t, shortcut), d.still(t, include+rest)
 	for _, kind := range []byte(lockKinds) {
 		d.keys = append(d.keys, sv.redisKey("key", kind))
 	}
@@ -87,12 +92,16 @@ func newDifferential(t *testing.T, sv *server) *differential {
 
 // still makes a script for which time stands still. Its messages become items of a
 // list, or of a set, so that nobody has to listen.
-func (d *differential) still(source string) *redisconn.Script {
-	s := newScript(source)
-	return newScript(strings.NewReplacer(
+func (d *differential) still(t *testing.T, source string) *redisconn.Script {
+	t.Helper()
+	lua, err := expand(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return redisconn.NewScript(strings.NewReplacer(
 		"redis.call('TIME')", fmt.Sprintf("{'%d', '%d'}", differentialTime/1_000_000, differentialTime%1_000_000),
 		"'PUBLISH'", "'RPUSH'", "'SPUBLISH'", "'SADD'",
-	).Replace(s.Source))
+	).Replace(lua))
 }
 
 // A differentialState is commands that make it.

@@ -84,8 +84,9 @@
 //
 // # Reading the code
 //
-// All decisions are made in the scripts: promote.lua says what is stored and who is
-// next, then come acquire.lua, release.lua (its common case is handover.lua) and
-// renew.lua, and epoch.lua for what a server may have forgotten. session.go and call.go
-// send them; inbox.go hears.
+// All decisions are made in the scripts: lock.lua says what is stored and who is
+// next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
+// renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
+// formats that they share, and puts them in place. session.go and call.go send them;
+// inbox.go and channel.go hear.
 package redisstore

@@ -9,16 +9,15 @@ import (
 	"log"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// saveOrder stands for a write that carries the token of the lease it is made
-// under, so that the database can refuse it should a later holder have written.
+// saveOrder stands for a write. It carries the token of its lease, so that the database can
+// refuse the write if a later holder has written.
 func saveOrder(ctx context.Context, id int, token int64) error {
 	return ctx.Err()
 }
@@ -32,15 +31,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	locks, err := asynclock.New(store, asynclock.WithTTL(15*time.Second))
+	locks, err := asynclock.New(store)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close(ctx)
 
-	// fn's ctx ends with ctx or with the lease, whichever is first.
 	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
-		return saveOrder(ctx, 42, lease.Token())
+		return saveOrder(ctx, 42, lease.Token()) // ctx ends if the lease is lost
 	})
 	if err != nil {
 		log.Print(err)

@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The tests here do to a server what others on it would mind.
@@ -193,10 +192,14 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 	}
 	t.Cleanup(st.Close)
 	a, b := join(t, st), join(t, st)
-	a.Hold("key", "a")
+	token := a.Hold("key", "a").Token
 	b.Wait("key", "b")
-	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
-	b.Heard(store.EventGrant, "b")
+	b.Wait("key", "c")
+	sv.Pass(time.Millisecond)
+	a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token}) // by release_fast.lua
+	token = b.Heard(store.EventGrant, "b").Grant.Token
+	b.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "b", Token: token}) // by release.lua
+	b.Heard(store.EventGrant, "c")
 }
 
 // documentedRights are those that the package comment lists.

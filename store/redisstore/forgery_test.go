@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // locksOf makes a lock client of its own store on the server.
@@ -198,7 +196,7 @@ func TestForgedQueueEntries(t *testing.T) {
 		"it comes last":         {"forged", "+inf", far + " - 20 - nobody"},
 		"it is empty":           {"forged", "1", ""},
 		"it is long":            {"forged", "1", far + " - 20 - " + strings.Repeat("x", 1<<20)},
-		// These can be told, so they are for handover.lua.
+		// These can be told, so they are for release_fast.lua.
 		"told, its TTL is short":       {"forged", "1", far + told + "20 - nobody"},
 		"told, its TTL is 0":           {"forged", "1", far + told + "0 - nobody"},
 		"told, its TTL is too large":   {"forged", "1", far + told + "99999999999999999999 - nobody"},

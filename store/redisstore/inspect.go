@@ -5,11 +5,10 @@ package redisstore
 import (
 	"context"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // waitersShown is how many waiters Inspect describes.

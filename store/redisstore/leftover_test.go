@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/kit/timerleak"
 )

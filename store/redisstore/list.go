@@ -6,9 +6,8 @@ import (
 	"context"
 	"iter"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // List scans one primary after the other and inspects what it finds, page by

@@ -8,13 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/redis/rueidis"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A server that was started with data answers while it reads them, but does nothing

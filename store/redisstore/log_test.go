@@ -6,10 +6,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Each place that logs is one that leases depend on: messages, what acquires, what

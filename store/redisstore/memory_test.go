@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A server out of memory refuses SET, but not to a script whose first write was

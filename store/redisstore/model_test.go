@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A model is what the scripts do, said once more in Go and without Redis: one

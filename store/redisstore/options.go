@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
-	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // DefaultPrefix begins all Redis keys and channels without [WithPrefix].
 const DefaultPrefix = "asynclock"
 
 // DefaultFailoverGrace is the least grace without [WithFailoverGrace].
-const DefaultFailoverGrace = asynclock.DefaultTTL
+const DefaultFailoverGrace = store.DefaultTTL
 
 // maxPrefixLen is the longest prefix, in bytes.
 const maxPrefixLen = 64

@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // reassert asks once more for the holdings that were not found or have another

@@ -1,22 +1,21 @@
--- reassert: write a holding anew that renew.lua did not find, because the server
--- has forgotten it.
+-- reassert: write a holding anew that renew.lua did not find, because the server has
+-- forgotten it.
 --
--- That is so only until the server grants again: until then nobody can have been
--- given the key since, and of two who say that they hold it the one with the
--- larger token is right, since the other's lease had ended before that token was
--- given.
+-- This is possible only until the server grants again. Until then nobody can have been
+-- given the key since. If two owners claim the key, the one with the larger token is
+-- right. The other's lease had ended before that token was given.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl (ms), last token used, holder, least grace (ms)
 --
 -- Reply: how many wait for the key, or
---   -2 nobody holds the key
---   -3 somebody else does
--- or {-1, Redis key} if that key holds something foreign, and then nothing was
--- changed.
+--   -2               nobody holds the key
+--   -3               somebody else holds the key
+--   {-1, Redis key}  that key holds something foreign; nothing was changed
 
---include epoch.lua
---include promote.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local owner, channel, ttl, used, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 
@@ -36,16 +35,16 @@ if withdrawn > 0 then
     return -2
   end
 end
-if record and record.owner == owner then -- this is a repetition
+if record and record.owner == owner then -- the request is a repetition
   used, ttl = math.max(used, record.token), math.max(ttl, redis.call('PTTL', lock))
 end
--- The grant may have been forgotten, and not the waiting before it. This comes first,
--- because a server out of memory allows it, and then the rest of the script too.
+-- The server may have forgotten the grant, but not the waiting before it. The removal
+-- comes first because a server out of memory allows it, and then allows the rest of the
+-- script.
 remove({owner})
 note()
--- What was asked of the lost record is not known: that its holder hears who queues
--- or asks in vain, and that its token was the clock's, are the answers that do no harm. The counter is
--- ahead of the token, so that the release finds no shortcut past the epoch.
+-- The flags of the lost record are not known. The flags h, w and t do no harm. The
+-- counter is ahead of the token, so that the release finds no shortcut past the epoch.
 redis.call('SET', counter, text(math.max(last, used + 1)), 'PX', day)
-redis.call('SET', lock, text(used) .. ' ' .. owner .. ' ' .. channel .. ' hwt ' .. holder, 'PX', ttl)
+redis.call('SET', lock, <% record text(used) | owner | channel | 'hwt' | holder %>, 'PX', ttl)
 return size

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {

@@ -4,95 +4,107 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/asynclock/asynclock-go/store"
 
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
-// Release sends one command per request, all at once, and to one by itself now and then a
-// forerunner. Where handover.lua could do
-// nothing, another one follows.
+// Release sends one command per request, all at once. A request that release_fast.lua can't
+// do costs another one. A request by itself may have a primer.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
 		return nil
 	}
-	replies := s.release(ctx, batch)
-	var uncommon []int
-	for i := range replies {
-		if replies[i].Err == errUncommon { //nolint:errorlint // it is never wrapped
-			uncommon = append(uncommon, i)
-		}
-	}
-	if uncommon == nil {
-		return replies
-	}
-	again := make([]store.ReleaseRequest, len(uncommon))
-	for n, i := range uncommon {
-		again[n] = batch[i]
-		again[n].Clean = false
-	}
-	for n, reply := range s.release(ctx, again) {
-		replies[uncommon[n]] = reply
-	}
-	return replies
+	address := s.requeueAddress(ctx, batch)
+	return perform(ctx, s, batch, exchange[store.ReleaseRequest, store.ReleaseReply]{
+		put: func(c *call, q *store.ReleaseRequest, again bool) error {
+			return s.putRelease(c, q, s.plan(q, again), address)
+		},
+		read: func(c *call, q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
+			if c.script == releaseFastScript {
+				return s.releaseFastReply(q, result)
+			}
+			return s.releaseReply(q, result, address), false
+		},
+		failed: func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
+	})
 }
 
-// handedToTheLast is handover.lua's reply if it gave the key to the only waiter.
-const handedToTheLast = 2
-
-// errUncommon says that a release is for release.lua.
-var errUncommon = errors.New("redisstore: not a common release")
-
-func (s *session) release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	address := noAddress
+// requeueAddress is the address for the requests that queue again, if there are any.
+func (s *session) requeueAddress(ctx context.Context, batch []store.ReleaseRequest) string {
 	for i := range batch {
 		if batch[i].Requeue != nil {
-			address = s.address(ctx, batch[0].Key)
-			break
+			return s.address(ctx, batch[0].Key) // for all, since they are of one lane
 		}
 	}
-	return perform(ctx, s, batch,
-		func(c *call, q *store.ReleaseRequest) error {
-			c.behind = common(q) && s.handoffs.last(q.Key) && s.store.pulse.asleep()
-			return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
-		},
-		func(q *store.ReleaseRequest, result rueidis.RedisResult) store.ReleaseReply {
-			return s.releaseReply(q, result, address)
-		},
-		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
-	)
+	return noAddress
 }
 
-// common reports whether a release may be one for handover.lua.
-func common(q *store.ReleaseRequest) bool {
-	return q.Clean && q.HoldBack == 0 && !q.Uncertain && q.Requeue == nil
+// A releasePlan is how a release is made.
+type releasePlan int
+
+const (
+	releaseWhole  releasePlan = iota // by release.lua
+	releaseFast                      // by release_fast.lua
+	releasePrimed                    // by release_fast.lua, with a primer if it is sent by itself
+)
+
+// plan decides how a release is made. One that is made again was no case for
+// release_fast.lua.
+func (s *session) plan(q *store.ReleaseRequest, again bool) releasePlan {
+	switch {
+	case again,
+		!q.Clean,        // the server may have forgotten something since
+		q.HoldBack != 0, // the key is not handed on
+		q.Uncertain,     // the owner is remembered
+		q.Requeue != nil:
+		return releaseWhole
+	case s.handoffs.last(q.Key) && s.store.activity.idle():
+		return releasePrimed
+	}
+	return releaseFast
 }
 
-// handoverKinds are the Redis keys of a lock that handover.lua needs, in its order.
-const handoverKinds = "lqwf"
+// putRelease writes a release into a call, as planned.
+func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan, address string) error {
+	if err := checkRelease(q); err != nil {
+		return err
+	}
+	if plan == releaseWhole {
+		return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
+	}
+	c.releaseFast(s.store.settings.prefix, q)
+	c.withPrimer = plan == releasePrimed
+	return nil
+}
 
-// release is a run of handover.lua or release.lua, which describe their keys and
-// arguments.
-func (c *call) release(prefix string, q *store.ReleaseRequest, address string, grace time.Duration) error {
+func checkRelease(q *store.ReleaseRequest) error {
 	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
 	}
 	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
 	}
-	if common(q) {
-		c.script = handoverScript
-		c.lockKeys(prefix, q.Key, handoverKinds)
-		c.text(q.Owner)
-		c.number(q.Token)
-		return nil
-	}
+	return nil
+}
+
+// releaseFastKinds are the Redis keys of a lock that release_fast.lua needs, in its order.
+const releaseFastKinds = "lqwf"
+
+// releaseFast is a run of release_fast.lua, which describes its keys and arguments.
+func (c *call) releaseFast(prefix string, q *store.ReleaseRequest) {
+	c.script = releaseFastScript
+	c.lockKeys(prefix, q.Key, releaseFastKinds)
+	c.text(q.Owner)
+	c.number(q.Token)
+}
+
+// release is a run of release.lua, which describes its keys and arguments.
+func (c *call) release(prefix string, q *store.ReleaseRequest, address string, grace time.Duration) error {
 	c.script = releaseScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
@@ -109,19 +121,32 @@ func (c *call) release(prefix string, q *store.ReleaseRequest, address string, g
 	return nil
 }
 
+// What release_fast.lua answers.
+const (
+	replyUncommon        = 0 // nothing was changed
+	replyHandedToTheLast = 2 // the only waiter has the key
+)
+
+// releaseFastReply reads what release_fast.lua answers. again says that the release is for
+// release.lua.
+func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
+	held, err := result.ToInt64()
+	if err != nil {
+		return s.releaseReply(q, result, noAddress), false
+	}
+	if held == replyUncommon {
+		return store.ReleaseReply{}, true
+	}
+	s.handoffs.note(q.Key, held == replyHandedToTheLast)
+	return store.ReleaseReply{WasHeld: held > 0}, false
+}
+
 // releaseReply reads what release.lua answers.
 func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply) {
-	if m, err := result.ToMessage(); err == nil && m.IsInt64() && q.Requeue == nil {
-		held, _ := m.ToInt64()
-		answer.WasHeld = held > 0
-		switch {
-		case !common(q):
-		case held == 0:
-			answer.Err = errUncommon
-		default:
-			s.handoffs.note(q.Key, held == handedToTheLast)
+	if q.Requeue == nil {
+		if held, err := result.ToInt64(); err == nil {
+			return store.ReleaseReply{WasHeld: held > 0}
 		}
-		return answer
 	}
 	r := newReply(result)
 	switch held := r.number(); {
@@ -131,7 +156,7 @@ func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResu
 	case q.Requeue == nil:
 		r.err = errReply
 	default:
-		requeued := s.acquireReply(&r, q.Requeue, address)
+		requeued, _ := s.acquireReply(&r, q.Requeue, address)
 		answer.WasHeld = held == 1
 		answer.Requeue = &requeued
 	}

@@ -1,18 +1,20 @@
--- release: end what an owner has, its holding or its place in the queue, and
--- give a holding straight to the next waiter; on request, queue again in the
--- same step under another owner. The common cases are handover.lua's.
+-- release: end a holding of an owner, or its place in the queue, and give a holding
+-- straight to the next waiter. On request, the client queues again in the same step,
+-- under another owner. release_fast.lua has the common cases.
 --
--- KEYS  lock, queue, waiters, counter, gone (see promote.lua), epoch (epoch.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
 --       or 1), then, to queue again, a request as in acquire.lua; least grace (ms;
 --       0: no guard)
 --
--- Reply: 1 if the owner held the key until now, else 0; to a request to queue
--- again, a list of that and the reply of acquire.lua; {-1, Redis key} if that
--- key holds something foreign, and then nothing was changed.
+-- Reply:
+--   1                if the owner held the key until now, else 0
+--   {1 or 0, reply}  to a request to queue again, with the reply of acquire.lua
+--   {-1, Redis key}  if that key holds something foreign; nothing was changed
 
---include epoch.lua
---include promote.lua
+<% include epoch.lua %>
+
+<% include lock.lua %>
 
 local damaged = load() or look(tonumber(ARGV[7] or 0))
 if damaged then
@@ -26,11 +28,11 @@ if record and record.owner == owner then
   used = math.max(used, record.token)
   last = math.max(last, used)
   if keep ~= '0' then
-    -- Nobody holds it now, and nobody can renew that. The first write is one that
-    -- a server out of memory allows, and then the others too.
+    -- Nobody holds the key now, and nobody can renew that. This write comes first because
+    -- a server out of memory allows it, and then allows the others.
     redis.call('PEXPIRE', lock, keep)
     redis.call('SET', counter, text(last), 'PX', day)
-    redis.call('SET', lock, text(used) .. ' - - - ' .. record.holder, 'PX', keep)
+    redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
   elseif not pass() then
     return {-1, waiters}
@@ -38,7 +40,7 @@ if record and record.owner == owner then
 else
   remove({owner})
   if grace > 0 and used > 0 and not (record and record.token >= used) then
-    -- Its record was lost with others, and nobody was granted the key since.
+    -- The record was lost with others, and nobody was granted the key since.
     held = 1
     if used > last then
       last = used
@@ -48,10 +50,10 @@ else
 end
 
 if uncertain == '1' or grace > 0 then
-  -- A request of this owner may still be on its way. It is remembered for longer
-  -- than data lives in a connection that was given up: the kernel resends what
-  -- it had buffered for about 100 s. Whatever comes later ends by its TTL. As long as
-  -- holders write theirs anew, a late renewal is such a request.
+  -- A request of this owner may still be on its way. In the grace that may be a renewal,
+  -- which would write the holding anew. The owner is remembered for longer than data
+  -- lives in a connection that was given up. The kernel resends what it had buffered
+  -- for about 100 s. The effect of a later request ends by its TTL.
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
   redis.call('ZADD', gone, text(now_ms + remember), owner)
   redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))

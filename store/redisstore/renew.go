@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding

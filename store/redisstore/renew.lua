@@ -1,95 +1,103 @@
--- renew: extend holdings, many per call. It never shortens one, and never brings
--- back one that is gone: that would hide that somebody else had the key. (But
--- see reassert.lua.)
+-- renew: extend holdings, many per call. It never shortens a holding. It never brings
+-- back a holding that is gone, because that would hide that somebody else had the key.
+-- In the grace reassert.lua does that.
 --
--- KEYS  lock, queue, counter (see promote.lua) and epoch (epoch.lua) of each
---       holding; or the lock of a single one only, while the cluster moves its
---       slot: then a server refuses any script that names a key that is there and
---       one that is not. The token is written back later then, and somebody is
---       said to wait.
--- ARGV  owner, ttl (ms), last token used, watch (1: tell the holder when
---       somebody queues behind it; 0: as before) of each holding; least grace (ms;
---       0: no guard)
+-- KEYS  lock, queue, counter (see lock.lua) and epoch (epoch.lua) of each holding.
+--       While a cluster moves their slot, only the lock of a single holding. A server
+--       then refuses any script that names a key that is there and one that is not. So
+--       the token is written back later, and the reply is that somebody waits.
+-- ARGV  owner, ttl (ms), last token used, watch (1: notify the holder when somebody
+--       queues behind it; 0: as before) of each holding; least grace (ms; 0: no guard)
 --
 -- Reply: for each holding how many wait for the key, or
 --   -1 foreign: one of its keys holds something else
 --   -2 nobody holds the key
---   -3 somebody else does
+--   -3 somebody else holds the key
 --   -4 the user may not read one of its keys
 
 local reply = {}
 local least = tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-local day = 86400000 -- ms
+local day = <% day %> -- ms
 local seen = {} -- epochs that know the TTL
 for i = 1, (#ARGV - 1) / 4 do
   local lock, queue, counter, epoch = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
   local answer
-  local bad -- what a key holds, or the server says of it, that it should not
+  local bad -- the foreign value of a key, or the server's error
   if not value then
     answer = -2
   elseif type(value) ~= 'string' then
     bad = value
   else
-    local token, owner, flags = string.match(value, '^(%d+) (%S+) %S+ (%S+) ')
+    local token, owner, flags = string.match(value, <% pattern record | token owner flags %>)
     if not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
-      answer = owner == '-' and -2 or -3 -- a key that is kept back is nobody's
+      answer = owner == '-' and -2 or -3 -- nobody holds a key that is kept back
     else
       local raise = counter and used ~= token and tonumber(used) > tonumber(token)
       local set = watch == '1' and not string.find(flags, 'h', 1, true)
       local last = raise and redis.pcall('GET', counter)
-      if last and (type(last) ~= 'string' or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then
+      if last
+        and (type(last) ~= 'string' -- the counter is of another type, or must not be read
+          or #last > 16 or not string.find(last, '^%d+$') or tonumber(last) > 9e15) then -- it is no token
         bad = last
       else
-        -- This write comes first because a server out of memory allows it, and
-        -- then the rest of the script too, which is other holdings' as well. The
-        -- TTL is set even if it was longer already: a replica, whose records may
-        -- be out of date, must refuse.
+        -- This write comes first because a server out of memory allows it, and then
+        -- allows the rest of the script, for other holdings too. The TTL is set even if
+        -- it was longer already, because a replica may be out of date and must refuse.
         local left = redis.call('PTTL', lock)
         if left < ttl + 0 then
-          left = ttl -- as text, which takes Redis half as long as a number
+          left = ttl -- text takes Redis half as long as a number
         end
         redis.call('PEXPIRE', lock, left)
         if raise then
           token = used
           if not last or tonumber(used) > tonumber(last) then
-            redis.call('SET', counter, used, 'PX', 86400000)
+            redis.call('SET', counter, used, 'PX', day)
           end
         end
         if set then
-          flags = flags == '-' and 'h' or flags .. 'h'
+          flags = <% addFlag flags | h %>
         end
         if raise or set then
-          local channel, holder = string.match(value, '^%d+ %S+ (%S+) %S+ (.*)$')
-          redis.call('SET', lock, token .. ' ' .. owner .. ' ' .. channel .. ' ' .. flags .. ' ' .. holder, 'PX', left)
+          local channel, holder = string.match(value, <% pattern record | channel holder %>)
+          redis.call('SET', lock, <% record token | owner | channel | flags | holder %>, 'PX', left)
         end
         if least > 0 and epoch and seen[epoch] ~= ttl then
           seen[epoch] = ttl
-          -- As look in epoch.lua does, for leases that nobody acquires for days. One
-          -- that can't be read is left to the next acquire, which says so.
+          -- look in epoch.lua does the same. Here it is done for leases that last for
+          -- days. The next acquire reports an epoch that can't be read.
           local known = redis.pcall('GET', epoch)
-          local head, longest, older, turn = string.match(type(known) == 'string' and known or '', '^(%x+ %d+) (%d+) (%d+) (%d+)$')
-          local reach = math.max(ttl, least)
-          if head and turn + 0 > ms + day then
-            redis.call('SET', epoch, string.format('%s %.0f %.0f %.0f', head, reach, math.max(longest, older), ms + day), 'PX', 3 * day)
-          elseif head and ms >= turn + 0 then
-            redis.call('SET', epoch, string.format('%s %.0f %s %.0f', head, reach, longest, ms + day), 'PX', 3 * day)
-          elseif head and reach > longest + 0 then
-            redis.call('SET', epoch, string.format('%s %.0f %s %s', head, reach, older, turn), 'PX', 3 * day)
+          known = type(known) == 'string' and known or ''
+          local id, ready, longest, older, turn = string.match(known, <% pattern epoch %>)
+          if id then
+            ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
+            local reach, stale = math.max(ttl, least), true
+            if turn > ms + day then
+              longest, older, turn = reach, math.max(longest, older), ms + day
+            elseif ms >= turn then
+              longest, older, turn = reach, longest, ms + day
+            elseif reach > longest then
+              longest = reach
+            else
+              stale = false
+            end
+            if stale then
+              redis.call('SET', epoch, <% epoch id | ready | longest | older | turn %>, 'PX', 3 * day)
+            end
           end
         end
         if queue then
           answer = redis.pcall('ZCARD', queue)
           if type(answer) ~= 'number' then
-            answer = 0 -- whoever queues is told of the damage; the holding is sound
+            answer = 0 -- the next acquire reports the damage; the holding is sound
           end
         else
-          answer = 1 -- so that its client hands it on within bounds, as there may be one
+          answer = 1 -- somebody may wait, so the client must not keep the key for long
         end
       end
     end

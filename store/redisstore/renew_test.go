@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestRenewOnlyExtends(t *testing.T) {

@@ -7,11 +7,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What a script answers in the first place of a list, besides the values of
@@ -25,8 +24,9 @@ const (
 // A reply reads a list that a script answered. After the last read, err says
 // whether all of it was there and of the right type.
 type reply struct {
-	list []rueidis.RedisMessage
-	err  error
+	list   []rueidis.RedisMessage
+	err    error
+	hidden bool // the server hides its history; see errHidden
 }
 
 func newReply(result rueidis.RedisResult) reply {
@@ -91,7 +91,7 @@ func (r *reply) millis() time.Duration {
 
 // failed turns r's error, if there is one, into one of asynclock's.
 func (r *reply) failed(st *Store) error {
-	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, errHidden) || errors.Is(r.err, store.ErrForeignData) {
+	if r.err == nil || errors.Is(r.err, errReply) || errors.Is(r.err, store.ErrForeignData) {
 		return r.err
 	}
 	return st.conn.Failure(r.err)
@@ -131,7 +131,8 @@ func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) 
 		}
 	case replyHidden:
 		answer.Status = 0
-		r.err = errHidden
+		answer.Err = errHidden
+		r.hidden = true
 	case replyForeign:
 		answer.Status = 0
 		answer.Err = foreign(r.text())

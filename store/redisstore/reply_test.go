@@ -5,11 +5,10 @@ package redisstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Whatever comes instead of a script's answer is an error, never a grant.
@@ -30,13 +29,17 @@ func FuzzReplies(f *testing.F) {
 		}
 		result := rueidis.NewResult(m, nil)
 		r := newReply(result)
-		got := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
+		got, _ := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
 		if (got.Err == nil) != (got.Status != 0) || got.Status > store.Withdrawn {
 			t.Errorf("acquire: got %+v, want a status or an error", got)
 		}
 		released := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)
 		if released.Err != nil && released.WasHeld {
 			t.Errorf("release: got %+v, want an error or an answer", released)
+		}
+		fast, repeat := s.releaseFastReply(&store.ReleaseRequest{}, result)
+		if fast.Err != nil && fast.WasHeld || repeat && fast != (store.ReleaseReply{}) {
+			t.Errorf("fast release: got %+v, %t, want an error, an answer, or that it is to be made again", fast, repeat)
 		}
 		again := s.releaseReply(&store.ReleaseRequest{Requeue: &store.AcquireRequest{WaiterTTL: long}}, result, noAddress)
 		if again.Err == nil && again.Requeue == nil {

@@ -4,7 +4,7 @@ package redisstore
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -12,54 +12,33 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-//go:embed epoch.lua
-var epochLua string
-
-//go:embed promote.lua
-var promoteLua string
-
-//go:embed acquire.lua
-var acquireLua string
-
-//go:embed handover.lua
-var handoverLua string
-
-//go:embed release.lua
-var releaseLua string
-
-//go:embed renew.lua
-var renewLua string
-
-//go:embed reassert.lua
-var reassertLua string
-
-//go:embed force.lua
-var forceLua string
-
-//go:embed inspect.lua
-var inspectLua string
+//go:embed *.lua
+var luaFiles embed.FS
 
 // The scripts, as the server knows them.
 var (
-	acquireScript  = newScript(acquireLua)
-	handoverScript = newScript(handoverLua)
-	releaseScript  = newScript(releaseLua)
-	renewScript    = newScript(renewLua)
-	reassertScript = newScript(reassertLua)
-	forceScript    = newScript(forceLua)
-	inspectScript  = newScript(inspectLua)
+	acquireScript     = newScript("acquire.lua")
+	releaseFastScript = newScript("release_fast.lua")
+	releaseScript     = newScript("release.lua")
+	renewScript       = newScript("renew.lua")
+	reassertScript    = newScript("reassert.lua")
+	forceScript       = newScript("force.lua")
+	inspectScript     = newScript("inspect.lua")
 )
 
-// newScript replaces the lines that ask for epoch.lua and promote.lua by them.
-func newScript(source string) *redisconn.Script {
-	source = strings.Replace(source, "--include epoch.lua\n", epochLua, 1)
-	source = strings.Replace(source, "--include promote.lua\n", promoteLua, 1)
+// newScript makes a script of a file. A file that can't be expanded is a mistake in it, and
+// stops every program and test right at its start.
+func newScript(file string) *redisconn.Script {
+	source, err := expand("<% include " + file + " %>")
+	if err != nil {
+		panic("redisstore: " + err.Error())
+	}
 	return redisconn.NewScript(source)
 }
 
 // run makes the calls, all at once, and returns the results in the same order.
 func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
-	defer st.pulse.beats()
+	defer st.activity.note()
 	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
 		keys, args = calls[i].words()
 		return calls[i].script, keys, args
@@ -68,10 +47,10 @@ func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
-	defer st.pulse.beats()
+	defer st.activity.note()
 	keys, args := c.words()
-	if c.behind {
-		return c.script.RunBehind(ctx, st.conn.Commands, forerunner(st.conn.Commands, keys[0]), keys, args)
+	if c.withPrimer {
+		return c.script.RunBehind(ctx, st.conn.Commands, primer(st.conn.Commands, keys[0]), keys, args)
 	}
 	return c.script.RunOnce(ctx, st.conn.Commands, keys, args)
 }

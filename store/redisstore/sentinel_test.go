@@ -10,11 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // startSentinel starts a sentinel of its own mind that watches one primary, and returns

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A session is one client.
@@ -72,46 +72,91 @@ func (s *session) usable() error {
 	return nil
 }
 
-// perform makes a call of each request of a batch and returns their replies. put
-// writes the request into the call, or says why it makes no sense; read reads
-// the result; failed makes a reply of an error.
-func perform[Request, Reply any](
-	ctx context.Context, s *session, batch []Request,
-	put func(*call, *Request) error,
-	read func(*Request, rueidis.RedisResult) Reply,
-	failed func(error) Reply,
-) []Reply {
-	replies := make([]Reply, len(batch))
-	if err := s.usable(); err != nil {
-		for i := range replies {
-			replies[i] = failed(err)
-		}
-		return replies
-	}
+// An exchange is how the requests of a kind are made and answered.
+type exchange[Request, Reply any] struct {
+	// put writes a request into a call, or says why it makes no sense.
+	put func(c *call, q *Request, again bool) error
+	// read reads the result of a call. again says that nothing has happened, and that the
+	// request is to be made again. It is made again only once.
+	read func(c *call, q *Request, result rueidis.RedisResult) (reply Reply, again bool)
+	// failed makes a reply of an error.
+	failed func(error) Reply
+}
 
-	calls := borrowCalls(len(batch))
-	defer returnCalls(calls)
-	if len(batch) == 1 {
-		one := &(*calls)[0]
-		if err := put(one, &batch[0]); err != nil {
-			replies[0] = failed(err)
-		} else {
-			replies[0] = read(&batch[0], s.store.runOne(ctx, one))
-		}
+// perform makes a call of each request of a batch and returns their replies.
+func perform[Request, Reply any](ctx context.Context, s *session, batch []Request, e exchange[Request, Reply]) []Reply {
+	replies := make([]Reply, len(batch))
+	again := e.attempt(ctx, s, round[Request, Reply]{batch: batch, replies: replies})
+	if again == nil {
 		return replies
 	}
-	sent := make([]int, 0, len(batch)) // whose calls are to be made
-	for i := range batch {
-		next := &(*calls)[len(sent)]
-		if err := put(next, &batch[i]); err != nil {
+	rest := round[Request, Reply]{again: true, batch: make([]Request, len(again)), replies: make([]Reply, len(again))}
+	for n, i := range again {
+		rest.batch[n] = batch[i]
+	}
+	e.attempt(ctx, s, rest)
+	for n, i := range again {
+		replies[i] = rest.replies[n]
+	}
+	return replies
+}
+
+// A round is requests that are made at once, and room for their replies.
+type round[Request, Reply any] struct {
+	again   bool
+	batch   []Request
+	replies []Reply
+}
+
+// attempt makes the requests of a round. It returns the indexes of those that are to be made
+// again.
+func (e exchange[Request, Reply]) attempt(ctx context.Context, s *session, r round[Request, Reply]) (again []int) {
+	if err := s.usable(); err != nil {
+		for i := range r.replies {
+			r.replies[i] = e.failed(err)
+		}
+		return nil
+	}
+	calls := borrowCalls(len(r.batch))
+	defer returnCalls(calls)
+	if len(r.batch) == 1 {
+		if e.one(ctx, s, r, &(*calls)[0]) {
+			again = []int{0}
+		}
+		return again
+	}
+	return e.many(ctx, s, r, *calls)
+}
+
+// one makes the only request of a round, and says whether it is to be made again.
+func (e exchange[Request, Reply]) one(ctx context.Context, s *session, r round[Request, Reply], c *call) (again bool) {
+	q := &r.batch[0]
+	if err := e.put(c, q, r.again); err != nil {
+		r.replies[0] = e.failed(err)
+		return false
+	}
+	r.replies[0], again = e.read(c, q, s.store.runOne(ctx, c))
+	return again
+}
+
+// many makes the requests of a round together, and returns the indexes of those that are to
+// be made again.
+func (e exchange[Request, Reply]) many(ctx context.Context, s *session, r round[Request, Reply], calls []call) (again []int) {
+	sent := make([]int, 0, len(r.batch)) // whose calls are to be made
+	for i := range r.batch {
+		next := &calls[len(sent)]
+		if err := e.put(next, &r.batch[i], r.again); err != nil {
 			next.reset()
-			replies[i] = failed(err)
+			r.replies[i] = e.failed(err)
 		} else {
 			sent = append(sent, i)
 		}
 	}
-	for i, result := range s.store.run(ctx, (*calls)[:len(sent)]) {
-		replies[sent[i]] = read(&batch[sent[i]], result)
+	for n, result := range s.store.run(ctx, calls[:len(sent)]) {
+		i, repeat := sent[n], false
+		if r.replies[i], repeat = e.read(&calls[n], &r.batch[i], result); repeat {
+			again = append(again, i)
+		}
 	}
-	return replies
+	return again
 }

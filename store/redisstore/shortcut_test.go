@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
-// The common cases are written twice, in handover.lua, in acquire.lua before any
-// function definition, and in promote.lua. These tests reach the former.
+// The common cases are written twice, in release_fast.lua, in acquire.lua before any
+// function definition, and in lock.lua. These tests reach the former.
 
 func TestShortcutsLeaveNothingForEver(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {

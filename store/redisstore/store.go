@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A Store is locks in one Redis deployment, under one prefix. Stores with the
@@ -27,7 +26,7 @@ type Store struct {
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
-	pulse     pulse       // of the server
+	activity  activity    // of the server
 
 	hidden    [buckets]atomic.Pointer[time.Time] // see hiding
 	unguarded atomic.Bool                        // the log has said so
@@ -83,7 +82,7 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 func newStore(conn *redisconn.Conn, s settings) *Store {
-	return &Store{conn: conn, settings: s, log: asynclog.New(s.logger), pulse: pulse{began: time.Now()}}
+	return &Store{conn: conn, settings: s, log: asynclog.New(s.logger), activity: activity{began: time.Now()}}
 }
 
 // Close closes the connections that [Open] opened, if any. Then and after

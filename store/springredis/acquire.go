@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // unknownWaiters is how many wait, as far as the store can tell: Java's waiters

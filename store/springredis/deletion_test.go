@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Locks are deleted with the best command that the server has; what it lacks is

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // openInbox subscribes to the registry's channels, those of the old releases and

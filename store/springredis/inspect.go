@@ -5,11 +5,10 @@ package springredis
 import (
 	"context"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Inspect asks the primary. Waiters are never known, Java's holders only by the

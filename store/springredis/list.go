@@ -7,9 +7,8 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // List scans one primary after the other and inspects what it finds, page by

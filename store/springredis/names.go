@@ -7,10 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The Redis keys of the lock "order:42" of the registry key "shop" are

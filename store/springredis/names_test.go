@@ -8,10 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Java's names, and side keys that clients of every version have to agree on.

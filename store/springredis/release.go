@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Release sends one command per request, all at once.

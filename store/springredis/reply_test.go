@@ -5,12 +5,11 @@ package springredis
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // FuzzReplies: whatever comes instead of a script's answer is an error, never a

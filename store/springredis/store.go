@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A Store is the locks of one registry key in one Redis deployment. It shares

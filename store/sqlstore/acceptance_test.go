@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -22,6 +20,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/acceptance"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // long is a TTL for requests that don't care.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 

@@ -7,10 +7,10 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A Database is the application's own pool of connections, with the dialect that

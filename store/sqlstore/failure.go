@@ -11,9 +11,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/jackc/puddle/v2"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // What our routines raise.

@@ -11,10 +11,10 @@ import (
 	"net"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A coded error is one of lib/pq, as far as the store looks at it.

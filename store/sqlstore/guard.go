@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/jackc/pgx/v5"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // ErrStale says that a later lease of the key has guarded a transaction already. What

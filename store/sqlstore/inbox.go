@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // An inbox is a channel that nobody else knows: its name is random, because whoever

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestBadOptionsAreRefused(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // checkKey reports whether key can name a lock, as asynclock.New's client does

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var mySQL = dialect{

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // onMySQLWith returns a pool of one connection whose sessions begin with a variable set.

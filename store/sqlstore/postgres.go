@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 var postgres = dialect{

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // patience is how long a test waits for what has to happen.

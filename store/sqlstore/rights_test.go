@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // grants are the statements of docs/sql.md for one kind of database, for tables of a

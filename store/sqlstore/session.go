@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/pubsub"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A session is one client.

@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/asynclog"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A Store is the locks of one set of tables in one database. It shares them with

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

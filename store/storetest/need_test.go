@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

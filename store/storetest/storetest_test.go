@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -33,7 +32,7 @@ func (s *session) acquire(ctx context.Context, r store.AcquireRequest) store.Acq
 		return store.AcquireReply{Err: err}
 	}
 	for {
-		k := s.stakeOf(r.Owner, lock)
+		k := s.lockNodeOf(r.Owner, lock)
 		if k == nil {
 			return store.AcquireReply{Status: store.Withdrawn}
 		}
@@ -48,16 +47,16 @@ func (s *session) acquire(ctx context.Context, r store.AcquireRequest) store.Acq
 		if err != nil {
 			reply = store.AcquireReply{Err: s.store.failure(err, true)}
 		}
-		settled := k.settle(&reply, &r)
+		valid := k.finishRequest(&reply, &r)
 		k.put()
-		if settled {
+		if valid {
 			return reply
 		}
 	}
 }
 
 func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) {
-	_, timeout := st.pulse.now()
+	_, timeout := st.health.now()
 	switch {
 	case r.Owner == "":
 		return "", fmt.Errorf("%w: empty owner", store.ErrBadOption)
@@ -70,66 +69,74 @@ func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) 
 	return st.settings.names.lock(r.Key)
 }
 
-// acquire does what is to be done until the stake's rank is known.
-func (k *stake) acquire(r *store.AcquireRequest, start watchdog.Instant) (store.AcquireReply, error) {
+// acquire tries until the node's rank is known and stays so for a moment.
+func (k *lockNode) acquire(r *store.AcquireRequest, start watchdog.Instant) (store.AcquireReply, error) {
 	fresh := false
 	for range rounds {
-		has, err := k.hasNode(start)
-		if err != nil {
-			return store.AcquireReply{}, err
-		}
-		if !has {
-			if !r.Wait {
-				if v, err := k.store.peek(k.lock); err != nil || len(v.nodes) > 0 {
-					return v.held(k.store, 0), err
-				}
-			}
-			if err := k.create(r.Description); err != nil {
-				return store.AcquireReply{}, err
-			}
-			fresh = true
-		}
-		v, ok, err := k.look()
-		switch {
-		case err != nil:
-			return store.AcquireReply{}, err
-		case !ok:
-			continue
-		case v.rank == 0:
-			if reply, ok, err := k.granted(r, v, start); ok || err != nil {
-				return reply, err
-			}
-			continue
-		case !r.Wait:
-			_, err := k.delete()
-			return v.held(k.store, 1), err
-		case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.rank > r.QueueLimit:
-			_, err := k.delete()
-			return store.AcquireReply{Status: store.Full}, err
-		}
-		if ok, err := k.watchBefore(v); !ok {
-			if err != nil {
-				return store.AcquireReply{}, err
-			}
-			continue
-		}
-		if reply, ok := k.waits(r, v, start); ok {
-			return reply, nil
+		reply, done, err := k.acquireRound(r, start, &fresh)
+		if done || err != nil {
+			return reply, err
 		}
 	}
 	return store.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", store.ErrUnreachable)
 }
 
-// errOver: the stake has ended, and its owner asks anew.
+// acquireRound makes the node where that is missing, looks at its rank, and does what that
+// demands. It is not done if the lock's nodes have changed meanwhile. Fresh becomes true
+// when it makes the node.
+func (k *lockNode) acquireRound(r *store.AcquireRequest, start watchdog.Instant, fresh *bool) (reply store.AcquireReply, done bool, err error) {
+	has, err := k.hasNode(start)
+	if err != nil {
+		return reply, false, err
+	}
+	if !has {
+		if !r.Wait {
+			if v, err := k.store.peek(k.lock); err != nil || len(v.nodes) > 0 {
+				return v.held(k.store, 0), true, err
+			}
+		}
+		if err := k.create(r.Description); err != nil {
+			return reply, false, err
+		}
+		*fresh = true
+	}
+	v, ok, err := k.look()
+	if err != nil || !ok {
+		return reply, false, err
+	}
+	return k.actOnRank(r, v, start, *fresh)
+}
+
+// actOnRank takes the key, gives up, or waits behind the node before. It is not done if that
+// one or our own is gone meanwhile.
+func (k *lockNode) actOnRank(r *store.AcquireRequest, v view, start watchdog.Instant, fresh bool) (reply store.AcquireReply, done bool, err error) {
+	switch {
+	case v.rank == 0:
+		return k.granted(r, v, start)
+	case !r.Wait:
+		_, err := k.delete()
+		return v.held(k.store, 1), true, err
+	case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.rank > r.QueueLimit:
+		_, err := k.delete()
+		return store.AcquireReply{Status: store.Full}, true, err
+	}
+	if ok, err := k.watchBefore(v); !ok {
+		return reply, false, err
+	}
+	reply, done = k.waits(r, v, start)
+	return reply, done, nil
+}
+
+// errOver: the lock node has ended, and its owner asks anew.
 var errOver = errors.New("zkstore: over")
 
-// hasNode reports whether the stake has a node. One that holds beyond its time is
+// hasNode reports whether the lock node has a node. One that holds beyond its time is
 // deleted, since its TTL has ended, if late, and so is one that leaves: it may go at
 // any moment. One whose creation was not answered is found by its name.
-func (k *stake) hasNode(start watchdog.Instant) (bool, error) {
+func (k *lockNode) hasNode(start watchdog.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
-	if st.stakes[k.owner] != k {
+	if st.lockNodes[k.owner] != k {
 		st.mu.Unlock()
 		return false, errOver
 	}
@@ -160,10 +167,10 @@ func (k *stake) hasNode(start watchdog.Instant) (bool, error) {
 	return true, nil
 }
 
-// find returns the paths of the nodes with the stake's name: more than one if a
+// find returns the paths of the nodes with the lock node's name: more than one if a
 // creation took effect after it had been given up. What another server has done for
 // the session, the present one need not know yet.
-func (k *stake) find() (paths []string, err error) {
+func (k *lockNode) find() (paths []string, err error) {
 	if _, err := k.store.conn.Sync(k.lock); err != nil {
 		return nil, k.store.failure(err, false)
 	}
@@ -178,11 +185,11 @@ func (k *stake) find() (paths []string, err error) {
 
 // create makes the node, and the lock where that is missing. Whether it was made
 // is uncertain if the answer does not come.
-func (k *stake) create(holder string) error {
+func (k *lockNode) create(holder string) error {
 	st := k.store
 	for range rounds {
 		var path string
-		err := st.pulse.ask(true, func() (err error) {
+		err := st.health.ask(true, func() (err error) {
 			path, err = st.conn.Create(k.lock+"/"+k.prefix, []byte(holder), zk.FlagEphemeralSequential, st.settings.acl)
 			return err
 		})
@@ -206,7 +213,7 @@ func (k *stake) create(holder string) error {
 }
 
 // granted: the node is the first. It is not ok if it is gone meanwhile.
-func (k *stake) granted(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool, err error) {
+func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool, err error) {
 	st := k.store
 	grant, err := k.grant()
 	if err != nil {
@@ -242,7 +249,7 @@ func (k *stake) granted(r *store.AcquireRequest, v view, start watchdog.Instant)
 }
 
 // waits: the node is not the first. It is not ok if it is gone meanwhile.
-func (k *stake) waits(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool) {
+func (k *lockNode) waits(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -264,16 +271,15 @@ func (k *stake) waits(r *store.AcquireRequest, v view, start watchdog.Instant) (
 	}, true
 }
 
-// settle is called when a request is through: an owner that has nothing is
-// forgotten, and one that was withdrawn meanwhile leaves. It reports whether the
-// answer holds: of a key that was taken away before it was given, the client would
-// not hear any more.
-func (k *stake) settle(reply *store.AcquireReply, r *store.AcquireRequest) bool {
+// finishRequest ends a request: an owner that has nothing is forgotten, and one that was
+// withdrawn meanwhile leaves. It reports whether the reply is still valid. If the key was
+// taken away before the reply was given, the client would not be notified of that.
+func (k *lockNode) finishRequest(reply *store.AcquireReply, r *store.AcquireRequest) bool {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
-	case st.gone.Has(k.owner):
+	case st.withdrawn.Has(k.owner):
 		*reply = store.AcquireReply{Status: store.Withdrawn}
 		k.phase, k.until = leaving, watchdog.Now()
 		st.taskLocked(k.leave)

@@ -5,9 +5,8 @@ package zkstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
 

@@ -61,7 +61,7 @@
 //
 // # Reading the code
 //
-// stake.go is what an owner has in a lock, from its node to its end; acquire.go,
+// lock node.go is what an owner has in a lock, from its node to its end; acquire.go,
 // renew.go and release.go are what is asked of it. view.go reads a lock's nodes as
 // Curator does, pulse.go and line.go keep the session.
 package zkstore

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // freePorts returns ports that nobody listens on. Somebody may come before the

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // failure says what an error of the driver means to asynclock. The cause stays

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -40,15 +39,15 @@ func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 	}
 }
 
-// waiter is a stake that waits, as far as the store knows.
-func waiter(t *testing.T, events func(store.Event)) (*Store, *stake) {
+// waiter is a lock node that waits, as far as the store knows.
+func waiter(t *testing.T, events func(store.Event)) (*Store, *lockNode) {
 	t.Helper()
 	st := open(t, newRoot())
-	k := newStake(join(t, st, events).(*session), "owner", "/lock")
-	session, _ := st.pulse.now()
+	k := newLockNode(join(t, st, events).(*session), "owner", "/lock")
+	session, _ := st.health.now()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.stakes["owner"] = k
+	st.lockNodes["owner"] = k
 	k.setNodeLocked("/lock/node")
 	k.phase, k.czxid, k.born, k.grantTTL, k.heard = waiting, 7, session, time.Minute, watchdog.Now()
 	return st, k
@@ -59,13 +58,13 @@ func waiter(t *testing.T, events func(store.Event)) (*Store, *stake) {
 func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
 	t.Parallel()
 	v := view{lock: "/lock", nodes: []string{"node"}}
-	for name, end := range map[string]func(*Store, *stake){
-		"session": func(st *Store, _ *stake) { st.onSession(true) },
-		"client": func(_ *Store, k *stake) {
+	for name, end := range map[string]func(*Store, *lockNode){
+		"session": func(st *Store, _ *lockNode) { st.onSession(true) },
+		"client": func(_ *Store, k *lockNode) {
 			k.session.left.Store(true)
 		},
-		"node": func(st *Store, _ *stake) { st.onDeleted("/lock/node") },
-		"time": func(_ *Store, k *stake) {
+		"node": func(st *Store, _ *lockNode) { st.onDeleted("/lock/node") },
+		"time": func(_ *Store, k *lockNode) {
 			k.store.mu.Lock()
 			defer k.store.mu.Unlock()
 			k.forgetLocked()
@@ -124,7 +123,7 @@ func TestWaitersAreHeardInOneDirection(t *testing.T) {
 	}
 }
 
-// A stake that has ended watches nobody's waiters.
+// A lock node that has ended watches nobody's waiters.
 func TestTheDeadCountNobody(t *testing.T) {
 	t.Parallel()
 	st, k := waiter(t, func(store.Event) {})

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // checkServers says what is wrong with the addresses of servers.

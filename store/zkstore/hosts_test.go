@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Names are looked up by whatever makes the connection, each time.

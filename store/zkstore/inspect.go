@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // queueShown is how many waiters Inspect describes.

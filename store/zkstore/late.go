@@ -11,16 +11,16 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// An orphan is the node that a stake may have left behind: a request to create it
-// was not answered, and can be carried out when the stake is over.
+// An orphan is the node that a lock node may have left behind: a request to create it
+// was not answered, and can be carried out when the lock node is over.
 type orphan struct {
-	of       *stake
+	of       *lockNode
 	entry    watchdog.Entry
 	refusals int // of its deletion
 }
 
-// lateLocked looks for late nodes of the stake after a while.
-func (k *stake) lateLocked(after time.Duration) {
+// lateLocked looks for late nodes of the lock node after a while.
+func (k *lockNode) lateLocked(after time.Duration) {
 	o := &orphan{of: k}
 	o.entry.Task = o
 	k.store.watchdog.Set(&o.entry, watchdog.Now().Add(after))
@@ -49,24 +49,24 @@ func (o *orphan) remove() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if k.placeholder {
-		delete(st.stakes, k.owner)
+		delete(st.lockNodes, k.owner)
 	}
 	if err != nil {
 		st.watchdog.Set(&o.entry, watchdog.Now().Add(retryAfter(st.failure(err, true), &o.refusals)))
 	}
 }
 
-// turn takes the turn of the owner's stake. Where there is none, it makes one for so
+// turn takes the turn of the owner's lock node. Where there is none, it makes one for so
 // long. It returns nil if the store is closed.
-func (o *orphan) turn() *stake {
+func (o *orphan) turn() *lockNode {
 	st := o.of.store
 	for {
 		st.mu.Lock()
-		k := st.stakes[o.of.owner]
+		k := st.lockNodes[o.of.owner]
 		if k == nil {
-			k = newStake(o.of.session, o.of.owner, o.of.lock)
+			k = newLockNode(o.of.session, o.of.owner, o.of.lock)
 			k.phase, k.placeholder = leaving, true
-			st.stakes[k.owner] = k
+			st.lockNodes[k.owner] = k
 		}
 		st.mu.Unlock()
 		if k.take(context.Background()) != nil {
@@ -79,7 +79,7 @@ func (o *orphan) turn() *stake {
 	}
 }
 
-// isOwned reports whether a stake has the node.
+// isOwned reports whether a lock node has the node.
 func (st *Store) isOwned(path string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -8,23 +8,22 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A stake that leaves stays its owner's until its node is deleted for sure: should
+// A lock node that leaves stays its owner's until its node is deleted for sure: should
 // the owner ask anew before, it must not be granted the key by a node that is about
 // to go.
 
-// Fire is called when nobody has extended the stake in time.
-func (k *stake) Fire(watchdog.Instant) { k.store.task(k.leave) }
+// Fire is called when nobody has extended the lock node in time.
+func (k *lockNode) Fire(watchdog.Instant) { k.store.task(k.leave) }
 
-// leave deletes the node of a stake that is over, and tries again if it can't.
+// leave deletes the node of a lock node that is over, and tries again if it can't.
 // The time may have been extended meanwhile.
-func (k *stake) leave() {
+func (k *lockNode) leave() {
 	if k.take(context.Background()) != nil {
 		return // closed
 	}
@@ -37,8 +36,8 @@ func (k *stake) leave() {
 	}
 }
 
-// leavesNow reports whether the stake's time has come.
-func (k *stake) leavesNow() bool {
+// leavesNow reports whether the lock node's time has come.
+func (k *lockNode) leavesNow() bool {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -52,13 +51,13 @@ func (k *stake) leavesNow() bool {
 	return true
 }
 
-// delete ends the stake: it removes its node, and whatever else has its name if that
+// delete ends the lock node: it removes its node, and whatever else has its name if that
 // is uncertain. It reports whether a node was there. After success nothing is left of
-// the stake, but that one that was uncertain is looked for once more when the
+// the lock node, but that one that was uncertain is looked for once more when the
 // session's timeout has passed: a request that was given up can be carried out
 // late, though not for longer than the server waits for a silent client. After a
 // failure it is tried again.
-func (k *stake) delete() (deleted bool, err error) {
+func (k *lockNode) delete() (deleted bool, err error) {
 	st := k.store
 	st.mu.Lock()
 	k.phase = leaving // from here on, that the node is gone is as it should be
@@ -73,13 +72,13 @@ func (k *stake) delete() (deleted bool, err error) {
 	}
 	k.forgetLocked()
 	if k.uncertain {
-		_, timeout := st.pulse.now()
+		_, timeout := st.health.now()
 		k.lateLocked(timeout)
 	}
 	return deleted, nil
 }
 
-func (k *stake) deleteNodes() (deleted bool, err error) {
+func (k *lockNode) deleteNodes() (deleted bool, err error) {
 	st := k.store
 	st.mu.Lock()
 	own, uncertain := k.ownLocked(), k.uncertain
@@ -93,7 +92,7 @@ func (k *stake) deleteNodes() (deleted bool, err error) {
 		paths = []string{own}
 	}
 	for _, path := range paths {
-		err := st.pulse.ask(true, func() error { return st.conn.Delete(path, -1) })
+		err := st.health.ask(true, func() error { return st.conn.Delete(path, -1) })
 		if err != nil && err != zk.ErrNoNode { //nolint:errorlint // the driver's own value
 			return deleted, st.failure(err, true)
 		}
@@ -121,18 +120,18 @@ func retryAfter(err error, refusals *int) time.Duration {
 	return d
 }
 
-func (k *stake) leaveAgainLocked(err error) {
+func (k *lockNode) leaveAgainLocked(err error) {
 	if !k.over { // by the end of its session, which has taken its nodes
 		k.endAtLocked(watchdog.Now().Add(retryAfter(err, &k.refusals)))
 	}
 }
 
-// forgetLocked: nothing is left of the stake.
-func (k *stake) forgetLocked() {
+// forgetLocked: nothing is left of the lock node.
+func (k *lockNode) forgetLocked() {
 	st := k.store
 	st.watchdog.Remove(&k.entry)
-	if st.stakes[k.owner] == k {
-		delete(st.stakes, k.owner)
+	if st.lockNodes[k.owner] == k {
+		delete(st.lockNodes, k.owner)
 	}
 	k.phase, k.over = leaving, true
 	k.setNodeLocked("")

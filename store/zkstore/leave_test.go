@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -103,7 +102,7 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	if err := st.makeLock(root + "/key"); err != nil {
 		t.Fatal(err)
 	}
-	o := &orphan{of: newStake(s.(*session), "owner", root+"/key")}
+	o := &orphan{of: newLockNode(s.(*session), "owner", root+"/key")}
 	looking, answered := make(chan struct{}), make(chan store.AcquireReply, 1)
 	// The owner's node is made, and nobody in the store knows of it yet.
 	w.interpose(root+"/key/"+nodePrefix("owner")+"0", func() {
@@ -118,8 +117,8 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	if got := <-answered; got.Status != store.Granted || len(children(t, conn, root)) != 1 {
 		t.Errorf("Acquire: got %+v and nodes %q, want a grant and its node", got, children(t, conn, root))
 	}
-	if len(st.stakes) != 1 {
-		t.Errorf("stakes: got %d, want the owner's", len(st.stakes))
+	if len(st.lockNodes) != 1 {
+		t.Errorf("stakes: got %d, want the owner's", len(st.lockNodes))
 	}
 }
 
@@ -142,7 +141,7 @@ func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 			answered <- s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 		}()
 	})
-	o := &orphan{of: newStake(s.(*session), "owner", root+"/key")}
+	o := &orphan{of: newLockNode(s.(*session), "owner", root+"/key")}
 	o.remove()
 	got := <-answered
 	if names := children(t, conn, root); got.Err != nil || got.Status != store.Granted || len(names) != 1 || root+"/key/"+names[0] == late {
@@ -171,12 +170,12 @@ func TestRefusalsMakeRetriesRare(t *testing.T) {
 	}
 }
 
-// A stake that has ended with its session is not tried again: another may have its
+// A lock node that has ended with its session is not tried again: another may have its
 // name.
 func TestWhatIsOverIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
-	k := newStake(join(t, st, nil).(*session), "owner", "/lock")
+	k := newLockNode(join(t, st, nil).(*session), "owner", "/lock")
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k.forgetLocked()

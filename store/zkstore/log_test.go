@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // That a session has ended is logged before its holders are told.

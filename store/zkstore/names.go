@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // With the default root, the nodes of the key "order/42" are

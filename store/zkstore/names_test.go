@@ -142,14 +142,14 @@ func TestWhoHasANode(t *testing.T) {
 func TestTokensRiseWithZxids(t *testing.T) {
 	last := int64(0)
 	for _, czxid := range []int64{1, 2, 1 << 32, 1<<32 + 1, 500_000 << 32} {
-		k := &stake{store: new(Store), czxid: czxid}
+		k := &lockNode{store: new(Store), czxid: czxid}
 		got, err := k.grant()
 		if err != nil || got.Token <= last || got.TokensFollowClock {
 			t.Errorf("grant of zxid %#x: got %+v, %v, want tokens above %d", czxid, got, err, last)
 		}
 		last = got.Token + got.Reserved
 	}
-	k := &stake{store: new(Store), czxid: 1 << 60}
+	k := &lockNode{store: new(Store), czxid: 1 << 60}
 	if got, err := k.grant(); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("grant of a zxid that is too large: got %+v, %v, want ErrForeignData", got, err)
 	}

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The nodes are those of Curator's InterProcessMutex.
@@ -80,12 +79,12 @@ func TestAReleaseWakesOnlyTheNext(t *testing.T) {
 	}
 }
 
-// isWatching reports whether the store has one stake, which waits for a message and asks
+// isWatching reports whether the store has one lock node, which waits for a message and asks
 // for nothing.
 func isWatching(st *Store) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, k := range st.stakes {
+	for _, k := range st.lockNodes {
 		return k.phase == waiting && k.watched && k.before != "" && len(k.busy) == 0
 	}
 	return false

@@ -11,11 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
-	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -24,7 +22,7 @@ const (
 	DefaultRoot = "/SpringIntegration-LockRegistry"
 	// DefaultSessionTimeout is what the store asks the server for without
 	// [WithSessionTimeout]: as long as the TTL that clients have by default.
-	DefaultSessionTimeout = asynclock.DefaultTTL
+	DefaultSessionTimeout = store.DefaultTTL
 	// DefaultTickTime is what the store takes for the server's tick without
 	// [WithTickTime]: what ZooKeeper itself does if its configuration is silent.
 	DefaultTickTime = 3 * time.Second

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -31,9 +30,9 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	st := s.store
 	st.mu.Lock()
 	if r.Uncertain {
-		st.gone.Add(r.Owner)
+		st.withdrawn.Add(r.Owner)
 	}
-	k := st.stakes[r.Owner]
+	k := st.lockNodes[r.Owner]
 	st.mu.Unlock()
 	if k != nil {
 		if reply.Err = k.take(ctx); reply.Err != nil {
@@ -54,8 +53,8 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	return reply
 }
 
-// release ends the stake, and reports whether it held until now.
-func (k *stake) release(keep time.Duration) (held bool, err error) {
+// release ends the lock node, and reports whether it held until now.
+func (k *lockNode) release(keep time.Duration) (held bool, err error) {
 	st := k.store
 	held, sure := k.holds()
 	if !sure {
@@ -78,7 +77,7 @@ func (k *stake) release(keep time.Duration) (held bool, err error) {
 			return false, nil // meanwhile
 		}
 		k.phase = kept
-		delete(st.stakes, k.owner)
+		delete(st.lockNodes, k.owner)
 		k.endAtLocked(watchdog.Now().Add(keep))
 		return true, nil
 	}
@@ -86,10 +85,10 @@ func (k *stake) release(keep time.Duration) (held bool, err error) {
 	return held && deleted, err
 }
 
-// holds reports whether the stake holds, as far as that is known without asking:
+// holds reports whether the lock node holds, as far as that is known without asking:
 // one that waits may have been granted the key, and one that is uncertain may have
 // a node that nobody knows of.
-func (k *stake) holds() (held, sure bool) {
+func (k *lockNode) holds() (held, sure bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()

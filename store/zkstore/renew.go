@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -18,13 +17,13 @@ import (
 // server is asked, for a whole quorum to hear; if it is little still, the session
 // is not to be trusted for now.
 func (st *Store) promise(born int64, at watchdog.Instant) (time.Duration, error) {
-	promise := st.pulse.promise(born, at)
-	_, timeout := st.pulse.now()
+	promise := st.health.promise(born, at)
+	_, timeout := st.health.now()
 	if promise < timeout/2 {
 		if err := st.confirm(); err != nil {
 			return 0, err
 		}
-		promise = st.pulse.promise(born, at)
+		promise = st.health.promise(born, at)
 	}
 	if promise < timeout/5 {
 		return 0, fmt.Errorf("%w: ZooKeeper's leader has not heard of the session for long", store.ErrUnreachable)
@@ -38,7 +37,7 @@ func (st *Store) promise(born int64, at watchdog.Instant) (time.Duration, error)
 func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	start := watchdog.Refresh()
 	failed := func(err error) store.RenewReply { return store.RenewReply{Err: err} }
-	session, _ := s.store.pulse.now()
+	session, _ := s.store.health.now()
 	var promise time.Duration
 	if len(batch) > 0 && s.usable(ctx) == nil {
 		var err error
@@ -77,7 +76,7 @@ func (s *session) renew(r *store.RenewRequest, session int64, start watchdog.Ins
 
 // extendWatched is extend once the holder's node is watched: nothing else would tell
 // that it was deleted, and then a renewal must not go on beside the next holder.
-func (s *session) extendWatched(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *stake, count bool, err error) {
+func (s *session) extendWatched(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *lockNode, count bool, err error) {
 	for range rounds {
 		k, unwatched, count := s.extend(r, lock, session, start)
 		if unwatched == "" {
@@ -92,11 +91,11 @@ func (s *session) extendWatched(r *store.RenewRequest, lock string, session int6
 
 // extend moves the end of the owner's holding, if it has one and its node is watched;
 // otherwise it returns the node. It says whether the holder's waiters are to be counted.
-func (s *session) extend(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *stake, unwatched string, count bool) {
+func (s *session) extend(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *lockNode, unwatched string, count bool) {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	k = st.stakes[r.Owner]
+	k = st.lockNodes[r.Owner]
 	if k == nil || k.lock != lock || k.phase != holding || k.ownLocked() == "" || k.born != session || watchdog.Refresh() >= k.until {
 		return nil, "", false
 	}

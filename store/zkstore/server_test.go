@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // newRoot is a root of the test's own.

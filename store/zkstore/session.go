@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -40,7 +39,7 @@ func (s *session) Close(context.Context) error {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, k := range st.stakes {
+	for _, k := range st.lockNodes {
 		if k.session == s && (k.phase == asking || k.phase == waiting) { // those that leave do so already
 			k.until = watchdog.Now()
 			st.taskLocked(k.leave)

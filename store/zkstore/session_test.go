@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -146,10 +145,10 @@ func TestANewSessionRenewsNothingOfTheOld(t *testing.T) {
 	s := join(t, st, nil)
 	r := store.AcquireRequest{Key: "key", Owner: "owner", TTL: time.Minute, GrantTTL: time.Minute, WaiterTTL: time.Minute, Wait: true}
 	reply := acquire(t, s, r)
-	old, _ := st.pulse.now()
+	old, _ := st.health.now()
 	w.expire()
 	eventually(t, "a new session", func() bool {
-		session, _ := st.pulse.now()
+		session, _ := st.health.now()
 		return session != old
 	})
 	eventually(t, "the loss", func() bool {
@@ -364,14 +363,14 @@ func TestNothingIsGrantedWhileClosing(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
 	s := join(t, st, nil).(*session)
-	k := s.stakeOf("owner", "/lock")
+	k := s.lockNodeOf("owner", "/lock")
 	st.mu.Lock()
 	k.setNodeLocked("/lock/node")
 	k.phase, st.ending = holding, true
 	st.mu.Unlock()
 	reply := store.AcquireReply{Status: store.Granted}
 	r := waits("owner")
-	if k.settle(&reply, &r); !errors.Is(reply.Err, store.ErrClosed) {
+	if k.finishRequest(&reply, &r); !errors.Is(reply.Err, store.ErrClosed) {
 		t.Errorf("a grant while closing: got %+v, want ErrClosed", reply)
 	}
 	st.mu.Lock()
@@ -399,7 +398,7 @@ func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}
-		if st.pulse.known < before {
+		if st.health.known < before {
 			t.Error("two writes have proved nothing, want that the leader has heard of the first")
 		}
 		if err := st.makeLock(st.settings.names.root + "/key"); err != nil {

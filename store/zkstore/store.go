@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
-
 	"github.com/asynclock/asynclock-go/internal/tombstone"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -30,22 +28,22 @@ type Store struct {
 	conn     *zk.Conn
 	hosts    hosts
 	lines    lines
-	pulse    pulse
+	health   sessionHealth
 	watchdog *watchdog.Watchdog // ends what nobody has extended in time
 
 	closed   atomic.Bool
 	stopping chan struct{}  // closed by Close
 	tasks    sync.WaitGroup // goroutines; Close waits for them
 
-	mu      sync.Mutex
-	ending  bool                    // no more tasks are begun
-	stakes  map[string]*stake       // by owner
-	nodes   map[string]*stake       // by path
-	watches map[string]*watch       // by path
-	behind  map[string][]*stake     // by the path of the node before theirs, which is watched
-	counted map[string]*stake       // holders, by the path of a lock whose children are watched
-	gone    tombstone.Owners        // owners that will never be granted anything
-	parents atomic.Pointer[flavour] // how locks are made
+	mu        sync.Mutex
+	ending    bool                    // no more tasks are begun
+	lockNodes map[string]*lockNode    // by owner
+	nodes     map[string]*lockNode    // by path
+	watches   map[string]*watch       // by path
+	behind    map[string][]*lockNode  // by the path of the node before theirs, which is watched
+	counted   map[string]*lockNode    // holders, by the path of a lock whose children are watched
+	withdrawn tombstone.Owners        // owners that will never be granted anything
+	parents   atomic.Pointer[flavour] // how locks are made
 }
 
 var _ store.Store = (*Store)(nil)
@@ -68,15 +66,15 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	st := &Store{
-		settings: s,
-		log:      asynclog.New(s.logger),
-		pulse:    pulse{lag: s.tickTime / 2},
-		stopping: make(chan struct{}),
-		stakes:   make(map[string]*stake),
-		nodes:    make(map[string]*stake),
-		watches:  make(map[string]*watch),
-		behind:   make(map[string][]*stake),
-		counted:  make(map[string]*stake),
+		settings:  s,
+		log:       asynclog.New(s.logger),
+		health:    sessionHealth{lag: s.tickTime / 2},
+		stopping:  make(chan struct{}),
+		lockNodes: make(map[string]*lockNode),
+		nodes:     make(map[string]*lockNode),
+		watches:   make(map[string]*watch),
+		behind:    make(map[string][]*lockNode),
+		counted:   make(map[string]*lockNode),
 	}
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
@@ -132,7 +130,7 @@ func (st *Store) begin(up <-chan struct{}) error {
 // nothing while the store is idle, and for a quorum while it is not.
 func (st *Store) beat() {
 	for {
-		_, timeout := st.pulse.now()
+		_, timeout := st.health.now()
 		pause := time.NewTimer(timeout / beatsPerSession)
 		select {
 		case <-st.stopping:
@@ -142,7 +140,7 @@ func (st *Store) beat() {
 		}
 		// A failure shows in that the pulse gets old.
 		if st.idle() {
-			_ = st.pulse.ask(false, st.glance)
+			_ = st.health.ask(false, st.glance)
 		} else {
 			_ = st.confirm()
 		}
@@ -160,7 +158,7 @@ func (st *Store) glance() error {
 // confirm is a write that changes nothing. That the root is not there is as good
 // an answer.
 func (st *Store) confirm() error {
-	err := st.pulse.ask(true, func() error {
+	err := st.health.ask(true, func() error {
 		_, err := st.conn.Multi(&zk.CheckVersionRequest{Path: st.settings.names.root, Version: -1})
 		return err
 	})
@@ -173,7 +171,7 @@ func (st *Store) confirm() error {
 func (st *Store) idle() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return len(st.stakes) == 0
+	return len(st.lockNodes) == 0
 }
 
 // Close ends the session, and so what the clients of the store hold: close them
@@ -229,7 +227,7 @@ func (st *Store) Features() store.Features {
 // SessionTimeout is what the server has said last: how long it keeps what a client
 // has that it does not hear of.
 func (st *Store) SessionTimeout() time.Duration {
-	_, timeout := st.pulse.now()
+	_, timeout := st.health.now()
 	return timeout
 }
 

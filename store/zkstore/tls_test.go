@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A server's certificate is compared with its name, which is looked up for each

@@ -25,7 +25,7 @@ const (
 func firstToken(czxid int64) int64 { return min(czxid, maxZxid) << tokenBits }
 
 // grant is what the holder gets.
-func (k *stake) grant() (store.Grant, error) {
+func (k *lockNode) grant() (store.Grant, error) {
 	k.store.mu.Lock()
 	czxid := k.czxid
 	k.store.mu.Unlock()

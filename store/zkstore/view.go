@@ -5,22 +5,22 @@ package zkstore
 import (
 	"slices"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A view is what is below a lock.
 type view struct {
 	lock  string
 	nodes []string // in their order; the first holds
-	rank  int      // of the stake that looks
+	rank  int      // of the lock node that looks
 }
 
 // read lists the nodes of a lock, which need not exist.
 func (st *Store) read(lock string) (view, error) {
 	var children []string
-	err := st.pulse.ask(false, func() (err error) {
+	err := st.health.ask(false, func() (err error) {
 		children, _, err = st.conn.Children(lock)
 		return err
 	})
@@ -60,9 +60,9 @@ func (v view) held(st *Store, own int) store.AcquireReply {
 	return reply
 }
 
-// look finds the stake's rank, and what the server knows of its node, which is watched then. It is not ok
+// look finds the lock node's rank, and what the server knows of its node, which is watched then. It is not ok
 // if the node is gone, or another one turned up.
-func (k *stake) look() (v view, ok bool, err error) {
+func (k *lockNode) look() (v view, ok bool, err error) {
 	st := k.store
 	st.mu.Lock()
 	own, watched := k.ownLocked(), k.watched
@@ -105,7 +105,7 @@ func (k *stake) look() (v view, ok bool, err error) {
 
 // learn reads the node's creation and watches the node. That it is gone is as if
 // the watch had told.
-func (k *stake) learn(path string) error {
+func (k *lockNode) learn(path string) error {
 	st := k.store
 	data, stat, w, err := st.observe(path)
 	if err == zk.ErrNoNode { //nolint:errorlint // the driver's own value

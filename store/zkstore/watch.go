@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -32,65 +31,81 @@ func (st *Store) onEvent(e zk.Event) {
 	case zk.EventNotWatching: // with the session, which has told already
 		st.mu.Lock()
 		defer st.mu.Unlock()
-		st.toldLocked(e.Path)
+		st.unwatchedLocked(e.Path)
 	case zk.EventNodeCreated: // nothing waits for it
 	}
 }
 
-// onSession: a session that is over has taken its nodes with it, and messages may
-// have been lost.
+// onSession forgets the nodes of earlier sessions, and notifies their owners. A session that
+// is over has taken its nodes with it, and notifications may have been lost.
 func (st *Store) onSession(expired bool) {
-	present, _ := st.pulse.now()
+	present, _ := st.health.now()
 	if expired {
 		present = 0
 	}
-	st.mu.Lock()
-	clients := make(map[*session]bool)
-	var lost, waits, leave []*stake
-	for _, k := range st.stakes {
-		clients[k.session] = true
-		if k.born == 0 || k.born == present {
-			continue
-		}
-		switch k.phase {
-		case holding:
-			lost = append(lost, k)
-		case asking, waiting:
-			waits = append(waits, k)
-		case kept, leaving:
-			leave = append(leave, k)
-		}
-	}
-	for _, k := range append(leave, lost...) {
-		k.forgetLocked()
-	}
-	for _, k := range waits {
-		k.setNodeLocked("")
-	}
-	for _, k := range st.nodes { // what is kept back
-		if k.born != 0 && k.born != present {
-			k.forgetLocked()
-		}
-	}
-	st.mu.Unlock()
-	if len(lost)+len(waits) > 0 {
-		st.log.Add(slog.LevelWarn, "zkstore: a session has ended", slog.Int("holdings", len(lost)), slog.Int("waiting", len(waits)))
+	ended := st.endSessionsBut(present)
+	if len(ended.lost)+len(ended.waiting) > 0 {
+		st.log.Add(slog.LevelWarn, "zkstore: a session has ended", slog.Int("holdings", len(ended.lost)), slog.Int("waiting", len(ended.waiting)))
 	}
 	cause := fmt.Errorf("%w: ZooKeeper has ended the session", store.ErrExpired)
-	for _, k := range lost {
-		k.tell(store.Event{Kind: store.EventLost, Err: cause})
+	for _, k := range ended.lost {
+		k.notify(store.Event{Kind: store.EventLost, Err: cause})
 	}
-	for s := range clients {
+	for s := range ended.clients {
 		if !s.left.Load() {
 			s.events(store.Event{Kind: store.EventResync})
 		}
 	}
 }
 
+// endedNodes are those that have ended with their session.
+type endedNodes struct {
+	lost, waiting, leaving []*lockNode
+	clients                map[*session]bool // of these and all others
+}
+
+// endSessionsBut forgets what belongs to other sessions than the present one.
+func (st *Store) endSessionsBut(present int64) endedNodes {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	ended := st.collectEndedLocked(present)
+	for _, k := range append(ended.leaving, ended.lost...) {
+		k.forgetLocked()
+	}
+	for _, k := range ended.waiting {
+		k.setNodeLocked("")
+	}
+	for _, k := range st.nodes { // what is held back
+		if k.born != 0 && k.born != present {
+			k.forgetLocked()
+		}
+	}
+	return ended
+}
+
+func (st *Store) collectEndedLocked(present int64) endedNodes {
+	ended := endedNodes{clients: make(map[*session]bool)}
+	for _, k := range st.lockNodes {
+		ended.clients[k.session] = true
+		if k.born == 0 || k.born == present {
+			continue
+		}
+		switch k.phase {
+		case holding:
+			ended.lost = append(ended.lost, k)
+		case asking, waiting:
+			ended.waiting = append(ended.waiting, k)
+		case kept, leaving:
+			ended.leaving = append(ended.leaving, k)
+		}
+	}
+	return ended
+}
+
 // onDeleted: a node of ours is gone, and it was not us.
 func (st *Store) onDeleted(path string) {
 	st.mu.Lock()
-	st.toldLocked(path)
+	st.unwatchedLocked(path)
 	k := st.nodes[path]
 	if k == nil {
 		st.mu.Unlock()
@@ -109,9 +124,9 @@ func (st *Store) onDeleted(path string) {
 	st.mu.Unlock()
 	switch phase {
 	case holding:
-		k.tell(store.Event{Kind: store.EventForced})
+		k.notify(store.Event{Kind: store.EventForced})
 	case waiting:
-		k.tell(store.Event{Kind: store.EventWake}) // to queue again
+		k.notify(store.Event{Kind: store.EventWake}) // to queue again
 	case asking, kept, leaving:
 	}
 }
@@ -121,7 +136,7 @@ func (st *Store) onDeleted(path string) {
 func (st *Store) onChanged(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.toldLocked(path)
+	st.unwatchedLocked(path)
 	if k := st.nodes[path]; k != nil {
 		st.taskLocked(func() {
 			if err := k.learn(path); err != nil {
@@ -136,9 +151,9 @@ const revokeData = "__REVOKE__"
 
 // revokedLocked ends the lease of a holder that was asked to give up. Its node
 // stays, until it is released or expires.
-func (k *stake) revokedLocked(data []byte) {
+func (k *lockNode) revokedLocked(data []byte) {
 	if k.store.settings.revocation && k.phase == holding && string(data) == revokeData {
-		k.store.taskLocked(func() { k.tell(store.Event{Kind: store.EventForced}) })
+		k.store.taskLocked(func() { k.notify(store.Event{Kind: store.EventForced}) })
 	}
 }
 
@@ -153,9 +168,9 @@ func (st *Store) onPassed(path string) {
 	delete(st.behind, path)
 }
 
-// watchBefore watches the node before the stake's, if that is not watched yet. It
+// watchBefore watches the node before the lock node's, if that is not watched yet. It
 // is not ok if that is gone.
-func (k *stake) watchBefore(v view) (ok bool, err error) {
+func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 	st := k.store
 	path := v.lock + "/" + v.nodes[v.rank-1]
 	st.mu.Lock()
@@ -182,7 +197,7 @@ func (k *stake) watchBefore(v view) (ok bool, err error) {
 
 // promote finds out whether a waiter is the first now. If the server can't be
 // asked, the waiter's next heartbeat does.
-func (k *stake) promote() {
+func (k *lockNode) promote() {
 	select {
 	case k.busy <- struct{}{}:
 		defer k.put()
@@ -198,7 +213,7 @@ func (k *stake) promote() {
 			return
 		}
 		if !ok {
-			k.tell(store.Event{Kind: store.EventWake})
+			k.notify(store.Event{Kind: store.EventWake})
 			return
 		}
 		if v.rank > 0 {
@@ -212,19 +227,19 @@ func (k *stake) promote() {
 	}
 }
 
-// isWaiting reports whether the stake waits, and its time is not over.
-func (k *stake) isWaiting() bool {
+// isWaiting reports whether the lock node waits, and its time is not over.
+func (k *lockNode) isWaiting() bool {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
 	return k.phase == waiting && watchdog.Refresh() < k.until
 }
 
 // handOver makes a waiter the holder, for its grant TTL, and tells it.
-func (k *stake) handOver(v view) {
+func (k *lockNode) handOver(v view) {
 	st := k.store
 	grant, err := k.grant()
 	if err != nil {
-		k.tell(store.Event{Kind: store.EventWake}) // the answer says why
+		k.notify(store.Event{Kind: store.EventWake}) // the answer says why
 		return
 	}
 	st.mu.Lock()
@@ -239,20 +254,20 @@ func (k *stake) handOver(v view) {
 	k.waiters = len(v.nodes) - 1
 	watch, grantTTL := k.watch, k.grantTTL
 	// The client counts from its last request, which was no later than heard.
-	promise := st.pulse.promise(k.born, k.heard)
+	promise := st.health.promise(k.born, k.heard)
 	st.mu.Unlock()
 	if promise <= 0 {
-		k.tell(store.Event{Kind: store.EventWake})
+		k.notify(store.Event{Kind: store.EventWake})
 		return
 	}
-	k.tell(store.Event{
+	k.notify(store.Event{
 		Kind: store.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
 	})
 	st.mu.Lock()
 	lost := !k.holdsLocked()
 	st.mu.Unlock()
 	if lost { // which may have been told before the grant was
-		k.tell(store.Event{Kind: store.EventForced})
+		k.notify(store.Event{Kind: store.EventForced})
 		return
 	}
 	if watch {
@@ -261,7 +276,7 @@ func (k *stake) handOver(v view) {
 }
 
 // count counts the waiters behind a holder, and watches them come.
-func (k *stake) count() error {
+func (k *lockNode) count() error {
 	st := k.store
 	st.mu.Lock()
 	if !k.holdsLocked() {
@@ -283,12 +298,12 @@ func (k *stake) count() error {
 		return err
 	}
 	k.waiters = max(len(nodes)-1, 0)
-	tells := k.watch && !k.told && k.waiters > 0
-	k.told = k.waiters > 0
+	tells := k.watch && !k.notified && k.waiters > 0
+	k.notified = k.waiters > 0
 	waiters := k.waiters
 	st.mu.Unlock()
 	if tells {
-		k.tell(store.Event{Kind: store.EventQueued, Waiters: waiters})
+		k.notify(store.Event{Kind: store.EventQueued, Waiters: waiters})
 	}
 	return nil
 }
@@ -304,7 +319,7 @@ func (st *Store) onChildren(path string) {
 	}
 	delete(st.counted, path)
 	k.counting = false
-	if k.phase == holding && k.watch && !k.told {
+	if k.phase == holding && k.watch && !k.notified {
 		st.taskLocked(func() {
 			_ = k.count() // should it fail, the next renewal counts
 		})

@@ -38,8 +38,8 @@ func (st *Store) observe(path string) (data []byte, stat *zk.Stat, w *watch, err
 	return data, stat, w, err
 }
 
-// toldLocked: the promise about a path is kept, or broken with the session.
-func (st *Store) toldLocked(path string) {
+// unwatchedLocked: the promise about a path is kept, or broken with the session.
+func (st *Store) unwatchedLocked(path string) {
 	delete(st.watches, path)
 	if k := st.nodes[path]; k != nil {
 		k.watched = false

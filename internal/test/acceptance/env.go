@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 const (
@@ -43,7 +42,7 @@ type Env struct {
 	URL, Area string
 
 	certificates string          // that such a process shows: see address
-	ctx          context.Context // it ends with the story, or when that hangs
+	ctx          context.Context //nolint:containedctx // of all calls of a story: it ends with the story, or when that hangs
 	redis        *redisEnv       // nil: the store is not in Redis
 	timing       *timing
 }

@@ -5,10 +5,9 @@ package acceptance
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 

@@ -5,8 +5,6 @@ package acceptance
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 

@@ -36,8 +36,8 @@ const (
 	Redis
 )
 
-// Notified, besides one of these: a holder is notified at once of what happens to its
-// lease.
+// Notified is offered besides one of these: a holder is notified at once of what happens
+// to its lease.
 const Notified Need = 1 << 8
 
 // metBy reports whether a store that offers so much is enough.

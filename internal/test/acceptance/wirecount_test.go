@@ -95,13 +95,13 @@ func (y *tally) during(t *testing.T, f func()) (sent map[string]int, total int) 
 }
 
 // Whatever the number of clients, and however long they hold, a handoff costs one command
-// to queue and one to release. Between two, a release has a forerunner besides.
+// to queue and one to release. Between two, a release has a primer besides.
 func handoffsCostTheSameForMany(t *testing.T) {
 	t.Run("held for no time", func(t *testing.T) { costOfHandoffs(t, 32, 40, 0, 2.2) })
 	t.Run("held for longer", func(t *testing.T) { costOfHandoffs(t, 32, 8, 2*time.Millisecond, 2.2) })
 	t.Run("between two", func(t *testing.T) {
 		if sent := costOfHandoffs(t, 2, 40, 2*time.Millisecond, 3.2); sent["EXISTS"] == 0 {
-			t.Error("got no forerunner, want some")
+			t.Error("got no primer, want some")
 		}
 	})
 }

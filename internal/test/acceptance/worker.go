@@ -16,13 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A test binary that finds these in its environment is a worker: it has one
@@ -80,11 +79,17 @@ func (env *Env) worker() *worker {
 	reports, out := pipe(env.T)
 	cmd.Stdin, cmd.Stdout = in, out
 	process := launch(env.T, cmd)
-	in.Close() // these ends are the worker's; what is left of the other ones ends with it
-	out.Close()
+	closeAll(in, out) // these ends are the worker's; what is left of the other ones ends with it
 	return &worker{
 		env: env, process: process,
 		orders: json.NewEncoder(orders), reports: json.NewDecoder(reports),
+	}
+}
+
+// closeAll closes files, some of which may be closed already.
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
 	}
 }
 
@@ -94,7 +99,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close(); w.Close() })
+	t.Cleanup(func() { closeAll(r, w) })
 	return r, w
 }
 

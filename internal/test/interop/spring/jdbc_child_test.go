@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 

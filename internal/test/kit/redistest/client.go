@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Durations for requests that don't care, long enough never to matter.

@@ -18,34 +18,34 @@ const (
 )
 
 // onPulse runs a test in a bubble with a pulse whose line has just begun.
-func onPulse(t *testing.T, test func(p *pulse, begun watchdog.Instant)) {
+func onPulse(t *testing.T, test func(p *sessionHealth, begun watchdog.Instant)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		p := &pulse{lag: pulseLag}
+		p := &sessionHealth{lag: pulseLag}
 		begun := watchdog.Now()
-		p.connected(&line{begun: begun}, 1, pulseTimeout)
+		p.connected(&sessionConn{begun: begun}, 1, pulseTimeout)
 		test(p, begun)
 	})
 }
 
 // takes makes a request that takes so long and ends with err.
-func (p *pulse) takes(writes bool, d time.Duration, err error) {
+func (p *sessionHealth) takes(writes bool, d time.Duration, err error) {
 	_ = p.ask(writes, func() error {
 		time.Sleep(d)
 		return err
 	})
 }
 
-func wantKnown(t *testing.T, p *pulse, want watchdog.Instant) {
+func wantKnown(t *testing.T, p *sessionHealth, want watchdog.Instant) {
 	t.Helper()
 	if p.known != want {
-		t.Errorf("what the leader has heard: got %v after the beginning, want %v", p.known.Sub(p.line.begun), want.Sub(p.line.begun))
+		t.Errorf("what the leader has heard: got %v after the beginning, want %v", p.known.Sub(p.conn.begun), want.Sub(p.conn.begun))
 	}
 }
 
 // A server that has lost its leader goes on answering.
 func TestAnswersAloneProveNothing(t *testing.T) {
-	onPulse(t, func(p *pulse, begun watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, begun watchdog.Instant) {
 		for range 20 {
 			time.Sleep(pulseLag / 2)
 			p.takes(false, time.Millisecond, nil)
@@ -57,7 +57,7 @@ func TestAnswersAloneProveNothing(t *testing.T) {
 // The leader hears of an answered request half a tick later at the latest, and a
 // write proves that it was there to hear.
 func TestAWriteProvesWhatWasAnsweredBefore(t *testing.T) {
-	onPulse(t, func(p *pulse, begun watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, begun watchdog.Instant) {
 		time.Sleep(3 * time.Second)
 		first := watchdog.Now()
 		p.takes(false, 100*time.Millisecond, nil)
@@ -72,7 +72,7 @@ func TestAWriteProvesWhatWasAnsweredBefore(t *testing.T) {
 
 // What counts is when a request was sent, not when it was answered.
 func TestASlowRequestCountsFromItsSending(t *testing.T) {
-	onPulse(t, func(p *pulse, _ watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, _ watchdog.Instant) {
 		time.Sleep(time.Second)
 		sent := watchdog.Now()
 		p.takes(false, 5*time.Second, nil)
@@ -83,7 +83,7 @@ func TestASlowRequestCountsFromItsSending(t *testing.T) {
 }
 
 func TestAWriteThatFailsProvesNothing(t *testing.T) {
-	onPulse(t, func(p *pulse, begun watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, begun watchdog.Instant) {
 		time.Sleep(time.Millisecond)
 		p.takes(false, time.Millisecond, nil)
 		time.Sleep(2 * pulseLag)
@@ -101,11 +101,11 @@ func TestAWriteThatFailsProvesNothing(t *testing.T) {
 // A new connection is made known to the leader at once, but to which one only a
 // write proves; and what an old one's server knew, it may have kept to itself.
 func TestAConnectionStartsAnew(t *testing.T) {
-	onPulse(t, func(p *pulse, begun watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, begun watchdog.Instant) {
 		time.Sleep(time.Second)
 		p.takes(false, time.Millisecond, nil)
 		time.Sleep(2 * pulseLag)
-		next := &line{begun: watchdog.Now()}
+		next := &sessionConn{begun: watchdog.Now()}
 		time.Sleep(time.Second)
 		known := func(want watchdog.Instant) {
 			t.Helper()
@@ -126,9 +126,9 @@ func TestAConnectionStartsAnew(t *testing.T) {
 }
 
 func TestANewSessionIsKnownAtOnce(t *testing.T) {
-	onPulse(t, func(p *pulse, _ watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, _ watchdog.Instant) {
 		time.Sleep(time.Second)
-		next := &line{begun: watchdog.Now()}
+		next := &sessionConn{begun: watchdog.Now()}
 		p.connected(next, 2, pulseTimeout)
 		wantKnown(t, p, next.begun)
 	})
@@ -136,11 +136,11 @@ func TestANewSessionIsKnownAtOnce(t *testing.T) {
 
 // A server that promises more than the one before may not have asked the leader.
 func TestALongerTimeoutIsToBeProven(t *testing.T) {
-	onPulse(t, func(p *pulse, _ watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, _ watchdog.Instant) {
 		for _, session := range []int64{1, 2} {
 			for _, timeout := range []time.Duration{pulseTimeout / 2, 2 * pulseTimeout} {
 				time.Sleep(time.Second)
-				next := &line{begun: watchdog.Now()}
+				next := &sessionConn{begun: watchdog.Now()}
 				p.connected(next, session, timeout)
 				if _, said := p.now(); said != timeout {
 					t.Errorf("timeout: got %v, want what the server has said, %v", said, timeout)
@@ -164,7 +164,7 @@ func TestALongerTimeoutIsToBeProven(t *testing.T) {
 // asynclock trusts a TTL less eleven hundredths and 5 ms, from the request's
 // sending. The sum must not grow with the time since the leader has heard of us.
 func TestAPromiseNeverOutlastsTheSession(t *testing.T) {
-	onPulse(t, func(p *pulse, begun watchdog.Instant) {
+	onPulse(t, func(p *sessionHealth, begun watchdog.Instant) {
 		limit := begun.Add(pulseTimeout - pulseTimeout*11/100)
 		for range 80 {
 			now := watchdog.Now()

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
-// What promote.lua does when no shortcut can be taken.
+// What lock.lua does when no shortcut can be taken.
 
 func TestTheClockIsTheFloorOfEveryToken(t *testing.T) {
 	t.Parallel()

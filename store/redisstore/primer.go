@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// forerunner is a command that goes to the server ahead of a release, in the same write,
+// primer is a command that goes to the server ahead of a release, in the same write,
 // and changes nothing. With it the next holder is told before the last one is.
 //
 // Redis writes to nobody before it has run all that it had read, and then first to the
@@ -18,7 +18,7 @@ import (
 // at its head (clients_pending_write; Valkey does so too). In a release by itself the
 // message to the next holder comes before the answer to the last one. So the answer is
 // written first, and wakes a process, and the next holder waits meanwhile. The answer to a
-// forerunner puts the last holder on the list before that message.
+// primer puts the last holder on the list before that message.
 //
 // It costs a command, which a busy server had better be spared and an uncontended key does
 // not need. So it is sent when both of these say that it is worth its while:
@@ -28,12 +28,12 @@ import (
 //     that it will be so again. Where many wait for a key, most of a wait is the others'
 //     holding, and commands are what there must not be more of.
 //   - The store had nothing to do with the server (in a Cluster: with any node) for a while,
-//     which is probably asleep then (pulse). A key that is handed on more often than that
+//     which is probably asleep then (activity). A key that is handed on more often than that
 //     makes it busy.
 //
 // Releases that are sent together do without: all but the first have an answer ahead of
 // them anyway.
-func forerunner(client rueidis.CoreClient, key string) rueidis.Completed {
+func primer(client rueidis.CoreClient, key string) rueidis.Completed {
 	// rueidis does not know it for a command that only reads, which it might repeat, and have the
 	// release's answer wait for that.
 	return client.B().Arbitrary("EXISTS").Keys(key).Build()
@@ -67,16 +67,17 @@ func (h *handoffs) note(key string, toTheLast bool) {
 	}
 }
 
-// A pulse is when the store last had to do with its server: when that answered or failed to,
-// or sent a message.
-type pulse struct {
+// An activity is when the store last had to do with its server: when that answered or failed
+// to, or sent a message.
+type activity struct {
 	began time.Time
 	last  atomic.Int64 // how long after that, in nanoseconds
 }
 
-func (p *pulse) beats() { p.last.Store(int64(time.Since(p.began))) }
+// note says that it had so just now.
+func (a *activity) note() { a.last.Store(int64(time.Since(a.began))) }
 
-// asleep reports whether the server may have gone to sleep since.
-func (p *pulse) asleep() bool {
-	return time.Since(p.began)-time.Duration(p.last.Load()) >= time.Millisecond
+// idle reports whether the server may have gone to sleep since.
+func (a *activity) idle() bool {
+	return time.Since(a.began)-time.Duration(a.last.Load()) >= time.Millisecond
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A line is one connection. It reads along until the server has said which session
+// A sessionConn is one connection. It reads along until the server has said which session
 // it has accepted and for how long, because the client library does not tell.
-type line struct {
+type sessionConn struct {
 	net.Conn
 	store *Store
 	begun watchdog.Instant // before the first byte was sent
@@ -48,7 +48,7 @@ const (
 )
 
 // SetReadDeadline is the library's, but for the server's first packet.
-func (l *line) SetReadDeadline(t time.Time) error {
+func (l *sessionConn) SetReadDeadline(t time.Time) error {
 	if len(l.head) < headLen {
 		t = l.answerBy
 	}
@@ -56,7 +56,7 @@ func (l *line) SetReadDeadline(t time.Time) error {
 }
 
 // Read passes on what is received.
-func (l *line) Read(b []byte) (int, error) {
+func (l *sessionConn) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if len(l.head) == headLen {
 		l.afterWatches()
@@ -82,7 +82,7 @@ const (
 )
 
 // Write sees the library ask for its watches again.
-func (l *line) Write(b []byte) (int, error) {
+func (l *sessionConn) Write(b []byte) (int, error) {
 	if len(b) >= opcodeAt+4 && binary.BigEndian.Uint32(b[opcodeAt:]) == opSetWatches {
 		defer l.rewatched.Do(func() { close(l.rewatches) })
 	}
@@ -93,7 +93,7 @@ func (l *line) Write(b []byte) (int, error) {
 // watches that the line before had. The library says in it what it has seen last,
 // for the server to tell what has happened since; it takes that from the latest
 // answer, on another goroutine and without a lock.
-func (l *line) afterWatches() {
+func (l *sessionConn) afterWatches() {
 	if l.holdsBack == 0 {
 		return
 	}
@@ -106,14 +106,14 @@ func (l *line) afterWatches() {
 	}
 }
 
-func (l *line) accepted() {
+func (l *sessionConn) accepted() {
 	session := int64(binary.BigEndian.Uint64(l.head[sessionAt:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(l.head[timeoutAt:])) * time.Millisecond
 	if session == 0 {
 		l.store.hosts.disown()
 		return
 	}
-	l.store.pulse.connected(l, session, timeout)
+	l.store.health.connected(l, session, timeout)
 	l.holdsBack = settles
 	if l.store.watchesAny() {
 		l.holdsBack = overtakes
@@ -123,7 +123,7 @@ func (l *line) accepted() {
 // Lines is how the client library connects, and how it is kept from doing so.
 type lines struct {
 	mu      sync.Mutex
-	present *line
+	present *sessionConn
 	dialing context.CancelFunc // ends the present attempt
 	failure error              // of the last attempt
 	cut     bool
@@ -134,7 +134,7 @@ var errCut = errors.New("zkstore: closed")
 // dial is the client library's dialer.
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
-	l := &line{store: st, begun: watchdog.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
+	l := &sessionConn{store: st, begun: watchdog.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // names are looked up, too
 	defer cancel()
 	if err := st.lines.begin(cancel); err != nil {
@@ -147,7 +147,7 @@ func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn,
 	return l, nil
 }
 
-func (st *Store) connect(ctx context.Context, l *line, network, address string) error {
+func (st *Store) connect(ctx context.Context, l *sessionConn, network, address string) error {
 	conn, err := st.settings.dial(ctx, network, address)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (ls *lines) begin(cancel context.CancelFunc) error {
 }
 
 // use is called after it.
-func (ls *lines) use(l *line, err error) error {
+func (ls *lines) use(l *sessionConn, err error) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.dialing, ls.failure = nil, err

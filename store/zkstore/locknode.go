@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A stake is what one owner has in a lock: a node, which holds the key or waits
+// A lock node is what one owner has in a lock: a node, which holds the key or waits
 // for it, or the attempt to make one.
-type stake struct {
+type lockNode struct {
 	store   *Store
 	session *session // whom to tell
 
@@ -21,7 +20,7 @@ type stake struct {
 	lock   string // path
 	prefix string // of the node's name
 
-	// busy has room for one: who asks the server about this stake. What the server
+	// busy has room for one: who asks the server about this lock node. What the server
 	// answers is true only if nobody else has changed it meanwhile.
 	busy chan struct{}
 
@@ -37,9 +36,9 @@ type stake struct {
 	uncertain bool
 	// lost: somebody else has deleted the node.
 	lost bool
-	// over: nothing is left of the stake.
+	// over: nothing is left of the lock node.
 	over bool
-	// placeholder: it only keeps others from having a stake for the owner.
+	// placeholder: it only keeps others from having a lock node for the owner.
 	placeholder bool
 
 	until    watchdog.Instant // when it ends, if nobody extends it
@@ -51,12 +50,12 @@ type stake struct {
 	before string // the node before ours, which is watched
 
 	watch    bool // the owner wants to be told of waiters
-	told     bool // and has been
+	notified bool // and has been
 	counting bool // the lock's children are watched
 	waiters  int  // as counted last
 }
 
-// A phase is what a stake is.
+// A phase is what a lock node is.
 type phase int
 
 const (
@@ -67,8 +66,8 @@ const (
 	leaving // its node is to be deleted
 )
 
-// take waits for its turn to ask the server about the stake.
-func (k *stake) take(ctx context.Context) error {
+// take waits for its turn to ask the server about the lock node.
+func (k *lockNode) take(ctx context.Context) error {
 	select {
 	case k.busy <- struct{}{}:
 		return nil
@@ -79,27 +78,27 @@ func (k *stake) take(ctx context.Context) error {
 	}
 }
 
-func (k *stake) put() { <-k.busy }
+func (k *lockNode) put() { <-k.busy }
 
-// stakeOf returns the owner's stake, and makes one if it has none. It returns nil
+// lockNodeOf returns the owner's lock node, and makes one if it has none. It returns nil
 // for an owner that was withdrawn.
-func (s *session) stakeOf(owner, lock string) *stake {
+func (s *session) lockNodeOf(owner, lock string) *lockNode {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.gone.Has(owner) {
+	if st.withdrawn.Has(owner) {
 		return nil
 	}
-	k := st.stakes[owner]
+	k := st.lockNodes[owner]
 	if k == nil {
-		k = newStake(s, owner, lock)
-		st.stakes[owner] = k
+		k = newLockNode(s, owner, lock)
+		st.lockNodes[owner] = k
 	}
 	return k
 }
 
-func newStake(s *session, owner, lock string) *stake {
-	k := &stake{
+func newLockNode(s *session, owner, lock string) *lockNode {
+	k := &lockNode{
 		store: s.store, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
 		busy: make(chan struct{}, 1),
 	}
@@ -107,27 +106,27 @@ func newStake(s *session, owner, lock string) *stake {
 	return k
 }
 
-// isCurrent reports whether the stake is its owner's still: it may have ended
+// isCurrent reports whether the lock node is its owner's still: it may have ended
 // while its turn was waited for.
-func (k *stake) isCurrent() bool {
+func (k *lockNode) isCurrent() bool {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
-	return k.store.stakes[k.owner] == k
+	return k.store.lockNodes[k.owner] == k
 }
 
-// ownLocked is the stake's node, unless that is gone, or was of another session.
-func (k *stake) ownLocked() string {
-	if session, _ := k.store.pulse.now(); k.node == "" || k.lost || k.born != 0 && k.born != session {
+// ownLocked is the lock node's node, unless that is gone, or was of another session.
+func (k *lockNode) ownLocked() string {
+	if session, _ := k.store.health.now(); k.node == "" || k.lost || k.born != 0 && k.born != session {
 		return ""
 	}
 	return k.node
 }
 
-// holdsLocked reports whether the stake has the key.
-func (k *stake) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
+// holdsLocked reports whether the lock node has the key.
+func (k *lockNode) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
 
-// setNodeLocked notes which node is the stake's, or none.
-func (k *stake) setNodeLocked(path string) {
+// setNodeLocked notes which node is the lock node's, or none.
+func (k *lockNode) setNodeLocked(path string) {
 	if k.store.nodes[k.node] == k {
 		delete(k.store.nodes, k.node)
 	}
@@ -142,9 +141,9 @@ func (k *stake) setNodeLocked(path string) {
 	}
 }
 
-// unwatchLocked forgets what is watched for the stake. The server may tell all the
+// unwatchLocked forgets what is watched for the lock node. The server may tell all the
 // same.
-func (k *stake) unwatchLocked() {
+func (k *lockNode) unwatchLocked() {
 	st := k.store
 	if k.before != "" {
 		rest := st.behind[k.before][:0]
@@ -163,22 +162,22 @@ func (k *stake) unwatchLocked() {
 	k.uncountLocked()
 }
 
-// uncountLocked: the lock's children are not watched for the stake any more.
-func (k *stake) uncountLocked() {
+// uncountLocked: the lock's children are not watched for the lock node any more.
+func (k *lockNode) uncountLocked() {
 	if k.store.counted[k.lock] == k {
 		delete(k.store.counted, k.lock)
 	}
 	k.counting = false
 }
 
-// endAtLocked sets when the stake ends.
-func (k *stake) endAtLocked(at watchdog.Instant) {
+// endAtLocked sets when the lock node ends.
+func (k *lockNode) endAtLocked(at watchdog.Instant) {
 	k.until = at
 	k.store.watchdog.Set(&k.entry, at)
 }
 
 // tell sends an event, unless the client has left.
-func (k *stake) tell(e store.Event) {
+func (k *lockNode) notify(e store.Event) {
 	e.Owner = k.owner
 	if !k.session.left.Load() {
 		k.session.events(e)

@@ -31,7 +31,7 @@ func overtaken(t *testing.T, watches bool, operation uint32) (took time.Duration
 		if watches {
 			st.watches["/node"] = &watch{given: true}
 		}
-		l := &line{Conn: ours, store: st, rewatches: make(chan struct{})}
+		l := &sessionConn{Conn: ours, store: st, rewatches: make(chan struct{})}
 		head := make([]byte, headLen)
 		head[headLen-1] = 1 // the session
 		start := time.Now()
@@ -73,7 +73,7 @@ func TestALineTellsThatTheSessionIsOver(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer ours.Close()
 		st := &Store{watches: make(map[string]*watch)}
-		l := &line{Conn: ours, store: st, rewatches: make(chan struct{})}
+		l := &sessionConn{Conn: ours, store: st, rewatches: make(chan struct{})}
 		head := make([]byte, headLen)
 		head[headLen-1] = byte(session)
 		go func() { _, _ = theirs.Write(head) }()

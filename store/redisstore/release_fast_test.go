@@ -9,26 +9,31 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// handover.lua says again what release.lua does in the common cases. On any state it
+// release_fast.lua says again what release.lua does in the common cases. On any state it
 // either leaves everything as it is, and says so, or does what release.lua would have
 // done for a server that has forgotten nothing: the same keys, times to live and
 // messages, and a reply that says the same and whether nobody is left to wait.
-func TestHandoverDoesAsReleaseDoes(t *testing.T) {
+func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
 		// Who hears a channel is said by its name.
 		heard := strings.NewReplacer(
-			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', channel)", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
-			"redis.pcall('PUBSUB', question, string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
+			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', name)", "({0, string.find(name, 'deaf', 1, true) and 0 or 2})",
+			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
 		)
-		handover, release := newScript(heard.Replace(d.still(handoverLua).Source)), newScript(heard.Replace(d.still(releaseLua).Source))
+		script := func(file string) *redisconn.Script {
+			return redisconn.NewScript(heard.Replace(d.still(t, "<% include "+file+" %>").Source))
+		}
+		fast, release := script("release_fast.lua"), script("release.lua")
 		holds := make(map[string]int)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
-				reply := d.run(t, st, handover, 4, []string{owner, used})
+				reply := d.run(t, st, fast, 4, []string{owner, used})
 				after := d.read(t)
 				if reply[0] == "0" {
 					if untouched := d.untouched(t, st); !slices.EqualFunc(after, untouched, alike) {
@@ -43,22 +48,22 @@ func TestHandoverDoesAsReleaseDoes(t *testing.T) {
 				case after[0] == "none": // the lock
 				case after[2] == "none": // the queue
 					who = "the only waiter"
-					want[0] = strconv.Itoa(handedToTheLast)
+					want[0] = strconv.Itoa(replyHandedToTheLast)
 				default:
 					who = "the first waiter"
 				}
 				holds[who]++
 				if !slices.Equal(reply, want) {
-					t.Fatalf("handover answers %q, release %q\nstate %q\n%s %s", reply, want, st, owner, used)
+					t.Fatalf("release_fast.lua answers %q, release.lua %q\nstate %q\n%s %s", reply, want, st, owner, used)
 				}
 				if want := d.read(t); !slices.EqualFunc(after, want, alike) {
-					t.Fatalf("left behind:\nby handover %q\nby release  %q\nstate %q\n%s %s", after, want, st, owner, used)
+					t.Fatalf("left behind:\nby release_fast.lua %q\nby release.lua      %q\nstate %q\n%s %s", after, want, st, owner, used)
 				}
 			}
 		})
 		for _, who := range []string{"nobody", "the only waiter", "the first waiter"} {
 			if holds[who] == 0 {
-				t.Errorf("handover had no state after which %s holds the key", who)
+				t.Errorf("release_fast.lua had no state after which %s holds the key", who)
 			}
 		}
 	})

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // ages before the store was opened.
@@ -20,9 +19,9 @@ const ages = -int64(time.Hour)
 // slept makes the store take the server to be asleep, or not to be.
 func (st *Store) slept(asleep bool) {
 	if asleep {
-		st.pulse.last.Store(ages)
+		st.activity.last.Store(ages)
 	} else {
-		st.pulse.last.Store(-ages) // as if this took no time, which it may
+		st.activity.last.Store(-ages) // as if this took no time, which it may
 	}
 }
 
@@ -70,7 +69,7 @@ func (c *client) handsOn(sv *server, key string, next *client) {
 
 // A release has a command ahead of it if the key was handed to the only waiter last time
 // and the server may be asleep, and else it has none.
-func TestAForerunnerGoesWhereItIsOfUse(t *testing.T) {
+func TestAPrimerGoesWhereItIsOfUse(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
@@ -100,7 +99,7 @@ func TestAForerunnerGoesWhereItIsOfUse(t *testing.T) {
 		before := sv.calls(t, "exists") // which no release asks in its script
 		a.gives(give, step.asleep)
 		if got := sv.calls(t, "exists") - before; got != step.want {
-			t.Errorf("%d, %s: got %d forerunners, want %d", i, step.what, got, step.want)
+			t.Errorf("%d, %s: got %d primers, want %d", i, step.what, got, step.want)
 		}
 		b.take(step.key, takers)
 	}
@@ -118,7 +117,7 @@ func otherBit(s *session, key string) string {
 }
 
 // Releases that are sent together have each other's answers ahead of them.
-func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
+func TestReleasesTogetherHaveNoPrimer(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	st := sv.store(t)
@@ -137,7 +136,7 @@ func TestReleasesTogetherHaveNoForerunner(t *testing.T) {
 		}
 	}
 	if got := sv.calls(t, "exists") - before; got != 0 {
-		t.Errorf("got %d forerunners, want none", got)
+		t.Errorf("got %d primers, want none", got)
 	}
 }
 
@@ -150,7 +149,7 @@ func TestWhatIsHeardOfAServer(t *testing.T) {
 			t.Helper()
 			st.slept(true)
 			does()
-			if st.pulse.last.Load() == ages {
+			if st.activity.last.Load() == ages {
 				t.Errorf("%s: got a server that is taken to be asleep, want it known to be awake", what)
 			}
 		}
@@ -164,9 +163,9 @@ func TestWhatIsHeardOfAServer(t *testing.T) {
 	})
 }
 
-// A release behind a forerunner does what any release does, on all servers and with all of
+// A release behind a primer does what any release does, on all servers and with all of
 // what can happen to a command.
-func TestAReleaseBehindAForerunner(t *testing.T) {
+func TestAReleaseBehindAPrimer(t *testing.T) {
 	handsOnTwice := func(t *testing.T, sv *server) {
 		st := sv.store(t)
 		a, b := join(t, st), join(t, st)

@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A pulse knows for how long the session can be trusted to live.
+// A sessionHealth knows for how long the session can be trusted to live.
 //
 // The leader ends a session when it has not heard of it for the session's
 // timeout. A server that is not the leader answers pings and reads by itself, and
@@ -28,22 +28,22 @@ import (
 //
 // ZooKeeper's client library keeps its pings to itself, so the store has a
 // heartbeat of its own.
-type pulse struct {
+type sessionHealth struct {
 	mu       sync.Mutex
 	lag      time.Duration // how late the leader hears: half a tick
 	session  int64
 	timeout  time.Duration    // as negotiated
 	counts   time.Duration    // what of it can be trusted
-	line     *line            // the present connection
+	conn     *sessionConn     // the present connection
 	known    watchdog.Instant // the leader has heard of the session then, or later
-	answered []beat           // on this line, the oldest first
+	answered []beat           // on this connection, the oldest first
 }
 
 // A beat is a request that was answered.
 type beat struct{ sent, answered watchdog.Instant }
 
-// connected begins a line: the server has accepted the session.
-func (p *pulse) connected(l *line, session int64, timeout time.Duration) {
+// connected begins a connection: the server has accepted the session.
+func (p *sessionHealth) connected(l *sessionConn, session int64, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if session != p.session {
@@ -54,27 +54,27 @@ func (p *pulse) connected(l *line, session int64, timeout time.Duration) {
 	if p.counts == 0 || timeout < p.counts {
 		p.counts = timeout
 	}
-	p.line, p.session, p.timeout = l, session, timeout
+	p.conn, p.session, p.timeout = l, session, timeout
 	p.answered = []beat{{l.begun, l.begun.Add(-p.lag)}} // the leader knows of it already
 }
 
 // ask makes a request and takes in that it was answered.
-func (p *pulse) ask(writes bool, request func() error) error {
+func (p *sessionHealth) ask(writes bool, request func() error) error {
 	p.mu.Lock()
-	on := p.line
+	on := p.conn
 	p.mu.Unlock()
 	sent := watchdog.Now()
 	err := request()
 	if answered(err) {
-		p.heard(on, sent, writes)
+		p.noteAnswer(on, sent, writes)
 	}
 	return err
 }
 
-func (p *pulse) heard(on *line, sent watchdog.Instant, wrote bool) {
+func (p *sessionHealth) noteAnswer(on *sessionConn, sent watchdog.Instant, wrote bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line != on {
+	if p.conn != on {
 		return // by which server it was answered is unknown
 	}
 	n := 0 // how many the leader knows of
@@ -103,7 +103,7 @@ const mostBeats = 64
 // which keeps 11 % of it in reserve, trusts the holding of a session for no longer
 // than if the whole timeout had been counted from when the leader has last heard
 // of it. It is negative, as a rule, if that was long ago, and for another session.
-func (p *pulse) promise(session int64, at watchdog.Instant) time.Duration {
+func (p *sessionHealth) promise(session int64, at watchdog.Instant) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if session != p.session {
@@ -114,7 +114,7 @@ func (p *pulse) promise(session int64, at watchdog.Instant) time.Duration {
 }
 
 // now is the present session and its timeout.
-func (p *pulse) now() (session int64, timeout time.Duration) {
+func (p *sessionHealth) now() (session int64, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session, p.timeout

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// giveToNextLocked gives a key whose lease has ended to the first waiter here, if
+// that may have it, or retains it, and else returns the release to send.
+func (s *keyState) giveToNextLocked() *releaseCall {
+	now := watchdog.Refresh()
+	keep := s.holding.lease.holdBackLocked(now)
+	next := s.waiters.first
+	switch {
+	case keep > 0:
+	case next != nil && s.mayPassLocallyLocked(next, now):
+		s.passLocallyLocked(now)
+		return nil
+	case next == nil && s.mayRetainLocked(now):
+		s.retainLocked(now)
+		return nil
+	}
+	call := s.releaseLocked(keep)
+	if call.requeue != nil {
+		call.requeue.request.QueueLimit = 0 // they were admitted long ago
+	}
+	return call
+}
+
+// releaseLocked ends the holding and returns the release to send. Those who wait
+// here queue with it.
+func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
+	h := s.holding
+	call := &releaseCall{
+		request: store.ReleaseRequest{
+			Key: s.key, Owner: s.owner, Token: h.last, HoldBack: keep,
+			Uncertain: h.uncertainLocked(),
+			Clean:     h.unanswered == 0 && !h.uncertainLocked(),
+		},
+		client:  s.client,
+		lane:    s.lane(),
+		ttl:     s.settings.ttl,
+		until:   h.deadline.Add(s.settings.ttl),
+		trusted: h.deadline,
+		done:    make(chan struct{}),
+	}
+	call.entry.Task = call
+	s.client.underWay.Add(1)
+	s.forgetOwnerLocked()
+	if s.waiters.first != nil {
+		call.requeue = s.contendLocked()
+		call.request.Requeue = &call.requeue.request
+	} else {
+		s.dropLocked()
+	}
+	return call
+}
+
+// revokeUnclaimedLocked ends a granted lease that nobody claimed, and passes the key
+// on.
+func (s *keyState) revokeUnclaimedLocked(reason error) {
+	l := s.holding.lease
+	l.waiter.failLocked(reason)
+	l.endLocked(reason)
+	if call := s.giveToNextLocked(); call != nil {
+		call.queue()
+	}
+}
+
+// contendOrDropLocked decides what becomes of the key now that this client has nothing
+// in the store for it: the next waiter contends, or the state goes.
+func (s *keyState) contendOrDropLocked() {
+	if s.waiters.first != nil {
+		s.client.send(s.contendLocked())
+		return
+	}
+	s.dropLocked()
+}

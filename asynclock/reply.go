@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// onAcquire takes in the answer to a request.
+func (c *Client) onAcquire(call *acquireCall, reply *store.AcquireReply) {
+	s := call.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	s.onAcquireLocked(call, reply)
+}
+
+// onAcquireLocked takes in a reply. The attempt that it is for may be over, or a
+// notification may have made this client the holder meanwhile.
+func (s *keyState) onAcquireLocked(call *acquireCall, reply *store.AcquireReply) {
+	switch {
+	case s.owner != call.request.Owner:
+		s.lateReplyLocked(call, reply)
+	case s.holding != nil:
+		s.replyWhileHoldingLocked(call, reply)
+	default:
+		s.replyWhileWaitingLocked(call, reply)
+	}
+}
+
+// lateReplyLocked takes in a reply for an attempt that is over. (W7) If the attempt was
+// withdrawn and this request has taken the key all the same, the key is released at once
+// rather than left to expire. What became of a holding is left alone: its release may have
+// held the key back, or its holder may not have noticed the loss.
+func (s *keyState) lateReplyLocked(call *acquireCall, reply *store.AcquireReply) {
+	if reply.Err == nil && reply.Status == store.Granted && !call.attempt.held {
+		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
+	}
+}
+
+// replyWhileHoldingLocked takes in a reply that a notification has overtaken. (W6)
+func (s *keyState) replyWhileHoldingLocked(call *acquireCall, reply *store.AcquireReply) {
+	h := s.holding
+	h.inFlight--
+	h.uncertain = h.uncertain || mayTakeEffect(reply.Err)
+	if reply.Err == nil && reply.Status == store.Granted {
+		s.confirmedLocked(call, reply)
+	}
+}
+
+func (s *keyState) replyWhileWaitingLocked(call *acquireCall, reply *store.AcquireReply) {
+	a := s.attempt
+	a.inFlight--
+	if reply.Err != nil {
+		s.attemptFailedLocked(call, reply.Err)
+		return
+	}
+	a.failures, a.failure = 0, nil
+	a.watched = a.watched || call.request.NotifyQueued
+	a.unnotified = a.unnotified || !reply.WillNotify
+	switch reply.Status {
+	case store.Granted:
+		s.grantedLocked(call, reply)
+	case store.Waiting:
+		s.stillWaitingLocked(call, reply)
+	case store.Held:
+		s.refusedLocked(call, reply)
+	case store.Full:
+		s.refuseFirstLocked(ErrQueueFull)
+	case store.Withdrawn:
+		s.forgetOwnerLocked()
+		s.contendOrDropLocked()
+	default:
+		s.failAllLocked(ErrForeignData)
+	}
+}
+
+// grantedLocked makes this client the holder, unless the reply took so long that too little
+// trust is left. (W3)
+func (s *keyState) grantedLocked(call *acquireCall, reply *store.AcquireReply) {
+	ttl := ttlThatCounts(call.request.TTL, reply.TTL)
+	deadline := trustUntil(call.sent, ttl)
+	if tooLate(deadline.Sub(watchdog.Refresh()), ttl) {
+		s.requestAgainLocked()
+		return
+	}
+	s.holdLocked(reply.Grant, ttl, call.sent, deadline, reply.Waiters)
+}
+
+// stillWaitingLocked takes in that the attempt is in the queue. (W2) Base and mark only move
+// forward, because replies may overtake each other.
+func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireReply) {
+	a := s.attempt
+	a.base = max(a.base, call.sent)
+	a.mark = max(a.mark, reply.Mark)
+	a.ticket = reply.Ticket
+	if a.again {
+		s.requestAgainLocked()
+		return
+	}
+	s.client.watchdog.Set(&s.entry, watchdog.Refresh().Add(s.recheckIn(reply)))
+}
+
+// refusedLocked ends a TryLock, or leaves it its second request if the holder was notified.
+func (s *keyState) refusedLocked(call *acquireCall, reply *store.AcquireReply) {
+	if reply.HolderNotified && call.first {
+		call.again = true
+		return
+	}
+	s.refuseFirstLocked(&HeldError{
+		Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
+		Remaining: reply.Remaining, Waiters: reply.Waiters,
+	})
+}
+
+// recheckIn is W9: a waiter always asks again at its heartbeat; the first in
+// the store's queue also as soon as the holder's TTL will have run out, which is
+// how a dead holder is noticed.
+func (s *keyState) recheckIn(reply *store.AcquireReply) time.Duration {
+	wait := jitter(heartbeat(s.settings.ttl))
+	if reply.Rank == 0 && reply.Remaining >= 0 {
+		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
+	}
+	if reply.Recheck > 0 {
+		wait = min(wait, reply.Recheck)
+	}
+	return wait
+}
+
+// refuseFirstLocked fails the first waiter, whom the store has refused, and
+// lets the next one try.
+func (s *keyState) refuseFirstLocked(err error) {
+	s.waiters.pop().failLocked(err)
+	if s.attempt.uncertain || s.attempt.inFlight > 0 {
+		s.abandonLocked() // an earlier request may still join the queue
+	} else {
+		s.forgetOwnerLocked()
+	}
+	s.contendOrDropLocked()
+}
+
+// attemptFailedLocked handles a request that had no answer or was refused.
+func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
+	a := s.attempt
+	a.uncertain = a.uncertain || mayTakeEffect(err)
+	a.unnotified = true // should it take effect, with what can't be known
+	if !transient(err) {
+		s.failAllLocked(err)
+		return
+	}
+	now := watchdog.Now()
+	if call.ended && call.request.Wait {
+		// That says nothing about the store, whom the next waiter asks as soon as this
+		// one has left.
+		a.again = true
+		s.client.watchdog.Set(&s.entry, now.Add(heartbeat(s.settings.ttl)))
+		return
+	}
+	if a.failures == 0 {
+		// Not from when the store was last heard: this process may have been
+		// stopped since, and its first failure is then the pause's.
+		a.failing = now
+	}
+	a.failures++
+	a.failure = err
+	ttl := s.settings.ttl
+	if !call.request.Wait {
+		s.waiters.pop().failLocked(unreachable(err))
+		s.abandonLocked()
+		s.contendOrDropLocked()
+		return
+	}
+	if now.Sub(a.failing) > patience(ttl) {
+		s.failAllLocked(unreachable(err))
+		return
+	}
+	// A server that is merely slow has our earlier requests in its queue still;
+	// asking ever more often would keep it there.
+	wait := backoff.Doubled(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
+	s.client.watchdog.Set(&s.entry, now.Add(jitter(wait)))
+}
+
+// failAllLocked gives every waiter of the key the same error.
+func (s *keyState) failAllLocked(err error) {
+	s.client.log.Add(slog.LevelWarn, "waiting for a key failed",
+		slog.String("key", s.key), slog.Any("error", err))
+	for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
+		w.failLocked(err)
+	}
+	s.abandonLocked()
+	s.dropLocked()
+}
+
+// abandonLocked ends the attempt and leaves the store's queue, in the
+// background.
+func (s *keyState) abandonLocked() {
+	s.client.withdraw(store.ReleaseRequest{
+		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
+	}, s.settings.ttl)
+	s.forgetOwnerLocked()
+}

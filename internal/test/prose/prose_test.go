@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prose
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+)
+
+// written are the pages that a program writes.
+var written = []string{"docs/benchmarks/report.md", "docs/benchmarks/renewal-round.md"}
+
+func TestPagesAndComments(t *testing.T) {
+	t.Parallel()
+	root := os.DirFS(kit.Root(t))
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "prose"):
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".go", ".lua", ".sql", ".md"}, path.Ext(name)):
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		if err != nil || slices.Contains(written, name) {
+			return err
+		}
+		check(t, name, string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, name, text string) {
+	t.Helper()
+	if path.Ext(name) != ".md" {
+		for _, c := range commentsOf(name, text) {
+			for _, wrong := range checkPhrases(c) {
+				t.Errorf("%s: %s", name, wrong)
+			}
+		}
+		return
+	}
+	for _, p := range paragraphsOf(text) {
+		for _, wrong := range append(checkPhrases(p), checkLength(p)...) {
+			t.Errorf("%s: %s", name, wrong)
+		}
+	}
+}
+
+func TestPhrases(t *testing.T) {
+	t.Parallel()
+	for text, wrong := range map[string]bool{
+		"All but for one are equal.":        true,
+		"It is, as a rule, fast.":           true,
+		"Who asks again is told. More.":     true,
+		"It ends. What is lost stays lost.": true,
+		"Who holds the key?":                false,
+		"A waiter who asks gets a reply.":   false,
+		"Somewhat later it ends.":           false,
+	} {
+		if got := checkPhrases(text); (len(got) > 0) != wrong {
+			t.Errorf("%q: got %q, want wrong: %t", text, got, wrong)
+		}
+	}
+}
+
+func TestLength(t *testing.T) {
+	t.Parallel()
+	const page = "# A heading of words\n\n- one `two three` [four](x)\n  five\n- six\n\n| a | table |\n\n```\ncode\n```\n\nLast: sentence. Here."
+	want := []string{"one code four five ", "six ", "Last: sentence. Here. "}
+	if got := paragraphsOf(page); !slices.Equal(got, want) {
+		t.Errorf("paragraphs: got %q, want %q", got, want)
+	}
+	if got := checkLength(strings.Repeat("word ", mostWords) + ". Short."); len(got) != 0 {
+		t.Errorf("a sentence of %d words: got %q, want nothing wrong", mostWords, got)
+	}
+	if got := checkLength(strings.Repeat("word ", mostWords+1) + ". Short."); len(got) != 1 {
+		t.Errorf("a sentence of %d words: got %q, want it to be wrong", mostWords+1, got)
+	}
+}
+
+func TestCommentsAreJoined(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"x.go":  "package x\n\n// One\n// two.\n\n// Three.\nvar s = \"// no comment\" // Four\n",
+		"x.lua": "-- One\n-- two.\nlocal a\n-- Three.\nlocal b\n  -- Four\n",
+	} {
+		if got, want := commentsOf(name, source), []string{"One two.", "Three.", "Four"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Each row of the table "Where to look" in docs/design.md names files, and functions or types
+// that are in one of them.
+func TestDesignNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(kit.ReadFile(t, "docs/design.md"), "\n## Where to look\n")
+	table, _, found := strings.Cut(table, "\n## ")
+	rows := regexp.MustCompile("(?m)^\\| [A-Z][^|]*\\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(table, -1)
+	if !found || len(rows) < 10 {
+		t.Fatalf("docs/design.md: got %d rows under Where to look, want at least 10", len(rows))
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for _, row := range rows {
+		var source strings.Builder
+		folder := ""
+		for _, name := range quoted.FindAllStringSubmatch(row[1], -1) {
+			if strings.Contains(name[1], "/") {
+				folder = path.Dir(name[1])
+			}
+			source.WriteString(kit.ReadFile(t, path.Join(folder, path.Base(name[1]))))
+		}
+		for _, name := range quoted.FindAllStringSubmatch(row[2], -1) {
+			last := name[1][strings.LastIndexByte(name[1], '.')+1:]
+			if !regexp.MustCompile(`(?m)^(local )?(func(tion)?|type) (\([^)]*\) )?` + last + `\b`).MatchString(source.String()) {
+				t.Errorf("docs/design.md: %s has no %s", row[1], name[1])
+			}
+		}
+	}
+}

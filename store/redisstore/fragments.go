@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The scripts share formats, which are defined here. A script asks for a fragment of Lua
+// as <% name argument | argument %>, where the arguments are Lua, and gets it in place.
+// A Lua function could not stand instead: to create one costs more than a command.
+//
+// "<%" is in no Lua program, because what is less than something can't begin with "%".
+// The usual "{{" begins a table of tables.
+//
+// This is not text/template, because a program that links that keeps every exported method
+// of every type, and rueidis has many: a program that takes one lock had 24 MB, not 9.
+
+// A format is what a text consists of: words, with a space between them. The last word
+// may contain spaces.
+type format []word
+
+type word struct {
+	name    string
+	pattern string // of the whole word, for a script that reads it
+	skipped string // of the whole word, for a script that does not, if it is another pattern
+}
+
+var (
+	// A record is the value of a lock's first key, and describes its holder:
+	//
+	//	token    its fencing token
+	//	owner    its owner id; '-' in a record that keeps the key back
+	//	channel  how it is notified
+	//	flags    what it wants and what it was given
+	//	holder   its description, which may be anything
+	record = format{
+		{name: "token", pattern: "%d+"},
+		{name: "owner", pattern: "%S+"},
+		{name: "channel", pattern: "%S+"},
+		{name: "flags", pattern: "%S+"},
+		{name: "holder", pattern: ".*"},
+	}
+
+	// An entry describes a waiter, in the hash of waiters. Its owner is the field's name.
+	//
+	//	deadline  the ms at which it counts as dead
+	//	channel   how it is notified
+	//	ttl       the ms for which it holds the key if it is notified of the grant
+	//	flags     those of its record
+	//	holder    its description, which may be anything
+	entry = format{
+		{name: "deadline", pattern: "%d+"},
+		{name: "channel", pattern: "%S+"},
+		{name: "ttl", pattern: "[1-9]%d*", skipped: "%d+"}, // SET refuses 0
+		{name: "flags", pattern: "%S+"},
+		{name: "holder", pattern: ".*"},
+	}
+
+	// An epoch is what a server writes down about itself, for a bucket of keys:
+	//
+	//	id       of its replication history
+	//	ready    the ms from which on it grants
+	//	longest  the longest TTL (ms) of this period
+	//	older    the longest TTL (ms) of the period before
+	//	turn     the ms at which this period ends
+	epoch = format{
+		{name: "id", pattern: "%x+"},
+		{name: "ready", pattern: "%d+"},
+		{name: "longest", pattern: "%d+"},
+		{name: "older", pattern: "%d+"},
+		{name: "turn", pattern: "%d+"},
+	}
+
+	formats = map[string]format{"record": record, "entry": entry, "epoch": epoch}
+)
+
+// A channel begins with its mode, a letter that says how its client is notified. The
+// rest is its name.
+//
+//	p  by PUBLISH; this server knows who receives it
+//	s  by SPUBLISH; this server knows who receives it
+//	u  by PUBLISH; this server does not know who receives it, since another node may serve them
+//	-  not at all; the client polls
+//
+// A script that reads the words "mode name" gets the channel in these parts.
+const channelParts = "([psu-])(%S*)"
+
+// Flags are letters, or '-' for none:
+//
+//	h  the holder asks to be notified when somebody queues behind it
+//	w  the holder asks to be notified each time that somebody requests the key in vain
+//	t  the token was the clock's time, not merely the last one plus one
+//	g  the waiter requested the key in the grace, and believes no token from before its end
+
+// A macro is a piece of Lua with parameters.
+type macro struct {
+	parameters []string
+	lua        string
+}
+
+var macros = map[string]macro{
+	// The lifetime of what an idle lock leaves behind, in ms.
+	"day": {nil, "86400000"},
+
+	"addFlag": {[]string{"$flags", "$letter"}, "$flags == '-' and '$letter' or $flags .. '$letter'"},
+
+	// Whoever may not publish, or uses a server without pub-sub, has waiters that poll. So
+	// a failure is no error.
+	"publish": {[]string{"$mode", "$name", "$message"}, "redis.pcall($mode == 's' and 'SPUBLISH' or 'PUBLISH', $name, $message)"},
+
+	// The answer's second element is how many would receive a message.
+	"receivers": {[]string{"$mode", "$name"}, "redis.pcall('PUBSUB', $mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', $name)"},
+
+	// The messages, which parseMessage reads.
+	"granted":   {[]string{"$owner", "$token", "$ttl", "$waiters", "$clocked"}, "'g ' .. $owner .. ' ' .. $token .. ' ' .. $ttl .. ' ' .. $waiters .. ' ' .. $clocked"},
+	"contended": {[]string{"$owner"}, "'c ' .. $owner"},
+	"wanted":    {[]string{"$owner"}, "'w ' .. $owner"},
+	"forced":    {[]string{"$owner"}, "'r ' .. $owner"},
+}
+
+// expand puts the fragments in place that a script asks for.
+func expand(source string) (string, error) {
+	var lua strings.Builder
+	for {
+		before, rest, found := strings.Cut(source, "<%")
+		lua.WriteString(before)
+		if !found {
+			return lua.String(), nil
+		}
+		request, after, closed := strings.Cut(rest, "%>")
+		if !closed {
+			line, _, _ := strings.Cut(rest, "\n")
+			return "", fmt.Errorf("<%%%s: not closed", line)
+		}
+		inline, err := fragment(strings.TrimSpace(request))
+		if err != nil {
+			return "", fmt.Errorf("<%%%s%%>: %w", request, err)
+		}
+		lua.WriteString(inline)
+		source = after
+	}
+}
+
+// fragment returns the Lua for a request:
+//
+//	include FILE
+//	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
+//	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
+//	epoch ID | READY | LONGEST | OLDER | TURN          an expression: that epoch, of numbers
+//	pattern FORMAT | NAMES                             a pattern that captures these words
+//	pattern FORMAT                                     a pattern that captures all words
+//	MACRO ARGUMENTS
+func fragment(request string) (string, error) {
+	name, rest, _ := strings.Cut(request, " ")
+	var arguments []string
+	if rest != "" {
+		arguments = strings.Split(rest, " | ")
+	}
+	switch name {
+	case "include":
+		source, err := luaFiles.ReadFile(rest)
+		if err != nil {
+			return "", err
+		}
+		return expand(strings.TrimSuffix(string(source), "\n"))
+	case "record":
+		return record.join(arguments)
+	case "entry":
+		return entry.join(arguments)
+	case "epoch":
+		return epoch.print(arguments)
+	case "pattern":
+		return pattern(arguments)
+	}
+	return macros[name].expand(arguments)
+}
+
+func pattern(arguments []string) (string, error) {
+	if len(arguments) == 0 || len(arguments) > 2 || formats[arguments[0]] == nil {
+		return "", errors.New("want a format, and perhaps the names of words")
+	}
+	f := formats[arguments[0]]
+	if len(arguments) == 2 {
+		return f.match(strings.Fields(arguments[1]))
+	}
+	var all []string
+	for _, w := range f {
+		all = append(all, w.name)
+	}
+	return f.match(all)
+}
+
+func (m macro) expand(arguments []string) (string, error) {
+	if m.lua == "" {
+		return "", errors.New("unknown fragment")
+	}
+	if len(arguments) != len(m.parameters) {
+		return "", fmt.Errorf("got %d arguments, want %d", len(arguments), len(m.parameters))
+	}
+	var replace []string
+	for i, parameter := range m.parameters {
+		replace = append(replace, parameter, arguments[i])
+	}
+	return literals(strings.NewReplacer(replace...).Replace(m.lua)), nil
+}
+
+// join returns an expression for the text of these words. Each is an expression for a
+// string.
+func (f format) join(words []string) (string, error) {
+	if len(words) != len(f) {
+		return "", fmt.Errorf("got %d words, want %d", len(words), len(f))
+	}
+	return literals(strings.Join(words, " .. ' ' .. ")), nil
+}
+
+// literals makes one of literals that follow one another.
+func literals(expression string) string { return strings.ReplaceAll(expression, "' .. '", "") }
+
+// print is join for numbers, of which Lua itself prints 14 digits only.
+func (f format) print(words []string) (string, error) {
+	if len(words) != len(f) {
+		return "", fmt.Errorf("got %d words, want %d", len(words), len(f))
+	}
+	verbs := make([]string, len(f))
+	for i, w := range f {
+		verbs[i] = "%s"
+		if w.pattern == "%d+" {
+			verbs[i] = "%.0f"
+		}
+	}
+	return fmt.Sprintf("string.format('%s', %s)", strings.Join(verbs, " "), strings.Join(words, ", ")), nil
+}
+
+// match returns a pattern that captures the words of these names, which come in the order
+// of the format. It looks no further than the last of them.
+func (f format) match(names []string) (string, error) {
+	var parts []string
+	for _, w := range f {
+		switch {
+		case len(names) == 0:
+			return "'^" + strings.Join(parts, " ") + " '", nil
+		case names[0] == w.name:
+			parts = append(parts, "("+w.pattern+")")
+			names = names[1:]
+		case w.name == "channel" && len(names) > 1 && names[0] == "mode" && names[1] == "name":
+			parts = append(parts, channelParts)
+			names = names[2:]
+		case w.skipped != "":
+			parts = append(parts, w.skipped)
+		default:
+			parts = append(parts, w.pattern)
+		}
+	}
+	if len(names) > 0 {
+		return "", fmt.Errorf("no word %q, or not in this place", names[0])
+	}
+	return "'^" + strings.Join(parts, " ") + "$'", nil
+}

@@ -1,0 +1,314 @@
+-- The state machine of a lock, for the scripts that change one: they read its state,
+-- choose the next holder, grant and queue. This file is not a script by itself. A
+-- script includes it after its own shortcuts and epoch.lua.
+--
+-- A lock has five keys in one cluster slot. All of them expire, at the latest after
+-- a day without use.
+--   lock     string  the holder's record; its TTL is the holding's
+--   queue    zset    owner -> ticket; the smallest ticket is next
+--   waiters  hash    owner -> entry
+--   counter  string  the last token or ticket given
+--   gone     zset    withdrawn owner -> until when (ms) that is remembered
+--
+-- An owner is one acquisition's secret, without spaces. The owner '-' is nobody, and
+-- holds a key that is kept back for a while. fragments.go describes records, entries,
+-- channels and flags.
+
+local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local remember = 120000 -- ms; how long a withdrawn owner is remembered
+
+local record -- of the holder; nil if there is none
+local stored -- the number in the counter; 0 if there is none
+local last -- the largest token or ticket known
+local size -- of the queue
+local withdrawn -- how many withdrawn owners are remembered
+
+-- text prints a whole number with all its digits. tostring keeps only 14.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- whole reads a token. It returns nil if the digits are no token. A number from after
+-- the year 2255 is no token. Doubles would soon skip numbers there, so a token could
+-- be given twice.
+local function whole(digits)
+  local number = #digits <= 16 and string.find(digits, '^%d+$') and tonumber(digits)
+  if number and number <= 9e15 then
+    return number
+  end
+end
+
+-- read runs a command that fails on a key of a wrong type, and returns that error. A
+-- server that refuses for another reason, such as missing rights, ends the script by
+-- its own error.
+local function read(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and not string.find(answer.err, 'WRONGTYPE', 1, true) then
+    redis.call(...)
+  end
+  return answer
+end
+
+-- load reads the state. It returns the name of the first Redis key that this library
+-- can't have written. All commands that could fail on such a key run here, so no
+-- script stops halfway.
+local function load()
+  local value = read('GET', lock)
+  if value then
+    if type(value) ~= 'string' then
+      return lock
+    end
+    local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
+    token = token and whole(token)
+    if not token then
+      return lock
+    end
+    record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
+  end
+
+  value = read('GET', counter)
+  stored = not value and 0 or (type(value) == 'string' and whole(value))
+  if not stored then
+    return counter
+  end
+  last = stored
+  if record and record.token > last then
+    last = record.token
+  end
+
+  size = read('ZCARD', queue)
+  if type(size) ~= 'number' then
+    return queue
+  end
+  if type(read('HLEN', waiters)) ~= 'number' then
+    return waiters
+  end
+  withdrawn = read('ZCARD', gone)
+  if type(withdrawn) ~= 'number' then
+    return gone
+  end
+end
+
+-- reachable says whether a message to the channel would reach its client. The number
+-- of receivers is requested before the grant, not taken from PUBLISH after it, for two
+-- reasons. A grant must be written before its message is sent, because a refused write
+-- would leave a message about nothing. And a client that is passed over must not be
+-- notified, not even through a replica that still has its subscription after a
+-- failover. If the server does not answer, the waiter counts as reachable: it polls.
+local function reachable(channel)
+  local mode = string.sub(channel, 1, 1)
+  if mode ~= 'p' and mode ~= 's' then
+    return true
+  end
+  local answer = <% receivers mode | string.sub(channel, 2) %>
+  return not tonumber(answer[2]) or tonumber(answer[2]) > 0
+end
+
+-- notify sends a message to a channel that can be notified.
+local function notify(channel, message)
+  local mode = string.sub(channel, 1, 1)
+  if mode ~= '-' then
+    <% publish mode | string.sub(channel, 2) | message %>
+  end
+end
+
+-- choose finds the first waiter that is alive and reachable. It only reads. It stops
+-- at self, and at the place where self's ticket belongs. It returns the waiter, if
+-- any, and all owners that leave the queue with it: the waiter, the dead and
+-- unreachable waiters before it, and owners without an entry. A waiter that is removed
+-- alive comes back with its old ticket. choose returns nil if an entry is damaged.
+local function choose(self, ticket)
+  local leaving = {}
+  while true do
+    local head = redis.call('ZRANGE', queue, #leaving, #leaving, 'WITHSCORES')
+    local owner = head[1]
+    if not owner or (ticket and ticket < tonumber(head[2])) then
+      return {leaving = leaving}
+    end
+    leaving[#leaving + 1] = owner
+    if owner == self then
+      return {leaving = leaving}
+    end
+    local entry = redis.call('HGET', waiters, owner)
+    if entry then
+      -- A TTL that SET refuses would stop the script halfway. An owner with spaces
+      -- would make a record that nobody can read.
+      local deadline, channel, ttl, flags, holder = string.match(entry, <% pattern entry %>)
+      if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
+        return nil
+      end
+      if tonumber(deadline) >= now_ms and reachable(channel) then
+        return {
+          leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder,
+        }
+      end
+    end
+  end
+end
+
+-- remove takes owners out of the queue. It takes 100 at a time, because Lua's stack is
+-- finite.
+local function remove(owners)
+  for first = 1, #owners, 100 do
+    local final = math.min(first + 99, #owners)
+    size = size - redis.call('ZREM', queue, unpack(owners, first, final))
+    redis.call('HDEL', waiters, unpack(owners, first, final))
+  end
+end
+
+-- count makes the next token or ticket. It is never less than the clock. So numbers
+-- rise even if the counter was lost, because it expired, by FLUSHALL or in a failover.
+local function count()
+  last = math.max(last + 1, now)
+  redis.call('SET', counter, text(last), 'PX', day)
+  return last
+end
+
+-- grant makes owner the holder. It returns 1 if the token is the clock's time, else 0.
+local function grant(owner, channel, ttl, flags, holder)
+  local token, clocked = count(), 0
+  if token == now then
+    clocked = 1
+    flags = <% addFlag flags | t %>
+  end
+  redis.call('SET', lock, <% record text(token) | owner | channel | flags | holder %>, 'PX', ttl)
+  record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
+  return clocked
+end
+
+-- settle carries out a choice. The owners that leave the queue are removed. The chosen
+-- waiter, if any, gets the key and is notified. The removal comes first because a
+-- server out of memory allows it, and then allows the rest of the script.
+local function settle(choice)
+  remove(choice.leaving)
+  if choice.owner then
+    local clocked = grant(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
+    notify(choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | clocked %>)
+  end
+end
+
+-- pass takes the key from its holder. It gives the key to the first waiter, if there is
+-- one, except in the grace. It returns false if the queue is damaged. Then it has done
+-- nothing.
+local function pass()
+  local choice = grace > 0 and {leaving = {}} or choose()
+  if not choice then
+    return false
+  end
+  settle(choice)
+  if not choice.owner then
+    record = nil
+    redis.call('DEL', lock)
+    if last > stored then
+      redis.call('SET', counter, text(last), 'PX', day)
+    end
+  end
+  return true
+end
+
+-- sweep drops dead waiters from the head of a full queue. Otherwise only a handoff
+-- drops them, and a queue full of the dead would refuse the living. sweep looks at the
+-- first 16 waiters only, because each refused request would otherwise cost a walk of
+-- the queue. The dead behind 16 living waiters keep their room until handoffs have
+-- brought them to the head.
+local function sweep()
+  local dead = {}
+  for _, owner in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
+    local deadline = string.match(redis.call('HGET', waiters, owner) or '0 ', <% pattern entry | deadline %>)
+    if deadline and tonumber(deadline) < now_ms then
+      dead[#dead + 1] = owner
+    end
+  end
+  remove(dead)
+end
+
+-- wanted notifies the holder of a request in vain, if the holder asks for that. It
+-- returns 1 if it notified the holder, else 0.
+local function wanted()
+  if not record or record.channel == '-' or not string.find(record.flags, 'w', 1, true) then
+    return 0
+  end
+  notify(record.channel, <% wanted record.owner %>)
+  return 1
+end
+
+-- acquire answers the request whose fields follow ARGV[before]. acquire.lua describes
+-- fields and replies.
+local function acquire(before)
+  local owner, channel, ttl, grant_ttl, liveness, wait, limit, ticket, flags, holder =
+    unpack(ARGV, before + 1, before + 10)
+
+  local mine = record and record.owner == owner
+  if mine and grace == 0 then
+    -- The request is a repetition, or its grant was missed. It may also be a late copy
+    -- of a request that was answered long ago, so the TTL only grows. The TTL is set in
+    -- any case, because a replica may be out of date and must refuse.
+    redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
+    return {1, record.token, size, string.find(record.flags, 't', 1, true) and 1 or 0}
+  end
+  if withdrawn > 0 then
+    local deadline = redis.call('ZSCORE', gone, owner)
+    if deadline and tonumber(deadline) > now_ms then
+      return {5}
+    end
+  end
+
+  local queued = redis.call('ZSCORE', queue, owner)
+  local place = tonumber(queued or ticket)
+  if place == 0 then
+    place = nil
+  end
+
+  if not record and grace == 0 then
+    local choice = choose(owner, place)
+    if not choice then
+      return {-1, waiters}
+    end
+    settle(choice)
+    if not choice.owner then
+      local clocked = grant(owner, channel, ttl, flags, holder)
+      return {1, last, size, clocked}
+    end
+  end
+
+  if wait == '0' then
+    if mine or not record then
+      return {6, grace}
+    end
+    return {3, record.token, redis.call('PTTL', lock), size, record.holder, wanted()}
+  end
+  if mine then
+    -- The owner may not be the holder any more. The server may have forgotten that it
+    -- released the key, and that others had the key since. The owner comes back with its
+    -- place. The write makes a replica refuse.
+    redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
+    return {2, 0, grace, place or record.token, math.max(last, past), grace}
+  end
+  if not queued then
+    limit = tonumber(limit)
+    if not place and limit > 0 and size >= limit then
+      sweep()
+      if size >= limit then
+        return {4, size}
+      end
+    end
+    place = place or count()
+    redis.call('ZADD', queue, text(place), owner)
+    size = size + 1
+    if size == 1 and record and string.find(record.flags, 'h', 1, true) then
+      notify(record.channel, <% contended record.owner %>)
+    end
+  end
+  if grace > 0 then
+    flags = <% addFlag flags | g %>
+  end
+  local deadline = text(now_ms + liveness)
+  redis.call('HSET', waiters, owner, <% entry deadline | channel | grant_ttl | flags | holder %>)
+  redis.call('PEXPIRE', queue, day)
+  redis.call('PEXPIRE', waiters, day)
+  local rank = redis.call('ZRANK', queue, owner)
+  if rank == 0 then
+    wanted()
+  end
+  return {2, rank, math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace}
+end
