@@ -43,7 +43,7 @@ func (s *keyState) lateReplyLocked(call *acquireCall, reply *store.AcquireReply)
 	}
 }
 
-// replyWhileHoldingLocked takes in a reply that a notification has overtaken. (W6)
+// replyWhileHoldingLocked takes in a reply that a notification has overtaken: W6.
 func (s *keyState) replyWhileHoldingLocked(call *acquireCall, reply *store.AcquireReply) {
 	h := s.holding
 	h.inFlight--
@@ -81,7 +81,7 @@ func (s *keyState) replyWhileWaitingLocked(call *acquireCall, reply *store.Acqui
 }
 
 // grantedLocked makes this client the holder, unless the reply took so long that too little
-// trust is left. (W3)
+// trust is left: W3.
 func (s *keyState) grantedLocked(call *acquireCall, reply *store.AcquireReply) {
 	ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 	deadline := trustUntil(call.sent, ttl)
