@@ -60,12 +60,7 @@ func (r result) chart(path string) error {
 	p.X.Min, p.X.Max = shown.low()/1.6, shown.high()*1.6
 
 	height := vg.Length(len(shown.names))*vg.Points(30) + vg.Points(70)
-	for _, extension := range []string{".svg", ".png"} {
-		if err := p.Save(vg.Points(560), height, path+extension); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.Save(vg.Points(560), height, path+".svg")
 }
 
 func better(m metric) string {

@@ -14,7 +14,7 @@ import (
 )
 
 // What the simulation takes as given. The first three are CPU time of a Redis
-// server that was measured here, see docs/scaling.md.
+// server that was measured here, see docs/performance.md.
 const (
 	lockCommand = 8600 * time.Nanosecond // half of Lock and Unlock
 	heartbeat   = 20 * time.Microsecond  // of a waiter, which asks each 1.5 s

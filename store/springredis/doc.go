@@ -13,7 +13,7 @@
 //	defer store.Close()
 //	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
 //
-// The Java key "order:42" is the Go key "order:42". docs/spring.md says which
+// The Java key "order:42" is the Go key "order:42". docs/stores/spring.md says which
 // releases are safe peers, what to set on the Java side, how to migrate, and what
 // each method of the Java API is called here. Where no Java peer is, use
 // store/redisstore: it does more with less.

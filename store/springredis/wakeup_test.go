@@ -167,7 +167,7 @@ func TestWhoHasLeftDoesNotWait(t *testing.T) {
 	}
 }
 
-// As docs/spring.md warns.
+// As docs/stores/spring.md warns.
 func TestRegistryKeysThatBeginAlikeShareKeys(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		outer := join(t, sv.store(t))

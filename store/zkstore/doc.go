@@ -18,7 +18,7 @@
 // (control characters, an empty segment, characters beyond Unicode's first plane),
 // which Java refuses, are spelled differently. Refused with asynclock.ErrBadKey are
 // keys that would be taken for a waiter of the key above them ("a/lock-0000000001"),
-// or for one that is spelled differently. docs/zookeeper.md says when to
+// or for one that is spelled differently. docs/stores/zookeeper.md says when to
 // choose ZooKeeper, and how the two languages differ.
 //
 // # Guarantees

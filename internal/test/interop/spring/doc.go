@@ -2,7 +2,7 @@
 
 // Package spring has only tests: store/springredis against Spring Integration's
 // own RedisLockRegistry, and store/sqlstore against its JdbcLockRegistry, in
-// releases of each kind that docs/spring.md speaks of: two of them every day, all
+// releases of each kind that docs/stores/spring.md speaks of: two of them every day, all
 // with ASYNCLOCK_NIGHTLY=1.
 //
 // Start reading in exclusion_test.go; world_test.go, and jdbc_world_test.go for a

@@ -107,7 +107,7 @@ func TestKeysMeanTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		s.registry = "übung: [" + s.registry + "] {a}*?"
 		if s.mode == springredis.PubSubLock {
-			s.registry = strings.Trim(s.registry, "*?") // docs/spring.md: Java takes glob characters for a pattern
+			s.registry = strings.Trim(s.registry, "*?") // docs/stores/spring.md: Java takes glob characters for a pattern
 			s.registry = strings.NewReplacer("[", "(", "]", ")").Replace(s.registry)
 		}
 		share(t, openPeer(t, s), goClient(t, s), "Spring RedisLockRegistry ")

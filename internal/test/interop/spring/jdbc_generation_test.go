@@ -110,7 +110,7 @@ func (b table) columns(t *testing.T) string {
 		WHERE lower(c.table_name) = lower('`+b.prefix+`LOCK') ORDER BY 1`), "\n")
 }
 
-// How a table gets from one generation to the next, as docs/spring.md says: while
+// How a table gets from one generation to the next, as docs/stores/spring.md says: while
 // nobody uses it. A store that does all the same is told, and does no harm.
 func TestJDBCUpgrade(t *testing.T) {
 	kit.Require(t, "ASYNCLOCK_SPRING")

@@ -25,7 +25,7 @@ func jvmIn(name string) []string {
 }
 
 // Neither the zone of the JVM nor that of Go's session with the server shifts what
-// is in the table. (docs/spring.md speaks of the one hour a year in which the JVM's
+// is in the table. (docs/stores/spring.md speaks of the one hour a year in which the JVM's
 // zone does, with releases that hand a Timestamp to the driver.)
 func TestJDBCZones(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestJDBCZones(t *testing.T) {
 	}
 }
 
-// What docs/spring.md warns of: releases that hand a Timestamp to the driver, a
+// What docs/stores/spring.md warns of: releases that hand a Timestamp to the driver, a
 // driver that is told to keep instants, and a connection in another zone than the
 // JVM's. Java's clock is off by what lies between the two zones, and Java takes live
 // locks, or has its own taken. Should a release mend this, the test fails and the

@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/springredis"
 )
 
-// What docs/spring.md warns of, in Java: a waiter in mode PUB_SUB_LOCK that no
+// What docs/stores/spring.md warns of, in Java: a waiter in mode PUB_SUB_LOCK that no
 // message reaches sleeps for all the time it was given, however long the key has
 // been free, and then has it. Should a release mend one of these, its test fails
 // and the documentation is to be changed.
