@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
@@ -35,11 +36,11 @@ func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the connection", w.dropped)
+	kit.Eventually(t, "the end of the connection", w.dropped)
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an answer", func() bool {
+	kit.Eventually(t, "an answer", func() bool {
 		err := lease.Renew(t.Context(), time.Minute)
 		return err == nil || errors.Is(err, store.ErrLost)
 	})
@@ -57,8 +58,8 @@ func TestARenewalWatchesAgain(t *testing.T) {
 	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the connection", w.dropped)
-	eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
+	kit.Eventually(t, "the end of the connection", w.dropped)
+	kit.Eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)
 	}
