@@ -25,14 +25,12 @@ func (b *blow) failOver() error {
 	if err := b.store.FailOver(ctx); err != nil {
 		return err
 	}
-	return servers.Await(ctx, "the old primary", func(ctx context.Context) error {
-		for _, node := range b.store.Nodes { // one of which is old itself, and follows nobody
-			if node != old {
-				return old.Follows(ctx, node) // the sentinel ends connections to it, ours too
-			}
-		}
-		return errors.New("there is no other")
-	})
+	successor := b.store.Nodes[0]
+	if successor == old {
+		successor = b.store.Nodes[1]
+	}
+	// The sentinel ends connections to the old primary, ours too.
+	return servers.Await(ctx, "the old primary", func(ctx context.Context) error { return old.Follows(ctx, successor) })
 }
 
 // takeOver makes a replica of a cluster the master of its slots: in agreement
