@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,103 +13,9 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
-
-// ownCluster starts three primaries for one test. args are added to their
-// command lines. It returns a client of the cluster and one of each node.
-func ownCluster(t *testing.T, args ...string) (*server, []*server) {
-	t.Helper()
-	return plain.ownCluster(t, args...)
-}
-
-func (e encryption) ownCluster(t *testing.T, args ...string) (*server, []*server) {
-	t.Helper()
-	const slots = 16384
-	nodes := make([]*server, 3)
-	for i := range nodes {
-		nodes[i] = e.clusterNode(t, args...)
-		// Nodes of the same epoch give each other new ones for a while, and one that
-		// has just got a slot may give way to the news, already old, that another has it.
-		nodes[i].Do(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
-		share := make([]string, 0, slots/len(nodes)+100)
-		share = append(share, "CLUSTER", "ADDSLOTS")
-		for slot := range slots {
-			if slot/64%len(nodes) == i { // in ranges, each of which costs those who ask where slots are
-				share = append(share, strconv.Itoa(slot))
-			}
-		}
-		nodes[i].Do(t, share...)
-		nodes[i].meet(t, nodes[0])
-	}
-	for _, node := range nodes {
-		node.agrees(t, 3)
-	}
-	return onServer(t, e.option(t, nodes[0].Option.InitAddress[0], nodes[1].Option.InitAddress[0])), nodes
-}
-
-// clusterNode starts a node without slots.
-func (e encryption) clusterNode(t *testing.T, args ...string) *server {
-	t.Helper()
-	addr := freeAddr(t)
-	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000"}, args...)
-	e.startServer(t, addr, args...)
-	option := e.option(t, addr)
-	option.ForceSingleClient = true
-	return onServer(t, option)
-}
-
-// clusterReplica starts a node that is the primary's replica, and in step.
-func (e encryption) clusterReplica(t *testing.T, primary *server, args ...string) *server {
-	t.Helper()
-	replica := e.clusterNode(t, args...)
-	replica.meet(t, primary)
-	id := primary.Do(t, "CLUSTER", "MYID")
-	kit.Eventually(t, "a replica", func() bool {
-		_, err := replica.Try("CLUSTER", "REPLICATE", id)
-		return err == nil
-	})
-	replica.follows(t, primary)
-	replica.agrees(t, 3) // not before, for it takes a primary 2 s to think so
-	return replica
-}
-
-// meet introduces two nodes, again if need be: a busy machine may not get through
-// a handshake within the node timeout, and then neither knows the other.
-func (sv *server) meet(t *testing.T, other *server) {
-	t.Helper()
-	host, port, _ := strings.Cut(other.Option.InitAddress[0], ":")
-	kit.Eventually(t, "two nodes know each other", func() bool {
-		sv.Do(t, "CLUSTER", "MEET", host, port)
-		for range 100 {
-			if sv.knows(t, other) && other.knows(t, sv) {
-				return true
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		return false
-	})
-}
-
-func (sv *server) knows(t *testing.T, other *server) bool {
-	t.Helper()
-	for line := range strings.Lines(sv.Do(t, "CLUSTER", "NODES")) {
-		if strings.Contains(line, other.Option.InitAddress[0]+"@") && !strings.Contains(line, "handshake") {
-			return true
-		}
-	}
-	return false
-}
-
-// agrees waits until the node knows n primaries and thinks all is well.
-func (sv *server) agrees(t *testing.T, n int) {
-	t.Helper()
-	kit.Eventually(t, "the cluster is up", func() bool {
-		info := sv.Do(t, "CLUSTER", "INFO")
-		return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:"+strconv.Itoa(n)) &&
-			strings.Contains(info, "cluster_slots_ok:16384")
-	})
-}
 
 // owner returns which of nodes serves key.
 func owner(t *testing.T, nodes []*server, redisKey string) int {
@@ -193,13 +100,8 @@ func TestClusterAndStandaloneClientsExcludeEachOther(t *testing.T) {
 // Nor does it ask for keys of several slots in one script, once it has been told.
 func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	t.Parallel()
-	node := plain.clusterNode(t)
-	slots := []string{"CLUSTER", "ADDSLOTS"}
-	for slot := range 16384 {
-		slots = append(slots, strconv.Itoa(slot))
-	}
-	node.Do(t, slots...)
-	node.agrees(t, 1)
+	_, nodes := startCluster(t, servers.Config{}, 1)
+	node := nodes[0]
 	c := join(t, node.store(t))
 	if got := c.session.Lane("key1"); got != 0 {
 		t.Fatalf("Lane: got %d, want that all keys share one", got)
@@ -297,7 +199,7 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	if got := c.renew(renewals[0]); got.Waiters != 1 {
 		t.Errorf("with the queue out of reach: Waiters: got %d, want 1, for all that is known", got.Waiters)
 	}
-	host, port, _ := strings.Cut(nodes[to].Option.InitAddress[0], ":")
+	host, port, _ := net.SplitHostPort(nodes[to].own.Addr)
 	for n, kind := range []byte("lqwf") {
 		for _, q := range renewals {
 			nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey(q.Key, kind), "0", "5000")
@@ -335,7 +237,7 @@ func TestASlotMovesUnderAWaiter(t *testing.T) {
 
 	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
-	host, port, _ := strings.Cut(nodes[to].Option.InitAddress[0], ":")
+	host, port, _ := net.SplitHostPort(nodes[to].own.Addr)
 	for _, kind := range []byte("lf") { // half of it: the rest must not be taken for all there is
 		nodes[from].Do(t, "MIGRATE", host, port, sv.redisKey("key", kind), "0", "5000")
 	}
@@ -423,11 +325,7 @@ func failsOver(t *testing.T, goes bool, limit time.Duration) {
 	b.Wait("key", "b")
 
 	old := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
-	replica := plain.clusterReplica(t, old)
-	// The primary hears of it from the other nodes, and ignores the wish of one that it
-	// does not know for its replica.
-	oldID := old.Do(t, "CLUSTER", "MYID")
-	kit.Eventually(t, "the primary knows its replica", func() bool { return strings.Contains(old.Do(t, "CLUSTER", "REPLICAS", oldID), "slave") })
+	replica := sv.addReplica(t, old)
 	replica.Do(t, "CLUSTER", "FAILOVER")
 	kit.Eventually(t, "the failover is over", func() bool {
 		return strings.Contains(replica.Do(t, "INFO", "replication"), "role:master") && strings.Contains(old.Do(t, "INFO", "replication"), "role:slave")

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -37,24 +36,15 @@ func eachPair(t *testing.T, test func(*testing.T, *pair)) {
 
 func sentinelPair(t *testing.T) *pair {
 	t.Helper()
-	first, second := freeAddr(t), freeAddr(t)
-	process := startServer(t, first)
-	host, port, _ := strings.Cut(first, ":")
-	startServer(t, second, "--replicaof", host, port)
-	single := func(addr string) *server {
-		return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
-	}
-	p := &pair{primary: single(first), replica: single(second), promote: process.Kill}
-	sentinel := plain.startSentinel(t, p.primary, p.replica)
-	p.sv = onServer(t, rueidis.ClientOption{InitAddress: []string{sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "locks"}})
-	return p
+	sv, nodes := startSentinelSet(t, servers.Config{})
+	return &pair{sv: sv, primary: nodes[0], replica: nodes[1], promote: nodes[0].own.Kill}
 }
 
 func clusterPair(t *testing.T) *pair {
 	t.Helper()
-	sv, nodes := plain.ownCluster(t)
+	sv, nodes := ownCluster(t)
 	primary := nodes[owner(t, nodes, sv.redisKey("key", 'l'))]
-	p := &pair{sv: sv, primary: primary, replica: plain.clusterReplica(t, primary)}
+	p := &pair{sv: sv, primary: primary, replica: sv.addReplica(t, primary)}
 	p.promote = func() { p.replica.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER") }
 	return p
 }

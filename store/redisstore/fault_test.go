@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -340,12 +338,10 @@ func TestAReplicaIsUnreachable(t *testing.T) {
 
 func TestAServerThatDiesAndComesBack(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
-	process := startServer(t, addr)
-	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
+	sv := ownServer(t)
 	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
 	c.Hold("key", "a")
-	process.Kill()
+	sv.own.Kill()
 	kit.Eventually(t, "ErrUnreachable", func() bool {
 		err := c.Acquire(redistest.Request("key", "b")).Err
 		if !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, store.ErrOutcomeUnknown) {
@@ -353,7 +349,7 @@ func TestAServerThatDiesAndComesBack(t *testing.T) {
 		}
 		return errors.Is(err, store.ErrUnreachable)
 	})
-	startServer(t, addr)
+	sv.restart(t)
 	// The inbox may take a moment to notice; meanwhile a waiter asks.
 	kit.Eventually(t, "the key is there again", func() bool { return c.Acquire(redistest.Request("key", "c")).Status == store.Granted })
 	c.Wait("key", "d")

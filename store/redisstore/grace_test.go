@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -175,9 +173,7 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 // it knows nothing of.
 func TestARestartMakesNoTwoHolders(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
-	process := startServer(t, addr)
-	p := &pair{sv: onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})}
+	p := &pair{sv: ownServer(t)}
 	const ttl = 3 * time.Second
 	p.sv.acquaint(t, ttl)
 	a, b := p.locks(t, ttl, WithFailoverGrace(ttl)), p.locks(t, ttl, WithFailoverGrace(ttl))
@@ -185,8 +181,8 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process.Kill()
-	startServer(t, addr)
+	p.sv.own.Kill()
+	p.sv.restart(t)
 	second := lockPatiently(t, b)
 	if first.Valid(0) {
 		t.Error("two leases of the key are trusted")

@@ -125,8 +125,8 @@ func TestInspectDescribesTheFirstTen(t *testing.T) {
 func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 	t.Parallel()
 	const partly = "--cluster-require-full-coverage"
-	sv, nodes := plain.ownCluster(t, partly, "no")
-	replica := plain.clusterReplica(t, nodes[0], partly, "no")
+	sv, nodes := ownCluster(t, partly, "no")
+	replica := sv.addReplica(t, nodes[0])
 	var st *Store
 	kit.Eventually(t, "clients know the replica", func() bool {
 		if st != nil {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
@@ -19,10 +17,7 @@ import (
 // yet. Who asks is told so at once, and nothing that was held goes to a second.
 func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
-	args := []string{"--dir", t.TempDir(), "--rdbcompression", "no"}
-	process := startServer(t, addr, args...)
-	sv := onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
+	sv := ownServer(t, "--rdbcompression", "no")
 	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
 	c.Hold("key", "a")
 	// It answers after each 2 MB that it has read, so there is some time for it to be asked.
@@ -30,9 +25,12 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 		sv.Do(t, "SETRANGE", fmt.Sprint("ballast ", i), "1000000", "x")
 	}
 	sv.Do(t, "SAVE")
-	process.Kill()
+	sv.own.Kill()
 
-	startServer(t, addr, append(args, "--key-load-delay", "100000")...) // in us
+	sv.own.Args = append(sv.own.Args, "--key-load-delay", "100000") // in us
+	if err := sv.own.Start(); err != nil {
+		t.Fatal(err)
+	}
 	loading := func() bool {
 		said, err := sv.Try("INFO", "persistence")
 		return err == nil && strings.Contains(said, "\nloading:1")

@@ -5,12 +5,9 @@ package redisstore
 import (
 	"context"
 	"iter"
-	"math/rand/v2"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -32,9 +30,13 @@ type server struct {
 	*redistest.Server
 
 	prefix string
+	own    *servers.Redis      // nil, unless it is one server of the test's own
+	whole  *servers.Deployment // nil, unless it is several
 }
 
-func withPrefix(sv *redistest.Server) *server { return &server{sv, "test-" + uuid.NewString()} }
+func withPrefix(sv *redistest.Server) *server {
+	return &server{Server: sv, prefix: "test-" + uuid.NewString()}
+}
 
 func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	t.Helper()
@@ -49,70 +51,6 @@ func onMiniredis(t testing.TB) *server {
 func onServer(t testing.TB, option rueidis.ClientOption) *server {
 	t.Helper()
 	return withPrefix(redistest.OnServer(t, option))
-}
-
-// ownServer starts a real server for one test that would disturb others. args
-// are added to its command line.
-func ownServer(t *testing.T, args ...string) *server {
-	t.Helper()
-	addr := freeAddr(t)
-	startServer(t, addr, args...)
-	return onServer(t, rueidis.ClientOption{InitAddress: []string{addr}})
-}
-
-// Ports of our own are below those that systems give to outgoing connections,
-// and a Cluster node listens on one more, 10000 above.
-const (
-	firstPort = 21000
-	ports     = 1700
-	busOffset = 10000
-)
-
-// Tests that run in parallel take different ones, and so do other processes, as
-// a rule.
-var (
-	portsTaken  atomic.Int32
-	portsOffset = rand.IntN(ports)
-)
-
-// freeAddr is an address that nobody listens at.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	for range ports {
-		port := firstPort + (portsOffset+int(portsTaken.Add(1)))%ports
-		if addr := localAddr(port); isFree(addr) && isFree(localAddr(port+busOffset)) {
-			return addr
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
-func localAddr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-func isFree(addr string) bool {
-	l, err := net.Listen("tcp", addr)
-	return err == nil && l.Close() == nil
-}
-
-func startServer(t *testing.T, addr string, args ...string) *redistest.Process {
-	t.Helper()
-	process, err := tryServer(t, addr, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return process
-}
-
-func tryServer(t *testing.T, addr string, args ...string) (*redistest.Process, error) {
-	t.Helper()
-	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
-		"--repl-diskless-sync-delay", "0", // else a primary waits 5 s for more replicas
-		"--repl-ping-replica-period", "1", // in a Cluster a replica that has not heard anything yet is not shown to clients
-	}, args...)
-	return redistest.Start(t, "tcp", addr, "redis-server", args...)
 }
 
 // store opens a store on the server under the test's prefix, to which the server

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -50,15 +52,20 @@ func TestBadOptions(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	nobody := rueidis.ClientOption{InitAddress: []string{freeAddr(t)}}
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := rueidis.ClientOption{InitAddress: []string{"127.0.0.1:" + strconv.Itoa(port)}}
 	if _, err := Open(nobody); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	if _, err := Open(rueidis.ClientOption{}); err == nil {
 		t.Error("no address: got no error, want one")
 	}
-	addr := freeAddr(t)
-	startServer(t, addr, "--requirepass", "secret-7")
+	sv := ownServer(t)
+	sv.Do(t, "CONFIG", "SET", "requirepass", "secret-7")
+	addr := sv.own.Addr
 	for name, option := range map[string]rueidis.ClientOption{
 		"no password": {InitAddress: []string{addr}}, "wrong password": {InitAddress: []string{addr}, Password: "guess-9"},
 	} {

@@ -6,14 +6,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
-	"net"
 	"strings"
 	"testing"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )
@@ -33,29 +31,29 @@ const (
 // night has all three.
 func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 	t.Parallel()
-	topologies := map[string]func(*testing.T, encryption) (whole *server, nodes []*server, rights string){
-		"standalone": func(t *testing.T, e encryption) (*server, []*server, string) {
-			sv := e.ownServer(t)
+	topologies := map[string]func(*testing.T, servers.Config) (whole *server, nodes []*server, rights string){
+		"standalone": func(t *testing.T, c servers.Config) (*server, []*server, string) {
+			sv := startServer(t, c)
 			return sv, []*server{sv}, documentedRights + rightsToList
 		},
-		"sentinel": func(t *testing.T, e encryption) (*server, []*server, string) {
-			sv, nodes := e.ownSentinelSet(t)
+		"sentinel": func(t *testing.T, c servers.Config) (*server, []*server, string) {
+			sv, nodes := startSentinelSet(t, c)
 			return sv, nodes, documentedRights + rightsToList + rightsInSentinel
 		},
-		"cluster": func(t *testing.T, e encryption) (*server, []*server, string) {
-			sv, nodes := e.ownCluster(t)
+		"cluster": func(t *testing.T, c servers.Config) (*server, []*server, string) {
+			sv, nodes := startCluster(t, c, 3)
 			return sv, nodes, documentedRights + rightsToList + rightsInCluster
 		},
 	}
 	if !kit.Nightly() {
-		maps.DeleteFunc(topologies, func(name string, _ func(*testing.T, encryption) (*server, []*server, string)) bool {
+		maps.DeleteFunc(topologies, func(name string, _ func(*testing.T, servers.Config) (*server, []*server, string)) bool {
 			return name != "cluster"
 		})
 	}
 	for name, start := range topologies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sv, nodes, rights := start(t, encryption{redistest.NewEncryption(t)})
+			sv, nodes, rights := start(t, servers.Config{Encryption: redistest.NewEncryption(t)})
 			user := sv.locker(t, nodes, rights)
 			sv.acquaint(t, long) // once, for all the tests share a prefix
 			storetest.Run(t, func(t *testing.T) store.Store { return user.newStore(t) })
@@ -71,7 +69,7 @@ func TestConformanceWithTheLeastRightsOverTLS(t *testing.T) {
 // Nobody talks to a server that can't prove who it is, nor a server to a client.
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()
-	sv := encryption{redistest.NewEncryption(t)}.ownServer(t)
+	sv := startServer(t, servers.Config{Encryption: redistest.NewEncryption(t)})
 	good := sv.Option.TLSConfig
 	for name, config := range map[string]*tls.Config{
 		"a server of an unknown authority": {Certificates: good.Certificates, RootCAs: x509.NewCertPool()},
@@ -104,57 +102,4 @@ func (sv *server) locker(t *testing.T, nodes []*server, rights string) *server {
 	user := *onServer(t, option)
 	user.prefix = sv.prefix
 	return &user
-}
-
-// An encryption is that of servers of one test's own; the zero one is none.
-type encryption struct{ of *redistest.Encryption }
-
-var plain encryption
-
-// option is a client's.
-func (e encryption) option(t *testing.T, addrs ...string) rueidis.ClientOption {
-	t.Helper()
-	option := rueidis.ClientOption{InitAddress: addrs}
-	if e.of != nil {
-		var err error
-		if option.TLSConfig, err = redistest.ClientTLS(e.of.Dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return option
-}
-
-// ownServer starts a server. args are added to its command line.
-func (e encryption) ownServer(t *testing.T, args ...string) *server {
-	t.Helper()
-	addr := freeAddr(t)
-	e.startServer(t, addr, args...)
-	return onServer(t, e.option(t, addr))
-}
-
-// startServer starts one at the address. Not every redis-server is built with TLS.
-func (e encryption) startServer(t *testing.T, addr string, args ...string) {
-	t.Helper()
-	_, port, _ := net.SplitHostPort(addr)
-	_, err := tryServer(t, addr, append(e.of.Args(port), args...)...)
-	switch {
-	case err == nil:
-	case e.of.Unknown(err.Error()):
-		t.Skip("this redis-server was built without TLS")
-	default:
-		t.Fatal(err)
-	}
-}
-
-// ownSentinelSet starts a primary, a replica and a sentinel.
-func (e encryption) ownSentinelSet(t *testing.T) (*server, []*server) {
-	t.Helper()
-	primary := e.ownServer(t)
-	addr := primary.Option.InitAddress[0]
-	host, port, _ := strings.Cut(addr, ":")
-	replica := e.ownServer(t, "--replicaof", host, port)
-	sentinel := e.startSentinel(t, primary, replica)
-	option := e.option(t, sentinel)
-	option.Sentinel = rueidis.SentinelOption{MasterSet: "locks", TLSConfig: option.TLSConfig}
-	return onServer(t, option), []*server{primary, replica}
 }

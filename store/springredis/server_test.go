@@ -3,8 +3,6 @@
 package springredis
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -45,25 +44,11 @@ func onServer(t testing.TB, option rueidis.ClientOption) *server {
 }
 
 // ownServer starts a real server for one test that would disturb others. args
-// are added to its command line. It listens on a socket of the file system, where
-// no port can be taken.
+// are added to its command line.
 func ownServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // its name may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "socket")
-	args = append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir}, args...)
-	if _, err := redistest.Start(t, "unix", socket, "redis-server", args...); err != nil {
-		t.Fatal(err)
-	}
-	option, err := rueidis.ParseURL("unix://" + socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return onServer(t, option)
+	own := redistest.Start(t, servers.Config{Args: args})
+	return onServer(t, rueidis.ClientOption{InitAddress: []string{own.Addr}})
 }
 
 // store opens a store on the server for the test's registry key.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // TestServersOfOtherSettings: what a server of MariaDB can be told in ways that matter here.
 func TestServersOfOtherSettings(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, dbserver.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
+	s := startServer(t, servers.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
 	d := s.database()
 	t.Run("a binary log of statements takes no locks", func(t *testing.T) {
 		prefix := WithPrefix(newPrefix(t, d))
@@ -30,7 +30,7 @@ func TestServersOfOtherSettings(t *testing.T) {
 			t.Errorf("NewSpring: got %v, want a SchemaError", err)
 		}
 	})
-	config := dbserver.MariaDB.URL(s.addr, "asynclock")
+	config := s.URL("asynclock")
 	rows := MySQL(openDB(t, "mysql", config+"?binlog_format=ROW"))
 	t.Run("a wait in vain ends no transaction of which others were told", func(t *testing.T) {
 		testRowThatIsBeingMade(t, rows)

@@ -5,20 +5,14 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -27,89 +21,40 @@ const patience = 30 * time.Second
 
 // A dbServer is one that a test may kill.
 type dbServer struct {
-	t       *testing.T
-	kind    *dbserver.Kind
-	addr    string
-	command func() *exec.Cmd
-	process *proc.Process
+	*servers.Database
+
+	t *testing.T
 }
 
 // startServer starts one of the kind that the variable is for, which ends with the test.
-func startServer(t *testing.T, kind *dbserver.Kind) *dbServer {
+func startServer(t *testing.T, kind *servers.DatabaseKind) *dbServer {
 	t.Helper()
 	kit.Require(t, kind.Variable) // where tests with servers are wanted at all
-	data, err := dbserver.NewData()
+	d, err := kind.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(data.Dir) })
-	port := freePort(t)
-	command, err := data.Prepare(t.Context(), kind, "data", port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &dbServer{t: t, kind: kind, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), command: command}
-	s.start()
-	t.Cleanup(s.kill)
-	return s
+	t.Cleanup(d.Close)
+	return &dbServer{d, t}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 21000 + rand.IntN(3000) // below those for outgoing connections
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil && l.Close() == nil {
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-func (s *dbServer) start() {
-	s.t.Helper()
-	process, err := proc.Start(s.command())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.process = process
-}
-
-// kill ends it at once, as a crash does.
-func (s *dbServer) kill() {
-	_ = s.process.Child.Signal(s.kind.Stop) // fails only if it has ended
-	<-s.process.Ended()
-}
-
-// database waits until the server answers, and makes a database.
+// database makes a database.
 func (s *dbServer) database() Database {
 	s.t.Helper()
-	admin := openDB(s.t, s.kind.Driver, s.kind.URL(s.addr, s.kind.System))
-	s.await("the server to answer", func() bool {
-		_, err := admin.ExecContext(s.t.Context(), "CREATE DATABASE asynclock")
-		return err == nil
-	})
-	db := openDB(s.t, s.kind.Driver, s.kind.URL(s.addr, "asynclock"))
-	if s.kind.Driver == dbserver.Postgres.Driver {
+	if err := s.Create(s.t.Context(), "asynclock"); err != nil {
+		s.t.Fatal(err)
+	}
+	db := openDB(s.t, s.Kind.Driver, s.URL("asynclock"))
+	if s.Kind.Driver == servers.Postgres.Driver {
 		return Postgres(db)
 	}
 	return MySQL(db)
 }
 
-func (s *dbServer) await(what string, isSo func() bool) {
-	s.t.Helper()
-	for end := time.Now().Add(patience); !isSo(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // onKilled runs a test on a server of each kind that it may kill.
 func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
 	t.Helper()
-	for _, kind := range dbserver.Kinds {
+	for _, kind := range servers.Databases {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, kind)
@@ -184,7 +129,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			for i := range had {
 				had[i] = rounds[i].Load()
 			}
-			s.await("every client to have its turn", func() bool {
+			kit.Eventually(t, "every client to have its turn", func() bool {
 				for i := range had {
 					if rounds[i].Load() < had[i]+3 {
 						return false
@@ -195,9 +140,11 @@ func TestServerKilledUnderLoad(t *testing.T) {
 		}
 		for range kills {
 			progress()
-			s.kill()
+			s.Kill()
 			time.Sleep(200 * time.Millisecond) // longer than what requests wait for each other
-			s.start()
+			if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		progress()
 		close(stop)

@@ -14,7 +14,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/acceptance"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
@@ -50,35 +51,8 @@ func onZooKeeper(t *testing.T) func(*testing.T) *acceptance.Env {
 func onEnsemble(t *testing.T) func(*testing.T) *acceptance.Env {
 	t.Helper()
 	kit.Require(t, "ASYNCLOCK_ZOOKEEPER") // where ZooKeeper is wanted at all
-	if err := zkserver.Find(); err != nil {
-		kit.Skip(t, err.Error())
-	}
-	e, err := zkserver.StartEnsemble(t.Context(), t.TempDir(), freePorts(t, 3*zkserver.PortsPerServer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Kill)
-	var followers []*zkserver.Server
-	kit.Eventually(t, "a leader and two followers", func() bool {
-		_, followers, err = e.Roles(t.Context())
-		return err == nil && len(followers) == 2
-	})
+	_, followers := zktest.Roles(t, zktest.StartEnsemble(t))
 	return inZooKeeper(followers[0].Addr + "," + followers[1].Addr)
-}
-
-// freePorts returns ports that nobody listens on. Somebody may come before the servers do;
-// then they say so.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // when all are chosen
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // inZooKeeper opens places with a root of their own.
@@ -104,9 +78,9 @@ func inZooKeeper(servers string) func(*testing.T) *acceptance.Env {
 }
 
 // openZooKeeper opens a store whose connection can be cut.
-func openZooKeeper(servers, root string, c *faultconn.Line) (*zkstore.Store, error) {
-	return zkstore.Open(strings.Split(servers, ","),
-		zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(sessionTimeout), zkstore.WithShortTTLs(),
+func openZooKeeper(addrs, root string, c *faultconn.Line) (*zkstore.Store, error) {
+	return zkstore.Open(strings.Split(addrs, ","),
+		zkstore.WithRoot(root), zkstore.WithTickTime(servers.Tick), zkstore.WithSessionTimeout(sessionTimeout), zkstore.WithShortTTLs(),
 		zkstore.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.Dial(ctx, addr, new(net.Dialer))
 		}))

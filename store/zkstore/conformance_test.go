@@ -29,7 +29,7 @@ func TestConformanceInManySessions(t *testing.T) {
 // and in one of some thousand cases Inspect shows what was a millisecond before.
 func TestConformanceOnAnEnsemble(t *testing.T) {
 	t.Parallel()
-	_, followers := roles(t, startEnsemble(t))
+	_, followers := zktest.Roles(t, zktest.StartEnsemble(t))
 	on := []string{followers[0].Addr, followers[1].Addr}
 	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
 }

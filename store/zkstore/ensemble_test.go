@@ -5,7 +5,6 @@ package zkstore
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,49 +12,10 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
-
-// freePorts returns ports that nobody listens on. Somebody may come before the
-// server does; then it says so.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
-// startEnsemble starts three servers for one test, which may kill them.
-func startEnsemble(t *testing.T) *zkserver.Ensemble {
-	t.Helper()
-	if err := zkserver.Find(); err != nil {
-		kit.Skip(t, "ZooKeeper is not installed: not tested on an ensemble: "+err.Error())
-	}
-	e, err := zkserver.StartEnsemble(t.Context(), t.TempDir(), freePorts(t, 3*zkserver.PortsPerServer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Kill)
-	return e
-}
-
-// roles waits until all servers have found theirs.
-func roles(t *testing.T, e *zkserver.Ensemble) (leader *zkserver.Server, followers []*zkserver.Server) {
-	t.Helper()
-	eventually(t, "a leader and two followers", func() (all bool) {
-		var err error
-		leader, followers, err = e.Roles(t.Context())
-		return err == nil && len(followers) == 2
-	})
-	return leader, followers
-}
 
 // ensembleTimeout is the session timeout of clients that are to outlive the loss of
 // a server, on a busy machine.
@@ -63,7 +23,7 @@ const ensembleTimeout = 20 * time.Second
 
 // survives kills one server and checks that the lease goes on, renewed by the
 // others, and that its key is handed over.
-func survives(t *testing.T, e *zkserver.Ensemble, victim func(connected string) *zkserver.Server) {
+func survives(t *testing.T, e *servers.Ensemble, victim func(connected string) *servers.ZooKeeper) {
 	t.Helper()
 	w, root := newWire(t), newRoot()
 	ours := locks(t, openOn(t, e.Addrs(), root, WithDialer(w.dial), WithSessionTimeout(ensembleTimeout)))
@@ -74,7 +34,7 @@ func survives(t *testing.T, e *zkserver.Ensemble, victim func(connected string) 
 	dead := victim(w.address())
 	dead.Kill()
 	killed := time.Now()
-	eventually(t, "renewals without the server", func() bool {
+	kit.Eventually(t, "renewals without the server", func() bool {
 		if lease.Err() != nil {
 			t.Fatalf("the lease: got %v %v after the kill, want it to go on", lease.Err(), time.Since(killed))
 		}
@@ -88,10 +48,10 @@ func survives(t *testing.T, e *zkserver.Ensemble, victim func(connected string) 
 		t.Errorf("token: got %d after %d, want more", next.Token(), first)
 	}
 	unlock(t, next)
-	if err := dead.Restart(); err != nil {
+	if err := dead.Start(); err != nil {
 		t.Fatal(err)
 	}
-	roles(t, e)
+	zktest.Roles(t, e)
 }
 
 func (w *wire) address() string {
@@ -105,9 +65,9 @@ func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	t.Run("of which a server is killed", func(t *testing.T) {
 		t.Parallel()
-		e := startEnsemble(t)
+		e := zktest.StartEnsemble(t)
 		t.Run("the client's server is killed", func(t *testing.T) {
-			survives(t, e, func(connected string) *zkserver.Server {
+			survives(t, e, func(connected string) *servers.ZooKeeper {
 				for _, s := range e.Servers {
 					if s.Addr == connected {
 						return s
@@ -118,8 +78,8 @@ func TestEnsemble(t *testing.T) {
 			})
 		})
 		t.Run("the leader is killed", func(t *testing.T) {
-			survives(t, e, func(string) *zkserver.Server {
-				leader, _ := roles(t, e)
+			survives(t, e, func(string) *servers.ZooKeeper {
+				leader, _ := zktest.Roles(t, e)
 				return leader
 			})
 		})
@@ -127,7 +87,7 @@ func TestEnsemble(t *testing.T) {
 	})
 	t.Run("that is out of reach", func(t *testing.T) {
 		t.Parallel()
-		e := startEnsemble(t)
+		e := zktest.StartEnsemble(t)
 		t.Run("for a client", func(t *testing.T) { // ends when its parallel subtests have
 			t.Run("that is cut off from all servers", func(t *testing.T) {
 				t.Parallel()
@@ -142,7 +102,7 @@ func TestEnsemble(t *testing.T) {
 	})
 }
 
-func closedByForce(t *testing.T, e *zkserver.Ensemble) {
+func closedByForce(t *testing.T, e *servers.Ensemble) {
 	w, root := newWire(t), newRoot()
 	ours := locks(t, openOn(t, e.Addrs(), root, WithDialer(w.dial)))
 	theirs := locks(t, openOn(t, e.Addrs(), root))
@@ -160,16 +120,16 @@ func closedByForce(t *testing.T, e *zkserver.Ensemble) {
 // The client's server is cut off from the others, and goes on answering pings for
 // a while. The others may give the key away meanwhile, so a lease must not live on
 // those answers.
-func loneFollower(t *testing.T, e *zkserver.Ensemble) {
+func loneFollower(t *testing.T, e *servers.Ensemble) {
 	const timeout = 3 * time.Second
-	leader, followers := roles(t, e)
+	leader, followers := zktest.Roles(t, e)
 	root := newRoot()
 	ours := locks(t, openOn(t, []string{followers[0].Addr}, root, WithSessionTimeout(timeout)))
 	theirs := locks(t, openOn(t, e.Addrs(), root))
 	lease := lock(t, ours, "key")
 	awaitRenewal(t, lease)
 	// It takes both of the others away, which is what it sees of being cut off.
-	for _, s := range []*zkserver.Server{leader, followers[1]} {
+	for _, s := range []*servers.ZooKeeper{leader, followers[1]} {
 		if err := s.Pause(); err != nil {
 			t.Fatal(err)
 		}
@@ -179,12 +139,12 @@ func loneFollower(t *testing.T, e *zkserver.Ensemble) {
 	if took := lease.Deadline().Sub(cut); took > timeout { // whenever this goroutine came to see it
 		t.Errorf("the lease ended %v after its server was alone, want it within the session's timeout, %v", took, timeout)
 	}
-	for _, s := range []*zkserver.Server{leader, followers[1]} {
+	for _, s := range []*servers.ZooKeeper{leader, followers[1]} {
 		if err := s.Resume(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	roles(t, e)
+	zktest.Roles(t, e)
 	// Servers that have just found each other may leave a handshake without an answer. So
 	// this takes 1 s, or 13 s.
 	unlock(t, lock(t, theirs, "key"))
@@ -192,7 +152,7 @@ func loneFollower(t *testing.T, e *zkserver.Ensemble) {
 
 // nothingIsLost raises a number, in two steps, in several clients, while one server
 // after the other is killed.
-func nothingIsLost(t *testing.T, e *zkserver.Ensemble) {
+func nothingIsLost(t *testing.T, e *servers.Ensemble) {
 	const clients = 3
 	root := newRoot()
 	var counter, last atomic.Int64 // atomic only for the race detector
@@ -226,11 +186,11 @@ func nothingIsLost(t *testing.T, e *zkserver.Ensemble) {
 	for _, s := range e.Servers {
 		before := raised.Load()
 		s.Kill()
-		eventually(t, "work without the server", func() bool { return raised.Load() > before+20 })
-		if err := s.Restart(); err != nil {
+		kit.Eventually(t, "work without the server", func() bool { return raised.Load() > before+20 })
+		if err := s.Start(); err != nil {
 			t.Error(err)
 		}
-		roles(t, e)
+		zktest.Roles(t, e)
 	}
 	stop()
 	working.Wait()

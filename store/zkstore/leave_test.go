@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
@@ -33,11 +34,11 @@ func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 	w.drop(nodes[1]) // what is sent about it next is its deletion
 	r.WaiterTTL = time.Millisecond
 	acquire(t, s, r) // which sets the time for which it is kept
-	eventually(t, "the deletion that is lost", w.dropped)
+	kit.Eventually(t, "the deletion that is lost", w.dropped)
 	unlock(t, lease)
 	var got store.AcquireReply
 	r.WaiterTTL = time.Minute
-	eventually(t, "an answer", func() bool {
+	kit.Eventually(t, "an answer", func() bool {
 		got = s.Acquire(t.Context(), []store.AcquireRequest{r})[0]
 		return got.Err == nil
 	})
@@ -69,7 +70,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	if held, err := s.Force(t.Context(), "key"); !held || err != nil {
 		t.Fatalf("Force: got %v, %v, want true", held, err)
 	}
-	eventually(t, "the end of the other node", func() bool { return len(children(t, conn, root)) == 0 })
+	kit.Eventually(t, "the end of the other node", func() bool { return len(children(t, conn, root)) == 0 })
 }
 
 // A client leaves while it is being queued.
@@ -88,7 +89,7 @@ func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 	if got := s.Acquire(t.Context(), []store.AcquireRequest{r})[0]; got.Err != nil {
 		t.Fatal(got.Err)
 	}
-	eventually(t, "the end of its node", func() bool { return len(children(t, conn, root)) == 1 })
+	kit.Eventually(t, "the end of its node", func() bool { return len(children(t, conn, root)) == 1 })
 	unlock(t, lease)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -35,7 +36,7 @@ func TestNodesAreCurators(t *testing.T) {
 	}
 	unlock(t, lease)
 	// Which it does with containers only.
-	eventually(t, "the server to remove the empty lock", func() bool {
+	kit.Eventually(t, "the server to remove the empty lock", func() bool {
 		exists, _, err := conn.Exists(root + "/a/key")
 		return err == nil && !exists
 	})
@@ -56,7 +57,7 @@ func TestAReleaseWakesOnlyTheNext(t *testing.T) {
 		pending[i] = locks(t, st).LockChan(t.Context(), "key", asynclock.WithTTL(time.Hour))
 		wantWaiters(t, holder, "key", i+1)
 		// Its node is counted before it has looked at the one ahead, which takes packets.
-		eventually(t, "the waiter to have nothing more to ask", func() bool { return isWatching(st) })
+		kit.Eventually(t, "the waiter to have nothing more to ask", func() bool { return isWatching(st) })
 	}
 	// A heartbeat may fall into one handoff, but not into most of them.
 	quiet := 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 )
 
@@ -61,7 +62,7 @@ func TestLocksStayContainers(t *testing.T) {
 	if err := st.makeLock(root + "/key"); err == nil {
 		t.Error("makeLock whose request is lost: got no error, want one")
 	}
-	eventually(t, "an answer", func() bool { return st.makeLock(root+"/key") == nil })
+	kit.Eventually(t, "an answer", func() bool { return st.makeLock(root+"/key") == nil })
 	if st.parents.Load() != &container {
 		t.Error("locks are persistent from now on, want containers")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -23,10 +23,10 @@ func open(t testing.TB, root string, opts ...Option) *Store {
 	return openOn(t, zktest.Servers(t), root, opts...)
 }
 
-func openOn(t testing.TB, servers []string, root string, opts ...Option) *Store {
+func openOn(t testing.TB, addrs []string, root string, opts ...Option) *Store {
 	t.Helper()
-	opts = append([]Option{WithRoot(root), WithTickTime(zkserver.Tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
-	st, err := Open(servers, opts...)
+	opts = append([]Option{WithRoot(root), WithTickTime(servers.Tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
+	st, err := Open(addrs, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,15 +45,4 @@ func join(t testing.TB, st *Store, events func(store.Event)) store.Session {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// eventually waits until what is true, which takes long only if it never is.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(testPatience); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -83,12 +84,12 @@ func awaitEnd(t testing.TB, lease *asynclock.Lease) {
 func awaitRenewal(t testing.TB, lease *asynclock.Lease) {
 	t.Helper()
 	deadline := lease.Deadline().Add(100 * time.Millisecond)
-	eventually(t, "a renewal", func() bool { return lease.Deadline().After(deadline) || lease.Err() != nil })
+	kit.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(deadline) || lease.Err() != nil })
 }
 
 func wantWaiters(t testing.TB, c *asynclock.Client, key string, n int) {
 	t.Helper()
-	eventually(t, "waiters", func() bool {
+	kit.Eventually(t, "waiters", func() bool {
 		info, err := c.Inspect(t.Context(), key)
 		return err == nil && info.Waiters == n
 	})
@@ -147,11 +148,11 @@ func TestANewSessionRenewsNothingOfTheOld(t *testing.T) {
 	reply := acquire(t, s, r)
 	old, _ := st.health.now()
 	w.expire()
-	eventually(t, "a new session", func() bool {
+	kit.Eventually(t, "a new session", func() bool {
 		session, _ := st.health.now()
 		return session != old
 	})
-	eventually(t, "the loss", func() bool {
+	kit.Eventually(t, "the loss", func() bool {
 		got := s.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "owner", TTL: time.Minute, Token: reply.Token}})[0].Err
 		return errors.Is(got, store.ErrExpired)
 	})
@@ -241,7 +242,7 @@ func TestTrustFollowsTheSessionNotTheTTL(t *testing.T) {
 // be less.
 func TestTTLsBelowTheSessionTimeoutAreRefused(t *testing.T) {
 	t.Parallel()
-	st, err := Open(zktest.Servers(t), WithRoot(newRoot()), WithTickTime(zkserver.Tick), WithSessionTimeout(20*time.Second))
+	st, err := Open(zktest.Servers(t), WithRoot(newRoot()), WithTickTime(servers.Tick), WithSessionTimeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,12 +390,12 @@ func TestTheHeartbeatNeedsNoRoot(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
 	for range 2 {
-		time.Sleep(zkserver.Tick) // of answers that follow each other closely only the first is remembered
+		time.Sleep(servers.Tick) // of answers that follow each other closely only the first is remembered
 		before := watchdog.Now()
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}
-		time.Sleep(zkserver.Tick) // more than the leader's delay
+		time.Sleep(servers.Tick) // more than the leader's delay
 		if err := st.confirm(); err != nil {
 			t.Errorf("confirm: got %v, want an answer", err)
 		}

@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -57,19 +58,16 @@ func TestTLS(t *testing.T) {
 // that its certificate is for and by another, and what vouches for that.
 func startSecure(t *testing.T) (secure, wrong string, roots *x509.CertPool) {
 	t.Helper()
-	if err := zkserver.Find(); err != nil {
-		kit.Skip(t, "ZooKeeper is not installed: not tested with TLS: "+err.Error())
-	}
+	zktest.Need(t)
 	ca := kit.NewAuthority(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "server.pem")
 	kit.WritePair(t, file, ca.Issue(t, "localhost"))
-	ports := freePorts(t, 2)
-	s, err := zkserver.StartSecure(t.Context(), filepath.Join(dir, "zookeeper"), ports[0], ports[1], file)
+	s, err := servers.StartSecureZooKeeper(t.Context(), dir, file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Kill)
-	port := ":" + strconv.Itoa(ports[1])
+	port := ":" + strconv.Itoa(s.SecurePort)
 	return "localhost" + port, "127.0.0.1" + port, ca.Roots()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -44,8 +45,8 @@ func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 	if !errors.Is(got.Err, store.ErrOutcomeUnknown) {
 		t.Fatalf("Acquire whose answer is lost: got %+v, want ErrOutcomeUnknown", got)
 	}
-	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
-	eventually(t, "an answer", func() bool {
+	kit.Eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
+	kit.Eventually(t, "an answer", func() bool {
 		got = s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 		return got.Err == nil
 	})
@@ -62,8 +63,8 @@ func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
 	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
-	eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
-	eventually(t, "the withdrawal", func() bool {
+	kit.Eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
+	kit.Eventually(t, "the withdrawal", func() bool {
 		return s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
 	if names := children(t, conn, root); len(names) != 1 {
@@ -82,14 +83,14 @@ func TestANodeThatComesLateIsRemoved(t *testing.T) {
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
 	w.lose(nodePrefix("owner"))
 	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
-	eventually(t, "the withdrawal", func() bool {
+	kit.Eventually(t, "the withdrawal", func() bool {
 		return s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
 	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the late node", func() bool {
+	kit.Eventually(t, "the end of the late node", func() bool {
 		exists, _, err := conn.Exists(late)
 		return err == nil && !exists
 	})
@@ -152,7 +153,7 @@ func TestNodesThatOverflowAreForeign(t *testing.T) {
 	if _, err := c.Lock(t.Context(), "key"); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("Lock: got %v, want ErrForeignData", err)
 	}
-	eventually(t, "our own node to be gone", func() bool { return len(children(t, conn, root)) == 1 })
+	kit.Eventually(t, "our own node to be gone", func() bool { return len(children(t, conn, root)) == 1 })
 	if err := conn.Delete(foreign, -1); err != nil {
 		t.Fatal(err)
 	}

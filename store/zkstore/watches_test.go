@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -34,11 +35,11 @@ func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the connection", w.dropped)
+	kit.Eventually(t, "the end of the connection", w.dropped)
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an answer", func() bool {
+	kit.Eventually(t, "an answer", func() bool {
 		err := lease.Renew(t.Context(), time.Minute)
 		return err == nil || errors.Is(err, store.ErrLost)
 	})
@@ -56,8 +57,8 @@ func TestARenewalWatchesAgain(t *testing.T) {
 	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the connection", w.dropped)
-	eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
+	kit.Eventually(t, "the end of the connection", w.dropped)
+	kit.Eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)
 	}

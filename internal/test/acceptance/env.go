@@ -11,6 +11,8 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -41,10 +43,10 @@ type Env struct {
 	// URL and Area are where another process finds the store. Empty: no other can.
 	URL, Area string
 
-	certificates string          // that such a process shows: see address
-	ctx          context.Context //nolint:containedctx // of all calls of a story: it ends with the story, or when that hangs
-	redis        *redisEnv       // nil: the store is not in Redis
-	timing       *timing
+	encryption *servers.Encryption // of the servers, also for such a process
+	ctx        context.Context     //nolint:containedctx // of all calls of a story: it ends with the story, or when that hangs
+	redis      *redisEnv           // nil: the store is not in Redis
+	timing     *timing
 }
 
 // NewEnv makes one without a store.
@@ -63,7 +65,7 @@ func WantNothingListed(t *testing.T, store store.Store) {
 		t.Fatal(err)
 	}
 	defer visitor.Close(context.Background())
-	await(t, "the store to be empty", func() bool {
+	kit.Eventually(t, "the store to be empty", func() bool {
 		for _, err := range visitor.List(context.Background(), "") {
 			if err != nil {
 				t.Fatal(err)
@@ -149,7 +151,7 @@ func (env *Env) unlock(l *asynclock.Lease) {
 // awaitWaiters waits until n clients are queued.
 func (env *Env) awaitWaiters(c *asynclock.Client, key string, n int) {
 	env.Helper()
-	await(env.T, "waiters to queue", func() bool {
+	kit.Eventually(env.T, "waiters to queue", func() bool {
 		info, err := c.Inspect(env.ctx, key)
 		return err == nil && info.Waiters == n
 	})
@@ -172,16 +174,6 @@ func (env *Env) remains(got time.Duration) bool {
 		return got < 0 // unknown
 	}
 	return got > long/2 && got <= long
-}
-
-// await looks again and again until something is so.
-func await(t *testing.T, what string, isSo func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !isSo(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // An unprotected number is read and written in two steps, with room for others

@@ -10,18 +10,19 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-func openOwnServer(t *testing.T) (*Env, *server) {
+func openOwnServer(t *testing.T) (*Env, *servers.Redis) {
 	t.Helper()
 	d := startAlone(t, nil)
-	return openRedis(t, d.address, "story"), d.nodes[0]
+	return openRedis(t, d.address, "story"), d.Nodes[0]
 }
 
 // onOwnServers makes a test twice: on servers that let everyone do everything, and on
 // those that speak TLS only, with the least rights for the clients. What the test does
 // to the servers is not done by those.
-func onOwnServers(t *testing.T, start func(*testing.T, *redistest.Encryption) *deployment, test func(*testing.T, *Env, *deployment)) {
+func onOwnServers(t *testing.T, start func(*testing.T, *servers.Encryption) *deployment, test func(*testing.T, *Env, *deployment)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("in clear", func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestScriptsThatTheServerForgetsAreTold(t *testing.T) {
 		crew := env.newCrew(no)
 		for range 20 {
 			crew.advance(3)
-			d.nodes[0].ask(t, "SCRIPT", "FLUSH")
+			ask(t, d.Nodes[0], "SCRIPT", "FLUSH")
 		}
 		crew.wantNothingLost()
 	})
@@ -55,7 +56,7 @@ func TestLostSubscriptionsLoseNobody(t *testing.T) {
 		tell(t, env.again, func(env *Env) {
 			start := time.Now()
 			for range times {
-				d.nodes[0].ask(t, "CLIENT", "KILL", "TYPE", "pubsub")
+				ask(t, d.Nodes[0], "CLIENT", "KILL", "TYPE", "pubsub")
 				crew.advance(3)
 			}
 			env.wantWithin(times*soon, start, "going on when the subscription is back, not by heartbeats")
@@ -69,7 +70,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 		crew := env.newCrew(no)
 		for range 10 {
 			crew.advance(3)
-			d.nodes[0].ask(t, "CLIENT", "KILL", "TYPE", "normal") // not the one that asks
+			ask(t, d.Nodes[0], "CLIENT", "KILL", "TYPE", "normal") // not the one that asks
 		}
 		crew.wantNothingLost()
 	})
@@ -82,7 +83,7 @@ func TestServerThatForgetsEverythingEndsLeases(t *testing.T) {
 			first := env.lock(ours, "key")
 			pending := theirs.LockChan(env.ctx, "key")
 			env.awaitWaiters(ours, "key", 1)
-			d.nodes[0].ask(t, "FLUSHALL")
+			ask(t, d.Nodes[0], "FLUSHALL")
 			start := time.Now()
 			env.awaitEnd(first)
 			env.wantWithin(short, start, "noticing the loss at the next renewal")
@@ -108,7 +109,9 @@ func TestClientsGoOnAfterAFailover(t *testing.T) {
 		}, asynclock.WithTTL(short))
 		for range 2 {
 			crew.advance(3)
-			d.failOver(t)
+			if err := d.FailOver(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		crew.advance(3)
 		crew.stop()
@@ -141,11 +144,14 @@ func TestClientsFollowAMovingSlot(t *testing.T) {
 	onOwnServers(t, startCluster, func(t *testing.T, env *Env, d *deployment) {
 		crew := env.newCrew(no)
 		crew.advance(1)
-		slot := d.nodes[0].ask(t, "CLUSTER", "KEYSLOT", env.redisKeys(jobKey(0))['f'])
-		owner := ownerOf(t, d.nodes, slot)
+		slot := ask(t, d.Nodes[0], "CLUSTER", "KEYSLOT", env.redisKeys(jobKey(0))['f'])
+		owner := ownerOf(t, d.Nodes, slot)
 		for i := range 3 {
 			crew.advance(3)
-			moveSlot(t, slot, d.nodes[(owner+i)%3], d.nodes[(owner+i+1)%3])
+			move := servers.Move{Slot: slot, From: d.Nodes[(owner+i)%3], To: d.Nodes[(owner+i+1)%3]}
+			if err := d.MoveSlot(t.Context(), move); err != nil {
+				t.Fatal(err)
+			}
 		}
 		crew.advance(3)
 		crew.wantNothingLost()
@@ -153,10 +159,10 @@ func TestClientsFollowAMovingSlot(t *testing.T) {
 }
 
 // ownerOf returns which node has a slot.
-func ownerOf(t *testing.T, nodes []*server, slot string) int {
+func ownerOf(t *testing.T, nodes []*servers.Redis, slot string) int {
 	t.Helper()
 	for i, n := range nodes {
-		if reply, err := n.try(t.Context(), "CLUSTER", "COUNTKEYSINSLOT", slot); err == nil && reply != "0" {
+		if reply, err := n.Text(t.Context(), "CLUSTER", "COUNTKEYSINSLOT", slot); err == nil && reply != "0" {
 			return i
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // A crew is clients at work: they bump counters that nobody protects, under
@@ -77,7 +78,7 @@ func (c *crew) advance(n int64) {
 	for i := range want {
 		want[i] = c.held[i].Load() + n
 	}
-	await(c.env.T, "the work to go on", func() bool {
+	kit.Eventually(c.env.T, "the work to go on", func() bool {
 		for i := range want {
 			if c.held[i].Load() < want[i] && !c.stopping.Load() {
 				return false

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
-	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
@@ -32,10 +32,8 @@ var atOnce = redisstore.WithoutFailoverGrace()
 
 // An address is where a Redis is, and who comes there.
 type address struct {
-	url string
-	// certificates is the directory of those that it takes: see
-	// redistest.Encryption. Empty: it takes none.
-	certificates string
+	url        string
+	encryption *servers.Encryption
 }
 
 func (a address) option() (rueidis.ClientOption, error) {
@@ -44,9 +42,7 @@ func (a address) option() (rueidis.ClientOption, error) {
 		return option, err
 	}
 	option.DisableCache = true // miniredis has none
-	if a.certificates != "" {
-		option.TLSConfig, err = redistest.ClientTLS(a.certificates)
-	}
+	option.TLSConfig, err = a.encryption.ClientTLS()
 	if option.Sentinel.MasterSet != "" {
 		option.Sentinel.TLSConfig = option.TLSConfig
 	}
@@ -66,7 +62,7 @@ func openRedis(t *testing.T, at address, prefix string, options ...redisstore.Op
 	}
 	t.Cleanup(admin.Close)
 	env.redis = &redisEnv{prefix: prefix, admin: admin}
-	env.URL, env.certificates, env.Area = at.url, at.certificates, prefix
+	env.URL, env.Area, env.encryption = at.url, prefix, at.encryption
 	env.Connect = func(c *faultconn.Line) store.Store {
 		option := redisOption(t, at)
 		option.DialCtxFn = c.DialRedis
@@ -191,7 +187,11 @@ func (env *Env) redisKeys(key string) map[byte]string {
 
 // OpenRedis opens the store of a worker.
 func OpenRedis(url, prefix string) (store.Store, error) {
-	option, err := address{url, os.Getenv(workerCertificates)}.option()
+	at := address{url: url}
+	if dir := os.Getenv(workerCertificates); dir != "" {
+		at.encryption = &servers.Encryption{Dir: dir}
+	}
+	option, err := at.option()
 	if err != nil {
 		return nil, err
 	}

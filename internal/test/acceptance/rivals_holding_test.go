@@ -12,6 +12,8 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 func cutOffHolderKnowsFirst(t *testing.T) {
@@ -31,7 +33,7 @@ func deadlineOfTheWaitEndsNoHold(t *testing.T) {
 			env.mistimed("Lock of a free key: got %v, want a lease", err)
 			return
 		}
-		ttl, err := strconv.Atoi(server.ask(t, "PTTL", env.redisKeys("key")['l']))
+		ttl, err := strconv.Atoi(ask(t, server, "PTTL", env.redisKeys("key")['l']))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +60,7 @@ func deadlineOfTheWaitEndsNoHold(t *testing.T) {
 func renewalsPassASickShard(t *testing.T) {
 	const keys = 60
 	cluster := startCluster(t, nil)
-	env, nodes := openRedis(t, cluster.address, "story"), cluster.nodes
+	env, nodes := openRedis(t, cluster.address, "story"), cluster.Nodes
 	tell(t, env.again, func(env *Env) {
 		locks := env.client(asynclock.WithTTL(short))
 		leases := make(map[string]*asynclock.Lease, keys)
@@ -69,7 +71,7 @@ func renewalsPassASickShard(t *testing.T) {
 		if len(sick) == 0 || len(sick) == keys {
 			t.Fatalf("keys of the sick master: got %d of %d, want some", len(sick), keys)
 		}
-		nodes[0].ask(t, "CLIENT", "PAUSE", strconv.FormatInt((2*short).Milliseconds(), 10), "ALL")
+		ask(t, nodes[0], "CLIENT", "PAUSE", strconv.FormatInt((2*short).Milliseconds(), 10), "ALL")
 		time.Sleep(2 * short)
 		for key, lease := range leases {
 			err := lease.Err()
@@ -89,10 +91,14 @@ func renewalsPassASickShard(t *testing.T) {
 }
 
 // leasesOn returns the keys of leases that a node keeps.
-func leasesOn(env *Env, node *server, leases map[string]*asynclock.Lease) map[string]bool {
+func leasesOn(env *Env, node *servers.Redis, leases map[string]*asynclock.Lease) map[string]bool {
 	env.Helper()
+	client, err := node.Client()
+	if err != nil {
+		env.Fatal(err)
+	}
 	found := make(map[string]bool)
-	for _, name := range env.redis.keysOn(env.ctx, env.T, node.client) {
+	for _, name := range env.redis.keysOn(env.ctx, env.T, client) {
 		parts := strings.Split(name, ":")
 		if key := parts[len(parts)-2]; leases[key] != nil {
 			found[key] = true
@@ -124,7 +130,7 @@ func watchdogEndsWithTheLock(t *testing.T) {
 		}
 	}
 	// What is renewed though nobody holds it is renewed each third of the TTL.
-	await(t, "a TTL in which nothing is sent", func() bool {
+	kit.Eventually(t, "a TTL in which nothing is sent", func() bool {
 		sent, _ := y.during(t, func() { time.Sleep(short) })
 		return sent["EVALSHA"]+sent["EVAL"] == 0
 	})
@@ -168,14 +174,14 @@ func lateReleaseLeavesTheSuccessorAlone(t *testing.T) {
 		late := env.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithoutRenewal())
 		next := env.lock(theirs, "key")
 		name := env.redisKeys("key")['l']
-		before := server.ask(t, "GET", name)
+		before := ask(t, server, "GET", name)
 		if err := late.Unlock(env.ctx); !errors.Is(err, asynclock.ErrLost) {
 			t.Errorf("late Unlock: got %v, want ErrLost", err)
 		}
 		if err := next.Renew(env.ctx, long); err != nil {
 			t.Errorf("renewal of the next lease: got %v, want no error", err)
 		}
-		if after := server.ask(t, "GET", name); after != before {
+		if after := ask(t, server, "GET", name); after != before {
 			t.Errorf("the next holder's record: got %q, want %q as before", after, before)
 		}
 		env.unlock(next)

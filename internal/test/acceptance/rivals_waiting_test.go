@@ -20,7 +20,7 @@ func waiterAsksAgainAfterAPause(t *testing.T) {
 	}{{"60", 20}, {"1300", 2}} {
 		tell(t, env.again, func(env *Env) {
 			for range pause.times {
-				server.ask(t, "CLIENT", "PAUSE", pause.length, "ALL")
+				ask(t, server, "CLIENT", "PAUSE", pause.length, "ALL")
 				start := time.Now()
 				lease := env.lock(locks, "key")
 				env.wantWithin(ttl/2, start, "a free key when the server had paused for "+pause.length+" ms")
@@ -33,7 +33,7 @@ func waiterAsksAgainAfterAPause(t *testing.T) {
 func deadHolderIsNoticedAmongManyKeys(t *testing.T) {
 	const others = "for i = 1, 200000 do redis.call('SET', 'other:' .. i, '', 'PX', 600000 + i) end return 1"
 	env, server := openOwnServer(t)
-	server.ask(t, "EVAL", others, "0")
+	ask(t, server, "EVAL", others, "0")
 	tell(t, env.again, killedHolderIsSucceeded)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // A resource is what a lock protects. It refuses tokens smaller than the largest
@@ -81,7 +82,7 @@ func cutOffHolderLosesLease(env *Env) {
 	pending := theirs.LockChan(env.ctx, "key")
 	env.awaitWaiters(theirs, "key", 1)
 	deadline := first.Deadline()
-	await(env.T, "a renewal", func() bool { return first.Deadline().Sub(deadline) > short/10 || first.Err() != nil })
+	kit.Eventually(env.T, "a renewal", func() bool { return first.Deadline().Sub(deadline) > short/10 || first.Err() != nil })
 	line.Cut()
 	start := time.Now()
 	next := env.claim(pending)
@@ -98,7 +99,7 @@ func (env *Env) queueBehind(holder *worker) <-chan asynclock.Result {
 	env.Helper()
 	locks := env.client()
 	pending := locks.LockChan(env.ctx, "key")
-	await(env.T, "a waiter", func() bool {
+	kit.Eventually(env.T, "a waiter", func() bool {
 		info, err := locks.Inspect(env.ctx, "key")
 		return err == nil && info.Waiters == 1 || len(pending) > 0
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // retainedKeyIsGivenToOthers is the same on a store that can't tell who wants a
@@ -35,7 +36,7 @@ func retainedKeyIsGivenToOthers(env *Env) {
 		env.Helper()
 		rises(env.lock(ours, key))
 		if able { // not the first time, if messages did not come through yet
-			await(env.T, "the key to be retained", func() bool {
+			kit.Eventually(env.T, "the key to be retained", func() bool {
 				rises(env.lock(ours, key))
 				return held(key)
 			})
@@ -55,7 +56,7 @@ func retainedKeyIsGivenToOthers(env *Env) {
 	retain("key")
 	start = time.Now()
 	if able {
-		await(env.T, "TryLock to succeed", func() bool { // the first one does if nobody is too busy for it
+		kit.Eventually(env.T, "TryLock to succeed", func() bool { // the first one does if nobody is too busy for it
 			l, err := theirs.TryLock(env.ctx, "key")
 			if err == nil {
 				rises(l)

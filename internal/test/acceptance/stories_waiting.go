@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // wokenWaiterRunsAtOnce measures several wake-ups: one of them might coincide
@@ -96,7 +97,7 @@ func endedWaitLeavesNoTrace(env *Env) {
 	// after the look at the queue, and its withdrawal is on its way. A grant that nobody
 	// withdrew would last for longer than soon.
 	start := time.Now()
-	await(env.T, "the key to be free", func() bool {
+	kit.Eventually(env.T, "the key to be free", func() bool {
 		info, err := holder.Inspect(env.ctx, "key")
 		return err == nil && !info.Held && info.Waiters == 0
 	})
@@ -142,7 +143,7 @@ func futuresAreSelectedOn(env *Env) {
 	wait, abandon = context.WithCancel(env.ctx)
 	defer abandon()
 	fulfilled := waiter.LockChan(wait, "third")
-	await(env.T, "a grant", func() bool { return len(fulfilled) == 1 })
+	kit.Eventually(env.T, "a grant", func() bool { return len(fulfilled) == 1 })
 	start := time.Now()
 	abandon()
 	env.unlock(env.lock(holder, "third"))
@@ -156,7 +157,7 @@ func unclaimedGrantGoesOn(env *Env) {
 	forgetful, next := env.client(), env.client()
 	start := time.Now()
 	forgotten := forgetful.LockChan(env.ctx, "key", asynclock.WithTTL(short))
-	await(env.T, "a grant", func() bool { return len(forgotten) == 1 })
+	kit.Eventually(env.T, "a grant", func() bool { return len(forgotten) == 1 })
 	lease := env.lock(next, "key")
 	env.wantWithin(2*short, start, "an unclaimed grant, until it went on")
 	if _, err := (<-forgotten).Lease(); !errors.Is(err, asynclock.ErrNotClaimed) {
@@ -176,7 +177,7 @@ func closeLeavesNothing(env *Env) {
 	}()
 	env.awaitWaiters(other, "waited for", 1)
 	unclaimed := closing.LockChan(env.ctx, "unclaimed")
-	await(env.T, "a grant", func() bool { return len(unclaimed) == 1 })
+	kit.Eventually(env.T, "a grant", func() bool { return len(unclaimed) == 1 })
 	held := env.lock(closing, "held")
 
 	// Close gives back what nobody holds, and waits for what somebody does.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -46,7 +47,7 @@ var toList = []string{"+scan", "+role"}
 // onServersForLockers starts servers that speak nothing but TLS, and opens places on
 // them, each with a user of its own who has the least rights. What a story does to a
 // server, and what it looks at there, is not done by that user.
-func onServersForLockers(start func(*testing.T, *redistest.Encryption) *deployment) func(*testing.T) func(*testing.T) *Env {
+func onServersForLockers(start func(*testing.T, *servers.Encryption) *deployment) func(*testing.T) func(*testing.T) *Env {
 	return func(t *testing.T) func(*testing.T) *Env {
 		t.Helper()
 		d := start(t, redistest.NewEncryption(t))
@@ -65,38 +66,48 @@ func (d *deployment) openForUser(t *testing.T, prefix string, options ...redisst
 	t.Helper()
 	const password = "secret"
 	name := "locker-of-" + prefix
-	for _, s := range d.nodes {
-		words := append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all"}, s.known(t, d.rights)...)
+	for _, s := range d.Nodes {
+		words := append([]string{"ACL", "SETUSER", name, "on", ">" + password, "resetkeys", "resetchannels", "-@all"}, known(t, s, d.rights)...)
 		for i, word := range words {
 			words[i] = strings.ReplaceAll(word, "asynclock:", prefix+":")
 		}
-		s.ask(t, words...)
+		ask(t, s, words...)
 	}
 	at := d.address
 	at.url = strings.Replace(at.url, "://", "://"+name+":"+password+"@", 1)
 	t.Cleanup(func() {
-		for _, s := range d.nodes {
-			log, err := s.client.Do(context.Background(), s.client.B().Arbitrary("ACL", "LOG", "1000").Build()).ToArray()
-			if err != nil {
-				t.Error(err)
-			}
-			for _, m := range log {
-				entry, err := m.AsStrMap()
-				command, _, _ := strings.Cut(entry["object"], "|")
-				if err != nil || entry["username"] == name && !slices.Contains(d.refused, command) {
-					t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, d.refused)
-				}
-			}
+		for _, s := range d.Nodes {
+			d.wantRefused(t, s, name)
 		}
 	})
 	return openRedis(t, at, prefix, options...)
 }
 
+// wantRefused checks that a server has refused a user nothing but what is expected.
+func (d *deployment) wantRefused(t *testing.T, s *servers.Redis, user string) {
+	t.Helper()
+	m, err := s.Ask(context.Background(), "ACL", "LOG", "1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := m.ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range log {
+		entry, err := m.AsStrMap()
+		command, _, _ := strings.Cut(entry["object"], "|")
+		if err != nil || entry["username"] == user && !slices.Contains(d.refused, command) {
+			t.Errorf("refused by the server: got %v, %v, want nothing but %q", entry, err, d.refused)
+		}
+	}
+}
+
 // known leaves out rights to commands that the server does not have.
-func (s *server) known(t *testing.T, rights []string) []string {
+func known(t *testing.T, r *servers.Redis, rights []string) []string {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
 		command, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|")
-		return strings.HasPrefix(right, "+") && s.ask(t, "COMMAND", "INFO", command) == "[<nil>]"
+		return strings.HasPrefix(right, "+") && ask(t, r, "COMMAND", "INFO", command) == "[<nil>]"
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // What locks cost on the wire. Each test has a Redis server to itself and
@@ -26,7 +27,7 @@ import (
 
 // A tally is the commands that all clients of a test have sent.
 type tally struct {
-	server *server
+	server *servers.Redis
 	lines  []*faultconn.Line
 }
 
@@ -44,7 +45,7 @@ func (y *tally) sent() map[string]int {
 // scripts returns how many scripts the server has been asked to run.
 func (y *tally) scripts(t *testing.T) (n int) {
 	t.Helper()
-	for line := range strings.Lines(y.server.ask(t, "INFO", "commandstats")) {
+	for line := range strings.Lines(ask(t, y.server, "INFO", "commandstats")) {
 		rest, isEval := strings.CutPrefix(line, "cmdstat_eval:calls=")
 		rest, isEvalsha := strings.CutPrefix(rest, "cmdstat_evalsha:calls=")
 		if !isEval && !isEvalsha {

@@ -29,7 +29,7 @@ import (
 const (
 	workerURL  = "ASYNCLOCK_STORY_URL"
 	workerArea = "ASYNCLOCK_STORY_AREA"
-	// workerCertificates may be empty.
+	// workerCertificates is the directory of an Encryption, if there is one.
 	workerCertificates = "ASYNCLOCK_STORY_CERTIFICATES"
 )
 
@@ -73,7 +73,10 @@ func (env *Env) worker() *worker {
 		env.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), workerURL+"="+env.URL, workerArea+"="+env.Area, workerCertificates+"="+env.certificates)
+	cmd.Env = append(os.Environ(), workerURL+"="+env.URL, workerArea+"="+env.Area)
+	if env.encryption != nil {
+		cmd.Env = append(cmd.Env, workerCertificates+"="+env.encryption.Dir)
+	}
 	cmd.Stderr = os.Stderr
 	in, orders := pipe(env.T)
 	reports, out := pipe(env.T)
@@ -163,7 +166,7 @@ func (c *worker) pause() {
 	if err := c.process.Pause(); err != nil {
 		c.env.Fatal(err)
 	}
-	await(c.env.T, "the worker to stop", func() bool {
+	kit.Eventually(c.env.T, "the worker to stop", func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.process.Child.Pid))
 		for _, name := range threads {
 			if stat, err := os.ReadFile(name); err == nil && !bytes.Contains(stat, []byte(") T ")) {

@@ -90,7 +90,7 @@ func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 	return nil
 }
 
-// remains lists what of ours is in the servers, but for what expires by itself.
+// remains lists what of ours is in the servers, except what expires by itself.
 func (s *site) remains(ctx context.Context) ([]string, error) {
 	found, err := s.channels(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 	}
 	for node, some := range names {
 		for _, name := range some {
-			ttl, err := node.text(ctx, "PTTL", name)
+			ttl, err := node.Text(ctx, "PTTL", name)
 			if err != nil {
 				return nil, err
 			}
@@ -116,7 +116,11 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 
 // collect puts the resources' journals into the history.
 func (r *run) collect(ctx context.Context) error {
-	resources := []resource{vault{r.vault.admin}, ledger{r.ledgerDir()}}
+	client, err := r.vault.Client()
+	if err != nil {
+		return err
+	}
+	resources := []resource{vault{client}, ledger{r.ledgerDir()}}
 	if r.rows != nil {
 		rows, err := openRow(ctx, r.rows.url)
 		if err != nil {

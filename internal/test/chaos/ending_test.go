@@ -20,7 +20,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	want := func(want ...string) {
 		t.Helper()
 		got, err := s.remains(t.Context())
@@ -31,7 +31,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	}
 	put := func(words ...string) {
 		t.Helper()
-		if err := s.nodes[0].tell(t.Context(), words...); err != nil {
+		if err := s.Nodes[0].Do(t.Context(), words...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	want(prefix + ":{b00}:k:w, TTL -1 ms")
 	put("DEL", prefix+":{b00}:k:w")
 
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.nodes[0].addr()}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Nodes[0].Addr}, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}

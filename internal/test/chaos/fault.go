@@ -38,7 +38,7 @@ type lane int
 const (
 	processes lane = iota // of workers
 	network
-	servers
+	storage // the servers that keep the locks
 	lanes
 )
 
@@ -99,30 +99,30 @@ var faults = []fault{
 	}},
 	{name: "connections refused", lane: network, strike: (*blow).refuse},
 
-	{name: "server paused", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
-	{name: "server paused beyond the TTL", lane: servers, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
-	{name: "server killed, back with its data", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
-	{name: "server killed, back empty", lane: servers, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
-	{name: "SCRIPT FLUSH", lane: servers, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
-	{name: "CLIENT KILL TYPE normal", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
-	{name: "CLIENT KILL TYPE pubsub", lane: servers, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
-	{name: "CLIENT PAUSE", lane: servers, strike: (*blow).pauseClients},
-	{name: "DEBUG SLEEP", lane: servers, strike: func(b *blow) error {
+	{name: "server paused", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
+	{name: "server paused beyond the TTL", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
+	{name: "server killed, back with its data", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
+	{name: "server killed, back empty", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "SCRIPT FLUSH", lane: storage, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
+	{name: "CLIENT KILL TYPE normal", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
+	{name: "CLIENT KILL TYPE pubsub", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
+	{name: "CLIENT PAUSE", lane: storage, strike: (*blow).pauseClients},
+	{name: "DEBUG SLEEP", lane: storage, strike: func(b *blow) error {
 		return b.command("DEBUG", "SLEEP", fmt.Sprintf("%.3f", b.between(1, 120).Seconds()))
 	}},
-	{name: "FLUSHALL", lane: servers, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
-	{name: "out of memory", lane: servers, strike: (*blow).exhaust},
-	{name: "foreign write", lane: servers, strike: (*blow).scribble},
+	{name: "FLUSHALL", lane: storage, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
+	{name: "out of memory", lane: storage, strike: (*blow).exhaust},
+	{name: "foreign write", lane: storage, strike: (*blow).scribble},
 	// What would coincide like this too seldom to be waited for.
 	{name: "worker paused, its messages later still", lane: processes, rare: true, strike: (*blow).outrun},
 	{name: "slow replies, with a rival for each key", lane: network, rare: true, strike: (*blow).overstay},
-	{name: "failover", lane: servers, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
-	{name: "failover in agreement", lane: servers, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
-	{name: "failover without agreement", lane: servers, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
-	{name: "slot moved", lane: servers, only: []string{cluster}, strike: (*blow).moveSlot},
-	{name: "clock set back", lane: servers, strike: (*blow).turnBack},
+	{name: "failover", lane: storage, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
+	{name: "failover in agreement", lane: storage, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
+	{name: "failover without agreement", lane: storage, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
+	{name: "slot moved", lane: storage, only: []string{cluster}, strike: (*blow).moveSlot},
+	{name: "clock set back", lane: storage, strike: (*blow).turnBack},
 	// Leases end early then, which is not promised against.
-	{name: "clock set forward", lane: servers, lossy: true, strike: (*blow).turnForward},
+	{name: "clock set forward", lane: storage, lossy: true, strike: (*blow).turnForward},
 }
 
 // faultsNamed returns the faults with these names.

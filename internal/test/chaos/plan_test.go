@@ -32,7 +32,7 @@ func attacks(t *testing.T, seed uint64, n int) (what []string) {
 				return nil
 			}})
 		}
-		deck = append(deck, fault{name: "of another lane", lane: servers, strike: func(*blow) error {
+		deck = append(deck, fault{name: "of another lane", lane: storage, strike: func(*blow) error {
 			return context.Canceled // would end the attack with an error
 		}})
 		file, err := history.Create(t.TempDir(), "x")

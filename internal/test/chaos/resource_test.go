@@ -100,7 +100,7 @@ func rowForTest(t *testing.T) resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
+	t.Cleanup(d.Close)
 	r, err := openRow(t.Context(), d.url)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/proc"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/check"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // settings are what a run is made with.
@@ -76,7 +77,7 @@ type run struct {
 	settings
 	file  *history.File // the nemesis' own part of the history
 	store *site
-	vault *server
+	vault *servers.Redis
 	rows  *database // nil: there is no PostgreSQL here
 	seats []*seat
 
@@ -176,7 +177,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.store, err = startSite(ctx, r.site, r.dir, env); err != nil {
 		return err
 	}
-	if r.vault, err = startServer(ctx, filepath.Join(r.dir, "vault"), nil); err != nil {
+	if r.vault, err = servers.StartRedis(ctx, servers.Config{Dir: r.dir, Name: "vault"}); err != nil {
 		return err
 	}
 	if r.rows, err = startDatabase(ctx); errors.Is(err, errNoDatabase) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
@@ -207,7 +208,7 @@ func (r *run) employ(s *seat) error {
 	}
 	text, err := json.Marshal(orders{
 		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
-		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.addr(), Ledger: r.ledgerDir(), Rows: rows,
+		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.Addr, Ledger: r.ledgerDir(), Rows: rows,
 		Keys: r.Keys, TTLs: r.TTLs, Callers: r.Callers, Habits: r.habits,
 		Timers: s.number == 1, // one suffices, since all do the same, and it makes a process slower
 		Seed:   r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
@@ -249,12 +250,12 @@ func (r *run) close() {
 		s.proxy.close()
 	}
 	if r.store != nil {
-		r.store.close()
+		r.store.Close()
 	}
 	if r.vault != nil {
-		r.vault.close()
+		r.vault.Close()
 	}
 	if r.rows != nil {
-		r.rows.close()
+		r.rows.Close()
 	}
 }

@@ -5,12 +5,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // pick chooses a worker.
@@ -74,14 +77,14 @@ func (b *blow) refuse() error {
 }
 
 // node chooses a server that has keys of its own.
-func (b *blow) node(ctx context.Context) (*server, error) {
+func (b *blow) node(ctx context.Context) (*servers.Redis, error) {
 	primaries, err := b.store.primaries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	node := primaries[b.rand.IntN(len(primaries))]
 	if len(primaries) > 1 {
-		b.hit(node.addr())
+		b.hit(node.Addr)
 	}
 	return node, nil
 }
@@ -91,26 +94,24 @@ func (b *blow) pauseServer(d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := node.process.Pause(); err != nil {
+	if err := node.Pause(); err != nil {
 		return err
 	}
 	b.wait(d)
-	return node.process.Resume()
+	return node.Resume()
 }
 
 // restart kills the server and starts it again.
 func (b *blow) restart(empty bool) error {
-	d, node := b.between(0, 60), b.store.nodes[0]
-	if err := node.process.Kill(); err != nil {
-		return err
-	}
+	d, node := b.between(0, 60), b.store.Nodes[0]
+	node.Kill()
 	if empty {
-		if err := node.forget(); err != nil {
+		if err := os.RemoveAll(filepath.Join(node.Dir, "appendonlydir")); err != nil {
 			return err
 		}
 	}
 	b.wait(d)
-	return node.run(context.WithoutCancel(b.ctx))
+	return node.Restart(context.WithoutCancel(b.ctx))
 }
 
 // command sends a server one that does the damage.
@@ -120,7 +121,7 @@ func (b *blow) command(words ...string) error {
 	if err != nil {
 		return err
 	}
-	return node.tell(ctx, words...)
+	return node.Do(ctx, words...)
 }
 
 // pauseClients makes the server answer nobody, or only those who don't write.
@@ -140,11 +141,11 @@ func (b *blow) exhaust() error {
 	if err != nil {
 		return err
 	}
-	if err := node.tell(ctx, "CONFIG", "SET", "maxmemory", "1"); err != nil {
+	if err := node.Do(ctx, "CONFIG", "SET", "maxmemory", "1"); err != nil {
 		return err
 	}
 	b.wait(d)
-	return node.tell(ctx, "CONFIG", "SET", "maxmemory", "0")
+	return node.Do(ctx, "CONFIG", "SET", "maxmemory", "0")
 }
 
 // scribble writes into one of the Redis keys of a lock what is not ours, and removes
@@ -172,7 +173,7 @@ func (b *blow) scribble() error {
 				return err
 			}
 			b.wait(d)
-			return node.tell(ctx, "DEL", name)
+			return node.Do(ctx, "DEL", name)
 		}
 	}
 	return nil // nobody uses it just now
@@ -180,11 +181,11 @@ func (b *blow) scribble() error {
 
 // overwrite writes into a Redis key, be it there or not, that belongs to a lock. If
 // that had a holder, its record is gone: a loss, of this key only.
-func (b *blow) overwrite(ctx context.Context, node *server, name, key string) error {
+func (b *blow) overwrite(ctx context.Context, node *servers.Redis, name, key string) error {
 	if !strings.HasSuffix(name, ":l") {
-		return node.tell(ctx, "SET", name, "scribble")
+		return node.Do(ctx, "SET", name, "scribble")
 	}
-	was, err := node.ask(ctx, "SET", name, "scribble", "GET")
+	was, err := node.Ask(ctx, "SET", name, "scribble", "GET")
 	if !was.IsNil() {
 		b.record.Lossy, b.record.Key = true, key
 	}

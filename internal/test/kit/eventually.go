@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// Eventually waits until what is true. The limit, which matters only if it never is,
-// is twice the longest pause of an inbox.
+// Eventually waits until what is true, and asks ever less often. The limit, which matters
+// only if it never is, is twice the longest pause of an inbox.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
-		if time.Now().After(end) {
+	const limit, longest = time.Minute, 10 * time.Millisecond
+	for begin := time.Now(); !is(); {
+		waited := time.Since(begin)
+		if waited > limit {
 			t.Fatalf("not in time: %s", what)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(min(time.Millisecond+waited/20, longest))
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -51,4 +52,15 @@ func split(args []string) (flags, packages []string) {
 		}
 	}
 	return flags, packages
+}
+
+// playsZooKeeper reports whether the tests that are chosen by these arguments of go
+// test may need a ZooKeeper. Without packages they are all.
+func playsZooKeeper(job job, args []string) bool {
+	_, packages := split(args)
+	needs := func(a string) bool {
+		return a == "./..." || strings.HasPrefix(a, "./store/...") || strings.HasPrefix(a, "./store/zk") ||
+			strings.HasPrefix(a, "./internal/test/interop") || strings.HasPrefix(a, "./internal/test/servers")
+	}
+	return job != jobTest || len(packages) == 0 || slices.ContainsFunc(packages, needs)
 }

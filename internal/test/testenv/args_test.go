@@ -53,3 +53,29 @@ func TestSplit(t *testing.T) {
 		t.Errorf("got %q and %q, want the flags and the two packages", flags, packages)
 	}
 }
+
+func TestWhoNeedsAZooKeeper(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		job  job
+		args string
+		want bool
+	}{
+		{jobTest, "", true},
+		{jobTest, "-run Unlock", true},
+		{jobTest, "./...", true},
+		{jobTest, ".", false},
+		{jobTest, "./store/...", true},
+		{jobTest, "-v ./store/zkstore", true},
+		{jobTest, "./internal/test/interop/zookeeper", true},
+		{jobTest, "./asynclock ./internal/test/servers", true},
+		{jobTest, "./asynclock", false},
+		{jobTest, "./store/redisstore ./pubsub", false},
+		{jobServe, "", true},
+		{jobCommand, "./asynclock", true},
+	} {
+		if got := playsZooKeeper(c.job, strings.Fields(c.args)); got != c.want {
+			t.Errorf("playsZooKeeper(%v, %q) = %v, want %v", c.job, c.args, got, c.want)
+		}
+	}
+}

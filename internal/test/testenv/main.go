@@ -51,50 +51,48 @@ A package is an argument that begins with a dot.
 `
 
 func main() {
-	// The kernel ends the servers when the thread that started them ends, so
-	// that has to be one that lives as long as the program.
+	// The kernel ends a command when the thread that started it ends, so that has to be
+	// one that lives as long as the program.
 	runtime.LockOSThread()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is main without the process around it; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	say := func(format string, a ...any) { fmt.Fprintf(stderr, "testenv: "+format+"\n", a...) }
 	job, rest, err := parse(args)
-	if err != nil {
+	switch {
+	case err != nil:
 		fmt.Fprintf(stderr, "testenv: %v\n%s", err, usage)
 		return 2
-	}
-	if job == jobHelp {
+	case job == jobHelp:
 		fmt.Fprint(stdout, usage)
 		return 0
 	}
-
 	ctx, release := untilStopped()
 	defer release()
-	s, err := setUp(ctx, job, rest, stderr)
+	code, err := work(ctx, job, rest, command{env: os.Environ(), stdout: stdout, stderr: stderr, grace: grace})
 	if err != nil {
-		say("%v", err)
-		return exitCode(ctx)
-	}
-	defer s.close()
-	say("ready: %s", strings.Join(s.exports, " "))
-
-	code, err := s.perform(ctx, job, rest, command{
-		env:    append(os.Environ(), s.exports...),
-		stdout: stdout,
-		stderr: stderr,
-		grace:  grace,
-	})
-	if err != nil {
-		say("%v", err)
-		code = max(code, 1)
-	}
-	if ended := s.ended(); len(ended) > 0 {
-		say("ended by themselves: %s", strings.Join(ended, ", "))
-		code = max(code, 1)
+		fmt.Fprintf(stderr, "testenv: %v\n", err)
+		code = max(code, exitCode(ctx))
 	}
 	return code
+}
+
+// work sets up what the job needs, does it and stops all servers. It returns the exit
+// code of what was run.
+func work(ctx context.Context, job job, args []string, cmd command) (int, error) {
+	s, err := setUp(ctx, job, args, cmd.stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	fmt.Fprintf(cmd.stderr, "testenv: ready: %s\n", strings.Join(s.exports, " "))
+	cmd.env = append(cmd.env, s.exports...)
+	code, err := s.perform(ctx, job, args, cmd)
+	if names := died(s.targets); len(names) > 0 {
+		err = errors.Join(err, fmt.Errorf("ended by themselves: %s", strings.Join(names, ", ")))
+	}
+	return code, err
 }
 
 // exitCode tells a failure from an order to stop.

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // The oldest Redis that the Redis store supports.
@@ -20,26 +22,26 @@ const (
 	redisMinor = 2
 )
 
-// prepare returns the path of a redis-server that will do. It installs what is
-// missing where that can be done without asking anybody.
-func prepare(ctx context.Context, plan plan, log io.Writer) (string, error) {
+// prepare installs what is missing where that can be done without asking anybody. It
+// fails unless there is a redis-server that will do.
+func prepare(ctx context.Context, plan plan, log io.Writer) error {
 	if missing := findMissing(ctx, plan); len(missing) > 0 {
 		if err := install(ctx, missing, log); err != nil {
-			return "", fmt.Errorf("%w\n%s", err, advice(missing))
+			return fmt.Errorf("%w\n%s", err, advice(missing))
 		}
 		if missing := findMissing(ctx, plan); len(missing) > 0 {
-			return "", fmt.Errorf("still missing after the installation\n%s", advice(missing))
+			return fmt.Errorf("still missing after the installation\n%s", advice(missing))
 		}
 	}
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		return "", err
+		return err
 	}
 	banner, err := output(ctx, bin, "--version")
 	if err != nil {
-		return "", err
+		return err
 	}
-	return bin, checkVersion(bin, banner)
+	return checkVersion(bin, banner)
 }
 
 // A plan is what is to be done, beside starting servers.
@@ -75,6 +77,24 @@ func findMissing(ctx context.Context, plan plan) []need {
 		missing = append(missing, need{"Maven", []string{"maven"}})
 	}
 	return append(missing, missingZooKeeper(plan)...)
+}
+
+// missingDatabases says which of them are not here.
+func missingDatabases() (missing []need) {
+	for _, k := range servers.Databases {
+		if _, err := k.Find(); err != nil {
+			missing = append(missing, need{k.Name, k.Packages})
+		}
+	}
+	return missing
+}
+
+// missingZooKeeper says what is not here of what a ZooKeeper takes.
+func missingZooKeeper(plan plan) []need {
+	if !plan.zooKeeper || servers.FindZooKeeper() == nil {
+		return nil
+	}
+	return []need{{"ZooKeeper, as Debian has it, with Java", []string{servers.ZooKeeperPackage}}}
 }
 
 // compilesC tries the compiler that go would use.

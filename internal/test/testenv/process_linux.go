@@ -7,11 +7,6 @@ import (
 	"syscall"
 )
 
-// serverAttr makes the kernel kill a server when we die, however we die.
-func serverAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // groupAttr gives a command a process group of its own, so that a signal
 // reaches what it started: go test does not pass them on to the tests.
 func groupAttr() *syscall.SysProcAttr {

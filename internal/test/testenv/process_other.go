@@ -12,8 +12,6 @@ import (
 // Only Linux can tie a child's life to ours. Elsewhere children share our
 // process group, which a terminal interrupts as a whole.
 
-func serverAttr() *syscall.SysProcAttr { return nil }
-
 func groupAttr() *syscall.SysProcAttr { return nil }
 
 func signalGroup(p *os.Process, sig syscall.Signal) error { return p.Signal(sig) }

@@ -5,156 +5,100 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// servers is everything that the tests talk to.
-type servers struct {
-	bin, dir string
-	ports    []int     // not used yet
-	all      []*server // in the order of their start
-
-	standalone *server
-	primary    *server
-	sentinels  []*server
-	masters    []*server
-
-	sql  []*server // the databases, in the order of dbserver.Kinds
-	data *dbserver.Data
+// A target is one thing that tests talk to, with the servers behind it.
+type target struct {
+	variable, url string
+	nodes         []*servers.Redis  // that grant locks only when they are old enough
+	others        []*servers.Server // that grant them at once
+	close         func()
 }
 
-// start starts every server and returns when all of them answer. Locks are granted after awaitAge. If one
-// can't, none is left.
-func start(ctx context.Context, bin, dir string) (*servers, error) {
-	ports, err := freePorts(1 + (1 + replicas) + sentinels + masters + len(dbserver.Kinds))
+// A starter starts a target and returns when it can be used, except for its age.
+type starter func(ctx context.Context, dir string) (*target, error)
+
+// starters are those of what the plan needs.
+func starters(plan plan) []starter {
+	all := []starter{startAlone, startSentinelSet, startCluster}
+	for _, k := range servers.Databases {
+		all = append(all, func(ctx context.Context, _ string) (*target, error) { return startDatabase(ctx, k) })
+	}
+	if plan.zooKeeper {
+		all = append(all, startZooKeeper)
+	}
+	return all
+}
+
+// start starts all targets at the same time. If one can't be started, none is left.
+func start(ctx context.Context, all []starter, dir string) ([]*target, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	found, problems := make([]*target, len(all)), make([]error, len(all))
+	var starting sync.WaitGroup
+	for i, start := range all {
+		starting.Go(func() {
+			if found[i], problems[i] = start(ctx, dir); problems[i] != nil {
+				cancel(problems[i]) // the others need not go on
+			}
+		})
+	}
+	starting.Wait()
+	if ctx.Err() == nil {
+		return found, nil
+	}
+	stop(slices.DeleteFunc(found, func(t *target) bool { return t == nil }))
+	return nil, context.Cause(ctx)
+}
+
+func stop(all []*target) {
+	for _, t := range all {
+		t.close()
+	}
+}
+
+func startAlone(ctx context.Context, dir string) (*target, error) {
+	r, err := servers.StartRedis(ctx, servers.Config{Dir: dir, Name: "standalone"})
 	if err != nil {
 		return nil, err
 	}
-	s := &servers{bin: bin, dir: dir, ports: ports}
-	if err := s.build(ctx); err != nil {
-		s.stop()
-		return nil, err
-	}
-	return s, nil
+	return usable(ctx, &target{"ASYNCLOCK_REDIS_URL", r.URL(), []*servers.Redis{r}, nil, r.Close})
 }
 
-// build starts what can start at once before it waits for any of it.
-func (s *servers) build(ctx context.Context) (err error) {
-	if s.standalone, err = s.launch("standalone", inMemory()...); err != nil {
-		return err
-	}
-	if err := s.launchReplication(); err != nil {
-		return err
-	}
-	if err := s.launchMasters(); err != nil {
-		return err
-	}
-	for _, one := range s.all {
-		if err := await(ctx, one.name, one.answers); err != nil {
-			return err
-		}
-	}
-	if err := s.launchDatabases(ctx); err != nil {
-		return err
-	}
-	if err := s.formCluster(ctx); err != nil {
-		return err
-	}
-	if err := s.watchReplication(ctx); err != nil {
-		return err
-	}
-	if err := await(ctx, "the Cluster", s.clusterServes); err != nil {
-		return err
-	}
-	for _, target := range s.urls() {
-		if err := await(ctx, target.variable, target.takesWrites); err != nil {
-			return err
-		}
-	}
-	return s.awaitDatabases(ctx)
-}
-
-// awaitAge waits until every Redis server grants locks at once.
-func (s *servers) awaitAge(ctx context.Context) error {
-	for _, one := range s.all {
-		if slices.Contains(s.sql, one) {
-			continue
-		}
-		if err := await(ctx, one.name, one.isOldEnough); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *servers) launch(name string, args ...string) (*server, error) {
-	one, err := startServer(s.bin, s.dir, name, s.ports[0], args...)
+func startSentinelSet(ctx context.Context, dir string) (*target, error) {
+	const replicas, sentinels = 2, 3
+	d, err := servers.StartSentinel(ctx, servers.Config{Dir: dir}, replicas, sentinels)
 	if err != nil {
 		return nil, err
 	}
-	s.ports = s.ports[1:]
-	s.all = append(s.all, one)
-	return one, nil
+	return usable(ctx, &target{"ASYNCLOCK_SENTINEL_URL", d.URL(), slices.Concat(d.Nodes, d.Sentinels), nil, d.Close})
 }
 
-func (s *servers) stop() {
-	for _, one := range s.all {
-		one.stop()
+func startCluster(ctx context.Context, dir string) (*target, error) {
+	const masters, replicas = 3, 0
+	d, err := servers.StartCluster(ctx, servers.Config{Dir: dir}, masters, replicas)
+	if err != nil {
+		return nil, err
 	}
-	s.removeData()
+	return usable(ctx, &target{"ASYNCLOCK_CLUSTER_URL", d.URL(), d.Nodes, nil, d.Close})
 }
 
-// ended names the servers that are gone although nobody stopped them.
-func (s *servers) ended() []string {
-	var names []string
-	for _, one := range s.all {
-		if one.hasEnded() {
-			names = append(names, fmt.Sprintf("%s (%v)", one.name, one.ended()))
-		}
+// usable waits until a client that knows only the URL can write.
+func usable(ctx context.Context, t *target) (*target, error) {
+	if err := servers.Await(ctx, t.variable, t.takesWrites); err != nil {
+		t.close()
+		return nil, err
 	}
-	return names
+	return t, nil
 }
 
-// env is what the tests learn about the servers.
-func (s *servers) env() []string {
-	env := []string{"ASYNCLOCK_REQUIRE=1"}
-	for _, target := range s.urls() {
-		env = append(env, target.variable+"="+target.url)
-	}
-	return append(env, s.databaseEnv()...)
-}
-
-func (s *servers) urls() []target {
-	return []target{
-		{"ASYNCLOCK_REDIS_URL", redisURL(nil, s.standalone)},
-		{"ASYNCLOCK_SENTINEL_URL", redisURL(url.Values{"master_set": {masterSet}}, s.sentinels...)},
-		{"ASYNCLOCK_CLUSTER_URL", redisURL(url.Values{}, s.masters...)},
-	}
-}
-
-// redisURL spells the addresses as rueidis.ParseURL reads them: the first is
-// the host, the others are in the query.
-func redisURL(query url.Values, all ...*server) string {
-	for _, more := range all[1:] {
-		query.Add("addr", more.addr)
-	}
-	// A query may hold colons as they are, and people read these.
-	text := strings.ReplaceAll(query.Encode(), "%3A", ":")
-	u := url.URL{Scheme: "redis", Host: all[0].addr, RawQuery: text}
-	return u.String()
-}
-
-// A target is one kind of Redis, as a test sees it.
-type target struct{ variable, url string }
-
-// takesWrites checks that a client that knows only the URL can write.
-func (t target) takesWrites(ctx context.Context) error {
+func (t *target) takesWrites(ctx context.Context) error {
 	option, err := rueidis.ParseURL(t.url)
 	if err != nil {
 		return err
@@ -165,4 +109,59 @@ func (t target) takesWrites(ctx context.Context) error {
 	}
 	defer client.Close()
 	return client.Do(ctx, client.B().Set().Key("testenv").Value("ready").PxMilliseconds(1).Build()).Error()
+}
+
+// testDatabase is the one that tests work in.
+const testDatabase = "asynclock"
+
+func startDatabase(ctx context.Context, k *servers.DatabaseKind) (*target, error) {
+	d, err := k.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Create(ctx, testDatabase); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return &target{k.Variable, d.URL(testDatabase), nil, []*servers.Server{&d.Server}, d.Close}, nil
+}
+
+// startZooKeeper starts one that stands alone. The tests start ensembles themselves,
+// since they kill them.
+func startZooKeeper(ctx context.Context, dir string) (*target, error) {
+	z, err := servers.StartZooKeeper(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &target{"ASYNCLOCK_ZOOKEEPER", z.Addr, nil, []*servers.Server{&z.Server}, z.Kill}, nil
+}
+
+// servers are all processes of the target.
+func (t *target) servers() []*servers.Server {
+	all := slices.Clone(t.others)
+	for _, r := range t.nodes {
+		all = append(all, &r.Server)
+	}
+	return all
+}
+
+// died names the servers that are gone although nobody stopped them.
+func died(all []*target) (names []string) {
+	for _, t := range all {
+		for _, s := range t.servers() {
+			if err := s.Died(); err != nil {
+				names = append(names, fmt.Sprintf("%s (%v)", s.Name, err))
+			}
+		}
+	}
+	return names
+}
+
+// env is what the tests learn about the targets.
+func env(all []*target) []string {
+	env := []string{"ASYNCLOCK_REQUIRE=1"}
+	for _, t := range all {
+		env = append(env, t.variable+"="+t.url)
+	}
+	return env
 }

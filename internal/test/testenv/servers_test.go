@@ -14,100 +14,95 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, redistest.Leftover()...) }
 
-func redisServer(t *testing.T) string {
+// needServers skips a test where a server is not installed.
+func needServers(t *testing.T) {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
+	if _, err := exec.LookPath("redis-server"); err != nil {
 		kit.Skip(t, err.Error())
 	}
-	return bin
+	for _, n := range append(missingDatabases(), missingZooKeeper(plan{zooKeeper: true})...) {
+		kit.Skip(t, n.what+" is missing")
+	}
 }
 
 // That they can be used is what start itself checks.
 func TestServersComeAndGo(t *testing.T) {
 	t.Parallel()
-	s, err := start(t.Context(), redisServer(t), t.TempDir())
+	needServers(t)
+	targets, err := start(t.Context(), starters(plan{zooKeeper: true}), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.stop()
+	defer stop(targets)
 	var names []string
-	for _, v := range s.env() {
+	for _, v := range env(targets) {
 		name, _, _ := strings.Cut(v, "=")
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"ASYNCLOCK_CLUSTER_URL", "ASYNCLOCK_MYSQL_URL", "ASYNCLOCK_POSTGRES_URL", "ASYNCLOCK_REDIS_URL", "ASYNCLOCK_REQUIRE", "ASYNCLOCK_SENTINEL_URL"}
+	want := []string{
+		"ASYNCLOCK_CLUSTER_URL", "ASYNCLOCK_MYSQL_URL", "ASYNCLOCK_POSTGRES_URL", "ASYNCLOCK_REDIS_URL",
+		"ASYNCLOCK_REQUIRE", "ASYNCLOCK_SENTINEL_URL", "ASYNCLOCK_ZOOKEEPER",
+	}
 	if !slices.Equal(names, want) {
 		t.Errorf("got variables %q, want %q", names, want)
 	}
-	if got := s.ended(); got != nil {
+	if got := died(targets); got != nil {
 		t.Errorf("ended by themselves: %q, want none", got)
 	}
 
-	s.standalone.stop()
-	if got := s.ended(); len(got) != 1 || !strings.HasPrefix(got[0], "standalone") {
+	targets[0].nodes[0].Kill()
+	if got := died(targets); len(got) != 1 || !strings.HasPrefix(got[0], "standalone") {
 		t.Errorf("ended by themselves: %q, want the standalone server", got)
 	}
-	s.stop()
-	for _, one := range s.all {
-		if !one.hasEnded() {
-			t.Errorf("%s runs after stop", one.name)
+	stop(targets)
+	for _, target := range targets {
+		for _, s := range target.servers() {
+			if !s.Ended() {
+				t.Errorf("%s runs after stop", s.Name)
+			}
 		}
-	}
-}
-
-func TestTakenPortIsReported(t *testing.T) {
-	t.Parallel()
-	bin, dir := redisServer(t), t.TempDir()
-	ports, err := freePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := startServer(bin, dir, "first", ports[0], inMemory()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.stop()
-	if err := await(t.Context(), "first", first.answers); err != nil {
-		t.Fatal(err)
-	}
-	second, err := startServer(bin, dir, "second", ports[0], inMemory()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.stop()
-	err = await(t.Context(), "second", second.answers)
-	if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("got %v, want the end of the server and its reason", err)
 	}
 }
 
 func TestStoppedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
+	needServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	dir := t.TempDir()
-	if s, err := start(ctx, redisServer(t), dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, %v, want context.Canceled", s, err)
+	targets, err := start(ctx, starters(plan{}), t.TempDir())
+	if !errors.Is(err, context.Canceled) || targets != nil {
+		t.Errorf("got %v, %v, want context.Canceled", targets, err)
 	}
 }
 
-func TestFreePorts(t *testing.T) {
+// A target that can't be started stops all others.
+func TestFailedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
-	ports, err := freePorts(50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(ports)
-	if got := len(slices.Compact(ports)); got != 50 {
-		t.Errorf("got %d different ports, want 50", got)
-	}
-	if ports[0] < firstPort || ports[len(ports)-1] > lastPort {
-		t.Errorf("got %d to %d, want %d to %d", ports[0], ports[len(ports)-1], firstPort, lastPort)
+	needServers(t)
+	broken := errors.New("broken")
+	var r *servers.Redis
+	started := make(chan struct{})
+	_, err := start(t.Context(), []starter{
+		func(ctx context.Context, dir string) (*target, error) {
+			defer close(started)
+			found, err := startAlone(ctx, dir)
+			if err == nil {
+				r = found.nodes[0]
+			}
+			return found, err
+		},
+		func(context.Context, string) (*target, error) {
+			<-started
+			return nil, broken
+		},
+	}, t.TempDir())
+	if !errors.Is(err, broken) || r == nil || !r.Ended() {
+		t.Errorf("got %v, want %v and the other server stopped", err, broken)
 	}
 }

@@ -5,14 +5,12 @@
 // Each rule is judged by itself, from what the processes and resources told, so
 // that one mistake in here does not hide all others; the model of the lock, which
 // porcupine searches, repeats in other words what the rules of overlap and order
-// say. check.go begins it; the other files, but for figures.go, have a rule each.
+// say. check.go begins it, and gather.go reads the records. Each other file has a rule,
+// except figures.go.
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
@@ -121,84 +119,4 @@ func History(records []history.Record, limits Limits) Report {
 
 func (c *checker) violate(rule, key, format string, args ...any) {
 	c.report.Violations = append(c.report.Violations, Violation{rule, key, fmt.Sprintf(format, args...)})
-}
-
-// gather sorts records by what they are about.
-func (c *checker) gather(records []history.Record) {
-	keys := make(map[string]*key)
-	leases := make(map[string]*lease)
-	keyOf := func(name string) *key {
-		if keys[name] == nil {
-			keys[name] = &key{name: name}
-		}
-		return keys[name]
-	}
-	var begin, end history.Time
-	for i := range records {
-		r := &records[i]
-		switch r.Kind {
-		case history.Held:
-			l := &lease{
-				op: r.Op, key: r.Key, how: r.How, token: r.Token, ttl: r.TTL,
-				asked: r.Begin, told: r.End, valid: r.End,
-			}
-			if leases[r.Op] != nil {
-				c.violate("history", r.Key, "request %s was answered twice", r.Op)
-			}
-			leases[r.Op] = l
-			k := keyOf(r.Key)
-			k.leases = append(k.leases, l)
-			k.waits = append(k.waits, wait{r.Op, r.Begin, r.End})
-		case history.Failed:
-			c.report.Failed[r.Error]++
-			k := keyOf(r.Key)
-			k.waits = append(k.waits, wait{r.Op, r.Begin, r.End})
-		case history.Fault:
-			c.faults = append(c.faults, &fault{Record: *r})
-			continue
-		case history.Write:
-			c.writes = append(c.writes, *r)
-			c.report.Writes[r.Resource]++
-			continue
-		case history.Bye:
-			if r.Told != r.Asked {
-				c.violate("waiting", "", "%s made %d requests and got %d answers", r.Whom, r.Asked, r.Told)
-			}
-			continue
-		case history.Left:
-			c.violate("leftovers", r.Key, "%s", r.Error)
-			continue
-		case history.Run:
-			continue
-		case history.Ended:
-			continue // below: the lease may be in a later part
-		}
-		if begin == 0 || r.Begin < begin {
-			begin = r.Begin
-		}
-		end = max(end, r.End)
-	}
-	for i := range records {
-		r := &records[i]
-		if r.Kind != history.Ended {
-			continue
-		}
-		l := leases[r.Op]
-		if l == nil {
-			c.violate("history", r.Key, "lease %s ended and never began", r.Op)
-			continue
-		}
-		l.valid = max(l.valid, r.Valid)
-		l.over, l.given, l.unlocked = r.Begin, r.End, r.Unlocked
-		c.report.Refused += r.Refused
-	}
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		k := keys[name]
-		slices.SortFunc(k.leases, func(a, b *lease) int { return cmp.Compare(a.told, b.told) })
-		k.trace()
-		c.keys = append(c.keys, k)
-		c.report.Leases += len(k.leases)
-	}
-	slices.SortFunc(c.faults, func(a, b *fault) int { return cmp.Compare(a.Begin, b.Begin) })
-	c.report.Span = (end - begin).Duration()
 }

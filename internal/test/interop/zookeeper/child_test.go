@@ -11,7 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/interop/javapeer"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
@@ -26,7 +26,7 @@ func playChild() {
 		return
 	}
 	store, err := zkstore.Open(strings.Split(os.Getenv("ASYNCLOCK_ZOOKEEPER"), ","),
-		zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(short))
+		zkstore.WithRoot(root), zkstore.WithTickTime(servers.Tick), zkstore.WithSessionTimeout(short))
 	if err != nil {
 		panic(err)
 	}

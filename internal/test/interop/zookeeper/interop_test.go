@@ -19,7 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/interop/javapeer"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
-	"github.com/asynclock/asynclock-go/internal/test/servers/zkserver"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
 
@@ -43,7 +43,7 @@ func newRoot() string { return "/interop/" + uuid.NewString() }
 
 func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Client {
 	t.Helper()
-	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(zkserver.Tick), zkstore.WithSessionTimeout(long)}, opts...)
+	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(servers.Tick), zkstore.WithSessionTimeout(long)}, opts...)
 	store, err := zkstore.Open(zktest.Servers(t), opts...)
 	if err != nil {
 		t.Fatal(err)

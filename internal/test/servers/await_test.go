@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package servers
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +19,7 @@ func TestAwait(t *testing.T) {
 	t.Run("until the answer is yes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			err := await(t.Context(), "it", func(context.Context) error {
+			err := Await(t.Context(), "it", func(context.Context) error {
 				if time.Since(begin) < 5*time.Second {
 					return notYet
 				}
@@ -34,13 +33,13 @@ func TestAwait(t *testing.T) {
 	t.Run("the limit reports the last answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			err := await(t.Context(), "it", func(ctx context.Context) error {
+			err := Await(t.Context(), "it", func(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
 				return notYet
 			})
-			if !errors.Is(err, notYet) || !strings.Contains(err.Error(), "it: not ready") {
+			if !errors.Is(err, notYet) || !strings.Contains(err.Error(), "it: not so") {
 				t.Errorf("got %v, want %v", err, notYet)
 			}
 			if took := time.Since(begin); took != readyLimit {
@@ -51,7 +50,7 @@ func TestAwait(t *testing.T) {
 	t.Run("a dead server is not waited for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			err := await(t.Context(), "it", func(context.Context) error { return fmt.Errorf("%w: bind", errEnded) })
+			err := Await(t.Context(), "it", func(context.Context) error { return fmt.Errorf("%w: bind", errEnded) })
 			if !errors.Is(err, errEnded) || time.Since(begin) != 0 {
 				t.Errorf("got %v after %v, want %v at once", err, time.Since(begin), errEnded)
 			}
@@ -59,11 +58,12 @@ func TestAwait(t *testing.T) {
 	})
 	t.Run("an order to stop ends it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
+			stop := errors.New("stopped")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Second, func() { cancel(&stopped{syscall.SIGINT}) })
-			err := await(ctx, "it", func(context.Context) error { return notYet })
-			if s := new(stopped); !errors.As(err, &s) {
-				t.Errorf("got %v, want the order to stop", err)
+			time.AfterFunc(time.Second, func() { cancel(stop) })
+			err := Await(ctx, "it", func(context.Context) error { return notYet })
+			if !errors.Is(err, stop) {
+				t.Errorf("got %v, want %v", err, stop)
 			}
 		})
 	})

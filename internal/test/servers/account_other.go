@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package dbserver
+package servers
 
 import "syscall"
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package servers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// A DatabaseKind is a database program.
+type DatabaseKind struct {
+	Name     string   // for people
+	Packages []string // that have it, on Debian
+	Variable string   // by which tests find a server
+	Driver   string   // of database/sql
+	System   string   // a database that is there from the start
+
+	// Find finds the server's program.
+	Find func() (bin string, err error)
+
+	quit    syscall.Signal                       // see Server
+	where   string                               // asks a server for its directory of data
+	url     func(addr, database string) string   // names a database of a server, as the driver reads it
+	prepare func(bin, dir string) []string       // the command that makes a directory of data
+	serve   func(bin, dir, port string) []string // the command of the server
+}
+
+// Databases are those that stores support. Nobody minds if a crash of the machine costs
+// the data of a test; that of the server alone has to leave it.
+var Databases = []*DatabaseKind{Postgres, MariaDB}
+
+// With returns the same kind with further arguments for the server.
+func (k *DatabaseKind) With(arguments ...string) *DatabaseKind {
+	other, serve := *k, k.serve
+	other.serve = func(bin, dir, port string) []string { return append(serve(bin, dir, port), arguments...) }
+	return &other
+}
+
+// A Database is a server of one kind, with data of its own. It runs as somebody who is
+// not root, which PostgreSQL insists on.
+type Database struct {
+	Server
+
+	Kind *DatabaseKind
+	data *data
+}
+
+// Start makes data, starts a server on them and waits until it serves.
+func (k *DatabaseKind) Start(ctx context.Context) (*Database, error) {
+	bin, err := k.Find()
+	if err != nil {
+		return nil, err
+	}
+	data, err := newData()
+	if err != nil {
+		return nil, err
+	}
+	err = data.prepare(ctx, k.prepare(bin, data.files()))
+	if err != nil {
+		data.remove()
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	d, err := onFreePorts(1, func(ports []int) (*Database, error) {
+		d := &Database{Server: Server{Name: k.Name, Addr: address(ports[0]), Dir: data.dir, quit: k.quit}, Kind: k, data: data}
+		d.check = d.serves
+		d.command = func() *exec.Cmd { return data.command(k.serve(bin, data.files(), strconv.Itoa(ports[0]))) }
+		return d, d.launch(ctx)
+	})
+	if err != nil {
+		data.remove()
+		return nil, err
+	}
+	return d, nil
+}
+
+// URL names a database of the server, as its driver reads it.
+func (d *Database) URL(name string) string { return d.Kind.url(d.Addr, name) }
+
+// Create makes a database.
+func (d *Database) Create(ctx context.Context, name string) error {
+	return d.do(func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, "CREATE DATABASE "+name)
+		return err
+	})
+}
+
+// serves checks that a server answers, and that its data are ours.
+func (d *Database) serves(ctx context.Context) error {
+	return d.do(func(db *sql.DB) error {
+		var dir string
+		if err := db.QueryRowContext(ctx, d.Kind.where).Scan(&dir); err != nil {
+			return err
+		}
+		if filepath.Clean(dir) != d.data.files() {
+			return fmt.Errorf("the server at %s has its data in %s", d.Addr, dir)
+		}
+		return nil
+	})
+}
+
+// do does something as the administrator.
+func (d *Database) do(what func(*sql.DB) error) error {
+	db, err := sql.Open(d.Kind.Driver, d.URL(d.Kind.System))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // nothing is left to be said
+	return what(db)
+}
+
+// Close ends the server and removes its data.
+func (d *Database) Close() {
+	d.Kill()
+	d.data.remove()
+}
