@@ -13,7 +13,9 @@
 //   - [github.com/asynclock/asynclock-go/store/springredis]: the keys of Spring
 //     Integration's RedisLockRegistry, shared with Java.
 //   - [github.com/asynclock/asynclock-go/store/sqlstore]: PostgreSQL, MariaDB and
-//     MySQL (written for it, never tried on it); also the table of Spring Integration's JdbcLockRegistry.
+//     MySQL (written for it, never tried on it).
+//   - [github.com/asynclock/asynclock-go/store/springsql]: the table of Spring
+//     Integration's JdbcLockRegistry, shared with Java.
 //   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, in the nodes of
 //     Curator's InterProcessMutex and Spring Integration's ZookeeperLockRegistry.
 //   - [github.com/asynclock/asynclock-go/store/memstore]: this process only; for

@@ -5,11 +5,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,103 +13,18 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/internal/proc"
-	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers/dbserver"
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 )
 
-// patience is how long a test waits for what has to happen.
-const patience = 30 * time.Second
-
-// A dbServer is one that a test may kill.
-type dbServer struct {
-	t       *testing.T
-	kind    *dbserver.Kind
-	addr    string
-	command func() *exec.Cmd
-	process *proc.Process
-}
-
-// startServer starts one of the kind that the variable is for, which ends with the test.
-func startServer(t *testing.T, kind *dbserver.Kind) *dbServer {
-	t.Helper()
-	kit.Require(t, kind.Variable) // where tests with servers are wanted at all
-	data, err := dbserver.NewData()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(data.Dir) })
-	port := freePort(t)
-	command, err := data.Prepare(t.Context(), kind, "data", port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &dbServer{t: t, kind: kind, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), command: command}
-	s.start()
-	t.Cleanup(s.kill)
-	return s
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 21000 + rand.IntN(3000) // below those for outgoing connections
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil && l.Close() == nil {
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-func (s *dbServer) start() {
-	s.t.Helper()
-	process, err := proc.Start(s.command())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.process = process
-}
-
-// kill ends it at once, as a crash does.
-func (s *dbServer) kill() {
-	_ = s.process.Child.Signal(s.kind.Stop) // fails only if it has ended
-	<-s.process.Ended()
-}
-
-// database waits until the server answers, and makes a database.
-func (s *dbServer) database() Database {
-	s.t.Helper()
-	admin := openDB(s.t, s.kind.Driver, s.kind.URL(s.addr, s.kind.System))
-	s.await("the server to answer", func() bool {
-		_, err := admin.ExecContext(s.t.Context(), "CREATE DATABASE asynclock")
-		return err == nil
-	})
-	db := openDB(s.t, s.kind.Driver, s.kind.URL(s.addr, "asynclock"))
-	if s.kind.Driver == dbserver.Postgres.Driver {
-		return Postgres(db)
-	}
-	return MySQL(db)
-}
-
-func (s *dbServer) await(what string, isSo func() bool) {
-	s.t.Helper()
-	for end := time.Now().Add(patience); !isSo(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // onKilled runs a test on a server of each kind that it may kill.
-func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
+func onKilled(t *testing.T, test func(t *testing.T, s *sqltest.Server, d sqltest.Database)) {
 	t.Helper()
 	for _, kind := range dbserver.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, kind)
-			test(t, s, s.database())
+			s := sqltest.StartServer(t, kind)
+			test(t, s, s.Database())
 		})
 	}
 }
@@ -124,11 +34,11 @@ func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	const clients, kills = 4, 3
-	onKilled(t, func(t *testing.T, s *dbServer, d Database) {
-		if err := Migrate(t.Context(), d); err != nil {
+	onKilled(t, func(t *testing.T, s *sqltest.Server, d sqltest.Database) {
+		if err := Migrate(t.Context(), d.Database); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*sqltest.Patience)
 		defer cancel()
 		var (
 			workers sync.WaitGroup
@@ -138,7 +48,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			rounds  [clients]atomic.Int64
 		)
 		for i := range clients {
-			st, err := New(ctx, d)
+			st, err := New(ctx, d.Database)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +95,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			for i := range had {
 				had[i] = rounds[i].Load()
 			}
-			s.await("every client to have its turn", func() bool {
+			s.Await("every client to have its turn", func() bool {
 				for i := range had {
 					if rounds[i].Load() < had[i]+3 {
 						return false
@@ -196,9 +106,9 @@ func TestServerKilledUnderLoad(t *testing.T) {
 		}
 		for range kills {
 			progress()
-			s.kill()
+			s.Kill()
 			time.Sleep(200 * time.Millisecond) // longer than what requests wait for each other
-			s.start()
+			s.Start()
 		}
 		progress()
 		close(stop)
@@ -210,27 +120,27 @@ func TestServerKilledUnderLoad(t *testing.T) {
 // connection, and one that queued meanwhile gets its turn.
 func TestListenerComesBack(t *testing.T) {
 	t.Parallel()
-	d := onPostgres(t)
-	prefix := newPrefix(t, d)
-	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
+	d := sqltest.OnPostgres(t)
+	prefix := d.NewPrefix(t)
+	if err := Migrate(t.Context(), d.Database, WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
 	st := newStore(t, d, WithPrefix(prefix))
 	a, b := join(t, st), join(t, st)
-	h := a.acquire(request("key", "a"))
+	h := a.Acquire(sqltest.Request("key", "a"))
 	if h.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", h)
 	}
 	for range 2 {
-		run(t, d, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
-		b.awaitKind(store.EventResync) // it is down, and up again
+		d.Run(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
+		b.AwaitKind(store.EventResync) // it is down, and up again
 		b.awaitLive()
 	}
-	if q := b.acquire(request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
+	if q := b.Acquire(sqltest.Request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
 		t.Fatalf("Acquire of a held key: got %+v, want Waiting without Recheck", q)
 	}
-	a.release("key", "a")
-	if e := b.awaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
+	a.Release("key", "a")
+	if e := b.AwaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
 		t.Errorf("event: got %+v, want a grant to b with a token above %d", e, h.Token)
 	}
 }
