@@ -1,3 +1,4 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Locks shared with Spring Integration 7.x, on MySQL 8.0 and MariaDB 10.6 or newer.
@@ -63,7 +64,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- table for one of another generation.
 --
 -- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
 -- an item whose rows somebody else has locked or is about to make, and the client sends
 -- that one alone.
 -- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.

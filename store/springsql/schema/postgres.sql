@@ -1,3 +1,4 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Locks shared with Spring Integration 7.x, on PostgreSQL. Migrate runs this
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 	GONE_UNTIL TIMESTAMPTZ NOT NULL,
 	PRIMARY KEY (CLIENT_ID, REGION)
 );
-DO $$ BEGIN
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
 	IF to_regclass('INT_LOCK_GONE_UNTIL') IS NULL THEN
 		CREATE INDEX IF NOT EXISTS INT_LOCK_GONE_UNTIL ON INT_LOCK_GONE (GONE_UNTIL);
 	END IF;
@@ -71,7 +72,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- one of another generation.
 --
 -- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
 -- an item whose rows somebody else has locked or is about to make, and the client sends
 -- that one alone.
 -- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.
@@ -387,7 +388,8 @@ DECLARE
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
-	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key CHAR(36))
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36))
 	LOOP
 		PERFORM 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = q.key AND REGION = v_region FOR UPDATE;
 		DELETE FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region
@@ -416,7 +418,8 @@ DECLARE
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
-	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key CHAR(36))
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36))
 	LOOP
 		v_answers := v_answers || INT_LOCK_HOLDER(q.key, (request->>'region')::VARCHAR(100), v_live);
 	END LOOP;

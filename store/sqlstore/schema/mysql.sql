@@ -1,3 +1,4 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate
@@ -62,9 +63,9 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- the server's, since 1970. No other clock matters to anything here. In a procedure each
 -- statement has a UTC_TIMESTAMP of its own.
 --
--- A request of one item waits for its row. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked or is about to make, and the client sends
+-- A request of one item waits for its rows. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
+-- an item whose rows somebody else has locked or is about to make, and the client sends
 -- that one alone.
 --
 -- After its COMMIT a routine calls no other that could be missing because of a migration:
@@ -414,8 +415,8 @@ BEGIN
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request,
-			-- with the first one still on its way.
+			-- Also when the owner holds the key: that may be the work of a repeated request, with
+			-- the first one still on its way.
 			INSERT INTO asynclock_gone VALUES (v_asking, v_now + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE gone_until = VALUES(gone_until);
 		END IF;

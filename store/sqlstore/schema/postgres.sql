@@ -1,3 +1,4 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The store's own tables and routines, on PostgreSQL. Migrate runs this file, with
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner TEXT PRIMARY KEY,
 	gone_until TIMESTAMPTZ NOT NULL
 );
-DO $$ BEGIN
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
 	IF to_regclass('asynclock_gone_until') IS NULL THEN
 		CREATE INDEX IF NOT EXISTS asynclock_gone_until ON asynclock_gone (gone_until);
 	END IF;
@@ -71,9 +72,9 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- READ COMMITTED gives: under any other level the routines refuse to run, and the
 -- client then asks for that level.
 --
--- A request of one item waits for its row. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals: it answers s: -4 for
--- an item whose row somebody else has locked or is about to make, and the client sends
+-- A request of one item waits for its rows. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
+-- an item whose rows somebody else has locked or is about to make, and the client sends
 -- that one alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
@@ -373,8 +374,8 @@ BEGIN
 		END IF;
 		v_now := clock_timestamp();
 		IF q.uncertain THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request,
-			-- with the first one still on its way.
+			-- Also when the owner holds the key: that may be the work of a repeated request, with
+			-- the first one still on its way.
 			INSERT INTO asynclock_gone VALUES (q.owner, v_now + INTERVAL '2 minutes')
 				ON CONFLICT (owner) DO UPDATE SET gone_until = EXCLUDED.gone_until;
 		END IF;
@@ -411,7 +412,9 @@ DECLARE
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
-	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key TEXT) LOOP
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key TEXT)
+	LOOP
 		l := asynclock_take(q.key, TRUE);
 		v_held := l.held_until > clock_timestamp();
 		IF v_held THEN
@@ -449,7 +452,9 @@ DECLARE
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
-	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items') AS x(key TEXT, size INT) LOOP
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key TEXT, size INT)
+	LOOP
 		SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
 		IF FOUND THEN
 			SELECT jsonb_agg(jsonb_build_object('holder', w.holder,
