@@ -19,6 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
@@ -71,7 +72,7 @@ var sqlStores = []struct {
 	}},
 	{"postgres-spring", func(b *testing.B) store.Store {
 		b.Helper()
-		return newSpring(b, sqlstore.Postgres(openSQL(b, "pgx", "ASYNCLOCK_POSTGRES_URL")))
+		return newSpring(b, springsql.Postgres(openSQL(b, "pgx", "ASYNCLOCK_POSTGRES_URL")))
 	}},
 	{"mariadb", func(b *testing.B) store.Store {
 		b.Helper()
@@ -79,7 +80,7 @@ var sqlStores = []struct {
 	}},
 	{"mariadb-spring", func(b *testing.B) store.Store {
 		b.Helper()
-		return newSpring(b, sqlstore.MySQL(openSQL(b, "mysql", "ASYNCLOCK_MYSQL_URL")))
+		return newSpring(b, springsql.MySQL(openSQL(b, "mysql", "ASYNCLOCK_MYSQL_URL")))
 	}},
 }
 
@@ -96,13 +97,13 @@ func newNative(b *testing.B, d sqlstore.Database) store.Store {
 	return store
 }
 
-func newSpring(b *testing.B, d sqlstore.Database) store.Store {
+func newSpring(b *testing.B, d springsql.Database) store.Store {
 	b.Helper()
-	prefix := sqlstore.WithPrefix("BENCH_")
-	if err := sqlstore.MigrateSpring(b.Context(), d, prefix); err != nil {
+	prefix := springsql.WithPrefix("BENCH_")
+	if err := springsql.Migrate(b.Context(), d, prefix); err != nil {
 		b.Fatal(err)
 	}
-	store, err := sqlstore.NewSpring(b.Context(), d, prefix)
+	store, err := springsql.New(b.Context(), d, prefix)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // it away after a few times, which zero would not.
 const unknownWaiters = 1
 
-// Pauses between two tries, in units of the idle time.
+// Pauses between two tries, in units of the poll interval.
 const (
 	// While messages come through: what it takes to notice that a holder which
 	// sends none is gone, besides its TTL.
@@ -99,11 +99,11 @@ func (s *session) readAcquire(q *store.AcquireRequest, result rueidis.RedisResul
 // recheck is how soon a waiter asks again, besides what the core does by itself:
 // once the holder's TTL has run out, and by its heartbeat.
 func (s *session) recheck() time.Duration {
-	idle := s.store.settings.idle
+	interval := s.store.settings.pollInterval
 	if s.live() {
-		idle *= ticksWhenTold
+		interval *= ticksWhenTold
 	}
-	return jitter(idle)
+	return jitter(interval)
 }
 
 // turn answers a client that has given the key back and wants it again for others
@@ -113,6 +113,6 @@ func (s *session) turn() *store.AcquireReply {
 	return &store.AcquireReply{
 		Status:    store.Waiting,
 		Remaining: -1,
-		Recheck:   jitter(s.store.settings.idle / turnsPerTick),
+		Recheck:   jitter(s.store.settings.pollInterval / turnsPerTick),
 	}
 }

@@ -40,7 +40,7 @@ func inBubble(t *testing.T, mode LockType) (*miniredis.Miniredis, *asynclock.Cli
 // either mode a waiter is late by no more than the documentation says.
 func TestWaitersThatNobodyTells(t *testing.T) {
 	t.Parallel()
-	for mode, tick := range map[LockType]time.Duration{SpinLock: DefaultIdle, PubSubLock: ticksWhenTold * DefaultIdle} {
+	for mode, tick := range map[LockType]time.Duration{SpinLock: DefaultPollInterval, PubSubLock: ticksWhenTold * DefaultPollInterval} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -17,11 +17,12 @@ const (
 	//
 	//	asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
 	DefaultTTL = time.Minute
-	// DefaultIdle is the pause between two tries without [WithIdle], as in Java.
-	DefaultIdle = 100 * time.Millisecond
+	// DefaultPollInterval is the pause between two polls without [WithPollInterval], as
+	// in Java.
+	DefaultPollInterval = 100 * time.Millisecond
 
-	minIdle = time.Millisecond
-	maxIdle = time.Minute
+	minPollInterval = time.Millisecond
+	maxPollInterval = time.Minute
 )
 
 // A LockType is how waiters learn that a key is free, like Java's RedisLockType.
@@ -50,21 +51,27 @@ func (t LockType) String() string {
 }
 
 // An Option configures a [Store], in [Open] and [New].
-type Option func(*settings) error
+type Option interface {
+	apply(*settings) error
+}
+
+type option func(*settings) error
+
+func (o option) apply(s *settings) error { return o(s) }
 
 type settings struct {
-	lockType LockType
-	idle     time.Duration
-	logger   *slog.Logger // nil: nothing is written
+	lockType     LockType
+	pollInterval time.Duration
+	logger       *slog.Logger // nil: nothing is written
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{idle: DefaultIdle}
+	s := settings{pollInterval: DefaultPollInterval}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
 		}
-		if err := o(&s); err != nil {
+		if err := o.apply(&s); err != nil {
 			return s, err
 		}
 	}
@@ -73,26 +80,26 @@ func newSettings(opts []Option) (settings, error) {
 
 // WithLockType sets how waiters wait: setRedisLockType. Default [SpinLock].
 func WithLockType(t LockType) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if t != SpinLock && t != PubSubLock {
 			return fmt.Errorf("%w: %v", store.ErrBadOption, t)
 		}
 		s.lockType = t
 		return nil
-	}
+	})
 }
 
-// WithIdle sets the pause between two tries, give or take a third:
-// setIdleBetweenTries. It is from 1 ms to a minute. With [PubSubLock] the pause
-// is ten times as long as long as messages come through. Default [DefaultIdle].
-func WithIdle(idle time.Duration) Option {
-	return func(s *settings) error {
-		if idle < minIdle || idle > maxIdle {
-			return fmt.Errorf("%w: idle %v, %v to %v are allowed", store.ErrBadOption, idle, minIdle, maxIdle)
+// WithPollInterval sets the pause between two polls of a waiter, give or take a third:
+// setIdleBetweenTries. It is from 1 ms to a minute. With [PubSubLock] the pause is ten
+// times as long while notifications come through. Default [DefaultPollInterval].
+func WithPollInterval(interval time.Duration) Option {
+	return option(func(s *settings) error {
+		if interval < minPollInterval || interval > maxPollInterval {
+			return fmt.Errorf("%w: poll interval %v, %v to %v are allowed", store.ErrBadOption, interval, minPollInterval, maxPollInterval)
 		}
-		s.idle = idle
+		s.pollInterval = interval
 		return nil
-	}
+	})
 }
 
 // WithLogger sets where the store writes what an operator may want to know: which
@@ -101,11 +108,11 @@ func WithIdle(idle time.Duration) Option {
 // is slow or blocks delays nothing; beyond 1000 records that wait for it, more are
 // dropped. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
 		}
 		s.logger = logger
 		return nil
-	}
+	})
 }

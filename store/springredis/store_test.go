@@ -26,7 +26,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	sv := onMiniredis(t)
 	for name, option := range map[string]Option{
 		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
-		"idle 0": WithIdle(0), "idle too short": WithIdle(time.Microsecond), "idle too long": WithIdle(time.Hour), "nil logger": WithLogger(nil),
+		"interval 0": WithPollInterval(0), "interval too short": WithPollInterval(time.Microsecond), "interval too long": WithPollInterval(time.Hour), "nil logger": WithLogger(nil),
 	} {
 		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, store.ErrBadOption) {
 			t.Errorf("Open with %s: got %v, want ErrBadOption", name, err)
@@ -179,7 +179,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	st := sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo)))
 	c := join(t, st)
 	first := c.Hold("key", "a")
-	if got := c.Wait("key", "b").Recheck; got < 2*DefaultIdle {
+	if got := c.Wait("key", "b").Recheck; got < 2*DefaultPollInterval {
 		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
 	}
 	if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.Token + 1}); err != nil {
@@ -249,7 +249,7 @@ func TestMessagesInACluster(t *testing.T) {
 	for i := range 12 { // on all nodes
 		key, owner := "key"+strconv.Itoa(i), "b"+strconv.Itoa(i)
 		a.Hold(key, "a")
-		if got := b.Wait(key, owner).Recheck; got < 2*DefaultIdle {
+		if got := b.Wait(key, owner).Recheck; got < 2*DefaultPollInterval {
 			t.Errorf("Recheck: got %v, want messages counted on", got)
 		}
 		a.release(store.ReleaseRequest{Key: key, Owner: "a"})

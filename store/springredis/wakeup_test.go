@@ -142,7 +142,7 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 		sv.registry += `[ab]*?\^`
 		c, j := join(t, sv.store(t, WithLockType(PubSubLock))), newJava(sv)
 		j.hold(t, "key", long)
-		if got := c.Wait("key", "a").Recheck; got < DefaultIdle*2 {
+		if got := c.Wait("key", "a").Recheck; got < DefaultPollInterval*2 {
 			t.Errorf("Recheck: got %v, want messages counted on", got)
 		}
 		sv.Do(t, "PUBLISH", strings.Replace(sv.registry, "[ab]", "a", 1)+"-channel", sv.lockKey("key")) // somebody else's
@@ -184,11 +184,11 @@ func TestRegistryKeysThatBeginAlikeShareKeys(t *testing.T) {
 }
 
 func TestHowSoonWaitersAskAgain(t *testing.T) {
-	const idle = 30 * time.Millisecond
+	const interval = 30 * time.Millisecond
 	onEachServer(t, func(t *testing.T, sv *server) {
 		newJava(sv).hold(t, "key", long)
-		for mode, want := range map[LockType]time.Duration{SpinLock: idle, PubSubLock: 10 * idle} {
-			c := join(t, sv.store(t, WithLockType(mode), WithIdle(idle)))
+		for mode, want := range map[LockType]time.Duration{SpinLock: interval, PubSubLock: 10 * interval} {
+			c := join(t, sv.store(t, WithLockType(mode), WithPollInterval(interval)))
 			for range 20 {
 				if got := c.Wait("key", "a").Recheck; got < want*2/3 || got > want*4/3 {
 					t.Errorf("%v: got Recheck %v, want %v give or take a third", mode, got, want)
@@ -208,8 +208,8 @@ func TestWithoutTheRightToSubscribe(t *testing.T) {
 	var log kit.Journal
 	c := join(t, sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo))))
 	newJava(sv).hold(t, "key", long)
-	if got := c.Wait("key", "a").Recheck; got > 2*DefaultIdle {
-		t.Errorf("Recheck: got %v, want about %v", got, DefaultIdle)
+	if got := c.Wait("key", "a").Recheck; got > 2*DefaultPollInterval {
+		t.Errorf("Recheck: got %v, want about %v", got, DefaultPollInterval)
 	}
 	kit.Eventually(t, "the log says that messages don't come through", func() bool {
 		return strings.Contains(log.String(), "messages don't come through")
@@ -232,8 +232,8 @@ func TestAClientWaitsItsTurn(t *testing.T) {
 		if !got.WasHeld || got.Requeue == nil || got.Requeue.Status != store.Waiting {
 			t.Fatalf("Release with Requeue: got %+v, want WasHeld, and to wait", got)
 		}
-		if in := got.Requeue.Recheck; in <= 0 || in > DefaultIdle/5 {
-			t.Errorf("Recheck: got %v, want about %v", in, DefaultIdle/10)
+		if in := got.Requeue.Recheck; in <= 0 || in > DefaultPollInterval/5 {
+			t.Errorf("Recheck: got %v, want about %v", in, DefaultPollInterval/10)
 		}
 		c.heardNothing(sv)
 		newJava(sv).hold(t, "key", long) // it is free

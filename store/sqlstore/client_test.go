@@ -7,18 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// long is a TTL for requests that don't care.
-const long = time.Minute
-
-// newStore opens a store of its own tables.
-func newStore(t testing.TB, d Database, options ...Option) *Store {
+// newStore opens a store.
+func newStore(t testing.TB, d sqltest.Database, options ...Option) *Store {
 	t.Helper()
-	st, err := New(t.Context(), d, options...)
+	st, err := New(t.Context(), d.Database, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,118 +24,79 @@ func newStore(t testing.TB, d Database, options ...Option) *Store {
 }
 
 // newTables makes tables of a prefix of their own and opens a store of them.
-func newTables(t testing.TB, d Database, options ...Option) *Store {
+func newTables(t testing.TB, d sqltest.Database, options ...Option) *Store {
 	t.Helper()
-	options = append([]Option{WithPrefix(newPrefix(t, d))}, options...)
-	if err := Migrate(t.Context(), d, options...); err != nil {
+	options = append([]Option{WithPrefix(d.NewPrefix(t))}, options...)
+	if err := Migrate(t.Context(), d.Database, options...); err != nil {
 		t.Fatal(err)
 	}
 	return newStore(t, d, options...)
 }
 
-// newSpringTables is newTables for Java's table.
-func newSpringTables(t testing.TB, d Database, options ...SpringOption) *Store {
-	t.Helper()
-	options = append([]SpringOption{WithPrefix(newPrefix(t, d))}, options...)
-	if err := MigrateSpring(t.Context(), d, options...); err != nil {
-		t.Fatal(err)
-	}
-	st, err := NewSpring(t.Context(), d, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	return st
-}
-
 // A client is one session and what it was told.
 type client struct {
-	t       testing.TB
+	*sqltest.Client
+
 	session *session
-	events  chan store.Event
 }
 
-// join connects a client and waits until it is known whether messages reach it.
-func join(t testing.TB, st *Store) *client {
+// join connects a client and waits until it is known whether notifications reach it.
+func join(t testing.TB, st store.Store) *client {
 	t.Helper()
-	c := &client{t: t, events: make(chan store.Event, 4096)}
-	joined, err := st.Open("client-"+uuid.NewString(), func(e store.Event) { c.events <- e })
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.session = joined.(*session)
-	t.Cleanup(func() {
-		if err := c.session.Close(context.Background()); err != nil {
-			t.Errorf("Close: got %v, want no error", err)
-		}
-	})
+	joined := sqltest.Join(t, st)
+	c := &client{joined, joined.Session.(*session)}
 	if c.session.inbox != nil {
 		c.awaitLive()
 	}
 	return c
 }
 
-// awaitLive waits until messages reach the client, and forgets what it was told before.
+// awaitLive waits until notifications reach the client, and forgets what it was told before.
 func (c *client) awaitLive() {
-	c.t.Helper()
-	for end := time.Now().Add(patience); !c.session.inbox.Live(); time.Sleep(5 * time.Millisecond) {
+	c.T.Helper()
+	for end := time.Now().Add(sqltest.Patience); !c.session.inbox.Live(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatal("messages don't come through")
+			c.T.Fatal("notifications don't come through")
 		}
 	}
-	c.awaitKind(store.EventResync) // Up
+	c.AwaitKind(store.EventResync) // Up
 }
 
-// awaitKind waits for an event of a kind and drops those before it.
-func (c *client) awaitKind(kind store.EventKind) store.Event {
-	c.t.Helper()
-	timeout := time.After(patience)
-	for {
-		select {
-		case e := <-c.events:
-			if e.Kind == kind {
-				return e
-			}
-		case <-timeout:
-			c.t.Fatalf("got no event of kind %d", kind)
-		}
-	}
+// suite is what every store in a database has to do.
+var suite = sqltest.Suite{
+	Migrate: func(ctx context.Context, d sqlconn.Database, prefix string) error {
+		return Migrate(ctx, d, WithPrefix(prefix))
+	},
+	Open: func(ctx context.Context, d sqlconn.Database, prefix string) (sqltest.Store, error) {
+		return New(ctx, d, WithPrefix(prefix))
+	},
+	OpenPolling: func(ctx context.Context, d sqlconn.Database, prefix string) (sqltest.Store, error) {
+		return New(ctx, d, WithPrefix(prefix), WithoutNotifications())
+	},
+	Join: func(t testing.TB, st sqltest.Store) *sqltest.Client { t.Helper(); return join(t, st).Client },
+	Call: func(ctx context.Context, st sqltest.Store, routine string, it sqlconn.Item) error {
+		_, err := st.(*Store).conn.Call(ctx, routine, []sqlconn.Item{it})
+		return err
+	},
+
+	Rights:    sqltest.Rights{OnPostgres: "To run, on PostgreSQL", OnMySQL: "On MySQL and MariaDB procedures"},
+	KeyTables: []string{"lock"},
+	KeyColumn: keyColumn,
+	Key:       func(key string) string { return key },
+	Touch:     "last_use",
+	Making: func(kind, _ string) string {
+		return "(" + keyColumn[kind] + ", held_until, token, last_use) VALUES ('b', '2020-01-01', 0, '2020-01-01')"
+	},
+	Unused: func(kind, name string) (columns, values string) {
+		return keyColumn[kind] + ", held_until, token, last_use", name + ", " + longAgo + ", 1, " + longAgo
+	},
+	Held: "held_until > UTC_TIMESTAMP(6)",
+
+	Gone: "gone", GoneOwner: "owner", GoneUntil: "gone_until",
+	Owner: func(owner string) string { return owner },
+	Sweep: func() string { return "sweep(100)" },
 }
 
-func request(key, owner string) store.AcquireRequest {
-	return store.AcquireRequest{
-		Key: key, Owner: owner, TTL: long, GrantTTL: long, WaiterTTL: long, Wait: true, Description: owner + " at home",
-	}
-}
+var keyColumn = map[string]string{sqlconn.KindPostgres: "key", sqlconn.KindMySQL: "`key`"}
 
-func (c *client) acquire(q store.AcquireRequest) store.AcquireReply {
-	c.t.Helper()
-	r := c.session.Acquire(c.t.Context(), []store.AcquireRequest{q})[0]
-	if r.Err != nil {
-		c.t.Fatalf("Acquire: got %v, want no error", r.Err)
-	}
-	return r
-}
-
-// hold acquires what has to be free.
-func (c *client) hold(q store.AcquireRequest) store.AcquireReply {
-	c.t.Helper()
-	r := c.acquire(q)
-	if r.Status != store.Granted {
-		c.t.Fatalf("Acquire of a free key: got %+v, want Granted", r)
-	}
-	return r
-}
-
-func (c *client) release(key, owner string) bool {
-	c.t.Helper()
-	r := c.session.Release(c.t.Context(), []store.ReleaseRequest{{Key: key, Owner: owner}})[0]
-	if r.Err != nil {
-		c.t.Fatalf("Release: got %v, want no error", r.Err)
-	}
-	return r.WasHeld
-}
-
-func (c *client) renew(key, owner string) error {
-	return c.session.Renew(c.t.Context(), []store.RenewRequest{{Key: key, Owner: owner, TTL: long}})[0].Err
-}
+const longAgo = "CAST('2020-01-01' AS DATE)"

@@ -3,97 +3,34 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
 // A Database is the application's own pool of connections, with the dialect that
-// it speaks: [Postgres], [PostgresPool] or [MySQL]. The store never closes it.
+// it speaks: [Postgres], [PostgresPool] or [MySQL]. The store never closes it. Package
+// springsql has the same type.
 //
 // Every statement takes one connection from the pool for as long as it runs and no
 // two at once, so that a pool of one connection is enough. No statement runs inside
 // a transaction of the application: those are bound to a connection that the store
 // never sees.
-type Database struct {
-	db   *sql.DB
-	pool *pgxpool.Pool // instead of db
-	dialect
-}
-
-// A dialect is what differs between the kinds of database, besides their SQL.
-type dialect struct {
-	name    string             // as in the names of the files in schema
-	batch   int                // how many items one call has at most; their rows are locked until its end
-	failure func(error) error  // what an error means to asynclock
-	state   func(error) string // the SQLSTATE of an error of the server
-	missing func(error) bool   // there is no such table or routine
-	// duplicate: there is such a row already.
-	duplicate func(error) bool
-	// again: the server rolled back, or has no such routine for a moment. Try again.
-	again func(err error, routine string) bool
-	// replaced, if not nil: there is no such routine, as may be for a moment while a migration
-	// replaces it.
-	replaced func(error) bool
-
-	// call runs a routine by one statement, in a transaction of its own. If whole, that
-	// is begun and ended by statements of their own, which can say that it be READ
-	// COMMITTED.
-	call func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
-	// guard raises the fence of a key, the first argument, to a token, and returns how
-	// high it is then; or guardRead does, if there is one.
-	guard, guardRead string
-
-	asciiRegions bool                                                     // of other characters, the routines would take one for another
-	migrate      func(ctx context.Context, db *sql.DB, m migration) error // one at a time in the database
-	// columns asks for the name, type and strictness of a table's columns, and unique
-	// whether LOCK_KEY and REGION are its key; the argument is the table's name.
-	columns, unique string
-	// otherRegion, if not empty, asks for a region that a Go store has used, and that is
-	// another than the first two arguments but not to Java's table, the third. %s is the prefix.
-	otherRegion string
-	// engine, if not empty, asks whether the table has transactions.
-	engine string
-	// refuses, if not empty, asks why the server would refuse to write what locks are; empty:
-	// it would not.
-	refuses string
-}
+type Database = sqlconn.Database
 
 // Postgres takes a pool of database/sql for PostgreSQL 11 or newer. The driver is
 // pgx, by its package stdlib; with another, waiters poll.
-func Postgres(db *sql.DB) Database { return Database{db: db, dialect: postgres} }
+func Postgres(db *sql.DB) Database { return sqlconn.Postgres(db) }
 
 // PostgresPool takes a pool of pgx.
-func PostgresPool(pool *pgxpool.Pool) Database { return Database{pool: pool, dialect: postgres} }
+func PostgresPool(pool *pgxpool.Pool) Database { return sqlconn.PostgresPool(pool) }
 
 // MySQL takes a pool for MariaDB 10.6 or MySQL 8.0 (written for it, never tried on it),
-// or newer, of the driver go-sql-driver/mysql. There are no messages: waiters poll.
-func MySQL(db *sql.DB) Database { return Database{db: db, dialect: mySQL} }
+// or newer, of the driver go-sql-driver/mysql. There are no notifications: waiters poll.
+func MySQL(db *sql.DB) Database { return sqlconn.MySQL(db) }
 
-// open returns what statements are run on, and what gives that back.
-func (d Database) open() (db *sql.DB, release func(), err error) {
-	switch {
-	case d.pool != nil:
-		// It keeps no connection of its own between statements.
-		db = stdlib.OpenDBFromPool(d.pool)
-		return db, func() { _ = db.Close() }, nil // closes nothing of the pool
-	case d.db != nil:
-		return d.db, func() {}, nil
-	}
-	return nil, nil, errNoDatabase
-}
-
-var errNoDatabase = fmt.Errorf("%w: no database", store.ErrBadOption)
-
-// query runs a statement that answers with one value.
-func query[T any](ctx context.Context, db *sql.DB, d dialect, statement string, args ...any) (value T, err error) {
-	if err = db.QueryRowContext(ctx, statement, args...).Scan(&value); err != nil {
-		err = d.failure(err)
-	}
-	return value, err
-}
+// A SchemaError says that a table is not what it has to be, and that locks in it
+// would exclude nobody or not for long. Nothing was changed.
+type SchemaError = sqlconn.SchemaError

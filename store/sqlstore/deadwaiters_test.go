@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -15,24 +16,24 @@ import (
 // that wait for it. The place of one that comes back is kept.
 func TestDeadWaitersAreForgotten(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, d Database) {
-		st := newTables(t, d, WithPolling())
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d, WithoutNotifications())
 		c := join(t, st)
-		c.hold(request("key", "a"))
-		late := request("key", "late")
+		c.Hold(sqltest.Request("key", "a"))
+		late := sqltest.Request("key", "late")
 		late.WaiterTTL = time.Microsecond
-		late.Ticket = c.acquire(late).Ticket
+		late.Ticket = c.Acquire(late).Ticket
 		for i := range 10 {
-			q := request("key", strconv.Itoa(i))
+			q := sqltest.Request("key", strconv.Itoa(i))
 			q.WaiterTTL = time.Microsecond
-			c.acquire(q)
+			c.Acquire(q)
 		}
-		c.acquire(request("key", "alive"))
-		if got := texts(t, d, "SELECT owner FROM "+st.settings.prefix+"waiter"); !slices.Equal(got, []string{"alive"}) {
+		c.Acquire(sqltest.Request("key", "alive"))
+		if got := d.Texts(t, "SELECT owner FROM "+st.settings.prefix+"waiter"); !slices.Equal(got, []string{"alive"}) {
 			t.Errorf("waiters of a key that is held: got %q, want only the one that is alive", got)
 		}
-		late.WaiterTTL = long
-		if got := c.acquire(late); got.Status != store.Waiting || got.Rank != 0 || got.Ticket != late.Ticket {
+		late.WaiterTTL = sqltest.Long
+		if got := c.Acquire(late); got.Status != store.Waiting || got.Rank != 0 || got.Ticket != late.Ticket {
 			t.Errorf("Acquire of one that was dropped and comes back: got %+v, want Waiting ahead of all, by ticket %d", got, late.Ticket)
 		}
 	})

@@ -15,39 +15,19 @@
 //
 // docs/sql.md says what to set up, which rights it takes and what a lock costs.
 //
-// # Which tables
-//
-// [New] uses tables of its own, [NewSpring] the table INT_LOCK of Java's
-// JdbcLockRegistry. Use the former unless a Java service has to take part: only there
-// a key goes by one clock, the server's; has a queue, so that waiters are served in
-// their order and the key passes to the next of them in the statement that releases it;
-// and is told of by messages. Java's table has room for none of that, and whoever looks
-// at it compares it with the clock of its own machine.
+// Package springsql keeps locks in the table of Spring Integration's JdbcLockRegistry. Use
+// it where a Java service has to take part, and this one otherwise. Only here a key goes by
+// one clock, the server's. Only here it has a queue: waiters are served in their order, and
+// the key passes to the next of them in the statement that releases it.
 //
 // # Guarantees
 //
-// With tables of its own, what package asynclock promises holds as long as the server
-// keeps what it acknowledged and its clock does not jump forward. Tokens are the
-// larger of the clock in microseconds and one more than the last token (of the key, or of
-// all keys whose rows were forgotten), and don't go back as long as the server keeps what it
-// acknowledged. One that was restored from a backup, or a replica without the last commits,
-// goes on with its clock: if that is behind the lost server's, a token may come again.
-//
-// With Java's table a key has at most one holder at a time, in both languages, as long
-// as in addition
-//
-//   - the clocks of all clients agree, to well within the tenth of a TTL that a lease
-//     ends before its key is given away. A client whose clock is ahead by more than what
-//     is left of a lock steals it, in Java as in Go. The store measures how far its
-//     machine's clock and the server's differ at least, and logs a warning
-//     ([WithSkewWarning]);
-//   - no peer is of the other [Generation]. [NewSpring] refuses tables that show that
-//     one may be;
-//   - Java services run in the time zone UTC (-Duser.timezone=UTC), unless docs/spring.md
-//     says otherwise of their releases.
-//
-// Neither survives a failover to a replica that lacks the last commits, except by tokens
-// where its clock is not behind.
+// What package asynclock promises holds as long as the server keeps what it acknowledged and
+// its clock does not jump forward. Tokens are the larger of the clock in microseconds and
+// one more than the last token (of the key, or of all keys whose rows were forgotten). They
+// don't go back as long as the server keeps what it acknowledged. One that was restored from
+// a backup, or a replica without the last commits, goes on with its clock. If that is
+// behind the lost server's, a token may come again.
 //
 // # Where it runs
 //
@@ -57,13 +37,13 @@
 // pauses. A request waits for a locked row only if it is alone in its statement, and as
 // long as its context lasts.
 //
-// # Messages
+// # Notifications
 //
 // On PostgreSQL each client has a connection of its own beside the pool, on which it
 // listens (LISTEN) to a channel with a secret name. When it fails, waiters poll until it
 // is back; no wait is without a timer in any case. A pooler that shares connections
-// between transactions loses messages, which is noticed: connect to the database itself,
-// or use [WithPolling]. On MySQL, and with Java's table, waiters poll.
+// between transactions loses notifications, which is noticed: connect to the database
+// itself, or use [WithoutNotifications]. On MySQL waiters poll.
 //
 // # Writes that come too late
 //
@@ -73,8 +53,7 @@
 //
 // # Reading the code
 //
-// All decisions are made in the routines: schema/native_postgres.sql has them with
-// their reasons, the other files of schema say the same for the other kinds of tables.
-// session.go and call.go call them; inbox.go, or where there are no messages
-// polling.go, is how waiters learn that a key is theirs.
+// All decisions are made in the routines: schema/postgres.sql has them with their reasons,
+// and schema/mysql.sql says the same for MySQL. Package internal/sqlconn calls them, and
+// session.go says for what. inbox.go is how waiters are notified that a key is theirs.
 package sqlstore

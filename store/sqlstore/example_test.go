@@ -20,13 +20,13 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	db, err := sql.Open("pgx", os.Getenv("ASYNCLOCK_POSTGRES_URL")) // as a rule it is there already
+	db, err := sql.Open("pgx", os.Getenv("ASYNCLOCK_POSTGRES_URL")) // it is usually there already
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer db.Close()
 
-	if err := sqlstore.Migrate(ctx, sqlstore.Postgres(db)); err != nil { // or by your own tool, see Print
+	if err := sqlstore.Migrate(ctx, sqlstore.Postgres(db)); err != nil { // or by your own tool, see MigrationSQL
 		log.Fatal(err)
 	}
 	store, err := sqlstore.New(ctx, sqlstore.Postgres(db))

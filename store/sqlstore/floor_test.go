@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -15,28 +16,28 @@ import (
 // a migration mends it.
 func TestMissingFloorIsSaid(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, d Database) {
-		st := newTables(t, d, WithPolling())
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d, WithoutNotifications())
 		c := join(t, st)
-		c.hold(request("old", "a"))
-		run(t, d, "DELETE FROM "+st.settings.prefix+"floor WHERE token >= 0")
+		c.Hold(sqltest.Request("old", "a"))
+		d.Run(t, "DELETE FROM "+st.settings.prefix+"floor WHERE token >= 0")
 		var schema *SchemaError
-		if _, err := New(t.Context(), d, WithPrefix(st.settings.prefix)); !errors.As(err, &schema) || schema.Table != st.settings.prefix+"floor" {
+		if _, err := New(t.Context(), d.Database, WithPrefix(st.settings.prefix)); !errors.As(err, &schema) || schema.Table != st.settings.prefix+"floor" {
 			t.Errorf("New without the floor's row: got %v, want a SchemaError of that table", err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience/6)
+		ctx, cancel := context.WithTimeout(t.Context(), sqltest.Patience/6)
 		defer cancel()
-		got := c.session.Acquire(ctx, []store.AcquireRequest{request("new", "a")})[0]
+		got := c.Session.Acquire(ctx, []store.AcquireRequest{sqltest.Request("new", "a")})[0]
 		if !errors.As(got.Err, &schema) {
 			t.Errorf("Acquire of a new key without the floor's row: got %+v, want a SchemaError", got)
 		}
-		if err := c.renew("old", "a"); err != nil {
+		if err := c.Renew("old", "a"); err != nil {
 			t.Errorf("Renew without the floor's row: got %v, want no error", err)
 		}
-		if err := Migrate(t.Context(), d, WithPrefix(st.settings.prefix)); err != nil {
+		if err := Migrate(t.Context(), d.Database, WithPrefix(st.settings.prefix)); err != nil {
 			t.Fatal(err)
 		}
 		newStore(t, d, WithPrefix(st.settings.prefix))
-		c.hold(request("new", "a"))
+		c.Hold(sqltest.Request("new", "a"))
 	})
 }

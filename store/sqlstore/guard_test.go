@@ -9,70 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
-
-// begin begins a transaction at READ COMMITTED, whatever the default is.
-func begin(t testing.TB, d Database) *sql.Tx {
-	t.Helper()
-	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tx.Rollback() }) // most have ended by then
-	return tx
-}
-
-func TestGuardRefusesStaleTokens(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, d Database) {
-		onTables(t, d, func(t *testing.T, st *Store, _ string) {
-			for _, step := range []struct {
-				key   string
-				token int64
-				fresh bool
-			}{
-				{"key", 5, true},
-				{"key", 5, true},
-				{"key", 7, true},
-				{"key", 6, false},
-				{"key", 5, false},
-				{"key", 7, true},
-				{"other\x00%key", 1, true},
-			} {
-				tx := begin(t, d)
-				err := st.Guard(t.Context(), tx, step.key, step.token)
-				var stale *StaleError
-				switch {
-				case step.fresh && err != nil:
-					t.Errorf("Guard with %d: got %v, want no error", step.token, err)
-				case !step.fresh && (!errors.Is(err, ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
-					t.Errorf("Guard with %d: got %v, want ErrStale after 7", step.token, err)
-				}
-				if err := tx.Commit(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, bad := range []struct {
-				key   string
-				token int64
-				want  error
-			}{{"", 1, store.ErrBadKey}, {"key", 0, store.ErrBadOption}} {
-				if err := st.Guard(t.Context(), begin(t, d), bad.key, bad.token); !errors.Is(err, bad.want) {
-					t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
-				}
-			}
-		})
-	})
-}
 
 // TestGuardIsPartOfTheTransaction: what was rolled back has guarded nothing, and a later
 // lease's transaction comes after the one that is under way.
 func TestGuardIsPartOfTheTransaction(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, d Database) {
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
 		st := newTables(t, d)
-		old, late := begin(t, d), begin(t, d)
+		old, late := d.Begin(t), d.Begin(t)
 		if err := st.Guard(t.Context(), late, "key", 9); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +31,7 @@ func TestGuardIsPartOfTheTransaction(t *testing.T) {
 		if err := st.Guard(t.Context(), old, "key", 5); err != nil {
 			t.Fatalf("Guard after 9 was rolled back: got %v, want no error", err)
 		}
-		next, done := begin(t, d), make(chan error, 1)
+		next, done := d.Begin(t), make(chan error, 1)
 		go func() { done <- st.Guard(context.Background(), next, "key", 9) }()
 		select {
 		case err := <-done:
@@ -98,49 +47,14 @@ func TestGuardIsPartOfTheTransaction(t *testing.T) {
 	})
 }
 
-// TestGuardKnowsAKeyOfJavaHoweverItIsSpelled: to Java's table a UUID in capitals is the same
-// lock, so a later lease may be of the other spelling. Regions are apart.
-func TestGuardKnowsAKeyOfJavaHoweverItIsSpelled(t *testing.T) {
-	t.Parallel()
-	const capitals, small = "4F0C7A4E-1D4C-4B9F-9E6A-0A7F0B5F1C2D", "4f0c7a4e-1d4c-4b9f-9e6a-0a7f0b5f1c2d"
-	onEach(t, func(t *testing.T, d Database) {
-		st := newSpringTables(t, d)
-		elsewhere, err := NewSpring(t.Context(), d, WithPrefix(st.settings.prefix), WithRegion("elsewhere"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(elsewhere.Close)
-		for _, step := range []struct {
-			st    *Store
-			key   string
-			token int64
-			want  error
-		}{
-			{st, small, 7, nil},
-			{st, capitals, 6, ErrStale},
-			{st, capitals, 8, nil},
-			{st, small, 7, ErrStale},
-			{elsewhere, small, 1, nil},
-		} {
-			tx := begin(t, d)
-			if err := step.st.Guard(t.Context(), tx, step.key, step.token); !errors.Is(err, step.want) {
-				t.Errorf("Guard of %s with %d: got %v, want %v", step.key, step.token, err, step.want)
-			}
-			if err := tx.Commit(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
 // TestGuardAtHigherLevels: MySQL waits there, too. PostgreSQL refuses a transaction that
 // began to read before the other's commit, with what says that it is to be tried again.
 func TestGuardAtHigherLevels(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, d Database) {
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
 		st := newTables(t, d)
 		for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
-			next, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
+			next, err := d.DB.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +63,7 @@ func TestGuardAtHigherLevels(t *testing.T) {
 			if err := next.QueryRowContext(t.Context(), "SELECT 1").Scan(&one); err != nil {
 				t.Fatal(err)
 			}
-			old := begin(t, d)
+			old := d.Begin(t)
 			if err := st.Guard(t.Context(), old, level.String(), 5); err != nil {
 				t.Fatal(err)
 			}
@@ -157,8 +71,8 @@ func TestGuardAtHigherLevels(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = st.Guard(t.Context(), next, level.String(), 9)
-			if refused := d.again(err, ""); refused != (d.name == "postgres") || !refused && err != nil {
-				t.Errorf("Guard at %v of a snapshot from before the last one's commit: got %v, want it to be tried again: %v", level, err, d.name == "postgres")
+			if refused := isSerialization(err); refused != (d.Kind == "postgres") || !refused && err != nil {
+				t.Errorf("Guard at %v of a snapshot from before the last one's commit: got %v, want it to be tried again: %v", level, err, d.Kind == "postgres")
 			}
 			if err := next.Rollback(); err != nil {
 				t.Fatal(err)
@@ -167,10 +81,15 @@ func TestGuardAtHigherLevels(t *testing.T) {
 	})
 }
 
+func isSerialization(err error) bool {
+	var sent *pgconn.PgError
+	return errors.As(err, &sent) && sent.Code == "40001"
+}
+
 func TestGuardOfPgx(t *testing.T) {
 	t.Parallel()
-	pool := onPool(t)
-	st := newTables(t, onPostgres(t))
+	_, pool := sqltest.OnPool(t)
+	st := newTables(t, sqltest.OnPostgres(t))
 	for token, want := range map[int64]error{7: nil, 6: ErrStale} {
 		tx, err := pool.Begin(t.Context())
 		if err != nil {
@@ -188,7 +107,7 @@ func TestGuardOfPgx(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := newTables(t, onMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, store.ErrBadOption) {
+	if err := newTables(t, sqltest.OnMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, store.ErrBadOption) {
 		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -33,11 +34,11 @@ func (s *session) openInbox() {
 	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{
 		Message: s.message,
 		Up: func() {
-			s.store.log.Add(slog.LevelInfo, "sqlstore: messages come through", slog.String("client", s.id))
+			s.store.log.Add(slog.LevelInfo, "sqlstore: notifications come through", slog.String("client", s.id))
 			s.events(store.Event{Kind: store.EventResync}) // waiters look, as they may have missed something
 		},
 		Down: func(err error) {
-			s.store.log.Add(slog.LevelWarn, "sqlstore: messages don't come through; waiters ask again and again instead",
+			s.store.log.Add(slog.LevelWarn, "sqlstore: notifications don't come through; waiters poll instead",
 				slog.String("client", s.id), slog.Any("error", err))
 			s.events(store.Event{Kind: store.EventResync}) // waiters look once more, and learn with the answer to poll
 		},
@@ -67,7 +68,7 @@ func (s *session) message(payload string) {
 // parseEvent reads what an inbox is told.
 func parseEvent(payload string) (e store.Event, ok bool) {
 	words := strings.Split(payload, " ")
-	if len(words) < 2 || !isField(words[1]) {
+	if len(words) < 2 || !sqlconn.IsField(words[1]) {
 		return e, false
 	}
 	e.Owner = words[1]

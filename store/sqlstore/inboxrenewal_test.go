@@ -5,6 +5,7 @@ package sqlstore
 import (
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -12,13 +13,13 @@ import (
 // of a first waiter and of a Force. A renewal that knows of no inbox leaves that in place.
 func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
 	t.Parallel()
-	st := newTables(t, onPostgres(t))
+	st := newTables(t, sqltest.OnPostgres(t))
 	a, b := join(t, st), join(t, st)
 	const deaf = ""
-	if got := a.session.acquire(t.Context(), []store.AcquireRequest{request("key", "a")}, deaf)[0]; got.Status != store.Granted {
+	if got := a.session.acquire(t.Context(), []store.AcquireRequest{sqltest.Request("key", "a")}, deaf)[0]; got.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", got)
 	}
-	q := store.RenewRequest{Key: "key", Owner: "a", TTL: long, NotifyQueued: true}
+	q := store.RenewRequest{Key: "key", Owner: "a", TTL: sqltest.Long, NotifyQueued: true}
 	if err := a.session.Renew(t.Context(), []store.RenewRequest{q})[0].Err; err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +29,10 @@ func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.session.inbox = inbox
-	b.acquire(request("key", "b"))
-	a.awaitKind(store.EventQueued)
-	if _, err := b.session.Force(t.Context(), "key"); err != nil {
+	b.Acquire(sqltest.Request("key", "b"))
+	a.AwaitKind(store.EventQueued)
+	if _, err := b.Session.Force(t.Context(), "key"); err != nil {
 		t.Fatal(err)
 	}
-	a.awaitKind(store.EventForced)
+	a.AwaitKind(store.EventForced)
 }

@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
 // ErrIsolation says that a transaction does not run at READ COMMITTED.
@@ -69,7 +71,7 @@ func atReadCommitted(ctx context.Context, tx *sql.Tx, what string, id int64) (is
 // advisoryID is the number of a key. What is hashed with it keeps it apart from other
 // programs' numbers.
 func advisoryID(key string) (int64, error) {
-	if err := checkKey(key); err != nil {
+	if err := sqlconn.CheckKey(key); err != nil {
 		return 0, err
 	}
 	sum := sha256.Sum256([]byte("asynclock " + key))

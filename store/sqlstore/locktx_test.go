@@ -8,14 +8,15 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestLockOfATransaction(t *testing.T) {
 	t.Parallel()
-	d := onPostgres(t)
-	first, second := begin(t, d), begin(t, d)
-	key := t.Name() + newPrefix(t, d) // the server may be in use by others
+	d := sqltest.OnPostgres(t)
+	first, second := d.Begin(t), d.Begin(t)
+	key := t.Name() + d.NewPrefix(t) // the server may be in use by others
 	if err := LockTx(t.Context(), first, key); err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +44,15 @@ func TestLockOfATransaction(t *testing.T) {
 // reads under the lock may be from before the lock was its.
 func TestLockOfATransactionTakesReadCommitted(t *testing.T) {
 	t.Parallel()
-	d := onPostgres(t)
-	key := t.Name() + newPrefix(t, d) // the server may be in use by others
+	d := sqltest.OnPostgres(t)
+	key := t.Name() + d.NewPrefix(t) // the server may be in use by others
 	for level, refused := range map[sql.IsolationLevel]bool{
 		sql.LevelReadUncommitted: false, // which is READ COMMITTED to PostgreSQL
 		sql.LevelReadCommitted:   false,
 		sql.LevelRepeatableRead:  true,
 		sql.LevelSerializable:    true,
 	} {
-		tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
+		tx, err := d.DB.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestLockOfATransactionTakesReadCommitted(t *testing.T) {
 		if err := LockTx(t.Context(), tx, key); errors.Is(err, ErrIsolation) != refused {
 			t.Errorf("LockTx at %v: got %v, want it refused: %v", level, err, refused)
 		}
-		other := begin(t, d)
+		other := d.Begin(t)
 		if free, err := TryLockTx(t.Context(), other, key); err != nil || free != refused {
 			t.Errorf("lock after that at %v: got free %v, %v, want %v", level, free, err, refused)
 		}

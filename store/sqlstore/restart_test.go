@@ -13,52 +13,18 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
+	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// patience is how long a test waits for what has to happen.
-const patience = 30 * time.Second
-
-// A dbServer is one that a test may kill.
-type dbServer struct {
-	*servers.Database
-
-	t *testing.T
-}
-
-// startServer starts one of the kind that the variable is for, which ends with the test.
-func startServer(t *testing.T, kind *servers.DatabaseKind) *dbServer {
-	t.Helper()
-	kit.Require(t, kind.Variable) // where tests with servers are wanted at all
-	d, err := kind.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	return &dbServer{d, t}
-}
-
-// database makes a database.
-func (s *dbServer) database() Database {
-	s.t.Helper()
-	if err := s.Create(s.t.Context(), "asynclock"); err != nil {
-		s.t.Fatal(err)
-	}
-	db := openDB(s.t, s.Kind.Driver, s.URL("asynclock"))
-	if s.Kind.Driver == servers.Postgres.Driver {
-		return Postgres(db)
-	}
-	return MySQL(db)
-}
-
 // onKilled runs a test on a server of each kind that it may kill.
-func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
+func onKilled(t *testing.T, test func(t *testing.T, s *sqltest.Server, d sqltest.Database)) {
 	t.Helper()
 	for _, kind := range servers.Databases {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, kind)
-			test(t, s, s.database())
+			s := sqltest.StartServer(t, kind)
+			test(t, s, s.NewDatabase())
 		})
 	}
 }
@@ -68,11 +34,11 @@ func onKilled(t *testing.T, test func(t *testing.T, s *dbServer, d Database)) {
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	const clients, kills = 4, 3
-	onKilled(t, func(t *testing.T, s *dbServer, d Database) {
-		if err := Migrate(t.Context(), d); err != nil {
+	onKilled(t, func(t *testing.T, s *sqltest.Server, d sqltest.Database) {
+		if err := Migrate(t.Context(), d.Database); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*sqltest.Patience)
 		defer cancel()
 		var (
 			workers sync.WaitGroup
@@ -82,7 +48,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			rounds  [clients]atomic.Int64
 		)
 		for i := range clients {
-			st, err := New(ctx, d)
+			st, err := New(ctx, d.Database)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,27 +122,27 @@ func TestServerKilledUnderLoad(t *testing.T) {
 // connection, and one that queued meanwhile gets its turn.
 func TestListenerComesBack(t *testing.T) {
 	t.Parallel()
-	d := onPostgres(t)
-	prefix := newPrefix(t, d)
-	if err := Migrate(t.Context(), d, WithPrefix(prefix)); err != nil {
+	d := sqltest.OnPostgres(t)
+	prefix := d.NewPrefix(t)
+	if err := Migrate(t.Context(), d.Database, WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
 	st := newStore(t, d, WithPrefix(prefix))
 	a, b := join(t, st), join(t, st)
-	h := a.acquire(request("key", "a"))
+	h := a.Acquire(sqltest.Request("key", "a"))
 	if h.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", h)
 	}
 	for range 2 {
-		run(t, d, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
-		b.awaitKind(store.EventResync) // it is down, and up again
+		d.Run(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
+		b.AwaitKind(store.EventResync) // it is down, and up again
 		b.awaitLive()
 	}
-	if q := b.acquire(request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
+	if q := b.Acquire(sqltest.Request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
 		t.Fatalf("Acquire of a held key: got %+v, want Waiting without Recheck", q)
 	}
-	a.release("key", "a")
-	if e := b.awaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
+	a.Release("key", "a")
+	if e := b.AwaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
 		t.Errorf("event: got %+v, want a grant to b with a token above %d", e, h.Token)
 	}
 }

@@ -32,7 +32,7 @@ func openRow(ctx context.Context, url string) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	store, err := sqlstore.New(ctx, sqlstore.PostgresPool(pool), sqlstore.WithPolling()) // nobody waits for a lock in it
+	store, err := sqlstore.New(ctx, sqlstore.PostgresPool(pool), sqlstore.WithoutNotifications()) // nobody waits for a lock in it
 	if err != nil {
 		pool.Close()
 	}

@@ -25,7 +25,7 @@ import (
 func TestNoIncrementIsLost(t *testing.T) {
 	onEachAlone(t, func(t *testing.T, s setup) {
 		raise(t, openPeer(t, s), 500, func() *asynclock.Client {
-			return goClient(t, s, springredis.WithIdle(2*time.Millisecond))
+			return goClient(t, s, springredis.WithPollInterval(2*time.Millisecond))
 		})
 	})
 }

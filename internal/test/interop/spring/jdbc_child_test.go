@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 )
 
 // A sqlPart is how a store of Go's for a table is made, here or in a child.
@@ -26,11 +26,11 @@ func (b table) part(key string) part {
 	return part{SQL: b.sqlPart(), Key: key, TTL: b.lease}
 }
 
-func (p *sqlPart) open(ctx context.Context, db *sql.DB, options ...sqlstore.SpringOption) (*sqlstore.Store, error) {
-	options = append([]sqlstore.SpringOption{
-		sqlstore.WithPrefix(p.Prefix), sqlstore.WithRegion(p.Region), sqlstore.WithRepositoryTTL(p.RepositoryTTL),
+func (p *sqlPart) open(ctx context.Context, db *sql.DB, options ...springsql.Option) (*springsql.Store, error) {
+	options = append([]springsql.Option{
+		springsql.WithPrefix(p.Prefix), springsql.WithRegion(p.Region), springsql.WithRepositoryTTL(p.RepositoryTTL),
 	}, options...)
-	return sqlstore.NewSpring(ctx, kinds[p.Kind].database(db), options...)
+	return springsql.New(ctx, kinds[p.Kind].database(db), options...)
 }
 
 // store is that of a child.

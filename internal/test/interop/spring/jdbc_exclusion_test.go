@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 )
 
 // TestNoIncrementIsLost, in a database.
 func TestJDBCNoIncrementIsLost(t *testing.T) {
 	onEachTableAlone(t, func(t *testing.T, b table) {
 		raise(t, b.openPeer(t), 150, func() *asynclock.Client {
-			return b.client(t, sqlstore.WithIdle(2*time.Millisecond))
+			return b.client(t, springsql.WithPollInterval(2*time.Millisecond))
 		})
 	})
 }
@@ -65,6 +65,6 @@ func TestJDBCHolders(t *testing.T) {
 // Nothing wakes Java, and Java wakes nobody: both languages ask again and again.
 func TestJDBCLatency(t *testing.T) {
 	onEachTableAlone(t, func(t *testing.T, b table) {
-		passOn(t, b.openPeer(t), b.client(t), 3*sqlstore.DefaultIdle)
+		passOn(t, b.openPeer(t), b.client(t), 3*springsql.DefaultPollInterval)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 )
 
 // Why a table is of one generation: a peer of the other can't take part, or takes
@@ -45,12 +45,12 @@ func TestJDBCGenerationsDoNotMix(t *testing.T) {
 // Go refuses a table that is not of the generation that was asked for.
 func TestJDBCGenerationByName(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
-		other := sqlstore.Spring7
-		if b.generation == sqlstore.Spring7 {
-			other = sqlstore.Spring6
+		other := springsql.Spring7
+		if b.version == springsql.Spring7 {
+			other = springsql.Spring6
 		}
-		b.wantRefused(t, "was asked for", sqlstore.WithGeneration(other))
-		b.store(t, sqlstore.WithGeneration(b.generation))
+		b.wantRefused(t, "was asked for", springsql.WithSpringVersion(other))
+		b.store(t, springsql.WithSpringVersion(b.version))
 	})
 }
 
@@ -72,13 +72,13 @@ func TestJDBCGenerationsMixed(t *testing.T) {
 }
 
 // wantRefused checks that Go does not open the table, and says why.
-func (b table) wantRefused(t *testing.T, why string, options ...sqlstore.SpringOption) {
+func (b table) wantRefused(t *testing.T, why string, options ...springsql.Option) {
 	t.Helper()
 	store, err := b.sqlPart().open(t.Context(), b.db, options...)
 	if err == nil {
 		store.Close()
 	}
-	var schema *sqlstore.SchemaError
+	var schema *springsql.SchemaError
 	if !errors.As(err, &schema) || !strings.Contains(schema.Why, why) {
 		t.Errorf("opening the table: got %v, want a SchemaError that says %q", err, why)
 	}
@@ -89,8 +89,8 @@ func TestJDBCTableIsJavas(t *testing.T) {
 	onEachTable(t, func(t *testing.T, b table) {
 		want := b.columns(t)
 		b.exec(t, "DROP TABLE "+b.prefix+"LOCK")
-		options := []sqlstore.SpringOption{sqlstore.WithPrefix(b.prefix), sqlstore.WithGeneration(b.generation)}
-		if err := sqlstore.MigrateSpring(t.Context(), b.kind.database(b.db), options...); err != nil {
+		options := []springsql.Option{springsql.WithPrefix(b.prefix), springsql.WithSpringVersion(b.version)}
+		if err := springsql.Migrate(t.Context(), b.kind.database(b.db), options...); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.columns(t); got != want || want == "" {
@@ -128,7 +128,7 @@ func TestJDBCUpgrade(t *testing.T) {
 
 			b.exec(t, "DELETE FROM "+b.prefix+"LOCK")
 			b.exec(t, "ALTER TABLE "+b.prefix+"LOCK ADD EXPIRED_AFTER "+k.stamp+" NOT NULL")
-			if err := sqlstore.MigrateSpring(t.Context(), k.database(b.db), sqlstore.WithPrefix(b.prefix)); err != nil {
+			if err := springsql.Migrate(t.Context(), k.database(b.db), springsql.WithPrefix(b.prefix)); err != nil {
 				t.Fatal(err)
 			}
 			b.release = since7
@@ -142,7 +142,7 @@ func TestJDBCUpgrade(t *testing.T) {
 			java.Do("lock", "key")
 			wantHeld(t, client, "key")
 
-			var schema *sqlstore.SchemaError
+			var schema *springsql.SchemaError
 			if _, err := late.TryLock(t.Context(), "other"); !errors.As(err, &schema) {
 				t.Errorf("TryLock by a store of the old table: got %v, want a SchemaError", err)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 )
 
 // A kind of database that both languages keep locks in.
@@ -19,7 +19,7 @@ type kind struct {
 	name     string // as in the file with Java's tables
 	variable string // says where a server is
 	driver   string // of database/sql
-	database func(*sql.DB) sqlstore.Database
+	database func(*sql.DB) springsql.Database
 	// forJava makes of what the variable says a URL for JDBC, a user and a password.
 	forJava func(t *testing.T, address string) (url, user, password string)
 	// zoned is address for sessions that are in a zone of time.
@@ -37,7 +37,7 @@ var postgres = kind{
 	name:     "postgresql",
 	variable: "ASYNCLOCK_POSTGRES_URL",
 	driver:   "pgx",
-	database: sqlstore.Postgres,
+	database: springsql.Postgres,
 	forJava: func(t *testing.T, address string) (string, string, string) {
 		t.Helper()
 		u := parseURL(t, address)
@@ -74,7 +74,7 @@ var mariaDB = kind{
 	name:     "mysql",
 	variable: "ASYNCLOCK_MYSQL_URL",
 	driver:   "mysql",
-	database: sqlstore.MySQL,
+	database: springsql.MySQL,
 	forJava: func(t *testing.T, address string) (string, string, string) {
 		t.Helper()
 		c := parseDSN(t, address)
@@ -89,7 +89,7 @@ var mariaDB = kind{
 		c.Params["time_zone"] = "'" + z.offset + "'"
 		return c.FormatDSN()
 	},
-	region: "Groesse 'a\" \\%_;-- " + strings.Repeat("x", 60), // ASCII, says sqlstore
+	region: "Groesse 'a\" \\%_;-- " + strings.Repeat("x", 60), // ASCII, says springsql
 	utc:    "UTC_TIMESTAMP(6)",
 	stamp:  "DATETIME(6)",
 	drops: []string{

@@ -19,7 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/interop/javapeer"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
+	"github.com/asynclock/asynclock-go/store/springsql"
 )
 
 // A table is one of Java's, and how a JdbcLockRegistry for it is made.
@@ -38,19 +38,19 @@ type table struct {
 
 // A release is of a line that makes tables of a generation.
 type release struct {
-	line       string // a directory below ASYNCLOCK_SPRING
-	generation sqlstore.Generation
+	line    string // a directory below ASYNCLOCK_SPRING
+	version springsql.SpringVersion
 }
 
-var newest = release{"7.1", sqlstore.Spring7}
+var newest = release{"7.1", springsql.Spring7}
 
 // since7 and before7 are the releases that stand for their generation. Every day they
 // are those that the tests for Redis play against, too.
 var since7, before7 = func() (release, release) {
 	if kit.Nightly() {
-		return release{"7.0", sqlstore.Spring7}, release{"6.5", sqlstore.Spring6}
+		return release{"7.0", springsql.Spring7}, release{"6.5", springsql.Spring6}
 	}
-	return newest, release{"6.5-old", sqlstore.Spring6}
+	return newest, release{"6.5-old", springsql.Spring6}
 }()
 
 // A jdbcPlace is a release that the tests play against, and where.
@@ -94,7 +94,7 @@ func onEachTableAlone(t *testing.T, test func(*testing.T, table)) {
 func newTable(t *testing.T, k kind, r release) table {
 	t.Helper()
 	b := javaTable(t, k, r)
-	if err := sqlstore.MigrateSpring(t.Context(), k.database(b.db), sqlstore.WithPrefix(b.prefix)); err != nil {
+	if err := springsql.Migrate(t.Context(), k.database(b.db), springsql.WithPrefix(b.prefix)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -107,7 +107,7 @@ func javaTable(t *testing.T, k kind, r release) table {
 	b := table{
 		kind: k, url: address, db: k.open(t, address), release: r,
 		prefix: "J" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] + "_",
-		region: sqlstore.DefaultRegion, ttl: long, lease: long,
+		region: springsql.DefaultRegion, ttl: long, lease: long,
 	}
 	t.Cleanup(func() { b.drop(t) })
 	b.exec(t, strings.ReplaceAll(javaStatement(t, k, r.line), "INT_LOCK", b.prefix+"LOCK"))
@@ -225,7 +225,7 @@ func (b table) inZone(t *testing.T, z zone) table {
 }
 
 // store opens the table.
-func (b table) store(t *testing.T, options ...sqlstore.SpringOption) *sqlstore.Store {
+func (b table) store(t *testing.T, options ...springsql.Option) *springsql.Store {
 	t.Helper()
 	store, err := b.sqlPart().open(t.Context(), b.db, options...)
 	if err != nil {
@@ -236,7 +236,7 @@ func (b table) store(t *testing.T, options ...sqlstore.SpringOption) *sqlstore.S
 }
 
 // client makes a client of Go's on the table.
-func (b table) client(t *testing.T, options ...sqlstore.SpringOption) *asynclock.Client {
+func (b table) client(t *testing.T, options ...springsql.Option) *asynclock.Client {
 	t.Helper()
 	client, err := asynclock.New(b.store(t, options...), asynclock.WithTTL(b.lease))
 	if err != nil {
@@ -249,7 +249,7 @@ func (b table) client(t *testing.T, options ...sqlstore.SpringOption) *asynclock
 // column is the one that says when a lock ends, and base the seconds that readers
 // add to it.
 func (b table) column() (name string, base time.Duration) {
-	if b.generation == sqlstore.Spring6 {
+	if b.version == springsql.Spring6 {
 		return "CREATED_DATE", b.ttl
 	}
 	return "EXPIRED_AFTER", 0

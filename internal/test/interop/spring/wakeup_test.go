@@ -19,7 +19,7 @@ import (
 // and some two thirds of a second at the least in Go.
 func TestWakeUpLatency(t *testing.T) {
 	onEachAlone(t, func(t *testing.T, s setup) {
-		limit := 2 * springredis.DefaultIdle
+		limit := 2 * springredis.DefaultPollInterval
 		if s.mode == springredis.PubSubLock {
 			limit = 100 * time.Millisecond
 		}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// CheckKey reports whether key can name a lock, as asynclock.New's client does
+// before it asks; others may not.
+func CheckKey(key string) error {
+	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
+	}
+	return nil
+}
+
+// KeyName returns the key as stored in the database. Control characters and `% " \` are
+// percent-encoded. No two keys have the same name, and a prefix of a key has a prefix of
+// its name.
+func KeyName(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		if c := key[i]; c < ' ' || c == 0x7f || c == '%' || c == '"' || c == '\\' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// KeyOf finds the key that has a name.
+func KeyOf(name string) (key string, ok bool) {
+	key, ok = DecodeName(name)
+	return key, ok && CheckKey(key) == nil && KeyName(key) == name
+}
+
+// DecodeName undoes KeyName.
+func DecodeName(name string) (text string, ok bool) {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(name, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		c, err := strconv.ParseUint(after[:min(len(after), 2)], 16, 8)
+		if err != nil || len(after) < 2 {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		name = after[2:]
+	}
+}

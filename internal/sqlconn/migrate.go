@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A migration makes the routines that are missing or differ, and leaves the others
+// alone: whoever migrates at each start of a program must not take away what others are
+// calling at that moment. What tells them apart is a stamp in each body, a hash of the
+// statement that made it. So whatever else replaces a routine, an older release for
+// one, takes the stamp away with it.
+
+// A migration is a script and where its tables and routines go.
+type migration struct {
+	script string
+	schema sql.NullString // null: where the database puts names without one
+}
+
+func newMigration(script, prefix string) migration {
+	schema, _, found := strings.Cut(prefix, ".")
+	return migration{script, sql.NullString{String: schema, Valid: found}}
+}
+
+// Migrate runs a script, which may have to wait its turn among those who use the locks.
+func (c *Conn) Migrate(ctx context.Context, script string) error {
+	m := newMigration(script, c.Prefix)
+	for try := 1; ; try++ {
+		err := c.dialect.migrate(ctx, c.db, m)
+		if err == nil {
+			return nil
+		}
+		if !c.dialect.again(err, "") || try == tries || pause(ctx, firstPause<<(try-1)) != nil {
+			return fmt.Errorf("%s: migrate: %w", c.Package, c.dialect.failure(err))
+		}
+	}
+}
+
+// stampPlace is where a routine's body begins; behind it there is room for a comment.
+var stampPlace = regexp.MustCompile(`AS \$\$|(?m:^(?:\w+: )?BEGIN$)`)
+
+// stampPattern finds stamps.
+var stampPattern = regexp.MustCompile(`-- asynclock [0-9a-f]{32}`)
+
+// stamped returns the statement that makes a routine with its stamp in it.
+func stamped(create string) (statement, stamp string) {
+	sum := sha256.Sum256([]byte(create))
+	stamp = fmt.Sprintf("-- asynclock %x", sum[:16])
+	at := stampPlace.FindStringIndex(create)[1]
+	return create[:at] + " " + stamp + create[at:], stamp
+}
+
+// A querier is a pool or one of its connections.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// stamps returns those of the routines that there are, by a query for their bodies.
+func stamps(ctx context.Context, db querier, query string, schema sql.NullString) (map[string]bool, error) {
+	rows, err := db.QueryContext(ctx, query, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // what there was to read has been read
+	found := make(map[string]bool)
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			return nil, err
+		}
+		found[stampPattern.FindString(body)] = true
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+var mySQL = dialect{
+	name:    KindMySQL,
+	batch:   32, // it reads all of the argument anew for each item
+	failure: mySQLFailure,
+	state:   mySQLState,
+	again: func(err error, routine string) bool {
+		n := mySQLNumber(err)
+		return n == 1213 || n == 1205 || n == 1020 || isMissing(err, routine)
+	},
+	replaced: func(err error) bool { return mySQLNumber(err) == 1305 },
+	missing: func(err error) bool {
+		n := mySQLNumber(err)
+		return n == 1146 || n == 1305
+	},
+	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
+	call:      callMySQL,
+
+	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
+	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",
+
+	migrate: migrateMySQL,
+
+	refuses: `SELECT IF(@@log_bin AND @@binlog_format = 'STATEMENT', 'the server logs statements (binlog_format = STATEMENT), which it '
+		'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW', '')`,
+}
+
+// isMissing reports whether it is this routine that is missing, and none that it calls,
+// which may be after its COMMIT.
+func isMissing(err error, routine string) bool {
+	name := routine[strings.LastIndexByte(routine, '.')+1:]
+	return mySQLNumber(err) == 1305 && strings.HasSuffix(strings.ToLower(err.Error()), "."+strings.ToLower(name)+" does not exist")
+}
+
+// callMySQL sends the argument as digits, which is one round trip where a prepared
+// statement would take two, has nothing to escape, and is read the same under any
+// character set of the connection. The routine begins and ends its transaction itself.
+func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool) (out string, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", routine, argument)).Scan(&out)
+	if mySQLNumber(err) != 0 {
+		// One that was killed in the middle has not come to its ROLLBACK, and the connection
+		// is to go back without its locks and with what the application has set.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		for _, undo := range []string{
+			"ROLLBACK",
+			"SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL",
+		} {
+			_, _ = conn.ExecContext(ctx, undo) // should it fail, so does the connection
+		}
+	}
+	return out, err
+}
+
+// mySQLNumbers says what an error's number means. None of these errors leaves anything
+// done.
+var mySQLNumbers = map[uint16]error{
+	1040: store.ErrUnreachable, // too many connections
+	1203: store.ErrUnreachable,
+	1226: store.ErrUnreachable, // too much of something for this user
+	1021: store.ErrUnreachable, // disk full
+	1037: store.ErrUnreachable, // out of memory
+	1038: store.ErrUnreachable,
+	1041: store.ErrUnreachable,
+	1047: store.ErrUnreachable, // Galera: this node is not ready
+	1114: store.ErrUnreachable, // table full
+	1129: store.ErrUnreachable, // too many connections of ours have failed
+	2003: store.ErrUnreachable, // a proxy can't connect to the server
+	9001: store.ErrUnreachable, // likewise, ProxySQL
+	1205: store.ErrUnreachable, // waited too long for a row
+	1213: store.ErrUnreachable, // deadlock, again each time
+	1020: store.ErrUnreachable, // likewise
+	1290: store.ErrUnreachable, // read only: a failover is under way
+	1836: store.ErrUnreachable,
+	1792: store.ErrUnreachable,
+	1044: store.ErrDenied,
+	1045: store.ErrDenied,
+	1130: store.ErrDenied, // from this host
+	3118: store.ErrDenied, // account locked
+	4151: store.ErrDenied,
+	1820: store.ErrDenied, // password expired
+	1862: store.ErrDenied,
+	1049: store.ErrDenied, // no such database
+	1142: store.ErrDenied,
+	1143: store.ErrDenied,
+	1227: store.ErrDenied,
+	1370: store.ErrDenied,
+	1698: store.ErrDenied,
+}
+
+// mySQLUnknown are those of which there is no telling, for a routine goes on after its
+// COMMIT: shut down, interrupted, killed, out of time (max_statement_time), and a proxy that
+// has lost the server. So are other errors of the connection, class 08.
+var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 1969: true, 2006: true, 2013: true}
+
+func mySQLFailure(err error) error {
+	n := mySQLNumber(err)
+	switch {
+	case n == 0:
+		return failure(err)
+	case mySQLNumbers[n] != nil:
+		return fmt.Errorf("%w: %w", mySQLNumbers[n], err)
+	case mySQLUnknown[n], strings.HasPrefix(mySQLState(err), "08"):
+		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", errServer, err)
+}
+
+// mySQLNumber is the number of an error that the server sent; 0 for others.
+func mySQLNumber(err error) uint16 {
+	var sent *mysql.MySQLError
+	if errors.As(err, &sent) {
+		return sent.Number
+	}
+	return 0
+}
+
+func mySQLState(err error) string {
+	var sent *mysql.MySQLError
+	if errors.As(err, &sent) {
+		return string(sent.SQLState[:])
+	}
+	return ""
+}

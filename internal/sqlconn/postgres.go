@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+var postgres = dialect{
+	name:    KindPostgres,
+	batch:   128,
+	failure: postgresFailure,
+	state:   postgresState,
+	again:   func(err error, _ string) bool { return postgresRetries[postgresState(err)] },
+	missing: func(err error) bool {
+		state := postgresState(err)
+		return state == "42P01" || state == "42883" || state == "3F000"
+	},
+	duplicate: func(err error) bool { return postgresState(err) == "23505" },
+	call:      callPostgres,
+
+	guard: `INSERT INTO %s AS f VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,
+
+	migrate: migratePostgres,
+}
+
+// callPostgres calls a function. Of drivers only pgx keeps driver.ErrBadConn for what was
+// never sent, which database/sql then sends itself; for others it must not, since the answer
+// to the second try would be taken for that to the first.
+func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (out string, err error) {
+	statement := "SELECT " + routine + "($1::text::jsonb)::text"
+	if whole {
+		return callInTransaction(ctx, db, statement+commitSoon, argument)
+	}
+	if _, ours := db.Driver().(*stdlib.Driver); ours {
+		err = db.QueryRowContext(ctx, statement, argument).Scan(&out)
+		return out, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	if err = conn.QueryRowContext(ctx, statement, argument).Scan(&out); errors.Is(err, driver.ErrBadConn) {
+		err = errCut
+	}
+	return out, err
+}
+
+// commitSoon has the server end a transaction whose client has stopped between the routine's
+// answer and its COMMIT, and has a second for that. Until then the rows of the whole batch
+// are locked, and no TTL is of any help.
+const commitSoon = " FROM set_config('idle_in_transaction_session_timeout', '1000', TRUE)"
+
+func callInTransaction(ctx context.Context, db *sql.DB, statement, argument string) (out string, err error) {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return "", err
+	}
+	if err := tx.QueryRowContext(ctx, statement, argument).Scan(&out); err != nil {
+		_ = tx.Rollback() // it has failed already, and why is said by err
+		return "", err
+	}
+	if err = tx.Commit(); errors.Is(err, driver.ErrBadConn) {
+		err = errCut
+	}
+	return out, err
+}
+
+// errCut is driver.ErrBadConn of a statement that may have been sent.
+var errCut = errors.New("database: the connection broke")
+
+// postgresStates says what a SQLSTATE means, or the class that its first two
+// characters are. But for those of an unknown outcome, they leave nothing done.
+var postgresStates = map[string]error{
+	// The connection: in a session it is a pooler that says so, of its own connection to the
+	// server, on which the statement was under way.
+	"08":    store.ErrOutcomeUnknown,
+	"40003": store.ErrOutcomeUnknown, // the server itself does not know
+	"25P03": store.ErrUnreachable,    // a transaction that stood still or
+	"25P04": store.ErrUnreachable,    // lasted for too long
+	"53":    store.ErrUnreachable,    // out of connections, memory, disk
+	"54000": store.ErrUnreachable,    // the queue of messages is full
+	"55P03": store.ErrUnreachable,    // lock_timeout
+	"57":    store.ErrUnreachable,    // shutting down, crashed, starting up, canceled
+	"58":    store.ErrUnreachable,    // trouble with files
+	"25006": store.ErrUnreachable,    // a replica: a failover is under way
+	"40":    store.ErrUnreachable,    // rolled back, and again each time
+	"28":    store.ErrDenied,
+	"42501": store.ErrDenied,
+	"3D000": store.ErrDenied, // no such database
+}
+
+// postgresRetries are those for which the server says: do it again.
+var postgresRetries = map[string]bool{"40001": true, "40P01": true}
+
+// postgresState finds the SQLSTATE, by the method that pgx and others have.
+func postgresState(err error) string {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
+
+func postgresFailure(err error) error {
+	state := postgresState(err)
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) || pgconn.SafeToRetry(err) {
+		return neverSent(err, state, postgresStates)
+	}
+	if state != "" {
+		return fmt.Errorf("%w: %w", meaning(state, postgresStates), err)
+	}
+	return failure(err)
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// A Session is one client of a store, as far as all stores do the same.
+type Session struct {
+	Waiters // those that poll
+
+	conn *Conn
+	left atomic.Bool
+}
+
+// NewSession connects a client, whose waiters poll at the interval. The id must be
+// printable ASCII without spaces, of at most 128 bytes.
+func NewSession(c *Conn, id string, events func(store.Event), interval time.Duration) (*Session, error) {
+	switch {
+	case !IsField(id):
+		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrBadOption)
+	case events == nil:
+		return nil, fmt.Errorf("%w: nil events", store.ErrBadOption)
+	case c.Closed():
+		return nil, store.ErrClosed
+	}
+	return &Session{Waiters: Waiters{interval: interval}, conn: c}, nil
+}
+
+// Lane is the same for all keys: all requests go through one pool to one server.
+func (s *Session) Lane(string) int { return 0 }
+
+// Leave ends the session, and reports whether it was open.
+func (s *Session) Leave() bool { return !s.left.Swap(true) }
+
+// usable says why nothing can be asked any more, if so.
+func (s *Session) usable() error {
+	if s.left.Load() || s.conn.Closed() {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+const (
+	// listPage is how many keys one call of List brings.
+	listPage = 500
+	// queueShown is how many waiters Inspect describes.
+	queueShown = 10
+	// emptyPages is how many pages in a row may be full of keys that were gone when the
+	// routine looked closer. They are asked for again, from the last key that has a name.
+	emptyPages = 3
+)
+
+// Inspect says who holds a key and who waits for it.
+func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
+	a, err := s.ask(ctx, "INSPECT", key)
+	if err != nil {
+		return store.Info{}, err
+	}
+	info := s.info(key, a)
+	for _, w := range a.Queue {
+		holder, _ := DecodeName(w.Holder)
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+	}
+	return info, nil
+}
+
+// Force takes a key from whoever has it.
+func (s *Session) Force(ctx context.Context, key string) (bool, error) {
+	a, err := s.ask(ctx, "FORCE", key)
+	return a.Held, err
+}
+
+// ask calls a routine for one key.
+func (s *Session) ask(ctx context.Context, routine, key string) (Answer, error) {
+	if err := s.usable(); err != nil {
+		return Answer{}, err
+	}
+	it, err := s.item(key)
+	if err != nil {
+		return Answer{}, err
+	}
+	it.Size = queueShown
+	answers, err := s.conn.Call(ctx, routine, []Item{it})
+	if err == nil && len(answers) != 1 {
+		err = ErrReply
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	return answers[0], nil
+}
+
+func (s *Session) info(key string, a Answer) store.Info {
+	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters}
+	if a.Held {
+		info.Holder, info.Token = s.conn.Tables.Holder(a), a.Token
+		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
+	}
+	return info
+}
+
+// List reads page after page. Keys without a name are left out.
+func (s *Session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		empty := 0 // pages in a row that name no key
+		for page := (Item{Prefix: KeyName(prefix), Size: listPage}); ; {
+			answers, err := s.page(ctx, page)
+			if err != nil {
+				yield(store.Info{}, err)
+				return
+			}
+			after, ok := s.yieldPage(answers, yield)
+			if !ok || len(answers) < listPage {
+				return
+			}
+			empty++
+			if after != "" { // not all of them were gone between two looks of the routine
+				page.After, empty = after, 0
+			}
+			if empty == emptyPages {
+				yield(store.Info{}, ErrReply)
+				return
+			}
+		}
+	}
+}
+
+// page asks for a page of a listing.
+func (s *Session) page(ctx context.Context, page Item) ([]Answer, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	return s.conn.Call(ctx, "LIST", []Item{page})
+}
+
+// yieldPage yields the keys of a page that are in use. It returns the last key that is
+// named, if any, and whether to go on.
+func (s *Session) yieldPage(answers []Answer, yield func(store.Info, error) bool) (last string, goOn bool) {
+	for _, a := range answers {
+		key, ok := KeyOf(a.Name)
+		if ok && (a.Held || a.Waiters > 0) && !yield(s.info(key, a), nil) {
+			return last, false
+		}
+		if a.Key != "" { // not gone between two looks of the routine
+			last = a.Key
+		}
+	}
+	return last, true
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlconn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// All that happens to a lock happens in routines in the database, one call of one
+// for a whole batch, which is one round trip and one transaction. They are in each
+// store's directory schema, and take and give JSON, so that a batch of any length is the
+// same statement in every dialect.
+
+// An Item asks for one thing. Each routine reads some of these fields.
+type Item struct {
+	Key    string `json:"key"`
+	Name   string `json:"name,omitempty"` // where Key is a hash
+	Owner  string `json:"owner,omitempty"`
+	TTL    int64  `json:"ttl,omitempty"` // µs, as are all times here
+	Holder string `json:"holder"`
+	Token  int64  `json:"token"`
+
+	Grant  int64  `json:"grant,omitempty"`
+	Alive  int64  `json:"alive,omitempty"`
+	Wait   bool   `json:"wait"`
+	Limit  int    `json:"limit"`
+	Ticket int64  `json:"ticket"`
+	Watch  bool   `json:"watch"`
+	Inbox  string `json:"inbox"`
+
+	Keep      int64 `json:"keep"`
+	Uncertain bool  `json:"uncertain"`
+	Requeue   *Item `json:"requeue,omitempty"`
+
+	After  string `json:"after"`
+	Prefix string `json:"prefix"`
+	Size   int    `json:"size,omitempty"`
+}
+
+// A Reply is what routines give: the server's clock, in µs since 1970, and an answer for
+// each item.
+type Reply struct {
+	Clock int64    `json:"clock"`
+	Items []Answer `json:"items"`
+}
+
+// An Answer has some of these fields.
+type Answer struct {
+	Status  int    `json:"s"`
+	Held    bool   `json:"held"`
+	Token   int64  `json:"token"`
+	Clocked bool   `json:"clocked"`
+	Left    int64  `json:"left"` // µs
+	Holder  string `json:"holder"`
+	Client  string `json:"client"`
+	Key     string `json:"key"`
+	Name    string `json:"name"`
+
+	Waiters int     `json:"waiters"`
+	Rank    int     `json:"rank"`
+	Ticket  int64   `json:"ticket"`
+	Mark    int64   `json:"mark"`
+	Requeue *Answer `json:"requeue"`
+	Queue   []struct {
+		Holder string `json:"holder"`
+		Age    int64  `json:"age"` // µs
+	} `json:"queue"`
+}
+
+// What routines answer in s.
+const (
+	StatusGranted = 1
+	StatusWaiting = 2
+	StatusHeld    = 3
+	StatusFull    = 4
+	StatusGone    = 5
+
+	statusExpired = -2
+	statusStolen  = -3
+	statusLocked  = -4 // not the lock, its row; to one of several items only
+)
+
+// ErrReply is an answer that our routines don't give: they are others than this release
+// knows.
+var ErrReply = errors.New("database: unexpected answer of a routine: is the schema of another release?")
+
+// ReadReply reads what a routine gave.
+func ReadReply(text string) (Reply, error) {
+	var r Reply
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrReply, err)
+	}
+	if r.Clock <= 0 {
+		return r, ErrReply
+	}
+	return r, nil
+}
+
+// Remaining is how long a key is held yet, or -1 if that is not known. It is never zero: a
+// lock that ends right now is held still, and one that has ended while we looked may be, by
+// another.
+func (a Answer) Remaining() time.Duration {
+	if a.Left <= 0 {
+		return -1
+	}
+	return time.Duration(a.Left) * time.Microsecond
+}
+
+// Micros writes a duration, rounded up: a TTL must not be shorter than what the
+// client counts on.
+func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+// Renewed is why a holding was not renewed; nil: it was.
+func (a Answer) Renewed() error {
+	switch a.Status {
+	case StatusGranted:
+		return nil
+	case statusExpired:
+		return store.ErrExpired
+	case statusStolen:
+		return store.ErrStolen
+	}
+	return ErrReply
+}

@@ -1,0 +1,552 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Locks shared with Spring Integration 7.x, on MySQL 8.0 and MariaDB 10.6 or newer.
+-- Migrate runs this file, with another prefix than INT_ if one is set; the command
+-- line client runs it as it is. It can be run again, and by a later release; requests
+-- that come while a routine is being replaced are tried again.
+--
+-- For releases up to 6.5, lines that end in "-- 7.x" are left out and EXPIRED_AFTER
+-- becomes CREATED_DATE everywhere; MigrationSQL prints that.
+DELIMITER //
+
+-- Java's own table, as its releases create it.
+CREATE TABLE IF NOT EXISTS INT_LOCK (
+	LOCK_KEY CHAR(36) NOT NULL,
+	REGION VARCHAR(100) NOT NULL,
+	CLIENT_ID CHAR(36),
+	CREATED_DATE DATETIME(6) NOT NULL, -- 7.x
+	EXPIRED_AFTER DATETIME(6) NOT NULL,
+	PRIMARY KEY (LOCK_KEY, REGION)
+) ENGINE = InnoDB
+//
+-- What Java has no column for, of keys that a Go client has used: the key's name, of
+-- which LOCK_KEY is a hash, who holds it in words, and its last token. Java neither reads
+-- nor writes it. A lock is held by what INT_LOCK says, alone.
+CREATE TABLE IF NOT EXISTS INT_LOCK_LEASE (
+	LOCK_KEY CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	REGION VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	KEY_NAME VARBINARY(1536) NOT NULL,
+	CLIENT_ID CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, -- of the last Go holder
+	HOLDER VARBINARY(512) NOT NULL DEFAULT '',
+	TOKEN BIGINT NOT NULL DEFAULT 0,
+	CLOCKED BOOLEAN NOT NULL DEFAULT FALSE, -- the token came from the clock
+	LAST_USE DATE NOT NULL,
+	PRIMARY KEY (LOCK_KEY, REGION),
+	KEY (LAST_USE)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+-- Owners that were withdrawn while a request of theirs was without an answer.
+CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
+	CLIENT_ID CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	REGION VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	GONE_UNTIL DATETIME(6) NOT NULL,
+	PRIMARY KEY (CLIENT_ID, REGION),
+	KEY (GONE_UNTIL)
+) ENGINE = InnoDB
+//
+
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
+	`key` VARBINARY(2048) NOT NULL PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
+	token BIGINT NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+
+-- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
+-- "items"}, an answer for each item in its order, as one transaction. "now" is the
+-- client's clock in UTC, which is what Java compares with, and "base" what Java adds to
+-- the column that says when a lock ends: nothing for EXPIRED_AFTER, the TTL of Java's
+-- repositories for CREATED_DATE. So a row is live if that column is not before
+-- now - base, as in Java, where at equality a lock is still held. Durations are in
+-- microseconds; "clock" is the server's, since 1970. They refuse a client that takes the
+-- table for one of another generation.
+--
+-- A request of one item waits for its rows. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
+-- an item whose rows somebody else has locked or is about to make, and the client sends
+-- that one alone.
+-- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.
+--
+-- After its COMMIT a routine calls no other that could be missing because of a migration:
+-- a request that fails is taken for one of which nothing has happened. Answers are bytes,
+-- which no connection's character set changes.
+--
+-- Texts that are compared with Java's columns are ASCII: that goes with every character
+-- set and collation which those may have.
+
+DROP PROCEDURE IF EXISTS INT_LOCK_BEGIN
+//
+-- Begin the transaction of a request.
+CREATE PROCEDURE INT_LOCK_BEGIN(
+	IN request LONGTEXT CHARACTER SET utf8mb4,
+	OUT v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin, OUT v_now DATETIME(6), OUT v_live DATETIME(6))
+BEGIN
+	DECLARE v_base BIGINT DEFAULT JSON_EXTRACT(request, '$.base');
+	-- A request that its client has given up is not to go on for long. What the
+	-- application has set is back when the routine ends.
+	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	SET @@innodb_lock_wait_timeout = 1;
+	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'EXPIRED_AFTER 1' THEN
+		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines go by EXPIRED_AFTER, the client by something else';
+	END IF;
+	SET v_region = JSON_UNQUOTE(JSON_EXTRACT(request, '$.region'));
+	SET v_now = JSON_UNQUOTE(JSON_EXTRACT(request, '$.now'));
+	SET v_live = v_now - INTERVAL v_base MICROSECOND;
+	-- Under autocommit = 0 whoever had the connection before may have left a transaction
+	-- open, in which there is no setting the level. BEGIN would end it, too.
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+	START TRANSACTION;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_HOLDER
+//
+-- What is known of a key's holder: held, left, holder, token, or client where it is
+-- Java. All of it is for people.
+CREATE PROCEDURE INT_LOCK_HOLDER(
+	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
+	IN v_live DATETIME(6), OUT answer LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE CONTINUE HANDLER FOR NOT FOUND SET answer = '{"s": 3, "held": false}';
+	SELECT CONCAT('{"s": 3, "held": true, "left": ', TIMESTAMPDIFF(MICROSECOND, v_live, k.EXPIRED_AFTER),
+		', "holder": ', JSON_QUOTE(CONVERT(COALESCE(l.HOLDER, '') USING utf8mb4)), ', "token": ', COALESCE(l.TOKEN, 0),
+		', "client": ', JSON_QUOTE(IF(l.LOCK_KEY IS NULL, LEFT(COALESCE(k.CLIENT_ID, '?'), 8), '')),
+		', "key": ', JSON_QUOTE(v_key), ', "name": ', JSON_QUOTE(CONVERT(COALESCE(l.KEY_NAME, '') USING utf8mb4)), '}')
+		INTO answer
+		FROM INT_LOCK k LEFT JOIN INT_LOCK_LEASE l
+			ON l.LOCK_KEY = v_key AND l.REGION = v_region AND l.CLIENT_ID = k.CLIENT_ID
+		WHERE k.LOCK_KEY = v_key AND k.REGION = v_region AND k.EXPIRED_AFTER >= v_live;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
+//
+-- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and that of
+-- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked or
+-- is about to make the first, which shows only by waiting for it: not at all in MariaDB, for
+-- a second in MySQL. Where the server ends the whole transaction of who waits too long,
+-- nothing is made without v_wait. As long as we have the first, Go's requests for this key
+-- come one after the other.
+CREATE PROCEDURE INT_LOCK_TAKE(
+	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
+	IN v_name VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
+BEGIN
+	DECLARE v_found, v_rows INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	IF v_wait THEN
+		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+	ELSE
+		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+	END IF;
+	IF v_found = 0 AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR 1205 BEGIN
+				IF v_wait THEN
+					RESIGNAL;
+				END IF;
+				SET @@innodb_lock_wait_timeout = 1;
+			END;
+			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
+				ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
+			SET @@innodb_lock_wait_timeout = 1;
+			SET v_found = 1;
+		END;
+	END IF;
+	SET v_taken = v_found;
+	IF v_taken THEN
+		CALL INT_LOCK_FIND(v_key, v_region, v_wait, v_taken);
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_FIND
+//
+-- Lock the row of INT_LOCK, if there is one, and say whether it is ours now, or there is
+-- none: without v_wait another transaction may have it.
+CREATE PROCEDURE INT_LOCK_FIND(
+	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
+	IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
+BEGIN
+	DECLARE v_found, v_rows INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	IF v_wait THEN
+		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+	ELSE
+		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+	END IF;
+	SET v_taken = v_found = 1 OR v_rows = 0;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_ACQUIRE
+//
+-- Acquire: take the key if nobody has it. Sent again for the same owner it extends the
+-- holding and answers the same.
+--
+-- items    key, name, owner, ttl, holder
+-- answers  s: 1 granted (token, clocked), 3 held (what INT_LOCK_HOLDER says), 5 gone, -4 a
+--          row is locked
+CREATE PROCEDURE INT_LOCK_ACQUIRE(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE q, v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_owner, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_now, v_live, v_until, v_stamp DATETIME(6);
+	DECLARE v_ttl, v_token, v_clock BIGINT;
+	DECLARE v_clocked, v_taken BOOLEAN;
+	DECLARE v_alone BOOLEAN DEFAULT JSON_LENGTH(request, '$.items') = 1;
+	DECLARE v_got, i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_answer = NULL, v_client = NULL, v_until = NULL, v_got = 0;
+		SET v_stamp = v_live + INTERVAL v_ttl MICROSECOND;
+		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+		-- A poll while another has the key writes nothing, and locks nothing.
+		IF v_until IS NULL OR v_client = v_owner OR v_until < v_live THEN
+			CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), v_alone, v_taken);
+			SELECT TOKEN, CLOCKED INTO v_token, v_clocked FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+			SET v_client = NULL, v_until = NULL;
+			SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+			IF NOT v_taken THEN
+				SET v_answer = '{"s": -4}';
+			ELSEIF v_client = v_owner AND v_until >= v_live THEN
+				UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_stamp) WHERE LOCK_KEY = v_key AND REGION = v_region;
+				SET v_answer = CONCAT('{"s": 1, "token": ', v_token, ', "clocked": ', IF(v_clocked, 'true', 'false'), '}');
+			ELSEIF v_until IS NULL OR v_until < v_live THEN
+				SET v_got = 1;
+			END IF;
+		END IF;
+		IF v_answer IS NULL AND EXISTS (SELECT 1 FROM INT_LOCK_GONE
+			WHERE CLIENT_ID = v_owner AND REGION = v_region AND GONE_UNTIL > UTC_TIMESTAMP(6))
+		THEN
+			SET v_answer = '{"s": 5}';
+		ELSEIF v_got = 1 THEN
+			IF v_until IS NULL AND NOT v_alone AND @@innodb_rollback_on_timeout THEN
+				SET v_got = 0, v_answer = '{"s": -4}'; -- as in INT_LOCK_TAKE
+			ELSEIF v_until IS NULL THEN
+				BEGIN
+					DECLARE EXIT HANDLER FOR 1205 BEGIN -- Java is making it
+						IF v_alone THEN
+							RESIGNAL;
+						END IF;
+						SET @@innodb_lock_wait_timeout = 1;
+						SET v_got = 0, v_answer = '{"s": -4}';
+					END;
+					SET @@innodb_lock_wait_timeout = IF(v_alone OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
+					INSERT IGNORE INTO INT_LOCK (
+						LOCK_KEY, REGION, CLIENT_ID,
+						CREATED_DATE, -- 7.x
+						EXPIRED_AFTER)
+						VALUES (
+						v_key, v_region, v_owner,
+						v_now, -- 7.x
+						v_stamp);
+					SET v_got = ROW_COUNT(); -- none if Java was first
+					SET @@innodb_lock_wait_timeout = 1;
+				END;
+			ELSE
+				UPDATE INT_LOCK SET CLIENT_ID = v_owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = v_key AND REGION = v_region;
+			END IF;
+			IF v_got = 1 THEN
+				SET v_clock = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+				SET v_clocked = v_clock > v_token, v_token = GREATEST(v_token + 1, v_clock);
+				UPDATE INT_LOCK_LEASE SET KEY_NAME = JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), CLIENT_ID = v_owner,
+					HOLDER = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder')), LAST_USE = UTC_DATE(),
+					TOKEN = v_token, CLOCKED = v_clocked WHERE LOCK_KEY = v_key AND REGION = v_region;
+				SET v_answer = CONCAT('{"s": 1, "token": ', v_token, ', "clocked": ', IF(v_clocked, 'true', 'false'), '}');
+			END IF;
+		END IF;
+		IF v_answer IS NULL THEN
+			CALL INT_LOCK_HOLDER(v_key, v_region, v_live, v_answer);
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
+	END WHILE;
+	COMMIT;
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF RAND() < 0.02 * JSON_LENGTH(request, '$.items') THEN
+		BEGIN
+			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
+			CALL INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * JSON_LENGTH(request, '$.items')));
+		END;
+	END IF;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_SWEEP
+//
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
+-- of any more; so many of each. It waits for no row. What Java's table says of such a key
+-- goes, too, if it expired more than a day ago, by the client's clock and the server's:
+-- Java removes no row that it has not made, and of a key kept back nobody has.
+--
+-- A token that is ahead of the clock stays, for a new row would begin with the clock.
+CREATE PROCEDURE INT_LOCK_SWEEP(IN v_live DATETIME(6), IN v_limit INT)
+BEGIN
+	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_dead DATETIME(6) DEFAULT LEAST(v_live, UTC_TIMESTAMP(6)) - INTERVAL 1 DAY;
+	DECLARE v_taken BOOLEAN;
+	DECLARE i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_key = NULL, v_client = NULL;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+	START TRANSACTION;
+	WHILE i < v_limit AND v_client IS NOT NULL DO
+		SELECT CLIENT_ID, REGION INTO v_client, v_region FROM INT_LOCK_GONE WHERE GONE_UNTIL < UTC_TIMESTAMP(6)
+			ORDER BY GONE_UNTIL LIMIT 1 FOR UPDATE SKIP LOCKED;
+		DELETE FROM INT_LOCK_GONE WHERE CLIENT_ID = v_client AND REGION = v_region;
+		SET i = i + 1;
+	END WHILE;
+	SET i = 0, v_key = '';
+	WHILE i < v_limit AND v_key IS NOT NULL DO
+		SELECT LOCK_KEY, REGION INTO v_key, v_region FROM INT_LOCK_LEASE l
+			WHERE LAST_USE < UTC_DATE() - INTERVAL 1 DAY AND TOKEN < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+				AND NOT EXISTS (SELECT 1 FROM INT_LOCK k
+					WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION AND k.EXPIRED_AFTER >= v_dead)
+			ORDER BY LAST_USE LIMIT 1 FOR UPDATE SKIP LOCKED;
+		IF v_key IS NOT NULL THEN
+			CALL INT_LOCK_FIND(v_key, v_region, FALSE, v_taken);
+			IF v_taken THEN
+				DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER < v_dead;
+				DELETE FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+			ELSE
+				UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE() WHERE LOCK_KEY = v_key AND REGION = v_region;
+			END IF;
+		END IF;
+		SET i = i + 1;
+	END WHILE;
+	COMMIT;
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_RENEW
+//
+-- Renew: extend holdings. It never shortens one and never brings back one that has
+-- ended, which Java's own does.
+--
+-- items    key, owner, ttl, token
+-- answers  s: 1 renewed, -2 nobody holds the key, -3 somebody else does, -4 the row is
+--          locked
+CREATE PROCEDURE INT_LOCK_RENEW(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_now, v_live DATETIME(6);
+	DECLARE v_ttl, v_token BIGINT;
+	DECLARE v_taken BOOLEAN;
+	DECLARE v_writes BOOLEAN; -- there is a token to write back, or a new day
+	DECLARE v_status, i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_status = -2;
+		SELECT COUNT(*) > 0 INTO v_writes FROM INT_LOCK_LEASE
+			WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner AND (TOKEN < v_token OR LAST_USE < UTC_DATE());
+		IF v_writes THEN
+			CALL INT_LOCK_TAKE(v_key, v_region, '', JSON_LENGTH(request, '$.items') = 1, v_taken);
+		ELSE
+			CALL INT_LOCK_FIND(v_key, v_region, JSON_LENGTH(request, '$.items') = 1, v_taken);
+		END IF;
+		IF v_taken THEN
+			SELECT CASE CLIENT_ID WHEN v_owner THEN 1 WHEN '00000000-0000-0000-0000-000000000000' THEN -2 ELSE -3 END
+				INTO v_status FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
+		ELSE
+			SET v_status = -4;
+		END IF;
+		IF v_status = 1 THEN
+			UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_live + INTERVAL v_ttl MICROSECOND)
+				WHERE LOCK_KEY = v_key AND REGION = v_region;
+			IF v_writes THEN
+				UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token), LAST_USE = UTC_DATE()
+					WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
+			END IF;
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, '}'), i = i + 1;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
+//
+-- Release: end a holding, or keep the key from everybody for a while longer, under an id
+-- that nobody has.
+--
+-- items    key, name, owner, token, keep, uncertain
+-- answers  held: the owner held the key until now; or s: -4, a row is locked
+CREATE PROCEDURE INT_LOCK_RELEASE(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_now, v_live, v_until DATETIME(6);
+	DECLARE v_token, v_keep BIGINT;
+	DECLARE v_held, v_taken BOOLEAN;
+	DECLARE i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	items: WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		SET v_token = JSON_EXTRACT(q, '$.token'), v_keep = JSON_EXTRACT(q, '$.keep'), v_until = NULL;
+		-- A request of the owner that is under way has this row or comes after us.
+		CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), JSON_LENGTH(request, '$.items') = 1, v_taken);
+		IF NOT v_taken THEN
+			SET v_answers = CONCAT(v_answers, '{"s": -4}');
+			ITERATE items;
+		END IF;
+		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
+			-- Also when the owner holds the key: that may be the work of a repeated request, with
+			-- the first one still on its way.
+			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
+				VALUES (v_owner, v_region, UTC_TIMESTAMP(6) + INTERVAL 2 MINUTE)
+				ON DUPLICATE KEY UPDATE GONE_UNTIL = VALUES(GONE_UNTIL);
+		END IF;
+		SELECT EXPIRED_AFTER INTO v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
+		SET v_held = COALESCE(v_until >= v_live, FALSE);
+		IF v_held AND v_keep > 0 THEN
+			UPDATE INT_LOCK SET CLIENT_ID = '00000000-0000-0000-0000-000000000000', EXPIRED_AFTER = v_live + INTERVAL v_keep MICROSECOND
+				WHERE LOCK_KEY = v_key AND REGION = v_region;
+			UPDATE INT_LOCK_LEASE SET CLIENT_ID = '00000000-0000-0000-0000-000000000000' WHERE LOCK_KEY = v_key AND REGION = v_region;
+		ELSE
+			DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_owner;
+		END IF;
+		IF v_held THEN
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token), LAST_USE = UTC_DATE()
+				WHERE LOCK_KEY = v_key AND REGION = v_region AND (TOKEN < v_token OR LAST_USE < UTC_DATE());
+		END IF;
+		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), '}');
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_FORCE
+//
+-- Force: take the key from whoever has it, Java included.
+--
+-- items    key
+-- answers  held: somebody held the key until now
+CREATE PROCEDURE INT_LOCK_FORCE(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_now, v_live, v_until DATETIME(6);
+	DECLARE v_held BOOLEAN;
+	DECLARE i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL;
+		DO (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE);
+		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+		DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+		SET v_held = COALESCE(v_until >= v_live, FALSE);
+		IF v_held THEN
+			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
+			-- key on inside its client, with a token for each microsecond. The next holder's is
+			-- to be larger than all of these, so that resources refuse them.
+			UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE(), TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
+				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}'), i = i + 1;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_INSPECT
+//
+-- Inspect: who holds the key.
+--
+-- items    key
+-- answers  what INT_LOCK_HOLDER says
+CREATE PROCEDURE INT_LOCK_INSPECT(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_now, v_live DATETIME(6);
+	DECLARE i INT DEFAULT 0;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		CALL INT_LOCK_HOLDER(JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_region, v_live, v_answer);
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS INT_LOCK_LIST
+//
+-- List: the next held keys whose names have a prefix, of those that have a name.
+--
+-- items    after (the LOCK_KEY where the page before ended), prefix, size
+-- answers  what INT_LOCK_HOLDER says, with key and name
+CREATE PROCEDURE INT_LOCK_LIST(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].after'));
+	DECLARE v_prefix VARBINARY(1536) DEFAULT JSON_UNQUOTE(JSON_EXTRACT(request, '$.items[0].prefix'));
+	DECLARE v_left BIGINT DEFAULT JSON_EXTRACT(request, '$.items[0].size');
+	DECLARE v_now, v_live DATETIME(6);
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
+	WHILE v_left > 0 DO
+		SET v_key = (SELECT l.LOCK_KEY FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
+			WHERE l.REGION = v_region AND l.LOCK_KEY > v_key AND LEFT(l.KEY_NAME, LENGTH(v_prefix)) = v_prefix AND k.EXPIRED_AFTER >= v_live
+			ORDER BY l.LOCK_KEY LIMIT 1), v_left = v_left - 1;
+		IF v_key IS NULL THEN
+			SET v_left = 0;
+		ELSE
+			CALL INT_LOCK_HOLDER(v_key, v_region, v_live, v_answer);
+			SET v_answers = CONCAT(v_answers, IF(v_answers = '', '', ','), v_answer);
+		END IF;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//

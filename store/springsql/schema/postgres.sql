@@ -1,0 +1,447 @@
+-- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Locks shared with Spring Integration 7.x, on PostgreSQL. Migrate runs this
+-- file, with another prefix than INT_ if one is set; psql -f runs it as it is. It
+-- can be run again, and by a later release.
+--
+-- For releases up to 6.5, lines that end in "-- 7.x" are left out and
+-- EXPIRED_AFTER becomes CREATED_DATE everywhere; MigrationSQL prints that.
+
+-- Java's own table, as its releases create it.
+CREATE TABLE IF NOT EXISTS INT_LOCK (
+	LOCK_KEY CHAR(36) NOT NULL,
+	REGION VARCHAR(100) NOT NULL,
+	CLIENT_ID CHAR(36),
+	CREATED_DATE TIMESTAMP NOT NULL, -- 7.x
+	EXPIRED_AFTER TIMESTAMP NOT NULL,
+	PRIMARY KEY (LOCK_KEY, REGION)
+);
+
+-- What Java has no column for, of keys that a Go client has used: the key's name,
+-- of which LOCK_KEY is a hash, who holds it in words, and its last token. Java
+-- neither reads nor writes it. A lock is held by what INT_LOCK says, alone.
+CREATE TABLE IF NOT EXISTS INT_LOCK_LEASE (
+	LOCK_KEY CHAR(36) NOT NULL,
+	REGION VARCHAR(100) NOT NULL,
+	KEY_NAME TEXT NOT NULL,
+	CLIENT_ID CHAR(36),              -- of the last Go holder
+	HOLDER TEXT NOT NULL DEFAULT '',
+	TOKEN BIGINT NOT NULL DEFAULT 0,
+	CLOCKED BOOLEAN NOT NULL DEFAULT FALSE, -- the token came from the clock
+	LAST_USE DATE NOT NULL,
+	PRIMARY KEY (LOCK_KEY, REGION)
+);
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
+	IF to_regclass('INT_LOCK_LEASE_LAST_USE') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS INT_LOCK_LEASE_LAST_USE ON INT_LOCK_LEASE (LAST_USE);
+	END IF;
+END $$;
+
+-- Owners that were withdrawn while a request of theirs was without an answer.
+CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
+	CLIENT_ID CHAR(36) NOT NULL,
+	REGION VARCHAR(100) NOT NULL,
+	GONE_UNTIL TIMESTAMPTZ NOT NULL,
+	PRIMARY KEY (CLIENT_ID, REGION)
+);
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
+	IF to_regclass('INT_LOCK_GONE_UNTIL') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS INT_LOCK_GONE_UNTIL ON INT_LOCK_GONE (GONE_UNTIL);
+	END IF;
+END $$;
+
+-- The largest token that has guarded a transaction, of each key. These rows are for
+-- good: one that is deleted lets a holder that overslept write.
+CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
+	key TEXT COLLATE "C" PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
+	token BIGINT NOT NULL
+);
+
+-- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
+-- "items"}, an answer for each item in its order. "now" is the client's clock in
+-- UTC, which is what Java compares with, and "base" what Java adds to the column
+-- that says when a lock ends: nothing for EXPIRED_AFTER, the TTL of Java's
+-- repositories for CREATED_DATE. So a row is live if that column is not before
+-- now - base, as in Java, where at equality a lock is still held. Durations are in
+-- microseconds; "clock" is the server's, since 1970.
+--
+-- Every statement has to see what others had committed when it began, which only
+-- READ COMMITTED gives: under any other level the routines refuse to run, and the
+-- client then asks for that level. They also refuse a client that takes the table for
+-- one of another generation.
+--
+-- A request of one item waits for its rows. One of several waits for none, for it would
+-- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
+-- an item whose rows somebody else has locked or is about to make, and the client sends
+-- that one alone.
+-- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.
+
+CREATE OR REPLACE FUNCTION INT_LOCK_CLOCK(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'asynclock: this needs READ COMMITTED' USING ERRCODE = 'AL001';
+	ELSIF request->>'schema' IS DISTINCT FROM 'EXPIRED_AFTER 1' THEN
+		RAISE EXCEPTION 'asynclock: these routines go by EXPIRED_AFTER, the client by something else' USING ERRCODE = 'AL002';
+	END IF;
+	RETURN (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT;
+END $$;
+
+-- Whether a request waits for rows.
+CREATE OR REPLACE FUNCTION INT_LOCK_ALONE(request JSONB) RETURNS BOOLEAN LANGUAGE sql AS $$
+	SELECT jsonb_array_length(request->'items') = 1
+$$;
+
+-- Lock the row of INT_LOCK, if there is one, and report whether it is ours now, or there
+-- is none: without v_wait another transaction may have it.
+CREATE OR REPLACE FUNCTION INT_LOCK_FIND(v_key CHAR(36), v_region VARCHAR(100), v_wait BOOLEAN) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+	IF v_wait THEN
+		PERFORM 1 FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+		RETURN TRUE;
+	END IF;
+	PERFORM 1 FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+	RETURN FOUND OR NOT EXISTS (SELECT 1 FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region);
+END $$;
+
+-- The key's row of INT_LOCK_LEASE, locked, and made if there is none; without v_wait null
+-- if another transaction has it locked or is about to make it, which shows only by waiting
+-- for it. As long as we have it, Go's requests for this key come one after the other.
+CREATE OR REPLACE FUNCTION INT_LOCK_TAKE(v_key CHAR(36), v_region VARCHAR(100), v_name TEXT, v_wait BOOLEAN)
+	RETURNS INT_LOCK_LEASE LANGUAGE plpgsql AS $$
+DECLARE
+	v_patience TEXT := current_setting('lock_timeout');
+	v_lease INT_LOCK_LEASE;
+BEGIN
+	LOOP
+		IF v_wait THEN
+			SELECT * INTO v_lease FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+		ELSE
+			SELECT * INTO v_lease FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		END IF;
+		IF v_lease.LOCK_KEY IS NOT NULL
+			OR NOT v_wait AND EXISTS (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region)
+		THEN
+			RETURN v_lease;
+		END IF;
+		BEGIN
+			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
+			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, CURRENT_DATE)
+				ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+			PERFORM set_config('lock_timeout', v_patience, TRUE);
+		EXCEPTION WHEN lock_not_available THEN
+			IF v_wait THEN
+				RAISE;
+			END IF;
+			RETURN NULL;
+		END;
+	END LOOP;
+END $$;
+
+-- Acquire: take the key if nobody has it. Sent again for the same owner it extends
+-- the holding and answers the same.
+--
+-- items    key, name, owner, ttl, holder
+-- answers  s: 1 granted (token, clocked), 3 held (left, holder, token, client: the
+--          first digits of the id of a holder that is not ours), 5 gone, -4 a row is locked
+CREATE OR REPLACE FUNCTION INT_LOCK_ACQUIRE(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := INT_LOCK_CLOCK(request);
+	v_region VARCHAR(100) := request->>'region';
+	v_now TIMESTAMP := request->>'now';
+	v_live TIMESTAMP := v_now - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_stamp TIMESTAMP;
+	v_until TIMESTAMP;
+	v_client CHAR(36);
+	v_patience TEXT := current_setting('lock_timeout');
+	v_lease INT_LOCK_LEASE;
+	v_got BOOLEAN;
+	v_answer JSONB;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36), name TEXT, owner CHAR(36), ttl BIGINT, holder TEXT)
+	LOOP
+		v_answer := NULL;
+		v_got := FALSE;
+		v_stamp := v_live + q.ttl * INTERVAL '1 microsecond';
+		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK
+			WHERE LOCK_KEY = q.key AND REGION = v_region;
+		-- A poll while another has the key writes nothing, and locks nothing.
+		IF NOT FOUND OR v_client = q.owner OR v_until < v_live THEN
+			v_lease := INT_LOCK_TAKE(q.key, v_region, q.name, INT_LOCK_ALONE(request));
+			IF v_lease.LOCK_KEY IS NULL OR NOT INT_LOCK_FIND(q.key, v_region, INT_LOCK_ALONE(request)) THEN
+				v_answers := v_answers || '{"s": -4}';
+				CONTINUE;
+			END IF;
+			SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK
+				WHERE LOCK_KEY = q.key AND REGION = v_region;
+			v_got := NOT FOUND OR v_until < v_live;
+			IF v_client = q.owner AND v_until >= v_live THEN
+				UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_stamp)
+					WHERE LOCK_KEY = q.key AND REGION = v_region;
+				v_answer := jsonb_build_object('s', 1, 'token', v_lease.TOKEN, 'clocked', v_lease.CLOCKED);
+			END IF;
+		END IF;
+		IF v_answer IS NULL AND EXISTS (SELECT 1 FROM INT_LOCK_GONE
+			WHERE CLIENT_ID = q.owner AND REGION = v_region AND GONE_UNTIL > clock_timestamp())
+		THEN
+			v_answer := '{"s": 5}';
+		ELSIF v_got THEN
+			IF v_until IS NULL THEN
+				BEGIN
+					PERFORM set_config('lock_timeout', CASE WHEN INT_LOCK_ALONE(request) THEN v_patience ELSE '1ms' END, TRUE);
+					INSERT INTO INT_LOCK (
+						LOCK_KEY, REGION, CLIENT_ID,
+						CREATED_DATE, -- 7.x
+						EXPIRED_AFTER)
+						VALUES (
+						q.key, v_region, q.owner,
+						v_now, -- 7.x
+						v_stamp)
+						ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+					v_got := FOUND; -- not if Java was first
+					PERFORM set_config('lock_timeout', v_patience, TRUE);
+				EXCEPTION WHEN lock_not_available THEN -- Java is making it
+					IF INT_LOCK_ALONE(request) THEN
+						RAISE;
+					END IF;
+					v_got := FALSE;
+					v_answer := '{"s": -4}';
+				END;
+			ELSE
+				UPDATE INT_LOCK SET CLIENT_ID = q.owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = q.key AND REGION = v_region;
+			END IF;
+			IF v_got THEN
+				v_clock := INT_LOCK_CLOCK(request);
+				UPDATE INT_LOCK_LEASE SET KEY_NAME = q.name, CLIENT_ID = q.owner, HOLDER = q.holder, LAST_USE = CURRENT_DATE,
+					TOKEN = GREATEST(v_lease.TOKEN + 1, v_clock), CLOCKED = v_clock > v_lease.TOKEN
+					WHERE LOCK_KEY = q.key AND REGION = v_region
+					RETURNING * INTO v_lease;
+				v_answer := jsonb_build_object('s', 1, 'token', v_lease.TOKEN, 'clocked', v_lease.CLOCKED);
+			END IF;
+		END IF;
+		IF v_answer IS NULL THEN
+			v_answer := INT_LOCK_HOLDER(q.key, v_region, v_live) || '{"s": 3}';
+		END IF;
+		v_answers := v_answers || v_answer;
+	END LOOP;
+	-- So rows go eight times as fast as each key that is used once can make them.
+	IF random() < 0.02 * jsonb_array_length(request->'items') THEN
+		PERFORM INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * jsonb_array_length(request->'items')));
+	END IF;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
+-- of any more; so many of each. It waits for no row. What Java's table says of such a key
+-- goes, too, if it expired more than a day ago, by the client's clock and the server's:
+-- Java removes no row that it has not made, and of a key kept back nobody has.
+--
+-- A token that is ahead of the clock stays, for a new row would begin with the clock.
+CREATE OR REPLACE FUNCTION INT_LOCK_SWEEP(v_live TIMESTAMP, v_limit INT) RETURNS VOID LANGUAGE plpgsql AS $$
+DECLARE
+	v_dead TIMESTAMP := LEAST(v_live, clock_timestamp() AT TIME ZONE 'UTC') - INTERVAL '1 day';
+BEGIN
+	DELETE FROM INT_LOCK_GONE WHERE (CLIENT_ID, REGION) IN (
+		SELECT CLIENT_ID, REGION FROM INT_LOCK_GONE WHERE GONE_UNTIL < clock_timestamp()
+		ORDER BY GONE_UNTIL LIMIT v_limit FOR UPDATE SKIP LOCKED);
+	DELETE FROM INT_LOCK WHERE (LOCK_KEY, REGION) IN (
+		SELECT k.LOCK_KEY, k.REGION FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
+		WHERE l.LAST_USE < CURRENT_DATE - 1 AND k.EXPIRED_AFTER < v_dead
+		ORDER BY l.LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
+	DELETE FROM INT_LOCK_LEASE WHERE (LOCK_KEY, REGION) IN (
+		SELECT LOCK_KEY, REGION FROM INT_LOCK_LEASE l
+		WHERE LAST_USE < CURRENT_DATE - 1 AND TOKEN < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT
+			AND NOT EXISTS (SELECT 1 FROM INT_LOCK k WHERE k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION)
+		ORDER BY LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- What is known of a key's holder: held, left, holder, token, or client where it is
+-- Java. All of it is for people.
+CREATE OR REPLACE FUNCTION INT_LOCK_HOLDER(v_key CHAR(36), v_region VARCHAR(100), v_live TIMESTAMP)
+	RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_answer JSONB;
+BEGIN
+	SELECT jsonb_build_object('held', TRUE,
+			'left', (EXTRACT(EPOCH FROM k.EXPIRED_AFTER - v_live) * 1000000)::BIGINT,
+			'holder', COALESCE(l.HOLDER, ''), 'token', COALESCE(l.TOKEN, 0),
+			'client', CASE WHEN l.LOCK_KEY IS NULL THEN LEFT(k.CLIENT_ID, 8) ELSE '' END)
+		INTO v_answer
+		FROM INT_LOCK k LEFT JOIN INT_LOCK_LEASE l
+			ON l.LOCK_KEY = k.LOCK_KEY AND l.REGION = k.REGION AND l.CLIENT_ID = k.CLIENT_ID
+		WHERE k.LOCK_KEY = v_key AND k.REGION = v_region AND k.EXPIRED_AFTER >= v_live;
+	RETURN COALESCE(v_answer, '{"held": false}');
+END $$;
+
+-- Renew: extend holdings. It never shortens one and never brings back one that has
+-- ended, which Java's own does.
+--
+-- items    key, owner, ttl, token
+-- answers  s: 1 renewed, -2 nobody holds the key, -3 somebody else does, -4 the row is
+--          locked
+CREATE OR REPLACE FUNCTION INT_LOCK_RENEW(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := INT_LOCK_CLOCK(request);
+	v_region VARCHAR(100) := request->>'region';
+	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_status INT;
+	v_writes BOOLEAN; -- there is a token to write back, or a new day
+	v_lease INT_LOCK_LEASE;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36), owner CHAR(36), ttl BIGINT, token BIGINT)
+	LOOP
+		v_writes := EXISTS (SELECT 1 FROM INT_LOCK_LEASE
+			WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner AND (TOKEN < q.token OR LAST_USE < CURRENT_DATE));
+		IF v_writes THEN
+			v_lease := INT_LOCK_TAKE(q.key, v_region, '', INT_LOCK_ALONE(request));
+		END IF;
+		IF v_writes AND v_lease.LOCK_KEY IS NULL OR NOT INT_LOCK_FIND(q.key, v_region, INT_LOCK_ALONE(request)) THEN
+			v_status := -4;
+		ELSE
+			SELECT CASE CLIENT_ID WHEN q.owner THEN 1 WHEN '00000000-0000-0000-0000-000000000000' THEN -2 ELSE -3 END
+				INTO v_status FROM INT_LOCK
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
+		END IF;
+		IF v_status = 1 THEN
+			UPDATE INT_LOCK SET EXPIRED_AFTER = GREATEST(EXPIRED_AFTER, v_live + q.ttl * INTERVAL '1 microsecond')
+				WHERE LOCK_KEY = q.key AND REGION = v_region;
+		END IF;
+		IF v_status = 1 AND v_writes THEN
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, q.token), LAST_USE = CURRENT_DATE
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner;
+		END IF;
+		v_answers := v_answers || jsonb_build_object('s', COALESCE(v_status, -2));
+	END LOOP;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
+-- Release: end a holding, or keep the key from everybody for a while longer, under
+-- an id that nobody has.
+--
+-- items    key, name, owner, token, keep, uncertain
+-- answers  held: the owner held the key until now; or s: -4, a row is locked
+CREATE OR REPLACE FUNCTION INT_LOCK_RELEASE(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := INT_LOCK_CLOCK(request);
+	v_region VARCHAR(100) := request->>'region';
+	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_kept CONSTANT CHAR(36) := '00000000-0000-0000-0000-000000000000';
+	v_until TIMESTAMP;
+	v_held BOOLEAN;
+	v_lease INT_LOCK_LEASE;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36), name TEXT, owner CHAR(36), token BIGINT, keep BIGINT, uncertain BOOLEAN)
+	LOOP
+		-- A request of the owner that is under way has this row or comes after us.
+		v_lease := INT_LOCK_TAKE(q.key, v_region, q.name, INT_LOCK_ALONE(request));
+		IF v_lease.LOCK_KEY IS NULL OR NOT INT_LOCK_FIND(q.key, v_region, INT_LOCK_ALONE(request)) THEN
+			v_answers := v_answers || '{"s": -4}';
+			CONTINUE;
+		END IF;
+		IF q.uncertain THEN
+			-- Also when the owner holds the key: that may be the work of a repeated request, with
+			-- the first one still on its way.
+			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
+				VALUES (q.owner, v_region, clock_timestamp() + INTERVAL '2 minutes')
+				ON CONFLICT (CLIENT_ID, REGION) DO UPDATE SET GONE_UNTIL = EXCLUDED.GONE_UNTIL;
+		END IF;
+		SELECT EXPIRED_AFTER INTO v_until FROM INT_LOCK
+			WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner;
+		v_held := FOUND AND v_until >= v_live;
+		IF v_held AND q.keep > 0 THEN
+			UPDATE INT_LOCK SET CLIENT_ID = v_kept, EXPIRED_AFTER = v_live + q.keep * INTERVAL '1 microsecond'
+				WHERE LOCK_KEY = q.key AND REGION = v_region;
+			UPDATE INT_LOCK_LEASE SET CLIENT_ID = v_kept WHERE LOCK_KEY = q.key AND REGION = v_region;
+		ELSE
+			DELETE FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = q.owner;
+		END IF;
+		IF v_held THEN
+			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, q.token), LAST_USE = CURRENT_DATE
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND (TOKEN < q.token OR LAST_USE < CURRENT_DATE);
+		END IF;
+		v_answers := v_answers || jsonb_build_object('held', v_held);
+	END LOOP;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
+-- Force: take the key from whoever has it, Java included.
+--
+-- items    key
+-- answers  held: somebody held the key until now
+CREATE OR REPLACE FUNCTION INT_LOCK_FORCE(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := INT_LOCK_CLOCK(request);
+	v_region VARCHAR(100) := request->>'region';
+	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_until TIMESTAMP;
+	v_client CHAR(36);
+	v_held BOOLEAN;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36))
+	LOOP
+		PERFORM 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = q.key AND REGION = v_region FOR UPDATE;
+		DELETE FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region
+			RETURNING CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until;
+		v_held := FOUND AND v_until >= v_live;
+		IF v_held THEN
+			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
+			-- key on inside its client, with a token for each microsecond. The next holder's is
+			-- to be larger than all of these, so that resources refuse them.
+			UPDATE INT_LOCK_LEASE SET LAST_USE = CURRENT_DATE,
+				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + (EXTRACT(EPOCH FROM v_until - v_live) * 1000000)::BIGINT)
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
+		END IF;
+		v_answers := v_answers || jsonb_build_object('held', v_held);
+	END LOOP;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
+-- Inspect: who holds the key.
+--
+-- items    key
+-- answers  held, left, holder, token, client
+CREATE OR REPLACE FUNCTION INT_LOCK_INSPECT(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key CHAR(36))
+	LOOP
+		v_answers := v_answers || INT_LOCK_HOLDER(q.key, (request->>'region')::VARCHAR(100), v_live);
+	END LOOP;
+	RETURN jsonb_build_object('clock', INT_LOCK_CLOCK(request), 'items', v_answers);
+END $$;
+
+-- List: the next held keys whose names have a prefix, of those that have a name.
+--
+-- items    after (the LOCK_KEY where the page before ended), prefix, size
+-- answers  key, name and what INT_LOCK_HOLDER says
+CREATE OR REPLACE FUNCTION INT_LOCK_LIST(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_region VARCHAR(100) := request->>'region';
+	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
+	v_after CHAR(36) := request#>>'{items,0,after}';
+	v_answers JSONB;
+BEGIN
+	SELECT COALESCE(jsonb_agg(x.found), '[]') INTO v_answers FROM (
+		SELECT jsonb_build_object('key', l.LOCK_KEY, 'name', l.KEY_NAME) || INT_LOCK_HOLDER(l.LOCK_KEY, v_region, v_live) AS found
+		FROM INT_LOCK_LEASE l JOIN INT_LOCK k ON k.LOCK_KEY = l.LOCK_KEY AND k.REGION = l.REGION
+		WHERE l.REGION = v_region AND l.LOCK_KEY > v_after
+			AND starts_with(l.KEY_NAME, request#>>'{items,0,prefix}') AND k.EXPIRED_AFTER >= v_live
+		ORDER BY l.LOCK_KEY LIMIT (request#>>'{items,0,size}')::INT) x;
+	RETURN jsonb_build_object('clock', INT_LOCK_CLOCK(request), 'items', v_answers);
+END $$;

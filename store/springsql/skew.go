@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package springsql
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/asynclog"
+)
+
+// A skewWatch compares this machine's clock with the server's. Java compares what is
+// in its table with the clock of whichever client looks, so two clients whose clocks
+// differ take each other's locks too early.
+type skewWatch struct {
+	bound time.Duration // 0: none
+	log   *asynclog.Log
+
+	far atomic.Bool // the last measurement was beyond the bound
+}
+
+// observe takes in that the server's clock stood at server at some moment between the
+// sending of a request and the receipt of its answer.
+func (w *skewWatch) observe(server, sent, received time.Time) {
+	if w.bound == 0 {
+		return
+	}
+	// How much it is off at least, whenever that moment was.
+	var skew time.Duration
+	if ahead := server.Sub(received.Round(0)); ahead > 0 { // Round: by the wall clock
+		skew = ahead
+	} else if behind := sent.Round(0).Sub(server); behind > 0 {
+		skew = -behind
+	}
+	far := skew.Abs() > w.bound
+	if w.far.Swap(far) != far && far {
+		w.log.Add(slog.LevelWarn, "springsql: this machine's clock and the database server's differ; locks may be taken before their time",
+			slog.Duration("server ahead by", skew), slog.Duration("bound", w.bound))
+	}
+}
