@@ -5,7 +5,7 @@ package springsql
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/test/sqltest"
+	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/storetest"
 )

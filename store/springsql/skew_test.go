@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
+	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 )
 
 // Clocks are compared by who reads the answer to a renewal.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
-	"github.com/asynclock/asynclock-go/internal/test/sqltest"
+	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
-	"github.com/asynclock/asynclock-go/internal/test/sqltest"
 	"github.com/asynclock/asynclock-go/store"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/acceptance"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/zkstore"
+	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
 var stores = []acceptance.Store{

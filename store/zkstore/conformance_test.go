@@ -5,9 +5,9 @@ package zkstore
 import (
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/storetest"
+	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
 // All clients of a case share a session with ZooKeeper.

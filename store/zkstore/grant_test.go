@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 

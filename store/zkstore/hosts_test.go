@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
 // Names are looked up by whatever makes the connection, each time.

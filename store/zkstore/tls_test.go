@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
 // A server's certificate is compared with its name, which is looked up for each

@@ -4,11 +4,12 @@ package servers
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -17,7 +18,7 @@ type DatabaseKind struct {
 	Name     string   // for people
 	Packages []string // that have it, on Debian
 	Variable string   // by which tests find a server
-	Driver   string   // of database/sql
+	Driver   string   // of database/sql, which tests that connect import
 	System   string   // a database that is there from the start
 
 	// Find finds the server's program.
@@ -26,6 +27,7 @@ type DatabaseKind struct {
 	quit    syscall.Signal                       // see Server
 	where   string                               // asks a server for its directory of data
 	url     func(addr, database string) string   // names a database of a server, as the driver reads it
+	client  func(bin, addr string) []string      // the command that runs an administrator's statement, which comes last
 	prepare func(bin, dir string) []string       // the command that makes a directory of data
 	serve   func(bin, dir, port string) []string // the command of the server
 }
@@ -47,6 +49,7 @@ type Database struct {
 	Server
 
 	Kind *DatabaseKind
+	bin  string
 	data *data
 }
 
@@ -66,7 +69,7 @@ func (k *DatabaseKind) Start(ctx context.Context) (*Database, error) {
 		return nil, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	d, err := onFreePorts(1, func(ports []int) (*Database, error) {
-		d := &Database{Server: Server{Name: k.Name, Addr: address(ports[0]), Dir: data.dir, quit: k.quit}, Kind: k, data: data}
+		d := &Database{Server: Server{Name: k.Name, Addr: address(ports[0]), Dir: data.dir, quit: k.quit}, Kind: k, bin: bin, data: data}
 		d.check = d.serves
 		d.command = func() *exec.Cmd { return data.command(k.serve(bin, data.files(), strconv.Itoa(ports[0]))) }
 		return d, d.launch(ctx)
@@ -83,34 +86,31 @@ func (d *Database) URL(name string) string { return d.Kind.url(d.Addr, name) }
 
 // Create makes a database.
 func (d *Database) Create(ctx context.Context, name string) error {
-	return d.do(func(db *sql.DB) error {
-		_, err := db.ExecContext(ctx, "CREATE DATABASE "+name)
-		return err
-	})
+	_, err := d.run(ctx, "CREATE DATABASE "+name)
+	return err
 }
 
 // serves checks that a server answers, and that its data are ours.
 func (d *Database) serves(ctx context.Context) error {
-	return d.do(func(db *sql.DB) error {
-		var dir string
-		if err := db.QueryRowContext(ctx, d.Kind.where).Scan(&dir); err != nil {
-			return err
-		}
-		if filepath.Clean(dir) != d.data.files() {
-			return fmt.Errorf("the server at %s has its data in %s", d.Addr, dir)
-		}
-		return nil
-	})
-}
-
-// do does something as the administrator.
-func (d *Database) do(what func(*sql.DB) error) error {
-	db, err := sql.Open(d.Kind.Driver, d.URL(d.Kind.System))
+	dir, err := d.run(ctx, d.Kind.where)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // nothing is left to be said
-	return what(db)
+	if filepath.Clean(dir) != d.data.files() {
+		return fmt.Errorf("the server at %s has its data in %s", d.Addr, dir)
+	}
+	return nil
+}
+
+// run runs a statement as the administrator, and returns its one value. The client is a
+// program that comes with the server, so that this module needs no driver.
+func (d *Database) run(ctx context.Context, statement string) (string, error) {
+	words := append(d.Kind.client(d.bin, d.Addr), statement)
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return "", fmt.Errorf("%s: %w: %s", filepath.Base(words[0]), err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // Close ends the server and removes its data.

@@ -3,10 +3,9 @@
 package servers
 
 import (
+	"net"
 	"os/exec"
 	"path/filepath"
-
-	_ "github.com/go-sql-driver/mysql" // the driver mysql
 )
 
 // MariaDB is the server that Debian has of MySQL's protocol.
@@ -16,6 +15,10 @@ var MariaDB = &DatabaseKind{
 	Find:  findMariaDB,
 	where: "SELECT @@datadir",
 	url:   func(addr, database string) string { return "root@tcp(" + addr + ")/" + database },
+	client: func(_, addr string) []string {
+		host, port, _ := net.SplitHostPort(addr)
+		return []string{"mariadb", "--no-defaults", "-h", host, "-P", port, "-u", "root", "-NBe"}
+	},
 	prepare: func(_, dir string) []string {
 		return []string{"mariadb-install-db", "--no-defaults", "--datadir=" + dir, "--auth-root-authentication-method=normal", "--skip-test-db"}
 	},

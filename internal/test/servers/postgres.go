@@ -4,13 +4,12 @@ package servers
 
 import (
 	"cmp"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 )
 
 // Postgres is PostgreSQL.
@@ -22,6 +21,10 @@ var Postgres = &DatabaseKind{
 	where: "SHOW data_directory",
 	url: func(addr, database string) string {
 		return "postgres://postgres@" + addr + "/" + database + "?sslmode=disable"
+	},
+	client: func(bin, addr string) []string {
+		host, port, _ := net.SplitHostPort(addr)
+		return []string{filepath.Join(filepath.Dir(bin), "psql"), "-h", host, "-p", port, "-U", "postgres", "-wAtXqc"}
 	},
 	prepare: func(bin, dir string) []string {
 		initdb := filepath.Join(filepath.Dir(bin), "initdb")

@@ -32,8 +32,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -116,25 +116,28 @@ func (s *setting) perform(ctx context.Context, job job, args []string, cmd comma
 	case jobCommand:
 		return cmd.run(ctx, args[0], args[1:]...)
 	default:
-		return test(ctx, cmd, s.dir, s.modules, args)
+		return test(ctx, cmd, s, args)
 	}
 }
 
-// modules returns the directory of this module, and those of the modules
-// right below it, which ./... does not reach.
+// modules returns the directories of all modules of the repository, the one at its root
+// first. go.work names them.
 func modules(ctx context.Context) ([]string, error) {
-	mod, err := output(ctx, "go", "env", "GOMOD")
+	said, err := output(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Dir(mod)
-	if mod == "" || mod == os.DevNull {
-		return nil, errors.New("run me inside the module")
+	var dirs []string
+	for line := range strings.Lines(said) {
+		switch path, dir, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case path == modulePath:
+			dirs = slices.Insert(dirs, 0, dir)
+		case strings.HasPrefix(path, modulePath+"/"):
+			dirs = append(dirs, dir)
+		}
 	}
-	dirs := []string{root}
-	nested, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
-	for _, m := range nested {
-		dirs = append(dirs, filepath.Dir(m))
+	if len(dirs) == 0 || !strings.Contains("\n"+said, "\n"+modulePath+" ") {
+		return nil, errors.New("run me inside the repository")
 	}
-	return dirs, err
+	return dirs, nil
 }

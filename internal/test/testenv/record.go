@@ -116,12 +116,10 @@ func (r record) forgive(out io.Writer, root string) bool {
 }
 
 // sums says how many tests had which end.
-func sums(all []record) string {
+func (r record) sums() string {
 	count := make(map[string]int)
-	for _, r := range all {
-		for _, end := range r.last {
-			count[end]++
-		}
+	for _, end := range r.last {
+		count[end]++
 	}
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", count["pass"], count["fail"], count["skip"])
 }

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
 // A setting is everything that tests need beside themselves.
 type setting struct {
 	dir     string   // for what is of no use afterwards
-	modules []string // the directories of this one and of those below it
+	modules []string // their directories, that of the root first
 	targets []*target
 	exports []string // where the tests find it all, as variables of the environment
 }
@@ -56,7 +57,7 @@ func (s *setting) build(ctx context.Context, plan plan, args []string, log io.Wr
 		building.Go(func() { peers, errPeers = buildPeers(ctx, s.modules[0], log) })
 	}
 	if plan.compiles {
-		building.Go(func() { errCompile = compile(ctx, s.modules, args, log) })
+		building.Go(func() { errCompile = s.compile(ctx, args, log) })
 	}
 	err = s.start(ctx, plan)
 	building.Wait()
@@ -79,21 +80,29 @@ func (s *setting) close() {
 	os.RemoveAll(s.dir)
 }
 
+// split tells the packages among the arguments of go test from its flags. Without any,
+// they are all of every module.
+func (s *setting) split(args []string) (flags, packages []string) {
+	flags, packages = split(args)
+	if len(packages) > 0 {
+		return flags, packages
+	}
+	for _, dir := range s.modules {
+		rel, err := filepath.Rel(s.modules[0], dir)
+		if err != nil {
+			panic(err) // both are absolute
+		}
+		packages = append(packages, "./"+filepath.ToSlash(filepath.Join(rel, "...")))
+	}
+	return flags, packages
+}
+
 // compile compiles what is to be tested, as go test will want it. What is wrong there, go
 // test will say.
-func compile(ctx context.Context, modules, args []string, log io.Writer) error {
-	_, packages := split(args)
-	if len(packages) > 0 {
-		modules = modules[:1]
-	} else {
-		packages = everything
-	}
+func (s *setting) compile(ctx context.Context, args []string, log io.Writer) error {
+	_, packages := s.split(args)
 	fmt.Fprintln(log, "testenv: compiling the tests meanwhile")
-	for _, dir := range modules {
-		cmd := command{dir: dir, env: os.Environ(), stdout: io.Discard, stderr: io.Discard, grace: grace}
-		if _, err := cmd.run(ctx, "go", append([]string{"list", "-e", "-export", "-test", "-race"}, packages...)...); err != nil {
-			return err
-		}
-	}
-	return nil
+	cmd := command{dir: s.modules[0], env: os.Environ(), stdout: io.Discard, stderr: io.Discard, grace: grace}
+	_, err := cmd.run(ctx, "go", append([]string{"list", "-e", "-export", "-test", "-race"}, packages...)...)
+	return err
 }

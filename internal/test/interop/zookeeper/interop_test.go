@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/interop/javapeer"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/kit/zktest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store/zkstore"
 )
@@ -41,10 +41,31 @@ const (
 // newRoot is a root of the test's own.
 func newRoot() string { return "/interop/" + uuid.NewString() }
 
+// zooKeepers are the servers of the environment.
+func zooKeepers(t *testing.T) []string {
+	t.Helper()
+	return strings.Split(kit.Require(t, "ASYNCLOCK_ZOOKEEPER"), ",")
+}
+
+// connect makes a driver's connection, to look behind the stores' backs.
+func connect(t *testing.T) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect(zooKeepers(t), long, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events { // until the driver has closed it
+		}
+	})
+	return conn
+}
+
 func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Client {
 	t.Helper()
 	opts = append([]zkstore.Option{zkstore.WithRoot(root), zkstore.WithTickTime(servers.Tick), zkstore.WithSessionTimeout(long)}, opts...)
-	store, err := zkstore.Open(zktest.Servers(t), opts...)
+	store, err := zkstore.Open(zooKeepers(t), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +309,7 @@ func TestParticipants(t *testing.T) {
 	if len(nodes) != 3 || !strings.HasPrefix(nodes[0], root+"/key/_c_") {
 		t.Fatalf("participants: got %q, want three nodes", nodes)
 	}
-	conn := zktest.Connect(t, zktest.Servers(t))
+	conn := connect(t)
 	var holders []string
 	for _, path := range nodes {
 		data, _, err := conn.Get(path)
