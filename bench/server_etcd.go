@@ -24,7 +24,7 @@ import (
 func startEtcd(ctx context.Context) (address, reason string, stop func(), err error) {
 	program, err := exec.LookPath("etcd")
 	if err != nil {
-		return "", "etcd is not installed (Debian: apt-get install etcd-server), so it is left out", func() {}, nil
+		return "", "etcd is not installed (Debian: apt-get install etcd-server), so it is left out", func() {}, nil //nolint:nilerr // the report says it
 	}
 	ports, err := servers.FreePorts(2)
 	if err != nil {

@@ -28,7 +28,7 @@ func OnMySQLWith(t testing.TB, variable, value string) Database {
 	return d
 }
 
-// GivenUpCallEnds: on MySQL a statement goes on when its client is gone. Ours wait for a
+// GivenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours wait for a
 // row for about a second then, whatever the server's own patience, which is 50 s.
 func (s Suite) GivenUpCallEnds(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
@@ -48,7 +48,7 @@ func (s Suite) GivenUpCallEnds(t *testing.T) {
 	}
 }
 
-// PatienceOfTheApplicationStays: what a connection of the pool has set is its own.
+// PatienceOfTheApplicationStays is a test: what a connection of the pool has set is its own.
 func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	d := OnMySQLWith(t, "innodb_lock_wait_timeout", "33")
 	wantPatience := func(t *testing.T, after string) {
@@ -111,7 +111,7 @@ func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	wantPatience(t, "a killed request")
 }
 
-// ReleaseThatFailsHasReleasedNothing: whichever routine is missing for a moment, because
+// ReleaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment, because
 // a migration replaces it.
 func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
@@ -142,7 +142,7 @@ func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	}
 }
 
-// WithoutAutocommit: a transaction that somebody left open on a connection of the pool
+// WithoutAutocommit is a test: a transaction that somebody left open on a connection of the pool
 // is in nobody's way.
 func (s Suite) WithoutAutocommit(t *testing.T) {
 	d := OnMySQLWith(t, "autocommit", "0")
@@ -163,7 +163,7 @@ func (s Suite) WithoutAutocommit(t *testing.T) {
 	}
 }
 
-// SafeUpdates: sql_safe_updates, which some set for all connections, refuses what writes
+// SafeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what writes
 // to a table without naming rows by a key.
 func (s Suite) SafeUpdates(t *testing.T) {
 	b := s.NewTables(t, OnMySQLWith(t, "sql_safe_updates", "1"))

@@ -43,7 +43,7 @@ func (s *Server) NewDatabase() Database {
 	return MySQL(db)
 }
 
-// ServersOfOtherSettings: what a server of MariaDB can be told in ways that matter here.
+// ServersOfOtherSettings is a test: what a server of MariaDB can be told in ways that matter here.
 func (s Suite) ServersOfOtherSettings(t *testing.T) {
 	server := StartServer(t, servers.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
 	d := server.NewDatabase()

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// TablesDoNotGrow: where each key is used once, more rows go than come.
+// TablesDoNotGrow is a test: where each key is used once, more rows go than come.
 func (s Suite) TablesDoNotGrow(t *testing.T) {
 	const old, batch = 1000, 32
 	s.on(t, func(t *testing.T, b Tables) {
@@ -41,7 +41,7 @@ func (s Suite) TablesDoNotGrow(t *testing.T) {
 	})
 }
 
-// UncertainReleasesDoNotWaitForEachOther: nor for anybody else who cleans up after them.
+// UncertainReleasesDoNotWaitForEachOther is a test: nor for anybody else who cleans up after them.
 func (s Suite) UncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, table := b.join(t), b.Prefix+b.Gone

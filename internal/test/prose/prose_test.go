@@ -108,7 +108,7 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(kit.ReadFile(t, "docs/design.md"), "\n## Where to look\n")
 	table, _, found := strings.Cut(table, "\n## ")
-	rows := regexp.MustCompile("(?m)^\\| [A-Z][^|]*\\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(table, -1)
+	rows := regexp.MustCompile(`(?m)^\| [A-Z][^|]*\| ([^|]*) \| ([^|]*) \|$`).FindAllStringSubmatch(table, -1)
 	if !found || len(rows) < 10 {
 		t.Fatalf("docs/design.md: got %d rows under Where to look, want at least 10", len(rows))
 	}
