@@ -95,21 +95,27 @@ func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	killed := make(chan struct{})
 	go func() { // ends when it has killed the request, or with ctx
 		defer close(killed)
-		other := OnMySQL(t)
-		for ctx.Err() == nil {
-			ids := other.Texts(t, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND LOCATE(?, trx_query) > 0", b.Prefix)
-			if len(ids) > 0 {
-				other.Run(t, "KILL QUERY "+ids[0])
-				return
-			}
-			time.Sleep(150 * time.Millisecond)
-		}
+		killWaiting(ctx, t, b.Prefix)
 	}()
 	if got := c.Session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
 		t.Errorf("Release that was killed: got %+v, want an error", got)
 	}
 	<-killed
 	wantPatience(t, "a killed request")
+}
+
+// killWaiting kills a request that waits for its row, once there is one.
+func killWaiting(ctx context.Context, t *testing.T, prefix string) {
+	t.Helper()
+	other := OnMySQL(t)
+	for ctx.Err() == nil {
+		ids := other.Texts(t, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND LOCATE(?, trx_query) > 0", prefix)
+		if len(ids) > 0 {
+			other.Run(t, "KILL QUERY "+ids[0])
+			return
+		}
+		time.Sleep(150 * time.Millisecond)
+	}
 }
 
 // ReleaseThatFailsHasReleasedNothing: whichever routine is missing for a moment, because

@@ -42,7 +42,7 @@ func (s Suite) TablesDoNotGrow(t *testing.T) {
 	})
 }
 
-// UncertainReleasesDoNotWaitForEachOther: nor for anybody else who cleans up after them.
+// UncertainReleasesDoNotWaitForEachOther: nor for others that clean up after them.
 func (s Suite) UncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, table := b.join(t), b.Prefix+b.Gone
