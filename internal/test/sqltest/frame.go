@@ -29,8 +29,9 @@ func OnMySQLWith(t testing.TB, variable, value string) Database {
 	return d
 }
 
-// GivenUpCallEnds: on MySQL a statement goes on when its client is gone. Ours wait for a
-// row for about a second then, whatever the server's own patience, which is 50 s.
+// GivenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours
+// wait for a row for about a second then, whatever the server's own patience, which is 50
+// s.
 func (s Suite) GivenUpCallEnds(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
@@ -49,7 +50,8 @@ func (s Suite) GivenUpCallEnds(t *testing.T) {
 	}
 }
 
-// PatienceOfTheApplicationStays: what a connection of the pool has set is its own.
+// PatienceOfTheApplicationStays is a test: what a connection of the pool has set is its
+// own.
 func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	d := OnMySQLWith(t, "innodb_lock_wait_timeout", "33")
 	wantPatience := func(t *testing.T, after string) {
@@ -118,8 +120,8 @@ func killWaiting(ctx context.Context, t *testing.T, prefix string) {
 	}
 }
 
-// ReleaseThatFailsHasReleasedNothing: whichever routine is missing for a moment, because
-// a migration replaces it.
+// ReleaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment,
+// because a migration replaces it.
 func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
@@ -149,8 +151,8 @@ func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	}
 }
 
-// WithoutAutocommit: a transaction that somebody left open on a connection of the pool
-// is in nobody's way.
+// WithoutAutocommit is a test: a transaction that somebody left open on a connection of the
+// pool is in nobody's way.
 func (s Suite) WithoutAutocommit(t *testing.T) {
 	d := OnMySQLWith(t, "autocommit", "0")
 	b := s.NewTables(t, d)
@@ -170,8 +172,8 @@ func (s Suite) WithoutAutocommit(t *testing.T) {
 	}
 }
 
-// SafeUpdates: sql_safe_updates, which some set for all connections, refuses what writes
-// to a table without naming rows by a key.
+// SafeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what
+// writes to a table without naming rows by a key.
 func (s Suite) SafeUpdates(t *testing.T) {
 	b := s.NewTables(t, OnMySQLWith(t, "sql_safe_updates", "1"))
 	table := b.Prefix + b.KeyTables[len(b.KeyTables)-1]

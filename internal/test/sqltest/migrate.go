@@ -44,7 +44,7 @@ var spoils = map[string][2]string{
 	},
 }
 
-// MigrateAgainReplacesNothing: except what is missing, or was made by others.
+// MigrateAgainReplacesNothing is a test: except what is missing, or was made by others.
 func (s Suite) MigrateAgainReplacesNothing(t *testing.T) {
 	OnEach(t, func(t *testing.T, d Database) {
 		prefix := d.NewPrefix(t)

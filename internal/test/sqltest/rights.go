@@ -97,7 +97,7 @@ func (s Suite) wantDenied(t *testing.T, d Database, prefix string) {
 	}
 }
 
-// RightsSuffice: a user with the rights of docs/sql.md can do everything, and one
+// RightsSuffice is a test: a user with the rights of docs/sql.md can do everything, and one
 // without them is told so.
 func (s Suite) RightsSuffice(t *testing.T) {
 	for _, schema := range []string{"public", "locks"} {

@@ -14,7 +14,7 @@ import (
 // others take milliseconds. It is seconds for the sake of a busy machine.
 const besideLockedRow = 5 * time.Second
 
-// LockedRowHoldsUpNoBatch: somebody's open transaction on one key's row costs the
+// LockedRowHoldsUpNoBatch is a test: somebody's open transaction on one key's row costs the
 // other requests of a batch nothing, wherever it comes in their order.
 func (s Suite) LockedRowHoldsUpNoBatch(t *testing.T) {
 	OnEach(t, func(t *testing.T, d Database) {
@@ -111,8 +111,8 @@ func testReleaseBesideLockedRow(t *testing.T, b Tables, table string) {
 	c.Release("b", "y")
 }
 
-// BusyRowsAreWaitedForAlone: the requests of a batch whose rows others have locked for
-// a moment are carried out in the same call.
+// BusyRowsAreWaitedForAlone is a test: the requests of a batch whose rows others have
+// locked for a moment are carried out in the same call.
 func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
@@ -139,8 +139,8 @@ func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
 	})
 }
 
-// RowThatIsBeingMadeHoldsUpNoBatch: nor does the row of a new key that somebody has
-// inserted and not committed yet, as a JVM that stands still between the two.
+// RowThatIsBeingMadeHoldsUpNoBatch is a test: nor does the row of a new key that somebody
+// has inserted and not committed yet, as a JVM that stands still between the two.
 func (s Suite) RowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) { OnEach(t, s.rowThatIsBeingMade) }
 
 func (s Suite) rowThatIsBeingMade(t *testing.T, d Database) {

@@ -101,7 +101,8 @@ func (s *Server) Await(what string, isSo func() bool) {
 	}
 }
 
-// ServersOfOtherSettings: what a server of MariaDB can be told in ways that matter here.
+// ServersOfOtherSettings is a test: what a server of MariaDB can be told in ways that
+// matter here.
 func (s Suite) ServersOfOtherSettings(t *testing.T) {
 	server := StartServer(t, dbserver.MariaDB.With("--log-bin", "--binlog-format=STATEMENT", "--innodb-rollback-on-timeout"))
 	d := server.Database()

@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
-// TablesDoNotGrow: where each key is used once, more rows go than come.
+// TablesDoNotGrow is a test: where each key is used once, more rows go than come.
 func (s Suite) TablesDoNotGrow(t *testing.T) {
 	const old, batch = 1000, 32
 	s.on(t, func(t *testing.T, b Tables) {
@@ -42,7 +42,8 @@ func (s Suite) TablesDoNotGrow(t *testing.T) {
 	})
 }
 
-// UncertainReleasesDoNotWaitForEachOther: nor for others that clean up after them.
+// UncertainReleasesDoNotWaitForEachOther is a test: nor for others that clean up after
+// them.
 func (s Suite) UncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, table := b.join(t), b.Prefix+b.Gone
