@@ -29,7 +29,7 @@ func (c *Conn) Call(ctx context.Context, routine string, items []Item) ([]Answer
 			return nil, err
 		}
 		whole := c.WholeTransactions.Load()
-		out, err := c.dialect.call(ctx, c.db, name, string(text), whole)
+		out, err := c.dialect.call(ctx, c.db, routineCall{name, string(text), whole})
 		if err == nil {
 			return c.read(out, sent)
 		}

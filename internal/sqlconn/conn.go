@@ -31,7 +31,7 @@ type Tables interface {
 	Owner(owner string) string
 	// Fence is the name of a key in the table of fences.
 	Fence(key string) string
-	// Holder describes whoever holds a key.
+	// Holder describes the holder of a key.
 	Holder(Answer) string
 	// Request is what a routine takes, to be sent as JSON.
 	Request(sent time.Time, items []Item) any

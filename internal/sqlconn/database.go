@@ -41,10 +41,7 @@ type dialect struct {
 	// replaces it.
 	replaced func(error) bool
 
-	// call runs a routine by one statement, in a transaction of its own. If whole, that
-	// is begun and ended by statements of their own, which can say that it be READ
-	// COMMITTED.
-	call func(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (string, error)
+	call func(ctx context.Context, db *sql.DB, r routineCall) (answer string, err error)
 	// guard raises the fence of a key, the first argument, to a token, and returns how
 	// high it is then; or guardRead does, if there is one.
 	guard, guardRead string
@@ -53,6 +50,14 @@ type dialect struct {
 	// refuses, if not empty, asks why the server would refuse to write what locks are; empty:
 	// it would not.
 	refuses string
+}
+
+// A routineCall runs a routine by one statement, in a transaction of its own.
+type routineCall struct {
+	routine, argument string
+	// whole: the transaction is begun and ended by statements of their own, which can say that
+	// it be READ COMMITTED.
+	whole bool
 }
 
 // Kinds of database.

@@ -108,7 +108,7 @@ func TestStatementsAreNotRepeatedForOtherDrivers(t *testing.T) {
 	d := new(cutDriver)
 	db := sql.OpenDB(d)
 	defer db.Close()
-	_, err := callPostgres(t.Context(), db, "asynclock_release", "{}", false)
+	_, err := callPostgres(t.Context(), db, routineCall{routine: "asynclock_release", argument: "{}"})
 	if got := postgresFailure(err); !errors.Is(got, store.ErrOutcomeUnknown) || errors.Is(got, store.ErrUnreachable) {
 		t.Errorf("a connection that broke: got %v, want ErrOutcomeUnknown", got)
 	}

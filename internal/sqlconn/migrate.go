@@ -12,8 +12,8 @@ import (
 )
 
 // A migration makes the routines that are missing or differ, and leaves the others
-// alone: whoever migrates at each start of a program must not take away what others are
-// calling at that moment. What tells them apart is a stamp in each body, a hash of the
+// alone. A program may migrate at each start, and must not take away what others are calling
+// at that moment. What tells them apart is a stamp in each body, a hash of the
 // statement that made it. So whatever else replaces a routine, an older release for
 // one, takes the stamp away with it.
 

@@ -51,13 +51,13 @@ func isMissing(err error, routine string) bool {
 // callMySQL sends the argument as digits, which is one round trip where a prepared
 // statement would take two, has nothing to escape, and is read the same under any
 // character set of the connection. The routine begins and ends its transaction itself.
-func callMySQL(ctx context.Context, db *sql.DB, routine, argument string, _ bool) (out string, err error) {
+func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", routine, argument)).Scan(&out)
+	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", r.routine, r.argument)).Scan(&out)
 	if mySQLNumber(err) != 0 {
 		// One that was killed in the middle has not come to its ROLLBACK, and the connection
 		// is to go back without its locks and with what the application has set.

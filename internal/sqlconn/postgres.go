@@ -37,13 +37,13 @@ var postgres = dialect{
 // callPostgres calls a function. Of drivers only pgx keeps driver.ErrBadConn for what was
 // never sent, which database/sql then sends itself; for others it must not, since the answer
 // to the second try would be taken for that to the first.
-func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, whole bool) (out string, err error) {
-	statement := "SELECT " + routine + "($1::text::jsonb)::text"
-	if whole {
-		return callInTransaction(ctx, db, statement+commitSoon, argument)
+func callPostgres(ctx context.Context, db *sql.DB, r routineCall) (out string, err error) {
+	statement := "SELECT " + r.routine + "($1::text::jsonb)::text"
+	if r.whole {
+		return callInTransaction(ctx, db, statement+commitSoon, r.argument)
 	}
 	if _, ours := db.Driver().(*stdlib.Driver); ours {
-		err = db.QueryRowContext(ctx, statement, argument).Scan(&out)
+		err = db.QueryRowContext(ctx, statement, r.argument).Scan(&out)
 		return out, err
 	}
 	conn, err := db.Conn(ctx)
@@ -51,7 +51,7 @@ func callPostgres(ctx context.Context, db *sql.DB, routine, argument string, who
 		return "", err
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	if err = conn.QueryRowContext(ctx, statement, argument).Scan(&out); errors.Is(err, driver.ErrBadConn) {
+	if err = conn.QueryRowContext(ctx, statement, r.argument).Scan(&out); errors.Is(err, driver.ErrBadConn) {
 		err = errCut
 	}
 	return out, err
@@ -81,7 +81,7 @@ func callInTransaction(ctx context.Context, db *sql.DB, statement, argument stri
 var errCut = errors.New("database: the connection broke")
 
 // postgresStates says what a SQLSTATE means, or the class that its first two
-// characters are. But for those of an unknown outcome, they leave nothing done.
+// characters are. They leave nothing done, except those of an unknown outcome.
 var postgresStates = map[string]error{
 	// The connection: in a session it is a pooler that says so, of its own connection to the
 	// server, on which the statement was under way.

@@ -72,7 +72,7 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	return info, nil
 }
 
-// Force takes a key from whoever has it.
+// Force takes a key from its holder.
 func (s *Session) Force(ctx context.Context, key string) (bool, error) {
 	a, err := s.ask(ctx, "FORCE", key)
 	return a.Held, err

@@ -29,12 +29,12 @@ func (plainTables) Observe(_, _, _ time.Time)         {}
 // says, with items or an error.
 func answering(answers func(routine string, items []Item) ([]Answer, error)) *Session {
 	d := postgres
-	d.call = func(_ context.Context, _ *sql.DB, routine, argument string, _ bool) (string, error) {
+	d.call = func(_ context.Context, _ *sql.DB, r routineCall) (string, error) {
 		var items []Item
-		if err := json.Unmarshal([]byte(argument), &items); err != nil {
+		if err := json.Unmarshal([]byte(r.argument), &items); err != nil {
 			return "", err
 		}
-		found, err := answers(routine, items)
+		found, err := answers(r.routine, items)
 		if err != nil {
 			return "", err
 		}

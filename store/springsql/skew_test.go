@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
-// Clocks are compared by who reads the answer to a renewal.
+// Clocks are compared while the answer to a renewal is read.
 func TestALogHandlerThatBlocksHoldsUpNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := kit.NewStuck(t)

@@ -50,9 +50,8 @@ func (t *tables) Owner(owner string) string { return clientID(owner) }
 // region's name.
 func (t *tables) Fence(key string) string { return sqlconn.KeyName(t.region) + "%%" + lockKey(key) }
 
-// Holder describes whoever holds a key. The id of a Java repository is its secret,
-// for whoever knows it can release in its name; its first digits are enough to tell
-// two of them apart.
+// Holder describes the holder of a key. The id of a Java repository is its secret: with it,
+// others could release in its name. Its first digits are enough to tell two of them apart.
 func (t *tables) Holder(a sqlconn.Answer) string {
 	if a.Client != "" {
 		return "Spring JdbcLockRegistry " + a.Client + "…"

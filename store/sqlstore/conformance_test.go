@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A patient store's sessions know from the start whether messages come through.
+// A patient store's sessions know from the start whether notifications come through.
 type patient struct{ *Store }
 
 func (p patient) Open(id string, events func(store.Event)) (store.Session, error) {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestMissingFloorIsSaid: a copy of the schema alone leaves the row out that new keys' tokens
-// begin with. That is said when the store is opened, and to who is in the middle of it; and
-// a migration mends it.
+// begin with. New says so, and so does a request of a store that is open. A migration mends
+// it.
 func TestMissingFloorIsSaid(t *testing.T) {
 	t.Parallel()
 	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {

@@ -58,7 +58,7 @@ func TestGuardAtHigherLevels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = next.Rollback() }) // it has ended by then, as a rule
+			t.Cleanup(func() { _ = next.Rollback() }) // it has usually ended by then
 			var one int
 			if err := next.QueryRowContext(t.Context(), "SELECT 1").Scan(&one); err != nil {
 				t.Fatal(err)

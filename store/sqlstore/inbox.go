@@ -16,8 +16,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// An inbox is a channel that nobody else knows: its name is random, because whoever
-// may connect to the database may listen and send where they like. What it is told:
+// An inbox is a channel that nobody else knows. Its name is random, because everybody who
+// may connect to the database may listen and send where they like. It is told:
 //
 //	grant OWNER TOKEN CLOCKED MICROSECONDS WAITERS
 //	contended OWNER
@@ -32,7 +32,7 @@ func (s *session) openInbox() {
 	_, _ = rand.Read(name[:]) // never fails
 	s.channel = channelPrefix + hex.EncodeToString(name[:])
 	s.inbox = pubsub.Open(&listener{store: s.store, channel: s.channel}, pubsub.Handler{
-		Message: s.message,
+		Message: s.notified,
 		Up: func() {
 			s.store.log.Add(slog.LevelInfo, "sqlstore: notifications come through", slog.String("client", s.id))
 			s.events(store.Event{Kind: store.EventResync}) // waiters look, as they may have missed something
@@ -50,7 +50,7 @@ func (s *session) openInbox() {
 // moment later.
 const settleWithin = 250 * time.Millisecond
 
-// address is where to send messages for this client, as far as it is known to work;
+// address is where to send notifications for this client, as far as it is known to work;
 // empty: nowhere.
 func (s *session) address(ctx context.Context) string {
 	if s.inbox == nil || !s.inbox.Live() && !s.inbox.WaitLive(ctx, settleWithin) {
@@ -59,7 +59,7 @@ func (s *session) address(ctx context.Context) string {
 	return s.channel
 }
 
-func (s *session) message(payload string) {
+func (s *session) notified(payload string) {
 	if e, ok := parseEvent(payload); ok {
 		s.events(e)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// TestHolderThatWasDeafAtItsGrantIsTold: once messages come through and it has renewed, as
+// TestHolderThatWasDeafAtItsGrantIsTold: once notifications come through and it has renewed, as
 // of a first waiter and of a Force. A renewal that knows of no inbox leaves that in place.
 func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
 	t.Parallel()

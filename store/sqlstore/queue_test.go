@@ -9,8 +9,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// TestHolderOfAFreeKey: who tries a key that is free, but that others wait for, is not told
-// who had it before.
+// TestHolderOfAFreeKey: a request without Wait for a free key that others wait for is not
+// told who had it before.
 func TestHolderOfAFreeKey(t *testing.T) {
 	t.Parallel()
 	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {

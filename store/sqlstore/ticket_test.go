@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// TestTakenTicket: who comes back to a place that somebody else has gets another one.
+// TestTakenTicket: a waiter that comes back to a place that another has gets a new one.
 func TestTakenTicket(t *testing.T) {
 	t.Parallel()
 	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {

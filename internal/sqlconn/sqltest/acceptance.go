@@ -77,7 +77,7 @@ func (s Suite) place(t *testing.T, url, prefix string) *acceptance.Env {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { d.DB.Close() })
+		t.Cleanup(func() { _ = d.DB.Close() })
 		return d
 	}
 	admin := open(new(net.Dialer).DialContext)

@@ -24,7 +24,7 @@ type Answers func(routine string, items []sqlconn.Item) ([]sqlconn.Answer, error
 func Answering(t testing.TB, answers Answers) sqlconn.Database {
 	t.Helper()
 	db := sql.OpenDB(answeringDriver{answers})
-	t.Cleanup(func() { db.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	return sqlconn.Postgres(db)
 }
 

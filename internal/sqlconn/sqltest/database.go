@@ -56,7 +56,7 @@ func OnPool(t testing.TB) (Database, *pgxpool.Pool) {
 	}
 	t.Cleanup(pool.Close)
 	db := stdlib.OpenDBFromPool(pool)
-	t.Cleanup(func() { db.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	return Database{sqlconn.PostgresPool(pool), db, sqlconn.KindPostgres}, pool
 }
 
@@ -78,7 +78,7 @@ func OpenDB(t testing.TB, driver, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
@@ -131,7 +131,7 @@ func (d Database) Texts(t testing.TB, query string, args ...any) (found []string
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what there was to read has been read
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {

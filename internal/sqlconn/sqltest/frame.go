@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // OnMySQLWith returns a pool of one connection whose sessions begin with a variable set.
@@ -28,8 +29,9 @@ func OnMySQLWith(t testing.TB, variable, value string) Database {
 	return d
 }
 
-// GivenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours wait for a
-// row for about a second then, whatever the server's own patience, which is 50 s.
+// GivenUpCallEnds is a test: on MySQL a statement goes on when its client is gone. Ours
+// wait for a row for about a second then, whatever the server's own patience, which is 50
+// s.
 func (s Suite) GivenUpCallEnds(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
@@ -48,7 +50,8 @@ func (s Suite) GivenUpCallEnds(t *testing.T) {
 	}
 }
 
-// PatienceOfTheApplicationStays is a test: what a connection of the pool has set is its own.
+// PatienceOfTheApplicationStays is a test: what a connection of the pool has set is its
+// own.
 func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	d := OnMySQLWith(t, "innodb_lock_wait_timeout", "33")
 	wantPatience := func(t *testing.T, after string) {
@@ -94,15 +97,7 @@ func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	killed := make(chan struct{})
 	go func() { // ends when it has killed the request, or with ctx
 		defer close(killed)
-		other := OnMySQL(t)
-		for ctx.Err() == nil {
-			ids := other.Texts(t, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND LOCATE(?, trx_query) > 0", b.Prefix)
-			if len(ids) > 0 {
-				other.Run(t, "KILL QUERY "+ids[0])
-				return
-			}
-			time.Sleep(150 * time.Millisecond)
-		}
+		killWaiting(ctx, t, b.Prefix)
 	}()
 	if got := c.Session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0]; got.Err == nil {
 		t.Errorf("Release that was killed: got %+v, want an error", got)
@@ -111,8 +106,22 @@ func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	wantPatience(t, "a killed request")
 }
 
-// ReleaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment, because
-// a migration replaces it.
+// killWaiting kills a request that waits for its row, once there is one.
+func killWaiting(ctx context.Context, t *testing.T, prefix string) {
+	t.Helper()
+	other := OnMySQL(t)
+	for ctx.Err() == nil {
+		ids := other.Texts(t, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND LOCATE(?, trx_query) > 0", prefix)
+		if len(ids) > 0 {
+			other.Run(t, "KILL QUERY "+ids[0])
+			return
+		}
+		time.Sleep(150 * time.Millisecond)
+	}
+}
+
+// ReleaseThatFailsHasReleasedNothing is a test: whichever routine is missing for a moment,
+// because a migration replaces it.
 func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
@@ -142,8 +151,8 @@ func (s Suite) ReleaseThatFailsHasReleasedNothing(t *testing.T) {
 	}
 }
 
-// WithoutAutocommit is a test: a transaction that somebody left open on a connection of the pool
-// is in nobody's way.
+// WithoutAutocommit is a test: a transaction that somebody left open on a connection of the
+// pool is in nobody's way.
 func (s Suite) WithoutAutocommit(t *testing.T) {
 	d := OnMySQLWith(t, "autocommit", "0")
 	b := s.NewTables(t, d)
@@ -163,8 +172,8 @@ func (s Suite) WithoutAutocommit(t *testing.T) {
 	}
 }
 
-// SafeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what writes
-// to a table without naming rows by a key.
+// SafeUpdates is a test: sql_safe_updates, which some set for all connections, refuses what
+// writes to a table without naming rows by a key.
 func (s Suite) SafeUpdates(t *testing.T) {
 	b := s.NewTables(t, OnMySQLWith(t, "sql_safe_updates", "1"))
 	table := b.Prefix + b.KeyTables[len(b.KeyTables)-1]

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
-// GuardRefusesStaleTokens is a test: those below the largest that has guarded a transaction.
+// GuardRefusesStaleTokens is a test: those below the largest that has guarded a
+// transaction.
 func (s Suite) GuardRefusesStaleTokens(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		for _, step := range []struct {

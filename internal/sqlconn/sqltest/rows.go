@@ -111,8 +111,8 @@ func testReleaseBesideLockedRow(t *testing.T, b Tables, table string) {
 	c.Release("b", "y")
 }
 
-// BusyRowsAreWaitedForAlone is a test: the requests of a batch whose rows others have locked for
-// a moment are carried out in the same call.
+// BusyRowsAreWaitedForAlone is a test: the requests of a batch whose rows others have
+// locked for a moment are carried out in the same call.
 func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
@@ -139,8 +139,8 @@ func (s Suite) BusyRowsAreWaitedForAlone(t *testing.T) {
 	})
 }
 
-// RowThatIsBeingMadeHoldsUpNoBatch is a test: nor does the row of a new key that somebody has
-// inserted and not committed yet, as a JVM that stands still between the two.
+// RowThatIsBeingMadeHoldsUpNoBatch is a test: nor does the row of a new key that somebody
+// has inserted and not committed yet, as a JVM that stands still between the two.
 func (s Suite) RowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) { OnEach(t, s.rowThatIsBeingMade) }
 
 func (s Suite) rowThatIsBeingMade(t *testing.T, d Database) {

@@ -11,12 +11,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/asynclock/asynclock-go/store"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // A commitSink is a connection on which, once a COMMIT is to be sent, nothing is sent any
@@ -40,8 +41,9 @@ func (c commitSink) Write(b []byte) (int, error) {
 	}
 }
 
-// ClientThatStopsBeforeItsCommitKeepsNoRow is a test: where the store has to begin and end its
-// transactions itself, a client can stop in between, with the rows of a whole batch locked.
+// ClientThatStopsBeforeItsCommitKeepsNoRow is a test: where the store has to begin and end
+// its transactions itself, a client can stop in between, with the rows of a whole batch
+// locked.
 func (s Suite) ClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 	config, err := pgx.ParseConfig(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
 	if err != nil {
@@ -61,7 +63,7 @@ func (s Suite) ClientThatStopsBeforeItsCommitKeepsNoRow(t *testing.T) {
 		}
 	}
 	db := sql.OpenDB(stdlib.GetConnector(*config))
-	t.Cleanup(func() { db.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxIdleConns(0) // so that each statement dials
 	stopped, err := s.OpenPolling(t.Context(), sqlconn.Postgres(db), b.Prefix)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
+
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
 // TablesDoNotGrow is a test: where each key is used once, more rows go than come.
@@ -41,7 +42,8 @@ func (s Suite) TablesDoNotGrow(t *testing.T) {
 	})
 }
 
-// UncertainReleasesDoNotWaitForEachOther is a test: nor for anybody else who cleans up after them.
+// UncertainReleasesDoNotWaitForEachOther is a test: nor for others that clean up after
+// them.
 func (s Suite) UncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c, table := b.join(t), b.Prefix+b.Gone

@@ -17,8 +17,8 @@ var waitsForRow = map[string]string{
 	"mysql":    "SELECT trx_query FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND LOCATE(?, trx_query) > 0",
 }
 
-// RenewalWaitsForItsRow is a test: in the end. Where one request after the other locks a row, a
-// renewal that only looks whether it is free may never find it so.
+// RenewalWaitsForItsRow is a test: in the end. Where one request after the other locks a
+// row, a renewal that only looks whether it is free may never find it so.
 func (s Suite) RenewalWaitsForItsRow(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
@@ -71,8 +71,8 @@ func (s Suite) TryLockOfAHeldKeyLocksNoRow(t *testing.T) {
 	})
 }
 
-// LockedRowDelaysNoOtherRenewal is a test: somebody's open transaction on one lock's row costs
-// the others of a batch nothing.
+// LockedRowDelaysNoOtherRenewal is a test: somebody's open transaction on one lock's row
+// costs the others of a batch nothing.
 func (s Suite) LockedRowDelaysNoOtherRenewal(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
@@ -95,8 +95,8 @@ func (s Suite) LockedRowDelaysNoOtherRenewal(t *testing.T) {
 	})
 }
 
-// ForcePassesOverTokens is a test: the old holder may hand its key on until its TTL ends, with a
-// token for each microsecond, and the next holder's is larger than all of these.
+// ForcePassesOverTokens is a test: the old holder may hand its key on until its TTL ends,
+// with a token for each microsecond, and the next holder's is larger than all of these.
 func (s Suite) ForcePassesOverTokens(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)

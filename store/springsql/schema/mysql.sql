@@ -125,8 +125,8 @@ DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
 -- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and that of
 -- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked or
 -- is about to make the first, which shows only by waiting for it: not at all in MariaDB, for
--- a second in MySQL. Where the server ends the whole transaction of who waits too long,
--- nothing is made without v_wait. As long as we have the first, Go's requests for this key
+-- a second in MySQL. Where the server ends a whole transaction that waits too long, nothing
+-- is made without v_wait. As long as we have the first, Go's requests for this key
 -- come one after the other.
 CREATE PROCEDURE INT_LOCK_TAKE(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,

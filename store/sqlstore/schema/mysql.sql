@@ -107,8 +107,8 @@ DROP PROCEDURE IF EXISTS asynclock_take
 //
 -- Lock the key's row, which is made if there is none; without v_wait only if no other
 -- transaction has it locked or is about to make it, which shows only by waiting for it: not
--- at all in MariaDB, for a second in MySQL. Where the server ends the whole transaction of
--- who waits too long, nothing is made without v_wait.
+-- at all in MariaDB, for a second in MySQL. Where the server ends a whole transaction
+-- that waits too long, nothing is made without v_wait.
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
