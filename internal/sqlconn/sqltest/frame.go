@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // OnMySQLWith returns a pool of one connection whose sessions begin with a variable set.

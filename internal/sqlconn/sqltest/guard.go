@@ -6,9 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // GuardRefusesStaleTokens is a test: those below the largest that has guarded a

@@ -11,13 +11,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A commitSink is a connection on which, once a COMMIT is to be sent, nothing is sent any

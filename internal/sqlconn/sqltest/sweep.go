@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/store"
-
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // TablesDoNotGrow is a test: where each key is used once, more rows go than come.
