@@ -35,8 +35,8 @@ was accepted.`,
 			if err != nil {
 				return err
 			}
-			// Whatever ends us, the processes and files have to go first. A broken
-			// pipe is one such thing: asynclock demo | head.
+			// The processes and files must be removed first, whatever ends this process. One cause
+			// is a broken pipe: asynclock demo | head.
 			ctx, stop := signal.NotifyContext(cmd.Context(), notIgnored([]os.Signal{
 				os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE,
 			})...)
@@ -64,7 +64,7 @@ func (a *app) workerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			server.ForceSingleClient = true // miniredis would pass for a Cluster
+			server.ForceSingleClient = true // otherwise miniredis would be used as a Cluster
 			locks, err := a.connectTo(server, asynclock.WithTTL(ttl), asynclock.WithHolder(holder))
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
 )
 
-// The exit codes. From 64 to 78 they mean what sysexits.h says; 124 is that of
-// timeout(1), 126 and up are the shell's.
+// The exit codes. Those from 64 to 78 have the meaning in sysexits.h; 124 is that of timeout(1),
+// and those from 126 are the shell's.
 const (
 	exitOK            = 0
 	exitUnsafe        = 1
@@ -46,10 +46,10 @@ Exit codes:
  128+n the command, or asynclock while it waited, was ended by signal n
 `
 
-// An exitError ends the program with a code of its own choice.
+// An exitError ends the program with its own exit code.
 type exitError struct {
 	code int
-	err  error // nil: there is nothing to say
+	err  error // nil: no message
 }
 
 func (e *exitError) Error() string {
@@ -61,8 +61,8 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCodes is in the order in which to look: an error can be several of these
-// at once, as when renewals failed because the server was unreachable.
+// exitCodes is in the order of precedence. An error can be several of these at once, for example if
+// renewals failed because the server was unreachable.
 var exitCodes = []struct {
 	err  error
 	code int
@@ -81,7 +81,7 @@ var exitCodes = []struct {
 	{demo.ErrUnsafe, exitUnsafe},
 }
 
-// exitCode returns the code for an error of a command that had begun.
+// exitCode returns the code for an error of a command that has begun.
 func exitCode(err error) int {
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return exit.code
@@ -94,7 +94,7 @@ func exitCode(err error) int {
 	return exitOther
 }
 
-// message returns what to tell people of err.
+// message returns the text of err for people.
 func message(err error) string {
 	if held := (*asynclock.HeldError)(nil); errors.As(err, &held) {
 		return describeHeld(held)

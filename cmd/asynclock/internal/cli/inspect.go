@@ -41,7 +41,7 @@ come or go meanwhile may or may not be in the list.
 			switch {
 			case err != nil && len(infos) == 0:
 				return err
-			// What was found before an error is still worth seeing.
+			// Results from before an error are still worth showing.
 			case asJSON:
 				return errors.Join(err, printJSONLines(a.stdout, infos))
 			default:
@@ -53,7 +53,7 @@ come or go meanwhile may or may not be in the list.
 	return cmd
 }
 
-// list returns what List yields, sorted by key, each key once.
+// list returns the results of List, sorted by key, each key once.
 func list(ctx context.Context, locks *connection, prefix string) ([]asynclock.Info, error) {
 	var infos []asynclock.Info
 	var failed error
@@ -149,7 +149,7 @@ func oneKey(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// completeKey offers the shell the keys that are in use.
+// completeKey completes to the keys that are in use.
 func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

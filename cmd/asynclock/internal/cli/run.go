@@ -22,7 +22,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// What the command finds in its environment.
+// The variables in the command's environment.
 const (
 	keyVariable   = "ASYNCLOCK_KEY"
 	tokenVariable = "ASYNCLOCK_TOKEN"
@@ -106,7 +106,7 @@ running when it ends runs on without the lock.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // what follows the command is the command's
+	flags.SetInterspersed(false) // arguments after the command belong to the command
 	flags.StringVarP(&o.key, "key", "k", "", "`KEY` to lock; required")
 	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not at all")
 	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
@@ -126,14 +126,14 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on signals are ours: while waiting they end the wait, later
-	// they are the command's.
+	// From here on we handle signals. While we wait, they end the wait. Later they go to the
+	// command.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, notIgnored(forwarded)...)
 	defer signal.Stop(signals)
-	// A message that nobody reads must not end us before the command, nor change
-	// our exit code. Asking for the signal, to the end, is enough; unlike ignoring
-	// it, that is not inherited.
+	// A message that nobody reads must not end us before the command, nor change our exit code. It
+	// is enough to subscribe to the signal until the end. Unlike an ignored signal, a subscription
+	// is not inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
@@ -158,12 +158,12 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	result := a.supervise(ctx, cmd, lease, o.grace, signals)
 
-	// The command is gone, so others may have the key, and whoever else wants
-	// to end us too.
+	// The command has ended, so others may get the key. A further signal must not prevent the
+	// unlock.
 	ctx = context.WithoutCancel(ctx)
 	err = lease.Unlock(ctx)
 	switch {
-	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // never started
+	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // the command was never started
 		return result
 	case errors.Is(err, asynclock.ErrLost):
 		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
@@ -173,7 +173,7 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	return result
 }
 
-// settings returns the lock options that the flags ask for.
+// settings returns the lock options of the flags.
 func (o runOptions) settings(command string) []asynclock.ClientOption {
 	holder := o.holder
 	if holder == "" {
@@ -188,7 +188,8 @@ func (o runOptions) settings(command string) []asynclock.ClientOption {
 	return options
 }
 
-// describeHolder says who runs command, in what a holder's description may have.
+// describeHolder returns a holder's description of the user and the command, with valid characters
+// only.
 func describeHolder(command string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -206,7 +207,7 @@ func describeHolder(command string) string {
 	return text
 }
 
-// lock waits for the key, as long as the options let it.
+// lock waits for the key as long as the options allow.
 func lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
 	if o.wait == 0 {
 		return locks.TryLock(ctx, o.key)
