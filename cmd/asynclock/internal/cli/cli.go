@@ -74,10 +74,10 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "asynclock",
 		Short: "Run programs under a distributed lock",
-		Long: `asynclock runs programs under a distributed lock that lives in Redis, and
-shows and opens such locks. The locks are those of the Go library
+		Long: `asynclock runs programs under a distributed lock in Redis. It also shows such
+locks and takes them by force. The locks are those of the Go library
 github.com/asynclock/asynclock-go: a service that locks a key and a script that
-runs under it exclude each other.
+runs under the same key exclude each other.
 
 To see it at work, with nothing installed:
 
@@ -90,9 +90,9 @@ To see it at work, with nothing installed:
 	root.PersistentFlags().StringVar(&a.url, "redis", "",
 		"`URL` of the Redis server; default $"+urlVariable)
 	root.PersistentFlags().StringVar(&a.prefix, "prefix", redisstore.DefaultPrefix,
-		"`NAME` that the Redis keys begin with; locks under different names don't exclude each other")
+		"`NAME` at the beginning of the Redis keys; locks under different names don't exclude each other")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
-		"say on stderr what the lock client does")
+		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.guardCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),

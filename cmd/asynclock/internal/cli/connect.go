@@ -18,9 +18,9 @@ import (
 const urlVariable = "ASYNCLOCK_REDIS_URL"
 
 const environmentHelp = `
-The server comes from --redis or, better where others can see the command line,
-from the environment variable ASYNCLOCK_REDIS_URL. There is no default, because
-two machines that each lock on a server of their own exclude nobody:
+Give the server by --redis or by the environment variable ASYNCLOCK_REDIS_URL.
+Prefer the variable if others can see the command line. There is no default,
+because two machines that lock on different servers do not exclude each other:
 
   redis://user:password@host:6379/0             one server; rediss:// for TLS
   redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
@@ -28,9 +28,9 @@ two machines that each lock on a server of their own exclude nobody:
   unix:///run/redis/redis.sock                  a socket
 
 Special characters in user and password are percent-encoded. The parameters are
-addr, client_cache, client_name, db, dial_timeout, master_set, max_retries,
-protocol, skip_verify and write_timeout, of github.com/redis/rueidis; others, and
-an addr without a port, are refused.
+those of github.com/redis/rueidis: addr, client_cache, client_name, db,
+dial_timeout, master_set, max_retries, protocol, skip_verify and write_timeout.
+Other parameters, and an addr without a port, are refused.
 `
 
 // closePatience bounds how long the command waits for the server at the end, perhaps because of a

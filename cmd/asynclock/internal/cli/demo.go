@@ -22,10 +22,10 @@ func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show the lock at work, with nothing installed",
-		Long: `demo starts a Redis embedded in this program and several processes that raise a
-number in a file which nobody protects: first without a lock, then with one.
-Then it kills a holder, and pauses one past its TTL. It takes about ten seconds,
-needs nothing and leaves nothing behind.
+		Long: `demo starts a Redis embedded in this program and several processes that increment
+a number in an unprotected file: first without a lock, then with one. Then it
+kills a holder, and pauses another one for longer than its TTL. It takes about
+ten seconds, needs nothing installed and leaves nothing behind.
 
 It exits with 1 if an update made under the lock was lost, or if a stale token
 was accepted.`,

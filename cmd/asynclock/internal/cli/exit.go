@@ -31,19 +31,19 @@ const (
 
 const exitCodesHelp = `
 Exit codes:
-    0  done; for run: the command's own code, this and any other
+    0  done; run exits with the command's own code, 0 or any other
     1  demo: an update made under the lock was lost, or a stale token accepted
-   64  the command line, a key or an option makes no sense
-   65  what is stored under the key is not asynclock's; nothing was changed
-   69  the server can't be reached, or its answer did not come
-   70  something else
-   75  run --wait 0: held by another; or too many wait already
-   77  the server denies this user what it takes
+   64  the command line, a key or an option is invalid
+   65  the data under the key is not asynclock's; nothing was changed
+   69  the server can't be reached, or did not answer
+   70  any other error
+   75  run --wait 0: held by another; or too many are already waiting
+   77  the server does not give this user the necessary rights
    79  run: the lease was lost while the command ran
-  124  run: --wait was over
+  124  run: no lock within --wait
   126  run: the command can't be executed
   127  run: the command was not found
- 128+n the command, or asynclock while it waited, was ended by signal n
+ 128+n signal n ended the command, or asynclock while it waited
 `
 
 // An exitError ends the program with its own exit code.

@@ -18,9 +18,9 @@ const infoFieldsHelp = `
 With --json, always these fields:
   key           the key
   held          whether anyone holds it
-  holder        how the holder describes itself; empty if there is none
+  holder        the holder's description of itself; empty if there is none
   token         the holder's fencing token; 0 if there is none
-  remaining_ms  what is left of the holder's TTL, which it may renew
+  remaining_ms  the rest of the holder's TTL, which it may renew
   waiters       how many clients are queued
 `
 
