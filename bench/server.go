@@ -15,8 +15,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// startRedis starts a redis-server that keeps nothing on disk, on a free port,
-// and returns its address and how to stop it.
+// startRedis starts a redis-server that keeps nothing on disk, on a free port. It returns the
+// server's address and a function that stops it.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	ports, err := freePorts(1)
 	if err != nil {
@@ -46,19 +46,19 @@ func startServer(server *exec.Cmd, dir string) (stop func(), err error) {
 	}
 	return func() {
 		_ = server.Process.Kill()
-		_ = server.Wait() // it says "killed", which we know
+		_ = server.Wait() // the error is "killed", as expected
 		_ = os.RemoveAll(dir)
 	}, nil
 }
 
-// freePorts returns n ports of 127.0.0.1 that nobody listens on.
+// freePorts returns n ports of 127.0.0.1 on which nobody listens.
 func freePorts(n int) (ports []string, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = listener.Close() }() // after the last, so that they differ
+		defer func() { _ = listener.Close() }() // after the last one is opened, so that they differ
 		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
 	}
 	return ports, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// startCluster starts a Redis Cluster of three masters without replicas, as
-// startRedis starts one server, and returns the address of one of them.
+// startCluster starts a Redis Cluster of three masters without replicas, in the way of startRedis,
+// and returns the address of one of them.
 func startCluster(ctx context.Context) (address string, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -28,7 +28,7 @@ func startCluster(ctx context.Context) (address string, stop func(), err error) 
 			stop()
 		}
 	}()
-	ports, err := freePorts(2 * masters) // one for clients and one for each other
+	ports, err := freePorts(2 * masters) // one port for clients and one for the other nodes
 	if err != nil {
 		return "", nil, err
 	}
@@ -53,15 +53,15 @@ const (
 	slots   = 16384
 )
 
-// formCluster gives each node an equal part of the slots, introduces it to the
-// first, and waits until all know of all.
+// formCluster gives each node an equal part of the slots, introduces it to the first node, and
+// waits until all nodes know each other.
 func formCluster(ctx context.Context, ports, busPorts []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for i, port := range ports {
 		first, last := i*slots/masters, (i+1)*slots/masters-1
 		for _, command := range [][]string{
-			{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)}, // without this, nodes dispute who is newer
+			{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)}, // otherwise nodes dispute whose slots are newer
 			{"CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last)},
 			{"CLUSTER", "MEET", "127.0.0.1", ports[0], busPorts[0]},
 		} {
@@ -85,7 +85,7 @@ func formCluster(ctx context.Context, ports, busPorts []string) error {
 	return nil
 }
 
-// askNode sends a command to the server at port, as soon as that answers.
+// askNode sends a command to the server at port, as soon as the server answers.
 func askNode(ctx context.Context, port string, command ...string) (string, error) {
 	for {
 		option := clientOption(world{redis: "127.0.0.1:" + port})
