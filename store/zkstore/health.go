@@ -98,10 +98,10 @@ func (p *sessionHealth) noteAnswer(on *sessionConn, sent watchdog.Instant, wrote
 // mostBeats is how many beats are remembered while nothing is written.
 const mostBeats = 64
 
-// promise returns the TTL that a request at that moment can promise. Asynclock keeps 11 % of it in
-// reserve. It then trusts a holding for no longer than the session's whole timeout, counted from
-// the last time at which the leader knew of the session. The promise is usually negative if that
-// was long ago, and always if the session is another one.
+// promise returns the TTL that a request at that moment can promise. Asynclock keeps 11 % of a TTL
+// in reserve. With this promise it trusts a holding for no longer than with the whole timeout,
+// counted from the last time at which the leader knew of the session. The promise is usually
+// negative if that was long ago, and always if the session is another one.
 func (p *sessionHealth) promise(session int64, at watchdog.Instant) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
