@@ -22,8 +22,8 @@ func (a *app) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List the keys that are held or waited for",
-		Long: `ls lists the keys that are held or waited for, in order. With PREFIX it lists only
-keys with that prefix. It reads the server page by page and does not block it.
+		Long: `ls lists the keys that are held or waited for, sorted by key. With PREFIX it lists
+only keys with that prefix. It reads the server page by page and does not block it.
 Keys that come or go meanwhile may or may not be in the list.
 ` + infoFieldsHelp,
 		Args: cobra.MaximumNArgs(1),

@@ -51,7 +51,7 @@ func (m *messages) writeQueue(written chan<- struct{}) {
 		next := m.queue[0]
 		m.queue = m.queue[1:]
 		m.mu.Unlock()
-		_, _ = m.out.Write(next) // an error to report errors has nowhere to go
+		_, _ = m.out.Write(next) // there is nowhere to report this error
 	}
 }
 

@@ -159,7 +159,7 @@ func printable(text string) string {
 	return text
 }
 
-// seconds formats a duration in tenths of a second.
+// seconds formats a duration, rounded to a tenth of a second.
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// The variables in the command's environment.
+// Variables that run sets in the command's environment.
 const (
 	keyVariable   = "ASYNCLOCK_KEY"
 	tokenVariable = "ASYNCLOCK_TOKEN"
