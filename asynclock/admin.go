@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Inspect says who holds the key and who waits for it, in the store. Where a
-// key passes between waiters of one client without the store, Info shows the
-// client's holding as a whole. Nothing of it is a promise: it may have changed
-// by the time it is read.
+// Inspect returns the holder of the key and its waiters, as the store knows them. If the waiters of
+// one client pass a key on without the store, Info shows the client's holding as a whole. Info
+// promises nothing: it may be outdated by the time it is read.
 func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return Info{}, &Error{"inspect", key, err}
@@ -24,10 +23,9 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	return info, nil
 }
 
-// List yields every key with the given prefix that is held or waited for, by
-// any client; the empty prefix means all. It reads the store page by page and
-// never blocks it. Keys that come or go meanwhile may be missed. After an error
-// it ends.
+// List yields every key with the given prefix that is held or waited for, by any client. The empty
+// prefix selects all keys. List reads the store page by page and never blocks it. Keys that come or
+// go meanwhile may be missing. After an error it ends.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		var err error
@@ -55,17 +53,16 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	}
 }
 
-// ForceUnlock takes the key from whoever holds it and gives it to the next
-// waiter. The holder's lease ends with [ErrForced] as soon as its client hears
-// of it, which may be after the next one has begun: only the token, which is
-// larger for the next holder, keeps the two apart. It reports whether anyone
-// held the key.
+// ForceUnlock takes the key from its holder and gives it to the next waiter. The holder's lease
+// ends with [ErrForced] as soon as its client is notified, which may be after the next lease has
+// begun. Then only the token, which is larger for the next holder, tells the two apart. ForceUnlock
+// reports whether anyone held the key.
 //
-// To be larger than any that the holder may still give out, the next tokens may
-// run ahead of the server's clock, for as long as the holder's TTL had to run.
-// Until then clients do not pass the key on among their own waiters; and should a
-// store in Redis lose its data before then, tokens of the key go back to that clock, so
-// that a resource that has seen larger ones refuses the next holders for as long.
+// The next tokens must be larger than any token that the holder may still give out. They may
+// therefore run ahead of the server's clock for as long as the holder's TTL had to run. Until then
+// clients do not pass the key on among their own waiters. If a store in Redis loses its data during
+// this time, the key's tokens fall back to the clock. A resource that has seen larger tokens then
+// refuses the next holders for as long.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return false, &Error{"force unlock", key, err}
@@ -78,8 +75,8 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	return held, nil
 }
 
-// releaseRetained gives the key back if this client retains it. After a force nobody here
-// is to take it again before the message about that has come.
+// releaseRetained gives the key back if this client retains it. After a force, nobody in this
+// client may take the key again before the notification of the force has come.
 func (c *Client) releaseRetained(key string) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()

@@ -18,11 +18,11 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A Client takes and keeps locks in one [Store]. It is safe for concurrent use,
-// and a process needs only one per store: goroutines that lock through the same
-// client hand keys to each other without the store.
+// A Client takes and keeps locks in one [Store]. It is safe for concurrent use. A process needs
+// only one client per store: goroutines that lock through the same client hand keys to each other
+// without the store.
 //
-// Make one with [New]; [Client.Close] ends it.
+// Make a client with [New]; [Client.Close] ends it.
 type Client struct {
 	session  store.Session
 	features store.Features
@@ -39,22 +39,21 @@ type Client struct {
 	log      *asynclog.Log
 	limits   limiter
 
-	// background is the context of calls that no caller waits for. It ends when
-	// Close is through.
+	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call
 	stop       context.CancelFunc
 
-	refused sync.Once // to say that the store is no good for retention
+	refused sync.Once // logs only once that the store can't support retention
 
 	closing  atomic.Bool
-	inUse    atomic.Int64  // keys; Close waits for none
-	underWay atomic.Int64  // releases; Close waits a moment
-	unused   chan struct{} // has room for one: either came to 0 while closing
-	closed   chan struct{} // closed when Close is through
+	inUse    atomic.Int64  // keys; Close waits until there are none
+	underWay atomic.Int64  // releases; Close waits for them briefly
+	unused   chan struct{} // has room for one: one of the two counts came to 0 while closing
+	closed   chan struct{} // closed when Close has finished
 }
 
-// A shard is a part of the client's keys, under one mutex. No call to a store,
-// a caller's function or a logger is made under it.
+// A shard is a part of the client's keys, under one mutex. Calls to a store, to a caller's function
+// or to a logger are never made under this mutex.
 type shard struct {
 	mu      sync.Mutex
 	number  byte
@@ -63,18 +62,17 @@ type shard struct {
 	watches map[<-chan struct{}]*watch // by the context's Done channel
 }
 
-// Batches: how many requests one call to the store carries at most, so few that
-// even a server that takes milliseconds for each answers within a call's
-// timeout; and how many calls of one kind may be under way in one lane. Two, so
-// that one slow call does not hold up the next.
+// Bounds of batches. One call to the store carries at most largestBatch requests. They are few
+// enough for a server that takes milliseconds for each request to answer within the call's timeout.
+// In one lane, at most callsPerLane calls of one kind are under way. Two are enough to keep one
+// slow call from holding up the next.
 const (
 	largestBatch = 256
 	callsPerLane = 2
 )
 
-// New makes a client of the store, with defaults for all its acquisitions. It
-// fails with [ErrBadOption] for a nil store or a bad option, or with what the
-// store's Open says.
+// New makes a client of the store, with defaults for all its acquisitions. It fails with
+// [ErrBadOption] for a nil store or a bad option. It wraps the error of the store's Open.
 func New(store store.Store, options ...ClientOption) (*Client, error) {
 	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
@@ -120,13 +118,13 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
-// shardOf returns where the client keeps the key.
+// shardOf returns the shard that keeps the key.
 func (c *Client) shardOf(key string) *shard {
 	return &c.shards[maphash.String(c.seed, key)%shards]
 }
 
-// byOwner returns the state of the key that owner is in play for, with its
-// shard locked, or nil with nothing locked.
+// byOwner returns the state of the key that this owner id is used for, with its shard locked. It
+// returns nil, with nothing locked, if there is none.
 func (c *Client) byOwner(owner string) *keyState {
 	number, ok := ownerShard(owner)
 	if !ok {
@@ -141,7 +139,7 @@ func (c *Client) byOwner(owner string) *keyState {
 	return nil
 }
 
-// lockSettings returns what an acquisition with these options is made with.
+// lockSettings returns the settings of an acquisition with these options.
 func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
 	if len(options) == 0 {
 		return &c.settings.lock, nil
@@ -154,7 +152,7 @@ func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
 	return &s, nil
 }
 
-// enter and leave count what Close has to wait for.
+// enter and leave count the keys that Close has to wait for.
 func (c *Client) enter() { c.inUse.Add(1) }
 
 func (c *Client) leave() { c.leaveOf(&c.inUse) }

@@ -12,24 +12,28 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// closeGrace is how long Close waits, when the last lease has ended, for the store
-// to confirm what was given back, and for the log handler.
+// closeGrace is how long Close waits after the last lease has ended. In this time the store
+// confirms releases, and the log handler finishes.
 const closeGrace = time.Second
 
-// Close ends the client. It refuses new work and tells everyone who waits
-// [ErrClosed] (a caller whose first request is under way, when that is answered
-// or given up, within a second), gives back what is retained or was granted and
-// not claimed, then waits until every lease has been unlocked, which it goes on
-// renewing, and stops its goroutines. When ctx ends first, the leases that are left
-// end with [ErrClosed]; their keys are left to expire, since whoever holds them may
-// be at work still, and Close says how many they were.
+// Close ends the client:
 //
-// When the last lease has ended, the store has a second to confirm what was given
-// back. What it has not confirmed by then is left to expire, too, and an Unlock that
-// waits for it is told so, with [ErrOutcomeUnknown] and [ErrClosed].
+//   - It refuses new work.
+//   - It answers all waiters with [ErrClosed]. A caller whose first request is under way gets it
+//     when the request is answered or given up, within a second.
+//   - It gives back retained keys and unclaimed grants.
+//   - It waits until every lease has been unlocked. Until then it renews them.
+//   - It stops the client's goroutines.
 //
-// It closes nothing that it did not open: the store stays usable. Called again
-// it waits for the first call. A nil ctx is [ErrBadOption], and closes nothing.
+// If ctx ends first, the remaining leases end with [ErrClosed], and the error of Close says how
+// many they were. Their keys are left to expire, because their holders may still be at work.
+//
+// After the last lease has ended, the store has a second to confirm releases. An unconfirmed
+// release is left to expire too, and an Unlock that waits for it fails with [ErrOutcomeUnknown] and
+// [ErrClosed].
+//
+// Close does not close the store, which stays usable. A second call waits for the first. A nil ctx
+// is [ErrBadOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("asynclock: close: %w", errNilContext)
@@ -62,9 +66,9 @@ func (c *Client) awaitClosed(ctx context.Context) error {
 	}
 }
 
-// drain waits until every lease has ended. When ctx ends first, it ends those that are
-// left, and returns how many they were. Then it waits for releases that are under way, which
-// would cost their waiters a TTL if they were lost.
+// drain waits until every lease has ended. If ctx ends first, it ends the remaining leases and
+// returns how many they were. Then it waits for releases that are under way, because a lost release
+// would cost the next waiter a TTL.
 func (c *Client) drain(ctx context.Context) (left int) {
 	if !c.waitNone(&c.inUse, ctx.Done()) {
 		left = c.abandonLeases()
@@ -75,8 +79,8 @@ func (c *Client) drain(ctx context.Context) (left int) {
 	return left
 }
 
-// stopCalls ends every call that is under way, and all goroutines. It fails if a call of the
-// store or of the log handler does not return.
+// stopCalls ends every call that is under way, and all goroutines. It fails if a call of the store
+// or of the log handler does not return.
 func (c *Client) stopCalls() error {
 	c.stop()
 	for _, task := range c.watchdog.Close() {
@@ -101,8 +105,8 @@ func (c *Client) closeSession(ctx context.Context) error {
 	return c.session.Close(ctx)
 }
 
-// rejectWaiters tells every waiter that the client is closed, takes back grants that
-// nobody has claimed, and gives back what is retained.
+// rejectWaiters answers every waiter with ErrClosed, takes unclaimed grants back, and gives
+// retained keys back.
 func (c *Client) rejectWaiters() {
 	for i := range c.shards {
 		sh := &c.shards[i]
@@ -124,7 +128,7 @@ func (c *Client) rejectWaiters() {
 	}
 }
 
-// within calls f and waits for it, for at most d. It reports whether f returned.
+// within calls f and waits for it for at most d. It reports whether f returned.
 func within(d time.Duration, f func()) bool {
 	returned := make(chan struct{})
 	go func() { // ends when f does
@@ -141,8 +145,7 @@ func within(d time.Duration, f func()) bool {
 	}
 }
 
-// waitNone waits until nothing is counted in n any more, or until done is closed,
-// and reports which.
+// waitNone waits until n is 0 or done is closed. It reports whether n is 0.
 func (c *Client) waitNone(n *atomic.Int64, done <-chan struct{}) bool {
 	for n.Load() > 0 {
 		select {
@@ -154,15 +157,15 @@ func (c *Client) waitNone(n *atomic.Int64, done <-chan struct{}) bool {
 	return true
 }
 
-// abandonLeases ends every lease, leaves its key to expire, and returns how many
-// there were.
+// abandonLeases ends every lease and leaves its key to expire. It returns how many leases there
+// were.
 func (c *Client) abandonLeases() int {
 	n := 0
 	for i := range c.shards {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.holding != nil { // and has a lease, because rejectWaiters has left none retained
+			if s.holding != nil { // and has a lease, because rejectWaiters has left no retained key
 				n++
 				s.holding.lease.endAllLocked(ErrClosed)
 				s.forgetOwnerLocked()

@@ -62,7 +62,7 @@ func TestCloseTellsWaitersAndWaitsForHolders(t *testing.T) {
 	})
 }
 
-// What nobody has claimed by then is given back, and the next has it.
+// An unclaimed grant is given back, and the next waiter gets the key.
 func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 	story(t, func(w *world) {
 		c, other := w.client(), w.client()
@@ -79,8 +79,8 @@ func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 	})
 }
 
-// Close takes some time over many keys. Who has seen one of them refused by it is
-// given no other.
+// Close takes some time over many keys. Once it has refused a caller one of them, the caller gets
+// no other.
 func TestNothingIsClaimedOnceCloseHasTurnedSomebodyAway(t *testing.T) {
 	stories(t, 20, func(w *world) {
 		const keys = 200 // some in each shard

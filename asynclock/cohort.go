@@ -8,32 +8,31 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Bounds of cohort handoff while someone elsewhere waits: after so many
-// handoffs, or after so long, the key goes to the store's queue and this client
-// behind it. While nobody elsewhere waits there is no bound.
+// Bounds of cohort handoff while another client waits: after so many handoffs, or after so long,
+// the key goes to the store's queue and this client queues behind. While no other client waits,
+// there is no bound.
 //
-// The technique is lock cohorting: Dice, Marathe and Shavit, "Lock Cohorting: A
-// General Technique for Designing NUMA Locks" (2012), with a client in the place
-// of a NUMA node.
+// The technique is lock cohorting: Dice, Marathe and Shavit, "Lock Cohorting: A General Technique
+// for Designing NUMA Locks" (2012), with a client in the place of a NUMA node.
 const (
 	cohortHandoffs = 128
 	cohortTime     = 10 * time.Millisecond
 )
 
-// cohortRenewal is how often a holding that passes from lease to lease asks the
-// store who else waits, in case the message that says so was lost.
+// cohortRenewal is how often a holding that passes from lease to lease asks the store for other
+// waiters, in case the notification was lost.
 const cohortRenewal = 100 * time.Millisecond
 
-// A cohort is what a holding knows of waiters elsewhere, and what it has spent
-// of its bounds.
+// A cohort is the knowledge of a holding about waiters elsewhere, and how much of its bounds it has
+// used.
 type cohort struct {
-	since   watchdog.Instant // from when the bounds count; 0: they don't
+	since   watchdog.Instant // when the bounds began to count; 0: they do not count
 	renewed watchdog.Instant // when the store was last asked
 
-	handoffs int32 // since the bounds count; before, it means nothing and may wrap around
-	waited   bool  // someone elsewhere waits, when last heard of
-	watch    bool  // ask to be told when the first one comes; once asked, always
-	watching bool  // the store has agreed to
+	handoffs int32 // since the bounds count; before that it is meaningless and may wrap around
+	waited   bool  // another client waits, as far as we know
+	watch    bool  // ask to be notified when the first one comes; once asked, always
+	watching bool  // the store has agreed to notify
 }
 
 // mayPassLocallyLocked reports whether the key may pass to the waiter w without the
@@ -43,14 +42,14 @@ func (s *keyState) mayPassLocallyLocked(w *waiter, now watchdog.Instant) bool {
 		s.lastsLongEnoughLocked(now) && s.holding.hasTokenLocked(now) && s.holding.cohort.mayPassLocked(now)
 }
 
-// lastsLongEnoughLocked reports whether the holding is good for another lease.
+// lastsLongEnoughLocked reports whether the holding lasts long enough for another lease.
 func (s *keyState) lastsLongEnoughLocked(now watchdog.Instant) bool {
-	return s.settings.renew && // or it would get what the last one left of the TTL
-		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.settings.ttl)) // or the store had better say
+	return s.settings.renew && // otherwise the next lease would get only the rest of the TTL
+		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.settings.ttl)) // otherwise the store has to confirm it
 }
 
-// hasTokenLocked reports whether the holding has a token for one more lease
-// that the store will give to nobody else, even if it never hears of it.
+// hasTokenLocked reports whether the holding has a token for one more lease. The store will give
+// this token to nobody else, even if it is never told about the lease.
 func (h *holding) hasTokenLocked(now watchdog.Instant) bool {
 	next := h.last + 1 - h.grant.Token
 	if h.grant.Token == 0 || next <= h.grant.Reserved {
@@ -65,7 +64,7 @@ func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
 	if c.watching && !c.waited {
 		return true
 	}
-	if c.since == 0 { // someone waits, or may: from here on the bounds count
+	if c.since == 0 { // another client waits, or may wait: from here on the bounds count
 		c.since, c.handoffs = now, 0
 	}
 	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
@@ -92,17 +91,17 @@ func (s *keyState) deliverNextLocked() {
 	s.deliverLocked(new(Lease), token)
 }
 
-// renewedLocked takes in what a renewal sent at sent said of other waiters.
+// renewedLocked handles the waiters that a renewal, sent at sent, has reported.
 func (c *cohort) renewedLocked(sent, now watchdog.Instant, watching bool, remote int) {
 	c.renewed = sent
 	c.watching = c.watching || watching
 	c.contendedLocked(now, remote)
 	if remote == 0 && c.watching {
-		c.since = 0 // nobody there, and the next one will be announced
+		c.since = 0 // no other client waits, and the next one will be announced
 	}
 }
 
-// contendedLocked starts the bounds, if they do not count already.
+// contendedLocked starts the bounds, unless they already count.
 func (c *cohort) contendedLocked(now watchdog.Instant, remote int) {
 	c.waited = remote > 0
 	if c.since == 0 && remote > 0 {

@@ -12,33 +12,31 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// An attempt is a client's one waiter for a key in the store, on behalf of all
-// its local waiters.
+// An attempt is a client's one waiter for a key in the store. It stands for all local waiters.
 //
-// Its rules are numbered in docs/design.md, W1 to W11. What they protect
-// against is a grant that is older than it looks: the key may have been granted
-// to this owner long before the message is read, and may have passed to someone
-// else since.
+// Its rules are numbered in docs/design.md, W1 to W11. They protect against a grant that is older
+// than it looks. The store may have granted the key to this owner long before the client reads the
+// message, and may have granted it to another owner since.
 type attempt struct {
 	base   watchdog.Instant // known to precede any grant that is still unread
 	mark   int64            // grants with a token up to this are older than base
 	ticket int64            // our place in the store's queue
 
-	again      bool  // ask once more when the request under way is answered
+	again      bool  // repeat the request when the one under way is answered
 	failure    error // of the last request; nil if it was answered
-	try        bool  // it is a TryLock's, which nobody else may continue
-	watch      bool  // ask to be told of waiters behind our holding; once asked, always
-	watched    bool  // the store has answered a request that asked so
-	unnotified bool  // we might not be told who wants what this attempt leads to, or were already
-	held       bool  // it led to a holding
-	uncertain  bool  // some request never had an answer, and may still take effect
+	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
+	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
+	watched    bool  // the store has answered a request that asked for that
+	unnotified bool  // the notification of others who request the key may not come, or has come already
+	held       bool  // the attempt led to a holding
+	uncertain  bool  // a request was never answered and may still take effect
 	inFlight   int16 // requests without an answer yet
 	failures   int16 // in a row
 
 	failing watchdog.Instant // when the first of these failures arrived
 }
 
-// An acquireCall is one request of an attempt on its way.
+// An acquireCall is one request of an attempt under way.
 type acquireCall struct {
 	state   *keyState
 	attempt *attempt
@@ -46,14 +44,13 @@ type acquireCall struct {
 	timeout time.Duration
 	sent    watchdog.Instant
 
-	first bool // the first of two that a TryLock may make
-	again bool // it is to make the second
-	ended bool // it has no answer because its caller's context ended
+	first bool // the first of the two requests that a TryLock may make
+	again bool // the TryLock has to make the second one
+	ended bool // there is no answer because the caller's context ended
 }
 
-// contendLocked starts an attempt for the first waiter and returns its first
-// request. W1: the owner is registered, and base is taken, before anything is
-// sent.
+// contendLocked starts an attempt for the first waiter and returns its first request. W1: the
+// client registers the owner and takes base before it sends anything.
 func (s *keyState) contendLocked() *acquireCall {
 	w := s.waiters.first
 	s.owner = newOwner(s.shard.number)
@@ -64,8 +61,8 @@ func (s *keyState) contendLocked() *acquireCall {
 	return s.requestLocked()
 }
 
-// ttl is what the store is asked for. How long to wait follows from the setting
-// instead: a lease that is to be short is no reason to be impatient.
+// ttl returns the TTL to request from the store. The time to wait for the store follows from the
+// setting instead, because a short lease is no reason for short timeouts.
 func (s *keyState) ttl() time.Duration {
 	if s.settings.maxHold == 0 {
 		return s.settings.ttl
@@ -73,7 +70,7 @@ func (s *keyState) ttl() time.Duration {
 	return holdTTL(s.settings.ttl, max(s.settings.maxHold, s.settings.minHold))
 }
 
-// requestLocked makes the attempt's next request.
+// requestLocked returns the attempt's next request.
 func (s *keyState) requestLocked() *acquireCall {
 	a := s.attempt
 	a.inFlight++
@@ -100,9 +97,9 @@ func (s *keyState) requestLocked() *acquireCall {
 	}
 }
 
-// requestAgainLocked sends the attempt's heartbeat, which is also how it learns of
-// a grant whose message was lost. If a request is under way, its answer may have
-// been decided before whatever made us ask, so another one follows it.
+// requestAgainLocked sends the attempt's heartbeat, which also finds a grant whose message was
+// lost. If a request is under way, the store may have decided its answer before the event that
+// caused this call. Another request then follows it.
 func (s *keyState) requestAgainLocked() {
 	if s.attempt.inFlight > 0 {
 		s.attempt.again = true
@@ -112,12 +109,12 @@ func (s *keyState) requestAgainLocked() {
 	s.client.send(s.requestLocked())
 }
 
-// send puts a request on its way in the background.
+// send queues a request in the background.
 func (c *Client) send(call *acquireCall) {
 	c.acquires.Add(laneFor(call.state.lane(), call.timeout), call)
 }
 
-// sendAcquires carries a batch of requests that no caller waits for.
+// sendAcquires sends a batch of requests that no caller waits for.
 func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	requests := make([]store.AcquireRequest, len(calls))
 	timeout := calls[0].timeout
@@ -136,34 +133,34 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	}
 }
 
-// acquire sends an attempt's first request on its caller's own goroutine, which
-// saves the uncontended lock two changes of goroutine.
+// acquire sends an attempt's first request on its caller's own goroutine. This saves the
+// uncontended lock two changes of goroutine.
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
 	ctx, cancel := c.limits.bound(caller, call.timeout)
 	defer cancel()
 	call.sent = watchdog.Now()
 	reply := store.AcquireReply{Err: ErrOutcomeUnknown}
-	// Also if the store panics, which the caller may survive: other waiters do.
+	// This also runs if the store panics. The caller may survive that, and so do other waiters.
 	defer func() { c.onAcquire(call, &reply) }()
 	reply = c.session.Acquire(ctx, []store.AcquireRequest{call.request})[0]
 	call.ended = reply.Err != nil && caller.Err() != nil
 	reply.Err = ourTimeout(c.background, reply.Err)
 }
 
-// mayTakeEffect reports whether the store may have executed, or may execute yet,
-// a request that failed so.
+// mayTakeEffect reports whether a request that failed with err may have been executed by the store,
+// or may still be executed.
 func mayTakeEffect(err error) bool {
 	return err != nil && (errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, ErrUnreachable))
 }
 
-// transient reports whether asking again may help.
+// transient reports whether repeating the request may help.
 func transient(err error) bool {
 	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrOutcomeUnknown) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// ourTimeout translates the end of a call's own time limit. A context's error is
-// kept for the end of the caller's context; that a store is silent has its own.
+// ourTimeout translates the end of a call's own time limit into ErrUnreachable. A context's error
+// is reserved for the end of the caller's context.
 func ourTimeout(caller context.Context, err error) error {
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	if ended && caller.Err() == nil {
@@ -172,8 +169,8 @@ func ourTimeout(caller context.Context, err error) error {
 	return err
 }
 
-// unreachable makes sure that a caller who gives up on a silent store can tell
-// so, whichever way the silence showed.
+// unreachable makes sure that the error of a silent store matches ErrUnreachable, however the
+// silence showed.
 func unreachable(err error) error {
 	if errors.Is(err, ErrUnreachable) {
 		return err

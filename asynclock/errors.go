@@ -11,35 +11,34 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What a call about a key returns is one of these inside an [*Error], ErrHeld as a
-// [*HeldError] in it. New, Close and [Lease.Err] give them without an *Error. Test with
-// [errors.Is]. A wait that ended because its context did
-// is the context's own error, context.Canceled or context.DeadlineExceeded, and
-// its cause.
+// A call about a key returns one of these errors inside an [*Error]; ErrHeld comes as a
+// [*HeldError] in it. New, Close and [Lease.Err] return them without an *Error. Test with
+// [errors.Is]. A wait that ended because its context ended returns the context's own error,
+// context.Canceled or context.DeadlineExceeded, and its cause.
 var (
-	// ErrHeld: TryLock found the key held, or others ahead in its queue. See
-	// [HeldError] for who.
+	// ErrHeld: TryLock found the key held, or others ahead in its queue. [HeldError] says who holds
+	// it.
 	ErrHeld = errors.New("asynclock: held by another")
 
-	// ErrQueueFull: as many as allowed are waiting for the key already.
+	// ErrQueueFull: as many as allowed are already waiting for the key.
 	ErrQueueFull = errors.New("asynclock: wait queue is full")
 
-	// ErrUnreachable: the store can't be reached, or refuses for now (it is
-	// loading, failing over, out of memory).
+	// ErrUnreachable: the store can't be reached, or refuses for now (it is loading, failing over,
+	// out of memory).
 	ErrUnreachable = store.ErrUnreachable
 
-	// ErrOutcomeUnknown: the request was sent and no answer came. Whatever it
-	// did is confirmed or undone in the background, at the latest by the TTL.
+	// ErrOutcomeUnknown: the request was sent and no answer came. The client confirms or undoes its
+	// effect in the background, at the latest by the TTL.
 	ErrOutcomeUnknown = store.ErrOutcomeUnknown
 
-	// ErrUnlocked: the lease was ended by its holder, with Unlock.
+	// ErrUnlocked: the holder ended the lease with Unlock.
 	ErrUnlocked = errors.New("asynclock: unlocked")
 
-	// ErrLost: the lease ended by anything but Unlock and Close. It is one of
-	// the five below, each of which also matches ErrLost.
+	// ErrLost: the lease ended by anything except Unlock and Close. It is one of the five below,
+	// each of which also matches ErrLost.
 	ErrLost = store.ErrLost
-	// ErrExpired: the trust deadline passed; either renewal was off, or the
-	// process did not run in time, or the store forgot the key.
+	// ErrExpired: the trust deadline passed. Either renewal was off, or the process did not run in
+	// time, or the store forgot the key.
 	ErrExpired = store.ErrExpired
 	// ErrStolen: the store says that another owner has the key.
 	ErrStolen = store.ErrStolen
@@ -47,12 +46,11 @@ var (
 	ErrForced = fmt.Errorf("%w: unlocked by force", ErrLost)
 	// ErrMaxHold: the lease reached WithMaxHold.
 	ErrMaxHold = fmt.Errorf("%w: maximum hold reached", ErrLost)
-	// ErrNotRenewed: the trust deadline passed while every renewal failed. It
-	// comes together with the last failure, as a rule ErrUnreachable.
+	// ErrNotRenewed: the trust deadline passed while every renewal failed. It comes together with
+	// the last failure, usually ErrUnreachable.
 	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", ErrLost)
 
-	// ErrNotClaimed: the grant was not claimed before its trust deadline and
-	// was given back.
+	// ErrNotClaimed: the grant was not claimed before its trust deadline and was given back.
 	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
 
 	// ErrClosed: the client is closed.
@@ -60,16 +58,16 @@ var (
 
 	// ErrBadKey: the key is empty, too long or not UTF-8.
 	ErrBadKey = store.ErrBadKey
-	// ErrBadOption: an option or argument has a value that makes no sense.
+	// ErrBadOption: an option or argument has an invalid value.
 	ErrBadOption = store.ErrBadOption
-	// ErrForeignData: what is stored under the key was not written by this
-	// library, or was damaged. Nothing was changed.
+	// ErrForeignData: the data stored under the key was not written by this library, or was
+	// damaged. Nothing was changed.
 	ErrForeignData = store.ErrForeignData
-	// ErrDenied: the store does not let this user do that.
+	// ErrDenied: the store does not allow this user to do that.
 	ErrDenied = store.ErrDenied
 )
 
-// An Error says what was being done to which key when Err happened.
+// An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
 	Op  string // lock, try lock, unlock, renew, inspect, list, force unlock
 	Key string
@@ -78,7 +76,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	key := strconv.Quote(e.Key[:min(len(e.Key), MaxKeyLen)])
-	if len(e.Key) > MaxKeyLen { // none of ours, and maybe as long as somebody's request
+	if len(e.Key) > MaxKeyLen { // not a valid key, and possibly as long as somebody's request
 		key += "..."
 	}
 	return "asynclock: " + e.Op + " " + key + ": " + trimPrefix(e.Err)
@@ -100,7 +98,7 @@ func (e *HeldError) Error() string {
 	by := e.Holder
 	if by == "" {
 		by = "another"
-	} else if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // it says of itself what it likes
+	} else if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // the description may contain anything
 		by = quoted
 	}
 	return fmt.Sprintf("asynclock: %q is held by %s", e.Key, by)
@@ -109,7 +107,7 @@ func (e *HeldError) Error() string {
 // Is reports that a HeldError is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// trimPrefix keeps "asynclock: " from being said twice in one message.
+// trimPrefix removes "asynclock: ", so that a message does not say it twice.
 func trimPrefix(err error) string {
 	const prefix = "asynclock: "
 	text := err.Error()
@@ -119,7 +117,7 @@ func trimPrefix(err error) string {
 	return text
 }
 
-// A joined error is two errors in one line: what it means and what happened.
+// A joined error is two errors in one line: its meaning and its cause.
 type joined struct{ meaning, cause error }
 
 func (e *joined) Error() string   { return e.meaning.Error() + ": " + trimPrefix(e.cause) }

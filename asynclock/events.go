@@ -12,13 +12,12 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// gapSpread is the time over which waiters ask again after messages may have
-// been lost, so that a server that has just come back is not met by all at
-// once.
+// gapSpread is the time over which waiters repeat their requests after messages may have been lost.
+// Otherwise all of them would reach the server at the same moment, just after it has come back.
 const gapSpread = 50 * time.Millisecond
 
-// onEvent takes in a notification of the store. Each is a hint that may be late, repeated
-// or forged. Only a grant can make a holder, because it names a secret that only the store
+// onEvent handles a notification of the store. Each notification is a hint that may be late,
+// repeated or forged. Only a grant can make a holder, because it names a secret that only the store
 // was given.
 func (c *Client) onEvent(e store.Event) {
 	if e.Kind == store.EventResync || e.Kind == store.EventDisconnected {
@@ -27,7 +26,7 @@ func (c *Client) onEvent(e store.Event) {
 	}
 	s := c.byOwner(e.Owner)
 	if s == nil {
-		return // the owner's part is over; see W7 in docs/design.md
+		return // the owner is forgotten; see W7 in docs/design.md
 	}
 	defer s.shard.mu.Unlock()
 	switch {
@@ -45,7 +44,8 @@ func (s *keyState) eventWhileWaitingLocked(e *store.Event) {
 	case store.EventWake:
 		s.requestAgainLocked()
 	case store.EventQueued, store.EventRequested:
-		// The key is granted to us, of which no notification has come, and others want it.
+		// We have the key, but the notification of the grant has not come yet. Others request the
+		// key.
 		s.attempt.unnotified = true
 	}
 }
@@ -64,7 +64,7 @@ func (s *keyState) eventWhileHoldingLocked(e *store.Event) {
 	}
 }
 
-// lossCause is why a holding was lost, as a store says it.
+// lossCause returns the cause of a loss, from the store's error.
 func lossCause(err error) error {
 	if errors.Is(err, ErrLost) {
 		return err
@@ -76,10 +76,9 @@ func lossCause(err error) error {
 func (s *keyState) onGrantLocked(e *store.Event, now watchdog.Instant) {
 	a := s.attempt
 	if e.Grant.Token <= a.mark {
-		// W4: a later request has already been answered "wait", so this grant
-		// had run out by then. Base is from that request and says nothing of it. The
-		// store is asked all the same, since a mark can be ahead of a new grant, too:
-		// where a server forgot that much, and its clock lags.
+		// W4: a later request was answered "wait", so this grant had expired by then. Base comes
+		// from that request, so it is no proof here. The store is still asked again, since a mark
+		// can also be ahead of a new grant: if a server lost its data and its clock lags.
 		s.client.log.Add(slog.LevelDebug, "dropped a stale grant",
 			slog.String("key", s.key), slog.Int64("token", e.Grant.Token))
 		s.requestAgainLocked()
@@ -87,16 +86,16 @@ func (s *keyState) onGrantLocked(e *store.Event, now watchdog.Instant) {
 	}
 	deadline := trustUntil(a.base, e.GrantTTL)
 	if tooLate(deadline.Sub(now), e.GrantTTL) || !s.settings.renew {
-		// W5. A lease that is not renewed is to last for its TTL, not for that of
-		// the grant: asking again sets it.
+		// W5. A lease without renewal must last for its own TTL, not for the TTL of the grant.
+		// Another request sets it.
 		s.requestAgainLocked()
 		return
 	}
 	s.holdLocked(e.Grant, e.GrantTTL, a.base, deadline, e.Waiters)
 }
 
-// onMissedEvents takes in that messages may have been lost, or will be. When they come
-// through again every waiter asks again, which is W10.
+// onMissedEvents is called when messages may have been lost, or will be. When they come through
+// again, every waiter repeats its request; this is W10.
 func (c *Client) onMissedEvents(e *store.Event) {
 	now := watchdog.Now()
 	for i := range c.shards {

@@ -16,7 +16,7 @@ import (
 // a moment, and gives one back as soon as another process wants it.
 func ExampleWithRetention() {
 	ctx := context.Background()
-	store := memstore.New() // one process's; as a rule, the one that all share
+	store := memstore.New() // one process's store; usually, use the one that all processes share
 	locks, err := asynclock.New(store, asynclock.WithRetention(time.Minute))
 	if err != nil {
 		log.Fatal(err)

@@ -211,8 +211,8 @@ func ExampleLease_Token() {
 	}
 	defer theirs.Close(ctx)
 
-	// What the lock protects keeps the largest token it was written under. In a
-	// database that is a column, and a condition of each UPDATE.
+	// The protected resource keeps the largest token it was written under. In a database that is a
+	// column, and a condition of each UPDATE.
 	var balance int
 	var largest int64
 	write := func(value int, token int64) error {
@@ -335,7 +335,7 @@ func ExampleLease_Done() {
 	// asynclock: lease lost: maximum hold reached
 }
 
-// What an operator may want to know, and do.
+// Operators can inspect a key and take it by force.
 func ExampleClient_ForceUnlock() {
 	ctx := context.Background()
 	store := memstore.New()

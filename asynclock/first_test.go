@@ -97,7 +97,7 @@ func TestOnlyAReleaseThatNothingMayOvertakeIsTheFirst(t *testing.T) {
 	}
 }
 
-// Who never held the key, or was granted it again meanwhile, has no first release.
+// An owner that never held the key, or was granted it again meanwhile, has no first release.
 func TestAWithdrawalIsNotTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestMaxHoldEndsTheLeaseOnTime(t *testing.T) {
 	}
 }
 
-// What the store is asked for lasts to the bound without any renewal.
+// The TTL requested from the store lasts to the bound without any renewal.
 func TestMaxHoldIsReachedWithoutRenewal(t *testing.T) {
 	story(t, func(w *world) {
 		for _, bound := range []time.Duration{asynclock.MinTTL, time.Second, ttl / 3, ttl * 2 / 3} {

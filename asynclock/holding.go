@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A holding is the time this client keeps a key, over one lease or several that
-// pass it on among themselves.
+// A holding is the time for which this client keeps a key, over one lease or over several that pass
+// the key on.
 type holding struct {
 	lease    *Lease           // the present one; nil: the key is retained
 	deadline watchdog.Instant // the trust deadline; only ever moves forward
@@ -20,10 +20,10 @@ type holding struct {
 
 	granted watchdog.Instant // known to follow the grant
 	grant   store.Grant
-	last    int64 // the last token handed out
+	last    int64 // the last token given out
 
-	uncertain bool  // a request of this owner may still take effect, see attempt
-	inFlight  int16 // requests of this owner without an answer yet, likewise
+	uncertain bool  // a request of this owner may still take effect; see attempt
+	inFlight  int16 // requests of this owner without an answer yet; see attempt
 
 	unanswered int32 // renewals that may still take effect
 
@@ -33,9 +33,9 @@ type holding struct {
 
 	cohort cohort
 
-	retained  watchdog.Instant // until when, if it is
-	notified  bool             // the store tells us who wants the key
-	requested bool             // it did
+	retained  watchdog.Instant // the end of the retention; 0: not retained
+	notified  bool             // the store notifies us when others request the key
+	requested bool             // others have requested the key
 	long      bool             // it may have been renewed for longer than the TTL
 }
 
@@ -45,8 +45,8 @@ func (h *holding) trustLocked(deadline watchdog.Instant) { h.deadline = max(h.de
 // uncertainLocked reports whether a request of this owner may still take effect.
 func (h *holding) uncertainLocked() bool { return h.uncertain || h.inFlight > 0 }
 
-// holdLocked makes this client the key's holder and its first waiter the
-// lease's. The store set ttl at some moment after sent.
+// holdLocked makes this client the key's holder and gives the lease to its first waiter. The store
+// set ttl at some moment after sent.
 func (s *keyState) holdLocked(g store.Grant, ttl time.Duration, sent, deadline watchdog.Instant, waiters int) {
 	a := s.attempt
 	a.held = true
@@ -63,14 +63,14 @@ func (s *keyState) holdLocked(g store.Grant, ttl time.Duration, sent, deadline w
 		grant:    g,
 		last:     g.Token,
 		cohort:   cohort{waited: waiters > 0, watch: a.watched, watching: a.watched, renewed: watchdog.Now()},
-		// A request without an answer may be the one that was granted.
+		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 	}
 	s.deliverLocked(&made.lease, g.Token)
 }
 
-// A holdingAndLease is a holding with its first lease, as a rule its only one: what
-// is made together is made at once.
+// A holdingAndLease is a holding with its first lease, usually its only one. Both are made
+// together, in one allocation.
 type holdingAndLease struct {
 	holding holding
 	lease   Lease
@@ -86,8 +86,8 @@ func (s *keyState) deliverLocked(l *Lease, token int64) {
 	w.lease = l
 	if w.future {
 		w.stage, l.waiter = granted, w
-		// Until it is claimed the grant is not renewed, so a forgotten channel
-		// never holds a key for longer than its TTL.
+		// An unclaimed grant is not renewed, so a forgotten channel never holds a key for longer
+		// than its TTL.
 		s.client.watchdog.Set(&s.entry, s.holding.deadline)
 	} else {
 		s.claimLocked(w)
@@ -107,7 +107,7 @@ func (s *keyState) claimLocked(w *waiter) {
 	s.scheduleLocked()
 }
 
-// scheduleLocked sets when the key is to be looked at next.
+// scheduleLocked sets when the watchdog looks at the key next.
 func (s *keyState) scheduleLocked() {
 	h := s.holding
 	at := h.endLocked()
@@ -117,7 +117,7 @@ func (s *keyState) scheduleLocked() {
 	s.client.watchdog.Set(&s.entry, at)
 }
 
-// renewableLocked reports whether the watchdog is to renew the present lease.
+// renewableLocked reports whether the watchdog renews the present lease.
 func (s *keyState) renewableLocked() bool {
 	h := s.holding
 	if !s.settings.renew || h.renewing {
@@ -132,12 +132,12 @@ func (s *keyState) renewableLocked() bool {
 	case l.bound == 0 || h.deadline < l.bound:
 		return true
 	}
-	// At the bound the store has yet to hear that the key is to be kept back, and the
-	// TTL is the time for that.
+	// When the maximum hold is reached, the store must still be requested to hold the key back.
+	// Renewals leave the TTL as the time for that request.
 	return l.settings.minHold > l.settings.maxHold
 }
 
-// endLocked is when the present lease, or the retention, ends if nothing happens.
+// endLocked returns when the present lease, or the retention, ends if nothing happens.
 func (h *holding) endLocked() watchdog.Instant {
 	switch {
 	case h.lease == nil:
@@ -148,8 +148,8 @@ func (h *holding) endLocked() watchdog.Instant {
 	return h.deadline
 }
 
-// tickLocked does what is due for a held key: first end what is over, then
-// renew.
+// tickLocked does the work that is due for a held key: it first ends an expired lease or retention,
+// then renews.
 func (s *keyState) tickLocked(now watchdog.Instant) {
 	h := s.holding
 	switch {
@@ -168,7 +168,7 @@ func (s *keyState) tickLocked(now watchdog.Instant) {
 	}
 }
 
-// renewIfDueLocked renews what is not over, if that is due.
+// renewIfDueLocked renews the holding if a renewal is due.
 func (s *keyState) renewIfDueLocked(now watchdog.Instant) {
 	if s.renewableLocked() && now >= s.holding.renewAt {
 		s.renewLocked()
@@ -177,8 +177,8 @@ func (s *keyState) renewIfDueLocked(now watchdog.Instant) {
 	}
 }
 
-// expiryCauseLocked says why trust ran out: because renewals failed, or because none
-// was made in time.
+// expiryCauseLocked returns why trust ran out: either renewals failed, or no renewal was made in
+// time.
 func (s *keyState) expiryCauseLocked() error {
 	h := s.holding
 	switch {
@@ -191,12 +191,11 @@ func (s *keyState) expiryCauseLocked() error {
 	}
 }
 
-// loseLocked ends the present lease with its cause. What the store still has of
-// it is left to expire, because the holder may not have noticed yet; its Unlock
-// will free the key sooner.
+// loseLocked ends the present lease with its cause. The key is left to expire in the store, because
+// the holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
 func (s *keyState) loseLocked(cause error) {
 	l := s.holding.lease
-	if l == nil { // nobody's loss: who takes the key next asks the store
+	if l == nil { // nobody has lost a lease: the next caller asks the store
 		if errors.Is(cause, ErrStolen) {
 			s.client.log.Add(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key))
 		}
@@ -217,16 +216,15 @@ func (s *keyState) loseLocked(cause error) {
 	s.contendOrDropLocked()
 }
 
-// confirmedLocked takes in a reply that grants what a message has granted
-// before.
+// confirmedLocked handles a reply that grants the key after a message has already granted it.
 func (s *keyState) confirmedLocked(call *acquireCall, reply *store.AcquireReply) {
 	h := s.holding
 	switch now := watchdog.Refresh(); {
 	case now >= h.deadline:
 		s.tickLocked(now) // too late: a lease that ended does not revive
 	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
-		// The key was granted anew, so the grant of the message had ended, and
-		// somebody else may have had the key since.
+		// The store granted the key anew, so the grant of the message had ended. Somebody else may
+		// have had the key since.
 		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: s.owner, Token: h.last, Uncertain: h.uncertainLocked()}, call.request.TTL)
 		s.loseLocked(ErrExpired)
 	default:
@@ -234,7 +232,7 @@ func (s *keyState) confirmedLocked(call *acquireCall, reply *store.AcquireReply)
 	}
 }
 
-// remainingLocked is how long the present lease is still trusted.
+// remainingLocked returns for how long the present lease is still trusted.
 func (s *keyState) remainingLocked() time.Duration {
 	return max(s.holding.endLocked().Sub(watchdog.Now()), 0)
 }

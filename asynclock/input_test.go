@@ -113,8 +113,7 @@ func TestGoodOptionsAreTaken(t *testing.T) {
 	}
 }
 
-// What is given to New holds for every acquisition, unless the call says
-// otherwise.
+// Options given to New apply to every acquisition, unless the call says otherwise.
 func TestOptionsOfACallGoBeforeThoseOfTheClient(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client(asynclock.WithTTL(time.Minute), asynclock.WithHolder("default"), asynclock.WithoutRenewal())

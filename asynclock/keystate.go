@@ -6,13 +6,13 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A keyState is what a client knows of one key while it is in use here: who
-// waits in this client, and the one thing this client has in the store, which
-// is either a waiter (contending) or the key (holding). It exists from the
-// first caller's arrival to the last one's departure.
+// A keyState is all that a client knows about one key while the key is in use: the waiters in this
+// client, and the one thing that this client has in the store. That is either a waiter (contending)
+// or the key (holding). The keyState exists from the first caller's arrival to the last one's
+// departure.
 //
-// Its fields are guarded by the shard's mutex, and so is everything that hangs
-// on it: waiters, leases, and the methods whose names end in Locked.
+// The shard's mutex guards its fields and everything they refer to: waiters, leases, and the
+// methods whose names end in Locked.
 type keyState struct {
 	entry  watchdog.Entry // the next heartbeat, renewal or deadline
 	client *Client
@@ -41,8 +41,8 @@ func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
 	return s, true
 }
 
-// forgetOwnerLocked ends the owner's part in this client: replies and events
-// that still come for it are nobody's.
+// forgetOwnerLocked ends the use of the owner id in this client. Later replies and events for this
+// owner are ignored.
 func (s *keyState) forgetOwnerLocked() {
 	delete(s.shard.owners, s.owner)
 	s.owner = ""
@@ -50,7 +50,7 @@ func (s *keyState) forgetOwnerLocked() {
 	s.client.watchdog.Remove(&s.entry)
 }
 
-// dropLocked removes the state of a key that nobody here uses any more.
+// dropLocked removes the state of a key that nobody in this client uses any more.
 func (s *keyState) dropLocked() {
 	delete(s.shard.keys, s.key)
 	s.client.leave()
@@ -58,7 +58,7 @@ func (s *keyState) dropLocked() {
 
 func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
 
-// Fire does what is due. It runs on the watchdog's goroutine.
+// Fire does the work that is due. It runs on the watchdog's goroutine.
 func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A Lease is one holding of one key. It is bound to no goroutine: pass it on,
-// use it from several at once, unlock it anywhere. It ends once and never
-// revives; taking the key again gives another Lease with a larger token.
+// A Lease is one holding of one key. It belongs to no goroutine: pass it on, use it from several
+// goroutines at once, unlock it anywhere. A lease ends once and never revives. Taking the key again
+// gives another Lease with a larger token.
 //
-// While a Lease has not ended, no other lease of its key is trusted anywhere,
-// under the assumptions that the package comment lists. A resource that checks
-// [Lease.Token] is safe even when they fail.
+// While a Lease has not ended, no other lease of its key is trusted anywhere, under the assumptions
+// that the package comment lists. A resource that checks [Lease.Token] is safe even when the
+// assumptions fail.
 type Lease struct {
 	state *keyState
 	token int64
@@ -27,12 +27,12 @@ type Lease struct {
 	// All below is guarded by the shard's mutex.
 
 	first   *Lease  // the lease that this one joined by re-entry; nil if none
-	joiner  *Lease  // the last that joined this one and has not unlocked
-	earlier *Lease  // the one that joined the same lease before this one
-	waiter  *waiter // whose claim is awaited; nil once claimed
+	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
+	earlier *Lease  // the lease that joined the same lease before this one
+	waiter  *waiter // the waiter that has to claim it; nil once claimed
 	claimed watchdog.Instant
-	bound   watchdog.Instant // WithMaxHold; 0: none
-	until   watchdog.Instant // the trust deadline when it ended
+	bound   watchdog.Instant // the end by WithMaxHold; 0: none
+	until   watchdog.Instant // the trust deadline at the time of the end
 
 	err      error           // why it ended
 	release  *releaseCall    // what Unlock sent; nil if nothing
@@ -51,18 +51,17 @@ func newLease(s *keyState, w *waiter, token int64) Lease {
 // Key returns the key.
 func (l *Lease) Key() string { return l.state.key }
 
-// Token returns the fencing token: a number larger than that of every earlier
-// lease of this key, in any process; the package comment has the exceptions. Send it with each write; a resource that
-// keeps the largest it has seen, and refuses smaller ones, is safe from holders
-// that were paused or cut off. It is not a secret and proves nothing. It is 0
-// where the store has no tokens ([Features]).
+// Token returns the fencing token: a number larger than that of every earlier lease of this key, in
+// any process; the package comment has the exceptions. Send it with each write. A resource can keep
+// the largest token it has seen and refuse smaller ones. It is then safe from holders that were
+// paused or cut off. The token is not a secret and proves nothing. It is 0 if the store has no
+// tokens ([Features]).
 func (l *Lease) Token() int64 { return l.token }
 
-// Context returns a context that ends when the lease does, at the latest at its
-// trust deadline, with [Lease.Err] as its cause. It has the values of the
-// context the key was asked for with, but neither its end nor its deadline.
-// Asking for the same key with it, or with a context made from it, joins this
-// lease instead of waiting for it.
+// Context returns a context that ends when the lease ends, at the latest at its trust deadline,
+// with [Lease.Err] as its cause. It has the values of the context that the key was requested with,
+// but neither its end nor its deadline. A request for the same key with this context, or with one
+// made from it, joins this lease instead of waiting for it.
 func (l *Lease) Context() context.Context {
 	sh := l.state.shard
 	sh.mu.Lock()
@@ -71,7 +70,7 @@ func (l *Lease) Context() context.Context {
 	if ctx != nil {
 		return ctx
 	}
-	// The parent may be the application's code, which takes as long as it likes, or panics.
+	// The parent may be the application's own type, which may block for long or panic.
 	ctx = newLeaseContext(context.WithoutCancel(l.parent), l)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -84,12 +83,11 @@ func (l *Lease) Context() context.Context {
 	return l.ctx
 }
 
-// Done returns a channel that is closed when the lease ends. It is
-// Context().Done().
+// Done returns a channel that is closed when the lease ends. It is the same as Context().Done().
 func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 
-// Err returns nil while the lease lasts, and then for ever why it ended:
-// [ErrUnlocked], an error that is [ErrLost] and says how, or [ErrClosed].
+// Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
+// [ErrUnlocked], a more specific error that matches [ErrLost], or [ErrClosed].
 func (l *Lease) Err() error {
 	l.checkDeadline(0)
 	sh := l.state.shard
@@ -98,8 +96,8 @@ func (l *Lease) Err() error {
 	return l.err
 }
 
-// Deadline returns the trust deadline: the moment until which the lease lasts
-// if nothing renews it. Renewals move it. After the end it is what it was then.
+// Deadline returns the trust deadline: the moment at which the lease ends if nothing renews it.
+// Renewals move the deadline. After the end, Deadline returns the last value.
 func (l *Lease) Deadline() time.Time {
 	sh := l.state.shard
 	sh.mu.Lock()
@@ -107,13 +105,13 @@ func (l *Lease) Deadline() time.Time {
 	return time.Now().Add(l.untilLocked().Sub(watchdog.Refresh()))
 }
 
-// Valid reports whether the lease has not ended and will last for margin more
-// without renewal. Ask before a write that must not be made by a former holder;
-// unlike the context it does not depend on any goroutine having run in time.
+// Valid reports whether the lease has not ended and will last for margin more without renewal. Call
+// it before a write that a former holder must not make. Unlike the context, it does not depend on
+// any goroutine having run in time.
 func (l *Lease) Valid(margin time.Duration) bool { return l.checkDeadline(margin) }
 
-// checkDeadline compares the trust deadline with the true time. If it has passed, the
-// lease ends here and now, should the watchdog not have run yet.
+// checkDeadline compares the trust deadline with the true time. If the deadline has passed, the
+// lease ends here and now, even if the watchdog has not run yet.
 func (l *Lease) checkDeadline(margin time.Duration) bool {
 	s := l.state
 	s.shard.mu.Lock()
@@ -130,7 +128,7 @@ func (l *Lease) checkDeadline(margin time.Duration) bool {
 	return until.Sub(now) > margin
 }
 
-// holdBackLocked is how much longer the key is to be kept back for WithMinHold.
+// holdBackLocked returns for how much longer WithMinHold holds the key back.
 func (l *Lease) holdBackLocked(now watchdog.Instant) time.Duration {
 	if l.waiter != nil || l.settings.minHold == 0 {
 		return 0
@@ -146,10 +144,10 @@ func (l *Lease) untilLocked() watchdog.Instant {
 	return l.state.holding.endLocked()
 }
 
-// Renew extends the lease to ttl from now, whether or not the watchdog does. It
-// never shortens it, and never beyond WithMaxHold. It fails with the lease's
-// error if the lease has ended or just turns out lost, and with the store's
-// otherwise; then the lease lasts as long as it did before.
+// Renew extends the lease to ttl from now, with or without the watchdog. It never shortens the
+// lease, and never extends it beyond WithMaxHold. If the lease has ended, or turns out to be lost,
+// the error is the lease's. Otherwise the error is the store's, and the lease lasts as long as
+// before.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if ctx == nil {
 		return &Error{"renew", l.Key(), errNilContext}
@@ -169,7 +167,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	reply.Err = ourTimeout(ctx, reply.Err)
 	l.state.onRenew(call, reply)
 	if reply.Err == nil {
-		reply.Err = l.Err() // it may have ended while the answer was on its way
+		reply.Err = l.Err() // the lease may have ended while the answer was under way
 	}
 	if reply.Err != nil {
 		return &Error{"renew", l.Key(), reply.Err}
@@ -177,7 +175,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// renewal makes the request of Renew.
+// renewal returns the request that Renew sends.
 func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	l.checkDeadline(0)
 	s := l.state
@@ -192,7 +190,7 @@ func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	return call, nil
 }
 
-// endLocked ends this lease, with its reason.
+// endLocked ends this lease with a reason.
 func (l *Lease) endLocked(reason error) {
 	if l.err != nil {
 		return
@@ -207,7 +205,7 @@ func (l *Lease) endLocked(reason error) {
 	}
 }
 
-// endAllLocked ends this lease and all that joined it.
+// endAllLocked ends this lease and all leases that joined it.
 func (l *Lease) endAllLocked(reason error) {
 	l.endLocked(reason)
 	for j := l.joiner; j != nil; j = j.earlier {

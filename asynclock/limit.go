@@ -10,9 +10,9 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A limiter bounds calls to the store in time. A timer for each call would be
-// the most expensive part of an uncontended lock on this side of the wire; calls
-// that begin close together share one instead.
+// A limiter bounds the time of calls to the store. A timer for each call would be the most
+// expensive part of an uncontended lock in this process, so calls that begin close together share
+// one.
 type limiter struct {
 	current atomic.Pointer[limit] // nil: none
 	closed  atomic.Bool
@@ -25,10 +25,10 @@ type limit struct {
 	cancel  context.CancelFunc
 	timeout time.Duration
 	until   watchdog.Instant // calls may begin under it until then
-	// users are the calls under it, and one more for as long as others may begin. The
-	// last one cancels it: nobody would wait for its timer.
+	// users counts the calls under this limit, plus one for as long as others may begin. The last
+	// user cancels the limit, because nobody would wait for its timer.
 	users atomic.Int64
-	leave context.CancelFunc // for a user that goes; made once, as every call needs it
+	leave context.CancelFunc // for a user that finishes; made once, because every call needs it
 }
 
 // enter makes the caller a user, unless the limit is over.
@@ -44,12 +44,12 @@ func (l *limit) enter() bool {
 	}
 }
 
-// sharing is the part of a timeout within which calls share a limit, and by
-// which it may be shorter for them: an eighth.
+// sharing is the part of a timeout within which calls share a limit: an eighth. A shared timeout
+// may be shorter by the same part.
 const sharing = 8
 
-// bound returns a context that ends when parent does, and after timeout at the
-// latest. It may end earlier than that by an eighth.
+// bound returns a context that ends when parent ends, and after timeout at the latest. It may end
+// earlier than timeout by an eighth.
 func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if parent.Done() == nil {
 		if l := r.share(timeout); l != nil {
@@ -59,8 +59,8 @@ func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.
 	return context.WithTimeout(parent, timeout)
 }
 
-// share makes the caller a user of a limit that has just begun. It returns nil if that
-// of another timeout is in use, since then this one's would not be shared either.
+// share makes the caller a user of a limit that has just begun. It returns nil if a limit of
+// another timeout is in use, because then the caller's limit would not be shared either.
 func (r *limiter) share(timeout time.Duration) *limit {
 	now := watchdog.Now()
 	old := r.current.Load()
@@ -93,7 +93,7 @@ func (r *limiter) share(timeout time.Duration) *limit {
 	return fresh
 }
 
-// close makes sure that no timer outlives the calls that there are.
+// close stops the limiter's timer, so that no timer outlives the calls under way.
 func (r *limiter) close() {
 	r.closed.Store(true)
 	if l := r.current.Swap(nil); l != nil {

@@ -10,19 +10,17 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Lock takes the key, waiting for it as long as ctx lasts. Ctx bounds the
-// waiting only: once Lock has returned, the lease does not depend on it.
+// Lock takes the key and waits for it as long as ctx lasts. Ctx bounds only the waiting: once Lock
+// has returned, the lease does not depend on ctx.
 //
-// Waiters of all clients are served in the order in which their clients queued,
-// where the store has a queue, and those of one client in the order they came.
-// If ctx was made under a lease of the same key (see [Lease.Context]) that
-// still lasts, the new lease joins it at once, whatever the options.
+// If the store has a queue, clients are served in the order in which they queued. The waiters of
+// one client are served in the order in which they came. If ctx was made under a lease of the same
+// key that still lasts (see [Lease.Context]), the new lease joins it at once, whatever the options.
 //
-// Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the
-// store has not answered for a third of the TTL (but at least a second and at
-// most ten), [ErrClosed], [ErrBadKey], [ErrBadOption], [ErrForeignData], [ErrDenied]. After
-// an error the client holds nothing; what a lost request may have taken is given
-// back in the background.
+// Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
+// for a third of the TTL (at least one second, at most ten), [ErrClosed], [ErrBadKey],
+// [ErrBadOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
+// request took the key, the client gives it back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, false, options)
 	if err != nil {
@@ -31,14 +29,14 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 	return l, nil
 }
 
-// TryLock takes the key if it can be had at once: nobody holds it, and nobody
-// is ahead in its queue. Otherwise the error is [ErrHeld], as a [*HeldError]
-// that says who holds it. It never queues, and never says [ErrHeld] because the
-// store could not be asked. Its other errors are those of [Client.Lock].
+// TryLock takes the key if it is free at once: nobody holds it, and nobody is ahead in its queue.
+// Otherwise the error is [ErrHeld], as a [*HeldError] that names the holder. TryLock never queues.
+// A store that cannot be reached is never reported as [ErrHeld]. The other errors are those of
+// [Client.Lock].
 //
-// If the holder's client retains keys ([WithRetention]), it is asked for this one,
-// which nobody may be using, and TryLock tries once more: after twice the time of
-// the first answer, but at least 5 ms.
+// If the holder's client retains keys ([WithRetention]), possibly nobody uses this one. The
+// holder's client is then requested to give it back, and TryLock tries once more: after twice the
+// time of the first answer, but at least 5 ms.
 func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, true, options)
 	if err != nil {
@@ -47,14 +45,14 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption)
 	return l, nil
 }
 
-// LockChan is Lock as a future. The channel has room for one, receives exactly
-// one [Result], whatever happens, and is never closed; nobody has to receive
-// from it. The lease becomes the caller's in [Result.Lease]; until then, it is
-// given back if ctx ends, the client closes or the trust deadline passes.
+// LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
+// and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
+// [Result.Lease]. Before that, the lease is given back if ctx ends, the client closes or the trust
+// deadline passes.
 //
-// No goroutine waits for it (unless ctx is of a type that is not from package
-// context), so thousands may be pending. In a loop, call it once before the
-// select and set the variable to nil after the receive.
+// No goroutine waits for the lease (unless the type of ctx is not from package context), so
+// thousands may be pending. In a loop, call LockChan once before the select and set the variable to
+// nil after the receive.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
 	result := make(chan Result, 1)
 	w := &waiter{ctx: ctx, future: true, result: result}
@@ -66,7 +64,7 @@ func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption
 	return result
 }
 
-// lock is Lock and TryLock.
+// lock implements Lock and TryLock.
 func (c *Client) lock(ctx context.Context, key string, try bool, options []LockOption) (*Lease, error) {
 	w := &waiter{ctx: ctx, try: try}
 	if err := c.admit(w, key, options); err != nil {
@@ -76,7 +74,7 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		if l, err := w.claim(); err == nil {
 			return l, nil
 		}
-		w.stage, w.err = queued, nil // it ended just now: wait, as anyone else
+		w.stage, w.err = queued, nil // the lease to join ended just now: wait like anyone else
 	}
 	call, _, err := c.enqueue(w, key, nil)
 	if err != nil {
@@ -97,14 +95,14 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 	}
 	l, err := w.await()
 	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
-		err = waitEnded(ctx) // that is why there was no answer
+		err = waitEnded(ctx) // the reason why there was no answer
 	}
 	returned = true
 	return l, err
 }
 
-// abandonOnPanic ends the waiting of a caller whom a panic, of the store or of its context, has
-// taken away. Nobody will unlock what it may have got.
+// abandonOnPanic ends the waiting of a caller that was removed by a panic, of the store or of its
+// context. Nobody will unlock a lease that the caller may have got, so this function does.
 func (w *waiter) abandonOnPanic() {
 	s := w.state
 	s.shard.mu.Lock()
@@ -116,9 +114,9 @@ func (w *waiter) abandonOnPanic() {
 	}
 }
 
-// tryAgain is the second try of a TryLock that was refused a key which the holder's
-// client may only retain, and will have given back by then. It is made by the caller
-// itself, who would wait for a watchdog that is late.
+// tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the
+// key, and will have given it back by then. The caller itself makes the second try, because a
+// watchdog may run late.
 func (w *waiter) tryAgain(first *acquireCall) {
 	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
 	defer pause.Stop()
@@ -126,7 +124,7 @@ func (w *waiter) tryAgain(first *acquireCall) {
 		return // the client was closed
 	}
 	select {
-	case <-w.result: // likewise
+	case <-w.result: // the client was closed
 	case <-w.ctx.Done():
 	case <-pause.C:
 		if call := w.secondRequest(); call != nil {
@@ -135,8 +133,8 @@ func (w *waiter) tryAgain(first *acquireCall) {
 	}
 }
 
-// secondRequest returns another request for a waiter that is the first, or nil if it
-// waits no longer, or one is under way.
+// secondRequest returns another request if the waiter is still the first. It returns nil if the
+// waiter has stopped waiting, or if a request is under way.
 func (w *waiter) secondRequest() *acquireCall {
 	s := w.state
 	s.shard.mu.Lock()
@@ -147,8 +145,8 @@ func (w *waiter) secondRequest() *acquireCall {
 	return s.requestLocked()
 }
 
-// admit checks what a caller asks for, and finds the lease of the same key that
-// the caller is under already.
+// admit checks a caller's arguments. If the caller runs under a lease of the same key, admit finds
+// it.
 func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) {
 	if w.ctx == nil {
 		return errNilContext
@@ -168,9 +166,9 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) 
 	return nil
 }
 
-// enqueue adds a waiter to its key's queue. If it is the first, it returns the
-// request to send, and for a future, whose waiting ends when done is closed, the watch
-// to arm, if that is new.
+// enqueue adds a waiter to its key's queue. If the waiter is the first, enqueue returns the request
+// to send. The waiting of a future ends when done is closed; if that needs a new watch, enqueue
+// returns the watch to arm.
 func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireCall, *watch, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
@@ -221,11 +219,10 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	return nil
 }
 
-// heldLocallyLocked says who of this client keeps a caller of TryLock from the
-// key.
+// heldLocallyLocked returns the error for a TryLock that is refused because of this client itself.
 func (s *keyState) heldLocallyLocked() error {
 	if s.attempt != nil && s.attempt.failure != nil {
-		return unreachable(s.attempt.failure) // for all we know it is free
+		return unreachable(s.attempt.failure) // the key may be free
 	}
 	e := &HeldError{Key: s.key, Remaining: -1}
 	if s.holding != nil {
@@ -249,7 +246,7 @@ func (w *waiter) await() (*Lease, error) {
 	return l, err
 }
 
-// listen returns the waiter's result, or makes the channel that will have it.
+// checkResult returns the waiter's result, or makes the channel that will receive it.
 func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 	sh := w.state.shard
 	sh.mu.Lock()
@@ -261,8 +258,8 @@ func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 	return true, w.lease, w.err
 }
 
-// leave withdraws the waiter because its context has ended. A grant that nobody
-// has claimed goes to the next; a lease that is the caller's already stays so.
+// leave withdraws the waiter because its context has ended. An unclaimed grant goes to the next
+// waiter. A claimed lease stays the caller's.
 func (w *waiter) leave() {
 	reason := waitEnded(w.ctx)
 	s := w.state
@@ -271,7 +268,7 @@ func (w *waiter) leave() {
 	s.removeWaiterLocked(w, reason)
 }
 
-// removeWaiterLocked ends one waiter with err, wherever it has come to.
+// removeWaiterLocked ends one waiter with err, at any stage.
 func (s *keyState) removeWaiterLocked(w *waiter, err error) {
 	switch w.stage {
 	case granted:
@@ -287,14 +284,14 @@ func (s *keyState) removeWaiterLocked(w *waiter, err error) {
 	}
 }
 
-// headChangedLocked makes the attempt fit those who still wait: it is ended if
-// there are none, and begun anew if the first wants other terms.
+// headChangedLocked adapts the attempt to the remaining waiters. It ends the attempt if nobody
+// waits, and begins a new one if the first waiter has other terms.
 func (s *keyState) headChangedLocked() {
 	if s.attempt == nil {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
-		if s.attempt.failures > 0 || s.attempt.again { // perhaps the one who left gave up
+		if s.attempt.failures > 0 || s.attempt.again { // perhaps the waiter that left gave up
 			s.requestAgainLocked()
 		}
 		return
@@ -303,7 +300,7 @@ func (s *keyState) headChangedLocked() {
 	s.contendOrDropLocked()
 }
 
-// waitEnded is the error of a wait whose context ended, or nil if it has not.
+// waitEnded returns the error of a wait whose context has ended, or nil if it has not.
 func waitEnded(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || cause == err { //nolint:errorlint // is it the very same value?

@@ -279,7 +279,7 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 			c := w.client()
 			w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(10*time.Second, 0))
 			l := lock(w, c, "key", asynclock.WithMaxHold(time.Second), asynclock.WithMinHold(3*time.Second))
-			<-l.Done() // which gives the key back, but for the time that it has to rest
+			<-l.Done() // which gives the key back, after the time for which it is held back
 			wantError(w, l.Err(), asynclock.ErrMaxHold)
 			asked := w.store.Calls(asynclocktest.Acquire.On("key"))[0].At
 			w.pass(time.Until(asked.Add(10 * time.Second)))
@@ -334,8 +334,7 @@ func TestLateRequestOfARefusedWaiterTakesNothing(t *testing.T) {
 	})
 }
 
-// Cancelling and granting cross. Whoever comes first wins, and the key is never
-// with nobody.
+// Cancelling and granting cross. The first of them wins, and somebody always gets the key.
 func TestCancelRacingAGrant(t *testing.T) {
 	type crossing struct {
 		*world

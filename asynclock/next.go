@@ -9,8 +9,9 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// giveToNextLocked gives a key whose lease has ended to the first waiter here, if
-// that may have it, or retains it, and else returns the release to send.
+// giveToNextLocked decides what happens to a key whose lease has ended. The first local waiter gets
+// the key if it is allowed to; otherwise the client retains it. In all other cases giveToNextLocked
+// returns the release to send.
 func (s *keyState) giveToNextLocked() *releaseCall {
 	now := watchdog.Refresh()
 	keep := s.holding.lease.holdBackLocked(now)
@@ -31,8 +32,8 @@ func (s *keyState) giveToNextLocked() *releaseCall {
 	return call
 }
 
-// releaseLocked ends the holding and returns the release to send. Those who wait
-// here queue with it.
+// releaseLocked ends the holding and returns the release to send. The local waiters queue with the
+// same request.
 func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 	h := s.holding
 	call := &releaseCall{
@@ -60,8 +61,7 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 	return call
 }
 
-// revokeUnclaimedLocked ends a granted lease that nobody claimed, and passes the key
-// on.
+// revokeUnclaimedLocked ends a granted lease that nobody claimed, and passes the key on.
 func (s *keyState) revokeUnclaimedLocked(reason error) {
 	l := s.holding.lease
 	l.waiter.failLocked(reason)
@@ -71,8 +71,8 @@ func (s *keyState) revokeUnclaimedLocked(reason error) {
 	}
 }
 
-// contendOrDropLocked decides what becomes of the key now that this client has nothing
-// in the store for it: the next waiter contends, or the state goes.
+// contendOrDropLocked is called when this client has nothing left in the store for the key. Either
+// the next waiter contends, or the state is dropped.
 func (s *keyState) contendOrDropLocked() {
 	if s.waiters.first != nil {
 		s.client.send(s.contendLocked())

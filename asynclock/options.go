@@ -14,19 +14,18 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Limits and defaults. Durations are enforced by [New] and by each call that
-// takes options.
+// Limits and defaults. [New], and each call that takes options, check the durations.
 const (
-	// DefaultTTL is the TTL without [WithTTL].
+	// DefaultTTL is the TTL of a lease without [WithTTL].
 	DefaultTTL = store.DefaultTTL
-	// MinTTL and MaxTTL bound what [WithTTL] and [Lease.Renew] take.
+	// MinTTL and MaxTTL are the bounds of [WithTTL] and [Lease.Renew].
 	MinTTL = store.MinTTL
 	MaxTTL = store.MaxTTL
 	// DefaultQueueLimit is the limit without [WithQueueLimit].
 	DefaultQueueLimit = 16384
 	// MaxKeyLen is the longest key, in bytes of UTF-8.
 	MaxKeyLen = store.MaxKeyLen
-	// MaxHolderLen is the longest description for [WithHolder], in bytes.
+	// MaxHolderLen is the longest description that [WithHolder] takes, in bytes.
 	MaxHolderLen = store.MaxDescriptionLen
 
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
@@ -37,15 +36,15 @@ type ClientOption interface {
 	applyClient(*clientSettings) error
 }
 
-// A LockOption configures one acquisition. Given to [New] it sets the default
-// for every acquisition of that client.
+// A LockOption configures one acquisition. Given to [New], it sets the client's default for every
+// acquisition.
 type LockOption interface {
 	ClientOption
 	applyLock(*lockSettings) error
 }
 
-// lockSettings is what one acquisition is made with. It is comparable: a lease
-// passes from waiter to waiter inside a client only between equal settings.
+// lockSettings configures one acquisition. The type is comparable, because a lease passes from
+// waiter to waiter inside a client only between equal settings.
 type lockSettings struct {
 	ttl        time.Duration
 	maxHold    time.Duration // 0: no bound
@@ -72,7 +71,7 @@ func defaultSettings() clientSettings {
 	}
 }
 
-// defaultHolder says where to look for the holder: program, host and process.
+// defaultHolder describes where to find the holder: program, host and process.
 func defaultHolder() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -94,11 +93,10 @@ type clientOption func(*clientSettings) error
 
 func (o clientOption) applyClient(s *clientSettings) error { return o(s) }
 
-// WithTTL sets how long the store keeps a lease that is not renewed. The
-// watchdog renews each third of it, and the lease's context ends a little over
-// a tenth before it. Short TTLs free a dead holder's key sooner and survive
-// shorter outages of the store. Default [DefaultTTL]; from [MinTTL] to
-// [MaxTTL].
+// WithTTL sets how long the store keeps a lease that is not renewed. The watchdog renews the lease
+// every third of the TTL. The lease's context ends a little more than a tenth of the TTL early. A
+// short TTL frees a dead holder's key sooner, but survives only short outages of the store. Default
+// [DefaultTTL]; from [MinTTL] to [MaxTTL].
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if err := checkTTL(ttl); err != nil {
@@ -116,10 +114,9 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// WithMaxHold ends the lease, with [ErrMaxHold], when it has been held for d,
-// so that a stuck holder does not keep a key for ever. Waiters of the same
-// process are served no later than others. Default: 0, no bound; otherwise from
-// [MinTTL] to ten years.
+// WithMaxHold ends the lease with [ErrMaxHold] when it has been held for d, so that a stuck holder
+// does not keep a key for ever. Waiters of the same process are served no later than others.
+// Default: 0, no bound; otherwise from [MinTTL] to ten years.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d != 0 && (d < MinTTL || d > longestHold) {
@@ -130,12 +127,12 @@ func WithMaxHold(d time.Duration) LockOption {
 	})
 }
 
-// WithMinHold keeps the key from everyone until d has passed since the lease
-// was claimed, even after Unlock, which returns at once. It serves a job that
-// must run at most once per interval. It also holds when the lease ends by
-// WithMaxHold (the store, if it is silent then, is asked again while the TTL lasts),
-// but not when it is lost in another way: then nobody may be there to keep the key.
-// Default: none; at most [MaxTTL].
+// WithMinHold holds the key back from everyone until d has passed since the lease was claimed, even
+// after Unlock, which returns at once. Use it for a job that must run at most once per interval.
+//
+// The option also applies when WithMaxHold ends the lease. If the store is silent at that moment,
+// the client repeats the request while the TTL lasts. The option does not apply when the lease is
+// lost in another way, because nobody may be left to keep the key. Default: none; at most [MaxTTL].
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {
@@ -146,42 +143,44 @@ func WithMinHold(d time.Duration) LockOption {
 	})
 }
 
-// WithRetention keeps the key with this client for up to d after the last Unlock,
-// though nobody holds it, so that taking it again here, on the same terms, costs
-// no round trip. Unlock then returns at once. Each lease is a new one all the
-// same, with a larger token. It serves a client that takes the same keys over
-// and over while others seldom want them.
+// WithRetention keeps the key with this client for up to d after the last Unlock, although nobody
+// holds it. Taking the key again in this client, on the same terms, then costs no round trip, and
+// Unlock returns at once. Each lease is still a new one with a larger token. Use it in a client
+// that takes the same keys over and over while others seldom request them.
 //
-// The key is given back when another client asks for it, be it by Lock or by
-// TryLock (which is patient for some milliseconds for that), when
-// d is over, and by [Client.Close]. Until then it is renewed like a held key, and
-// everyone else sees it as held, also in Inspect and List; ForceUnlock takes it.
-// If the client dies, others wait for its TTL, as they would for a holder's.
+// The key is given back when another client requests it, when d is over, and by [Client.Close].
+// Another client may request it by Lock or by TryLock, which tries twice, some milliseconds apart,
+// for this purpose. Until then the key is renewed like a held key. Everyone else sees it as held,
+// also in Inspect and List, and ForceUnlock takes it. If the client dies, others wait for its TTL,
+// as they would wait for a holder's.
 //
-// No key is retained that others want already, that [WithMinHold] keeps back, or
-// that is not renewed; nor while the store's messages don't come through, or by a
-// store that can't tell who wants a key ([Features]): then Unlock gives it back as
-// it always does. Nor one whose [WithMaxHold] is so short that little
-// trust is ever left for the next lease: less than 0.85 s with the default TTL.
+// In these cases Unlock gives the key back as usual:
 //
-// It has its price, and these are the terms:
+//   - Others are already waiting for the key.
+//   - [WithMinHold] holds the key back.
+//   - The lease is not renewed.
+//   - The store's notifications do not arrive, or the store can't tell who requests a key
+//     ([Features]).
+//   - [WithMaxHold] is so short that the next lease could never be trusted for long: with the
+//     default TTL, less than 0.85 s.
+//
+// Retention has a price:
 //
 //   - A key that is used once is kept, and renewed at least every five seconds, for all of d.
 //     Retain keys that are taken over and over, not each of a million.
-//   - Clients that ask must be of a version that tells the holder so, and be allowed
-//     to publish. A TryLock of others fails for as long as the key is retained; their
-//     Lock waits for a renewal, at most some five seconds.
-//   - A TryLock against a client that has the key busy may be refused more often than
+//   - Other clients must be of a version that notifies the holder, and must be allowed to publish.
+//     Otherwise their TryLock fails for as long as the key is retained, and their Lock waits for
+//     the next renewal, at most some five seconds.
+//   - A TryLock against a client that uses the key all the time may be refused more often than
 //     without retention. Lock takes its turn.
-//   - Each TryLock that is refused a key held by a client that retains costs the
-//     server a message. Poll with Lock, or LockChan.
-//   - While a key is given back, which takes a round trip, a TryLock of the same
-//     client may be refused it with [ErrHeld], though nobody holds it.
-//   - After a ForceUnlock by another client whose message is lost, this client goes on
-//     to take the key again until a renewal finds out, within a third of the TTL: its
-//     leases are trusted meanwhile, and only the token tells them apart. And its
-//     Unlock, and so [Client.WithLock], may return nil where the store would have
-//     said that the key was lost.
+//   - Each TryLock that is refused a key held by a client that retains costs the server a message.
+//     Wait with Lock or LockChan instead of polling.
+//   - While a key is given back, which takes a round trip, a TryLock of the same client may fail
+//     with [ErrHeld] although nobody holds the key.
+//   - If the notification of another client's ForceUnlock is lost, this client continues to take
+//     the key until a renewal finds out, within a third of the TTL. Its leases are trusted
+//     meanwhile, and only the tokens tell the two holders apart. Unlock, and so [Client.WithLock],
+//     may then return nil where the store would have reported the loss.
 //
 // Default: 0, none; at most [MaxTTL].
 func WithRetention(d time.Duration) LockOption {
@@ -194,8 +193,8 @@ func WithRetention(d time.Duration) LockOption {
 	})
 }
 
-// WithoutRenewal keeps the watchdog away: the lease ends by itself, with
-// [ErrExpired], a little before its TTL, unless [Lease.Renew] extends it.
+// WithoutRenewal turns the watchdog's renewals off. The lease ends by itself, with [ErrExpired], a
+// little before its TTL, unless [Lease.Renew] extends it.
 func WithoutRenewal() LockOption {
 	return lockOption(func(s *lockSettings) error {
 		s.renew = false
@@ -203,7 +202,7 @@ func WithoutRenewal() LockOption {
 	})
 }
 
-// WithRenewal undoes WithoutRenewal, for a call to a client that has it.
+// WithRenewal undoes WithoutRenewal, for one call to a client that was made with it.
 func WithRenewal() LockOption {
 	return lockOption(func(s *lockSettings) error {
 		s.renew = true
@@ -211,10 +210,9 @@ func WithRenewal() LockOption {
 	})
 }
 
-// WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are waiting
-// for the key already: n in this client, or n clients in the store. A caller
-// whose first request is under way counts as waiting. Default
-// [DefaultQueueLimit].
+// WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are already waiting for the key:
+// n callers in this client, or n clients in the store. A caller whose first request is under way
+// counts as waiting. Default [DefaultQueueLimit].
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if n < 1 {
@@ -225,10 +223,9 @@ func WithQueueLimit(n int) LockOption {
 	})
 }
 
-// WithHolder sets the description that others see of the holder and waiter, in
-// [HeldError], Inspect and List. It is for people, is stored as it is, and
-// proves nothing. Default: program, host and process id. At most
-// [MaxHolderLen] bytes of printable UTF-8.
+// WithHolder sets the description of the holder and waiter that others see in [HeldError], Inspect
+// and List. It is meant for people, is stored unchanged, and proves nothing. Default: program, host
+// and process id. At most [MaxHolderLen] bytes of printable UTF-8.
 func WithHolder(description string) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if err := checkHolder(description); err != nil {
@@ -251,12 +248,10 @@ func checkHolder(description string) error {
 	return nil
 }
 
-// WithLogger sets where the client writes what an operator may want to know:
-// losses, and waits and releases that failed, as warnings; renewals that failed
-// and stale messages at debug level. Keys and tokens appear in it, owner ids
-// never. It is
-// called by a goroutine that nothing else depends on, in order, and may block.
-// Default: nothing is written.
+// WithLogger sets where the client logs what an operator may need. Losses, failed waits and failed
+// releases are warnings. Failed renewals and stale messages are at debug level. Keys and tokens
+// appear in the log, owner ids never. The logger is called in order, by a goroutine that nothing
+// else depends on, and may block. Default: nothing is logged.
 func WithLogger(logger *slog.Logger) ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		if logger == nil {

@@ -10,9 +10,9 @@ import (
 
 const shards = 64
 
-// newOwner makes the secret identity of one acquisition: 128 random bits, and
-// after a dot the number of the shard where this client keeps the key, so that
-// an event that names only the owner finds it.
+// newOwner makes the secret identity of one acquisition: 128 random bits, a dot, and the number of
+// the shard that keeps the key in this client. The number is needed to handle an event that names
+// only the owner.
 func newOwner(shard byte) string {
 	var random [16]byte
 	rand.Read(random[:]) // never fails, by its documentation
@@ -23,8 +23,7 @@ func newOwner(shard byte) string {
 	return string(text[:])
 }
 
-// ownerShard returns the shard number at the end of an owner id. The owner may
-// come from anybody.
+// ownerShard returns the shard number at the end of an owner id. The id is not trusted.
 func ownerShard(owner string) (byte, bool) {
 	if len(owner) != 25 || owner[22] != '.' {
 		return 0, false

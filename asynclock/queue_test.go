@@ -226,7 +226,7 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 	})
 }
 
-// Whoever leaves a queue holds up nobody.
+// A waiter that leaves a queue delays nobody.
 func TestLeavingTheQueue(t *testing.T) {
 	for leaves, name := range []string{"the first", "one in the middle", "the last"} {
 		for _, same := range []bool{true, false} {

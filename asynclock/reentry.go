@@ -4,9 +4,9 @@ package asynclock
 
 import "context"
 
-// Re-entry is by context. Goroutines have no identity to tie a lock to, and in
-// code where one goroutine starts what another finishes they would be the wrong
-// one; a context names the work itself.
+// Re-entry works by context. Goroutines have no identity that a lock could belong to. They would
+// also be the wrong unit if one goroutine starts the work and another finishes it. A context names
+// the work itself.
 
 // innermost is the context key for the lease that a context was made under.
 type innermost struct{}
@@ -16,7 +16,7 @@ type leaseContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	lease  *Lease
-	outer  *leaseContext // that this one was made under; nil if none
+	outer  *leaseContext // the context that this one was made under; nil if none
 	cancel context.CancelCauseFunc
 }
 
@@ -46,7 +46,7 @@ func (c *Client) under(ctx context.Context, key string) *Lease {
 	return nil
 }
 
-// shared reports whether the holding that l has or had a part in still lasts.
+// shared reports whether the holding that l belongs or belonged to still lasts.
 func (l *Lease) shared() bool {
 	l.checkDeadline(0)
 	sh := l.state.shard
@@ -55,8 +55,7 @@ func (l *Lease) shared() bool {
 	return l.wholeLocked() != nil
 }
 
-// wholeLocked returns the lease that stands for the whole holding, or nil if
-// that is over.
+// wholeLocked returns the lease that stands for the whole holding, or nil if the holding is over.
 func (l *Lease) wholeLocked() *Lease {
 	if l.first != nil {
 		l = l.first
@@ -67,9 +66,9 @@ func (l *Lease) wholeLocked() *Lease {
 	return l
 }
 
-// joinLocked returns a new lease that shares the holding, or nil if that is
-// over. It has no part in the store: the key is released when the last of them
-// is unlocked, in any order.
+// joinLocked returns a new lease that shares the holding, or nil if the holding is over. The store
+// does not know the new lease: the key is released when the last lease of the holding is unlocked,
+// in any order.
 func (l *Lease) joinLocked(ctx context.Context) *Lease {
 	whole := l.wholeLocked()
 	if whole == nil {
@@ -83,8 +82,8 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 	return j
 }
 
-// markUnlockedLocked notes that this lease was unlocked, and reports whether it was the
-// last of those that share the holding.
+// markUnlockedLocked records that this lease was unlocked. It reports whether this was the last of
+// the leases that share the holding.
 func (l *Lease) markUnlockedLocked() bool {
 	l.unlocked = true
 	whole := l

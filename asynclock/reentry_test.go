@@ -177,7 +177,7 @@ func TestEndedLeaseIsNotJoined(t *testing.T) {
 	}
 }
 
-// Whoever has a part in the holding joins it, also after its own Unlock.
+// A context made under any lease of the holding joins it, also after that lease's own Unlock.
 func TestHoldingIsJoinedWhileAnyPartOfItLasts(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()

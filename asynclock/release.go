@@ -13,31 +13,31 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A releaseCall gives back a key, or a place in its queue. It is repeated until
-// the store has answered or the TTL has done its work, whoever waits for it.
+// A releaseCall gives back a key, or a place in its queue. It is repeated until the store has
+// answered or the TTL has ended the holding, even if nobody waits for it.
 type releaseCall struct {
 	request store.ReleaseRequest
-	requeue *acquireCall    // the attempt that rides along; nil if none, or if it was answered
+	requeue *acquireCall    // the attempt that the same request starts; nil if none, or if it was answered
 	ctx     context.Context //nolint:containedctx // for its values; nil: the client's
 	client  *Client
 	entry   watchdog.Entry // the next repetition
 
 	lane  int
 	ttl   time.Duration
-	until watchdog.Instant // when to give up: the TTL is over by then
+	until watchdog.Instant // when to give up, because the TTL has ended by then
 	tries int
 
 	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	err    error // once done is closed
 	done   chan struct{}
-	notify func(error) // instead of done; nil if nobody asked
+	notify func(error) // called instead of closing done; nil if nobody asked
 }
 
-// withdraw ends whatever an owner has in the store, in the background.
+// withdraw ends, in the background, everything that an owner has in the store.
 func (c *Client) withdraw(request store.ReleaseRequest, ttl time.Duration) {
 	if c.background.Err() != nil {
-		return // closed: there is no session to say it to
+		return // closed: there is no session left
 	}
 	call := &releaseCall{
 		request: request,
@@ -59,7 +59,7 @@ func (r *releaseCall) queue() {
 	}
 }
 
-// timeout is how long the next try may take.
+// timeout returns how long the next try may take.
 func (r *releaseCall) timeout() time.Duration {
 	return backoff.Doubled(callTimeout(r.ttl), r.tries, patience(r.ttl))
 }
@@ -70,7 +70,7 @@ func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
 	c.sendReleases(call.lane, []*releaseCall{call})
 }
 
-// sendReleases carries a batch of releases.
+// sendReleases sends a batch of releases.
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	requests := make([]store.ReleaseRequest, len(calls))
 	timeout := calls[0].timeout()
@@ -104,7 +104,7 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	replies = c.session.Release(ctx, requests)
 }
 
-// onRelease takes in the answer to a release.
+// onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	r.request.Clean = false
 	if r.requeue != nil {
@@ -112,8 +112,8 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		if answer == nil {
 			answer = &store.AcquireReply{Err: cmp.Or(reply.Err, ErrOutcomeUnknown)}
 		}
-		// From here on the attempt goes on by its own means, so that a repeated
-		// release does not put it back into a queue that it has left.
+		// From here on the attempt continues independently. A repeated release must not put it back
+		// into a queue that it has left.
 		requeue := r.requeue
 		r.requeue, r.request.Requeue = nil, nil
 		r.client.onAcquire(requeue, answer)
@@ -124,7 +124,7 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	case reply.Err == nil:
 		r.finish(ErrLost)
 	case transient(reply.Err) && watchdog.Refresh() < r.until && r.client.background.Err() == nil &&
-		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(retryIn(r.tries, r.ttl))): // it goes on
+		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(retryIn(r.tries, r.ttl))): // it continues
 	default:
 		err := reply.Err
 		if r.client.background.Err() != nil {
@@ -136,10 +136,8 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	}
 }
 
-// explained reports whether that the store has nothing to release may be our own
-// doing, and then is no loss of a lease that was good when it was unlocked: a
-// first try took effect and its answer was lost, or this one was under way until
-// the TTL ended.
+// explained reports whether "nothing to release" can be explained without a lost lease: an earlier
+// try succeeded, or the TTL ended while this request was in flight.
 func (r *releaseCall) explained() bool {
 	return r.tries > 1 || watchdog.Refresh() >= r.trusted
 }

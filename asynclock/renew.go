@@ -12,13 +12,13 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A renewCall is one renewal on its way.
+// A renewCall is one renewal under way.
 type renewCall struct {
 	state   *keyState
 	request store.RenewRequest
-	sent    watchdog.Instant // until then, when it was due
+	sent    watchdog.Instant // before it is sent: when it was due
 	timeout time.Duration
-	manual  bool // made by Lease.Renew: the watchdog's schedule is not its business
+	manual  bool // made by Lease.Renew: the watchdog's schedule ignores it
 }
 
 // renewLocked sends a renewal in the background.
@@ -26,14 +26,14 @@ func (s *keyState) renewLocked() {
 	s.holding.renewing = true
 	ttl := s.settings.ttl
 	if l := s.holding.lease; l == nil || l.waiter != nil {
-		ttl = s.ttl() // the next lease has its maximum hold before it
+		ttl = s.ttl() // the next lease may be held for its full maximum
 	}
 	call := s.renewalLocked(ttl)
 	s.scheduleLocked() // the deadline stands, whatever becomes of the call
 	s.client.renewals.Add(laneFor(s.lane(), call.timeout), call)
 }
 
-// renewalLocked makes a renewal of the holding by ttl.
+// renewalLocked returns a renewal of the holding by ttl.
 func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	h := s.holding
 	h.unanswered++
@@ -53,16 +53,16 @@ func (s *keyState) renewalLocked(ttl time.Duration) *renewCall {
 	}
 }
 
-// Renewals go one call at a time in a lane. Whoever takes a lock meanwhile waits for
-// that call, for which a Redis server takes some 6 µs a lease; with a second one
-// behind it, it would wait for twice as long.
+// Renewals go one call at a time in a lane. A caller that takes a lock meanwhile waits for the
+// current call, and a Redis server needs some 6 µs for each lease in it. With a second call behind
+// the first, the caller would wait twice as long.
 const (
-	lateRenewals = 512                    // a call carries at most
-	gathering    = 300 * time.Microsecond // the watchdog, too, has them one by one
+	lateRenewals = 512                    // the most that one call carries
+	gathering    = 300 * time.Microsecond // the watchdog also delivers renewals one by one
 )
 
-// gentle is how many of so many renewals one call carries while they are on time: 64,
-// and what is left in the end so that no call has less than 50.
+// gentle returns how many of the remaining renewals one call carries while they are on time. It is
+// 64, except for the last ones, which are divided so that no call has less than 50.
 func gentle(left int) int {
 	switch {
 	case left >= 128:
@@ -74,8 +74,8 @@ func gentle(left int) int {
 	}
 }
 
-// sendRenewals carries a batch of the watchdog's renewals: in small calls, unless
-// that would make them late, as where the way to the store is long.
+// sendRenewals sends a batch of the watchdog's renewals. It uses small calls, unless they would
+// make renewals late, for example if the store is far away.
 func (c *Client) sendRenewals(_ int, calls []*renewCall) {
 	for len(calls) > 0 {
 		n := len(calls)
@@ -104,12 +104,12 @@ func (c *Client) sendRenewalsAtOnce(calls []*renewCall) {
 	}
 }
 
-// onRenew takes in the answer to a renewal and returns its error.
+// onRenew handles the answer to a renewal and returns its error.
 func (s *keyState) onRenew(call *renewCall, reply store.RenewReply) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	if s.owner != call.request.Owner || s.holding == nil {
-		return // it ended meanwhile; a renewal that crosses a release changes nothing
+		return // the lease ended meanwhile; a renewal that crosses a release changes nothing
 	}
 	h := s.holding
 	if !mayTakeEffect(reply.Err) {
@@ -132,13 +132,13 @@ func (s *keyState) onRenew(call *renewCall, reply store.RenewReply) {
 		h.failures, h.failure = 0, nil
 		h.cohort.renewedLocked(call.sent, now, call.request.NotifyQueued, reply.Waiters)
 		if h.lease == nil && h.cohort.waited {
-			s.releaseRetainedLocked() // that message was lost
+			s.releaseRetainedLocked() // the notification was lost
 			return
 		}
 		s.scheduleLocked()
 	case errors.Is(reply.Err, ErrLost):
 		s.loseLocked(reply.Err)
-	case call.manual: // its caller is told
+	case call.manual: // its caller gets the error
 	default: // one failed renewal is not a loss
 		h.failures++
 		h.failure = reply.Err

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// onAcquire takes in the answer to a request.
+// onAcquire handles the answer to a request.
 func (c *Client) onAcquire(call *acquireCall, reply *store.AcquireReply) {
 	s := call.state
 	s.shard.mu.Lock()
@@ -20,8 +20,8 @@ func (c *Client) onAcquire(call *acquireCall, reply *store.AcquireReply) {
 	s.onAcquireLocked(call, reply)
 }
 
-// onAcquireLocked takes in a reply. The attempt that it is for may be over, or a
-// notification may have made this client the holder meanwhile.
+// onAcquireLocked handles a reply. Meanwhile its attempt may have ended, or a notification may have
+// made this client the holder.
 func (s *keyState) onAcquireLocked(call *acquireCall, reply *store.AcquireReply) {
 	switch {
 	case s.owner != call.request.Owner:
@@ -33,17 +33,17 @@ func (s *keyState) onAcquireLocked(call *acquireCall, reply *store.AcquireReply)
 	}
 }
 
-// lateReplyLocked takes in a reply for an attempt that is over. (W7) If the attempt was
-// withdrawn and this request has taken the key all the same, the key is released at once
-// rather than left to expire. What became of a holding is left alone: its release may have
-// held the key back, or its holder may not have noticed the loss.
+// lateReplyLocked handles a reply for an attempt that is over. (W7) If the attempt was withdrawn
+// but this request took the key, the key is released at once instead of being left to expire. If
+// the attempt became a holding, nothing is done: its release may have held the key back, or its
+// holder may not have noticed the loss.
 func (s *keyState) lateReplyLocked(call *acquireCall, reply *store.AcquireReply) {
 	if reply.Err == nil && reply.Status == store.Granted && !call.attempt.held {
 		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: call.request.Owner}, call.request.TTL)
 	}
 }
 
-// replyWhileHoldingLocked takes in a reply that a notification has overtaken: W6.
+// replyWhileHoldingLocked handles a reply after a notification that overtook it: W6.
 func (s *keyState) replyWhileHoldingLocked(call *acquireCall, reply *store.AcquireReply) {
 	h := s.holding
 	h.inFlight--
@@ -92,8 +92,8 @@ func (s *keyState) grantedLocked(call *acquireCall, reply *store.AcquireReply) {
 	s.holdLocked(reply.Grant, ttl, call.sent, deadline, reply.Waiters)
 }
 
-// stillWaitingLocked takes in that the attempt is in the queue. (W2) Base and mark only move
-// forward, because replies may overtake each other.
+// stillWaitingLocked handles the answer that the attempt is in the queue. (W2) Base and mark only
+// move forward, because replies may overtake each other.
 func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireReply) {
 	a := s.attempt
 	a.base = max(a.base, call.sent)
@@ -106,7 +106,8 @@ func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireRep
 	s.client.watchdog.Set(&s.entry, watchdog.Refresh().Add(s.recheckIn(reply)))
 }
 
-// refusedLocked ends a TryLock, or leaves it its second request if the holder was notified.
+// refusedLocked ends a TryLock. If the holder was notified, it lets the TryLock make its second
+// request instead.
 func (s *keyState) refusedLocked(call *acquireCall, reply *store.AcquireReply) {
 	if reply.HolderNotified && call.first {
 		call.again = true
@@ -118,9 +119,9 @@ func (s *keyState) refusedLocked(call *acquireCall, reply *store.AcquireReply) {
 	})
 }
 
-// recheckIn is W9: a waiter always asks again at its heartbeat; the first in
-// the store's queue also as soon as the holder's TTL will have run out, which is
-// how a dead holder is noticed.
+// recheckIn is W9: a waiter repeats its request at every heartbeat. The first waiter in the store's
+// queue also repeats it as soon as the holder's TTL will have expired. This is how a dead holder is
+// noticed.
 func (s *keyState) recheckIn(reply *store.AcquireReply) time.Duration {
 	wait := jitter(heartbeat(s.settings.ttl))
 	if reply.Rank == 0 && reply.Remaining >= 0 {
@@ -132,8 +133,8 @@ func (s *keyState) recheckIn(reply *store.AcquireReply) time.Duration {
 	return wait
 }
 
-// refuseFirstLocked fails the first waiter, whom the store has refused, and
-// lets the next one try.
+// refuseFirstLocked fails the first waiter, which the store has refused, and lets the next waiter
+// try.
 func (s *keyState) refuseFirstLocked(err error) {
 	s.waiters.pop().failLocked(err)
 	if s.attempt.uncertain || s.attempt.inFlight > 0 {
@@ -144,26 +145,26 @@ func (s *keyState) refuseFirstLocked(err error) {
 	s.contendOrDropLocked()
 }
 
-// attemptFailedLocked handles a request that had no answer or was refused.
+// attemptFailedLocked handles a request that was not answered or was refused.
 func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 	a := s.attempt
 	a.uncertain = a.uncertain || mayTakeEffect(err)
-	a.unnotified = true // should it take effect, with what can't be known
+	a.unnotified = true // in case it takes effect: nobody knows whether others request the key
 	if !transient(err) {
 		s.failAllLocked(err)
 		return
 	}
 	now := watchdog.Now()
 	if call.ended && call.request.Wait {
-		// That says nothing about the store, whom the next waiter asks as soon as this
-		// one has left.
+		// This failure says nothing about the store. The next waiter sends a request as soon as
+		// this one has left.
 		a.again = true
 		s.client.watchdog.Set(&s.entry, now.Add(heartbeat(s.settings.ttl)))
 		return
 	}
 	if a.failures == 0 {
-		// Not from when the store was last heard: this process may have been
-		// stopped since, and its first failure is then the pause's.
+		// The time of the store's last answer would be wrong: this process may have been stopped
+		// since then, and the pause would then cause the first failure.
 		a.failing = now
 	}
 	a.failures++
@@ -179,8 +180,8 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		s.failAllLocked(unreachable(err))
 		return
 	}
-	// A server that is merely slow has our earlier requests in its queue still;
-	// asking ever more often would keep it there.
+	// A slow server still has our earlier requests in its queue. More frequent requests would keep
+	// it slow.
 	wait := backoff.Doubled(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
 	s.client.watchdog.Set(&s.entry, now.Add(jitter(wait)))
 }
@@ -196,8 +197,7 @@ func (s *keyState) failAllLocked(err error) {
 	s.dropLocked()
 }
 
-// abandonLocked ends the attempt and leaves the store's queue, in the
-// background.
+// abandonLocked ends the attempt and leaves the store's queue, in the background.
 func (s *keyState) abandonLocked() {
 	s.client.withdraw(store.ReleaseRequest{
 		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,

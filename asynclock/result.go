@@ -4,19 +4,19 @@ package asynclock
 
 import "github.com/asynclock/asynclock-go/watchdog"
 
-// A Result is what the channel of [Client.LockChan] yields.
+// A Result is the value that the channel of [Client.LockChan] yields.
 type Result struct {
 	waiter *waiter
 }
 
-// Lease claims the lease: from here on it is the caller's, who has to unlock
-// it, and the watchdog renews it. The error is that of [Client.Lock], or says
-// why the grant was given back before this call: ctx's error, [ErrClosed],
-// [ErrNotClaimed] or [ErrLost]. Called again it gives the same answer.
+// Lease claims the lease. From then on the caller owns the lease and has to unlock it, and the
+// watchdog renews it. The error is that of [Client.Lock], or the reason why the grant was given
+// back before this call: ctx's error, [ErrClosed], [ErrNotClaimed] or [ErrLost]. Every call returns
+// the same answer.
 func (r Result) Lease() (*Lease, error) {
 	w := r.waiter
 	if w == nil {
-		return nil, ErrNotClaimed // the zero Result, from no channel of ours
+		return nil, ErrNotClaimed // the zero Result, not from LockChan
 	}
 	if w.state == nil {
 		return nil, w.err // refused before it was queued
@@ -28,8 +28,8 @@ func (r Result) Lease() (*Lease, error) {
 	return l, nil
 }
 
-// claim makes what the waiter was granted its caller's, unless that has ended.
-// What ended it may not have been noticed yet.
+// claim makes a granted lease its caller's, unless the grant has ended. It checks the causes of an
+// end itself, because nobody may have noticed them yet.
 func (w *waiter) claim() (*Lease, error) {
 	l, stop, err := w.settle(waitEnded(w.ctx))
 	if stop != nil {
@@ -38,8 +38,8 @@ func (w *waiter) claim() (*Lease, error) {
 	return l, err
 }
 
-// settle is claim by a caller whose context has or has not ended. It returns also what
-// is to be called of what watched for that.
+// settle is claim by a caller whose context has or has not ended. It also returns the function that
+// stops the watch for the context's end, if the caller has to call it.
 func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	s := w.state
 	s.shard.mu.Lock()
@@ -51,7 +51,7 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	case ended != nil:
 		s.revokeUnclaimedLocked(ended)
 	case s.client.closing.Load():
-		// Close takes grants back key by key, and has not come to this one.
+		// Close takes grants back key by key, and has not reached this one yet.
 		s.revokeUnclaimedLocked(ErrClosed)
 	case watchdog.Refresh() >= s.holding.deadline:
 		s.revokeUnclaimedLocked(ErrNotClaimed)
@@ -62,8 +62,8 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	return w.lease, stop, w.err
 }
 
-// joinLocked shares the holding that the waiter's context was made under. It
-// counts only from here on, so that a future nobody claims keeps nothing.
+// joinLocked shares the holding that the waiter's context was made under. The join counts only from
+// here on, so that an unclaimed future keeps nothing.
 func (w *waiter) joinLocked(waitEnded error) {
 	under := w.lease
 	w.stage, w.lease = ended, nil

@@ -9,14 +9,13 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Retention: after the last unlock the client keeps the key, as a holding without
-// a lease. docs/design.md says when, and why that harms nobody. The idea is that
-// of Chubby's clients, which keep a lock until the server tells them that another
-// wants it: Burrows, "The Chubby lock service for loosely-coupled distributed
-// systems" (2006), section 2.7 and the events of 2.5.
+// Retention: after the last unlock the client keeps the key, as a holding without a lease.
+// docs/design.md says when the client does this, and why it harms nobody. The idea comes from
+// Chubby's clients, which keep a lock until the server notifies them that another client requests
+// it: Burrows, "The Chubby lock service for loosely-coupled distributed systems" (2006), section
+// 2.7 and the events of 2.5.
 
-// retentionFor turns retention off where the store can't tell who wants a key, and
-// says so once.
+// retentionFor turns retention off if the store can't tell who requests a key. It logs that once.
 func (c *Client) retentionFor(s *lockSettings) {
 	if s.retention == 0 || c.features.Retention {
 		return
@@ -30,21 +29,21 @@ func (c *Client) retentionFor(s *lockSettings) {
 // retainedLocked reports whether the client has the key and nobody holds it.
 func (s *keyState) retainedLocked() bool { return s.holding != nil && s.holding.lease == nil }
 
-// mayRetainLocked reports whether the client may keep a key whose last lease has
-// been unlocked and that nobody here waits for.
+// mayRetainLocked reports whether the client may keep a key whose last lease has been unlocked and
+// for which no local waiter exists.
 func (s *keyState) mayRetainLocked(now watchdog.Instant) bool {
 	h := s.holding
 	switch {
 	case s.settings.retention == 0:
 		return false
 	case h.lease.waiter != nil:
-		return false // it was never claimed
+		return false // never claimed
 	case !h.notified || h.requested || h.cohort.waited:
-		return false // others want it, or might without our hearing of it
+		return false // others request the key, or may do so without our being notified
 	case h.failures > 0:
-		return false // the store can't be reached, and neither can we
+		return false // the store can't be reached, and it can't notify us either
 	case h.long:
-		return false // should we die, others wait for the TTL and no longer
+		return false // if this client dies, others wait for the TTL and no longer
 	case s.client.closing.Load():
 		return false
 	}
@@ -56,20 +55,20 @@ func (s *keyState) retainLocked(now watchdog.Instant) {
 	h := s.holding
 	h.lease = nil
 	h.retained = now.Add(s.settings.retention)
-	h.cohort.since = 0 // nobody elsewhere has waited
+	h.cohort.since = 0 // no other client has waited
 	h.renewAt = min(h.renewAt, s.renewRetainedAt(now, s.ttl()))
 	s.scheduleLocked()
 }
 
-// renewRetainedAt is when a retained key is to be renewed, whose TTL was set at sent.
-// That is how one hears of others who could not send word, and so, unlike a held
-// key, it is renewed as often as with the default TTL, however long its own is.
+// renewRetainedAt returns when to renew a retained key whose TTL was set at sent. The renewal also
+// detects clients that could not notify us. A retained key is therefore renewed as often as with
+// the default TTL, however long its own TTL is. A held key is not.
 func (s *keyState) renewRetainedAt(sent watchdog.Instant, ttl time.Duration) watchdog.Instant {
 	return schedule{ttl: min(ttl, DefaultTTL), lane: s.lane()}.renewAt(sent)
 }
 
-// retakeLocked gives a retained key to its first waiter, who has just come: at
-// once if that may be, and else by way of the store.
+// retakeLocked gives a retained key to its first waiter, which has just come. It does so at once if
+// it is allowed to, and otherwise through the store.
 func (s *keyState) retakeLocked() {
 	now := watchdog.Refresh()
 	if now < s.holding.retained && s.holding.failures == 0 && *s.waiters.first.settings == *s.settings &&
@@ -80,13 +79,12 @@ func (s *keyState) retakeLocked() {
 	s.releaseRetainedLocked()
 }
 
-// tokenLooks is how often to look whether a token has come free: for some two microseconds
-// at least, as a look at the clock takes ten nanoseconds.
+// tokenLooks is how often to check whether a token has become available. The checks take two
+// microseconds at least, because reading the clock takes ten nanoseconds.
 const tokenLooks = 200
 
-// awaitTokenLocked is hasTokenLocked for who can wait for a moment. Where a token
-// comes free each microsecond the next one is never further away, and the store a
-// hundred times as far.
+// awaitTokenLocked is like hasTokenLocked but spins for up to 2 µs until a token becomes available.
+// A round trip to the store costs a hundred times as much.
 func (h *holding) awaitTokenLocked(now watchdog.Instant) bool {
 	if h.hasTokenLocked(now) {
 		return true
@@ -102,7 +100,7 @@ func (h *holding) awaitTokenLocked(now watchdog.Instant) bool {
 // releaseRetainedLocked gives a retained key back, in the background.
 func (s *keyState) releaseRetainedLocked() { s.releaseLocked(0).queue() }
 
-// requestedLocked takes in that another client wants the key.
+// requestedLocked is called when another client requests the key.
 func (s *keyState) requestedLocked() {
 	s.holding.requested = true
 	if s.retainedLocked() {
@@ -110,7 +108,7 @@ func (s *keyState) requestedLocked() {
 	}
 }
 
-// mayHaveMissedLocked takes in that we may not have heard who wants the key.
+// mayHaveMissedLocked is called when a notification of another client's request may have been lost.
 func (s *keyState) mayHaveMissedLocked() {
 	switch {
 	case s.attempt != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What nobody held keeps Close no longer than its grace, when the store is gone: not
-// for the TTL, as a key would that somebody has just unlocked.
+// A key that nobody held delays Close by at most its grace if the store is gone. A key that was
+// just unlocked would delay it for the TTL.
 func TestCloseDoesNotWaitForWhatIsRetained(t *testing.T) {
 	const most = 3 * time.Second // a grace each for the releases, the goroutines and the session
 	for name, ttl := range map[string]time.Duration{"default TTL": ttl, "long TTL": time.Hour} {

@@ -220,8 +220,8 @@ func TestRetainedKeyIsNotTakenWhileRenewalsFail(t *testing.T) {
 	})
 }
 
-// What was renewed for longer than the TTL is not retained, for if the client dies
-// others wait for no more than that.
+// A key that was renewed for longer than the TTL is not retained. If the client died, others would
+// otherwise wait for longer than the TTL.
 func TestLongRenewalIsNotRetained(t *testing.T) {
 	scene(t, "by the unlock", func(w *world) {
 		l := lock(w, w.retainer(), "key")
@@ -257,7 +257,8 @@ func TestLongRenewalIsNotRetained(t *testing.T) {
 	})
 }
 
-// Who takes the key from its own client by force need not wait for the message.
+// A caller that takes the key by force through the retaining client itself need not wait for the
+// notification.
 func TestForceUnlockGivesBackWhatIsRetainedHere(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.retainer(), w.client()

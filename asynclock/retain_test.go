@@ -214,8 +214,7 @@ func TestCloseGivesRetainedKeysBack(t *testing.T) {
 	})
 }
 
-// Who asks on other terms gets them from the store, in the same request that
-// gives the key back.
+// A caller with other terms gets the key from the store, in the same request that gives it back.
 func TestOtherTermsAreTheStoresBusiness(t *testing.T) {
 	other := asynclock.WithTTL(2 * ttl)
 	for name, take := range map[string]func(*world, *asynclock.Client) (*asynclock.Lease, error){
@@ -320,7 +319,7 @@ func TestMaxHoldCountsFromEachTaking(t *testing.T) {
 	})
 }
 
-// What is not renewed, was not claimed, or has little trust left is given back.
+// A key is given back if it is not renewed, was not claimed, or has little trust left.
 func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
 	scene(t, "not renewed", func(w *world) {
 		unlock(w, lock(w, w.retainer(asynclock.WithoutRenewal()), "key"))

@@ -140,8 +140,7 @@ func TestTryLockWhoseMessageIsLostFails(t *testing.T) {
 	})
 }
 
-// What others wanted while it was held is not retained, even if nobody waits any
-// more.
+// A key that others requested while it was held is not retained, even if nobody waits any more.
 func TestKeyThatOthersWantIsNotRetained(t *testing.T) {
 	for name, want := range map[string]func(*world, *asynclock.Client){
 		"by TryLock": func(w *world, c *asynclock.Client) {
@@ -185,8 +184,7 @@ func TestKeyThatOthersWaitForIsNotRetained(t *testing.T) {
 	})
 }
 
-// Whoever waits has the key after the next unlock, however busy the holder's
-// client is.
+// A waiter gets the key after the next unlock, however busy the holder's client is.
 func TestRetentionStarvesNobody(t *testing.T) {
 	story(t, func(w *world) {
 		here, there := w.retainer(), w.client()

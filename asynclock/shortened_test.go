@@ -63,7 +63,7 @@ func onSessions(t *testing.T, promise time.Duration, tell func(*testing.T, *sess
 	})
 }
 
-// What the store promises counts, not what it was asked for.
+// The TTL that the store promises counts, not the TTL that was requested.
 func TestAShorterPromiseBoundsTrust(t *testing.T) {
 	onSessions(t, 3*time.Second, func(t *testing.T, _ *sessionStore, c *asynclock.Client) {
 		start := time.Now()

@@ -273,7 +273,7 @@ func (w *worker) work() {
 	}
 }
 
-// options asks for the usual, as a rule.
+// options usually returns the usual options.
 func (w *worker) options() (options []asynclock.LockOption) {
 	if w.roll(3) == 0 {
 		options = append(options, asynclock.WithTTL(w.oneOf(asynclock.MinTTL, time.Second, 5*time.Second, ttl)))

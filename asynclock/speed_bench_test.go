@@ -15,8 +15,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// What the client itself costs: the store answers at once. In bench/ there are
-// servers, and peers.
+// The cost of the client itself: the store answers at once. In bench/ there are servers, and peers.
 
 // BenchmarkLockUnlock is one goroutine and one key that nobody else wants.
 func BenchmarkLockUnlock(b *testing.B) {

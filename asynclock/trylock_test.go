@@ -152,7 +152,8 @@ func TestTryLockTellsAnOutageFromContention(t *testing.T) {
 				w.pass(time.Second)
 				w.wantUnused() // what it may have taken was given back
 
-				// Others of this client wait, but for all they know the key is free.
+				// Others of this client wait. Nevertheless the key may be free, as far as they
+				// know.
 				waiting := w.ask(w.Context(), client, "key")
 				w.pass(callTimeout + 10*time.Millisecond)
 				check("behind another")

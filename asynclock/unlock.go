@@ -11,21 +11,19 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Unlock ends the lease and gives the key to whoever is next. It may be called
-// from any goroutine and any number of times; each call gives the first one's
-// answer. If the lease was joined by re-entry, the key is given on when the last
-// of those that share it is unlocked.
+// Unlock ends the lease and gives the key to the next waiter. It may be called from any goroutine
+// and any number of times; each call returns the first one's answer. If the lease was joined by
+// re-entry, the key is given on when the last of the leases that share it is unlocked.
 //
-// The end of ctx does not keep the key: it is given back all the same. Unlock
-// makes its first attempt, of at most a second, whatever becomes of ctx, and
-// waits for further ones as long as ctx lasts, but at most ten seconds. A nil ctx is
-// taken for context.Background(), since a key that is not given back is renewed for ever.
+// Unlock gives the key back even if ctx has ended. The first attempt takes at most a second and
+// ignores the end of ctx. Unlock waits for further attempts as long as ctx lasts, but at most ten
+// seconds. A nil ctx counts as context.Background(), because a key that is not given back is
+// renewed for ever.
 //
-// The error is the lease's, which is [ErrLost] or [ErrClosed], if it had ended
-// before, and [ErrLost] if the store says that the key was not ours any more.
-// If the store can't be reached it is [ErrUnreachable] or [ErrOutcomeUnknown];
-// the release is then repeated in the background until the TTL has ended the
-// holding anyway.
+// If the lease had ended before, the error is the lease's, which is [ErrLost] or [ErrClosed]. If
+// the store says that the key was no longer ours, it is [ErrLost]. If the store can't be reached,
+// it is [ErrUnreachable] or [ErrOutcomeUnknown]; the release is then repeated in the background
+// until the TTL has ended the holding anyway.
 func (l *Lease) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -38,7 +36,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		l.state.client.releaseNow(context.WithoutCancel(ctx), call)
 	}
 	select {
-	case <-call.done: // as a rule, even if ctx has ended
+	case <-call.done: // usually so, even if ctx has ended
 		return l.unlockError(call.err)
 	default:
 	}
@@ -54,9 +52,9 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 }
 
-// UnlockChan is Unlock without waiting: the channel has room for one, receives
-// exactly one error or nil, and is never closed. No goroutine waits for it. Of
-// ctx only the values are used.
+// UnlockChan is Unlock without waiting. The channel has room for one, receives exactly one error or
+// nil, and is never closed. No goroutine waits for it. Only the values of ctx are used, not its
+// end.
 func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	answer := make(chan error, 1)
 	if ctx == nil {
@@ -71,7 +69,7 @@ func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 		call.ctx = context.WithoutCancel(ctx)
 		call.queue()
 	default: // a second unlock, and the first is still under way
-		go func() { // ends with the first one, which is bounded by the TTL
+		go func() { // ends with the first unlock, which is bounded by the TTL
 			<-call.done
 			answer <- l.unlockError(call.err)
 		}()
@@ -86,8 +84,8 @@ func (l *Lease) unlockError(err error) error {
 	return &Error{"unlock", l.Key(), err}
 }
 
-// unlock ends the lease. It returns the release to wait for, and whether it is
-// this caller's to send, or else the answer.
+// unlock ends the lease. It returns the release to wait for, and whether this caller has to send
+// it. If there is no release, err is the answer.
 func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
@@ -107,8 +105,8 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	case l.err == nil:
 		l.endLocked(ErrUnlocked)
 	case last && !errors.Is(l.err, ErrClosed):
-		// Now that everyone has noticed, the store need not keep the key for the
-		// rest of the TTL, if it does.
+		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
+		// for the rest of the TTL.
 		s.client.withdraw(store.ReleaseRequest{
 			Key: s.key, Owner: l.owner, Token: l.token, HoldBack: l.holdBackLocked(now), Uncertain: l.uncertain,
 		}, l.settings.ttl)

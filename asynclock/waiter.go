@@ -16,21 +16,21 @@ type waiter struct {
 	ctx      context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
 
 	stage      stage
-	future     bool  // made by LockChan: the grant waits to be claimed
+	future     bool  // made by LockChan: the grant must be claimed
 	try        bool  // made by TryLock: never waits
-	watchPlace int32 // in watch
+	watchPlace int32 // index in watch
 	watch      *watch
 	result     chan Result // has room for one; nil until somebody listens
-	lease      *Lease      // from granted on
-	err        error       // when ended
+	lease      *Lease      // set once granted
+	err        error       // set once ended
 }
 
-// A stage is how far a waiter has come.
+// A stage is the progress of a waiter.
 type stage uint8
 
 const (
 	queued  stage = iota // in the key's queue
-	joining              // under a lease of the key, which the claim will share
+	joining              // the caller is under a lease of the key, which the claim will share
 	granted              // has a lease that nobody has claimed
 	claimed              // the lease is the caller's
 	ended                // has an error instead
@@ -43,10 +43,10 @@ func (w *waiter) sendLocked() {
 	}
 }
 
-// failLocked ends the waiter with err, if it is still queued or unclaimed. The
-// caller has taken it from the queue or taken back its grant.
+// failLocked ends the waiter with err, if it is still queued or unclaimed. The caller has already
+// removed it from the queue, or has taken back its grant.
 func (w *waiter) failLocked(err error) {
-	sent := w.stage != queued // its result is in the channel already
+	sent := w.stage != queued // its result is already in the channel
 	w.stage, w.err = ended, err
 	w.lease = nil
 	if stop := w.state.shard.unwatchLocked(w); stop != nil {
@@ -57,8 +57,7 @@ func (w *waiter) failLocked(err error) {
 	}
 }
 
-// A waiterQueue is the waiters of one key in this client, in the order they
-// came.
+// A waiterQueue holds the waiters of one key in this client, in the order in which they came.
 type waiterQueue struct {
 	first, last *waiter
 	n           int

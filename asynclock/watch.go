@@ -4,22 +4,22 @@ package asynclock
 
 import "context"
 
-// A watch ends the waiting of futures when their context ends, without a
-// goroutine until then. The futures of one shard that share a context share a
-// watch: thousands of them, as a rule, come from one caller.
+// A watch ends the waiting of futures when their context ends, without a goroutine until then. The
+// futures of one shard that share a context share a watch, because usually thousands of them come
+// from one caller.
 //
-// A context may be the application's code, which does as it likes: ask about a
-// lease, or not return. So it is neither registered with nor deregistered from
-// under the shard's mutex, nor on a goroutine that others depend on.
+// A context may be the application's own type. Its methods may ask about a lease, or not return.
+// The client therefore neither registers nor deregisters with it under the shard's mutex, nor on a
+// goroutine that others depend on.
 type watch struct {
 	done    <-chan struct{}
 	waiters []*waiter
-	stop    func() bool // nil as long as it is not armed
+	stop    func() bool // nil until it is armed
 }
 
-// watchLocked notes that w waits no longer than done is open. It returns the watch
-// that its caller is to arm when the mutex is free, or nil if that is done, or being
-// done, by another.
+// watchLocked records that w waits only as long as done is open. It returns the watch that the
+// caller must arm after it has unlocked the mutex. It returns nil if another caller arms it or has
+// armed it.
 func (sh *shard) watchLocked(w *waiter, done <-chan struct{}) *watch {
 	if done == nil {
 		return nil
@@ -38,8 +38,7 @@ func (sh *shard) watchLocked(w *waiter, done <-chan struct{}) *watch {
 	return nil
 }
 
-// arm makes the watch end with ctx. If nobody is left by then whom it is for, it is
-// put out at once.
+// arm makes the watch end with ctx. If no waiter is left by then, the watch is stopped at once.
 func (sh *shard) arm(ctx context.Context, g *watch) {
 	stop := context.AfterFunc(ctx, func() { sh.watchEnded(ctx, g) })
 	sh.mu.Lock()
@@ -53,8 +52,8 @@ func (sh *shard) arm(ctx context.Context, g *watch) {
 	}
 }
 
-// unwatchLocked forgets w, whose waiting is over. After the last one it returns
-// what puts out the light, to be called when the mutex is free; otherwise nil.
+// unwatchLocked removes w, whose waiting is over. If w was the last waiter, it returns the function
+// that stops the watch, which must be called after the mutex is unlocked. Otherwise it returns nil.
 func (sh *shard) unwatchLocked(w *waiter) (stop func() bool) {
 	g := w.watch
 	if g == nil {
@@ -73,7 +72,7 @@ func (sh *shard) unwatchLocked(w *waiter) (stop func() bool) {
 	return g.stop
 }
 
-// watchEnded withdraws everyone who waited under ctx, which has ended.
+// watchEnded withdraws all who waited under ctx, which has ended.
 func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	reason := waitEnded(ctx)
 	sh.mu.Lock()
@@ -84,7 +83,7 @@ func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	}
 }
 
-// stopWatches puts out watches that came to their end where nobody could wait for it.
+// stopWatches stops watches that ended where no caller could do it.
 func (c *Client) stopWatches(_ int, stops []func() bool) {
 	for _, stop := range stops {
 		stop()

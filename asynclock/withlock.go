@@ -7,13 +7,13 @@ import (
 	"errors"
 )
 
-// WithLock runs fn under the key: it takes the key as [Client.Lock] does, calls
-// fn, and unlocks, also when fn panics. The context that fn gets is ctx, ended
-// also when the lease does, with the lease's error as its cause; asking for the
-// same key with it joins the lease.
+// WithLock runs fn under the key: it takes the key as [Client.Lock] does, calls fn, and unlocks,
+// also when fn panics. The context of fn is derived from ctx. It also ends when the lease ends,
+// with the lease's error as its cause. A request for the same key with this context joins the
+// lease.
 //
-// The error is fn's, or that of Lock. If the lease was lost while fn ran, it is
-// also [ErrLost], even if fn returned nil.
+// The error is fn's, or that of Lock. If the lease was lost while fn ran, the error also matches
+// [ErrLost], even if fn returned nil.
 func (c *Client) WithLock(
 	ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error, options ...LockOption,
 ) error {
@@ -23,8 +23,8 @@ func (c *Client) WithLock(
 	return err
 }
 
-// Do is [Client.WithLock] for a function that returns a value. With an error
-// the value is what fn returned beside it, or zero if fn was not called.
+// Do is [Client.WithLock] for a function that returns a value. If there is an error, the value is
+// the one that fn returned with it, or zero if fn was not called.
 func Do[T any](
 	ctx context.Context, c *Client, key string, fn func(ctx context.Context, lease *Lease) (T, error), options ...LockOption,
 ) (value T, err error) {
@@ -33,8 +33,8 @@ func Do[T any](
 		return value, err
 	}
 	defer func() {
-		// What Unlock says besides a loss is about the store; the work was
-		// covered, and the release goes on in the background.
+		// Other errors of Unlock concern the store only. The lease covered the work, and the
+		// release continues in the background.
 		if unlockErr := lease.Unlock(ctx); errors.Is(unlockErr, ErrLost) || errors.Is(unlockErr, ErrClosed) {
 			err = errors.Join(err, unlockErr)
 		}
@@ -44,17 +44,17 @@ func Do[T any](
 	return fn(fnCtx, lease)
 }
 
-// scope returns ctx, made to end with the lease too.
+// scope returns ctx, made to end with the lease as well.
 func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc) {
-	// A context that is cancelled takes its leave of its parent. This one stands between
-	// the lease's and the caller's, which may be the application's code.
+	// A context that is cancelled calls its parent. This context stands between the lease's and the
+	// caller's, because the caller's may be the application's own type.
 	between, cancel := context.WithCancel(ctx)
 	scoped := newLeaseContext(between, l)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	// Called by endLocked itself: a goroutine that waits for the lease's own
-	// context would be one more that may run late.
+	// endLocked itself calls it. A goroutine that waits for the lease's own context would be
+	// another one that may run late.
 	l.fnCancel = scoped.cancel
 	if l.err != nil {
 		scoped.cancel(l.err)

@@ -189,7 +189,7 @@ func TestWithLockIsReentrant(t *testing.T) {
 	})
 }
 
-// What the function has unlocked itself is no loss.
+// A lease that the function itself has unlocked is no loss.
 func TestFunctionMayUnlockItself(t *testing.T) {
 	story(t, func(w *world) {
 		err := w.client().WithLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {

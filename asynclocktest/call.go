@@ -25,7 +25,7 @@ const (
 
 // A Call is one request: an element of a batch, where there are batches.
 type Call struct {
-	Client int // who asks, counted from 0 in the order of Open
+	Client int // the client that asks, counted from 0 in the order of Open
 	Op     Op
 	Key    string // the prefix, for List
 	Owner  string
@@ -37,8 +37,8 @@ type Call struct {
 	Release store.ReleaseRequest
 }
 
-// A Match picks requests; nil picks all of them. It may call the methods of the
-// [Store], and may be asked about one request more than once.
+// A Match picks requests; nil picks all of them. It may call the methods of the [Store], and may be
+// called more than once for one request.
 type Match func(Call) bool
 
 func (m Match) picks(c Call) bool { return m == nil || m(c) }
@@ -57,12 +57,12 @@ func (o Op) Any(c Call) bool { return c.Op == o }
 // From matches requests of this kind by the client with this number.
 func (o Op) From(client int) Match { return Match(o.Any).From(client) }
 
-// From matches what m does, if the client with this number asks.
+// From matches what m matches, if the client with this number asks.
 func (m Match) From(client int) Match {
 	return func(c Call) bool { return c.Client == client && m.picks(c) }
 }
 
-// Where matches what m and also does.
+// Where matches what both m and also match.
 func (m Match) Where(also Match) Match {
 	return func(c Call) bool { return m.picks(c) && also.picks(c) }
 }

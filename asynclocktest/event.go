@@ -9,11 +9,11 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// An Event is one that the store had for a client.
+// An Event is an event that the store had for a client.
 type Event struct {
 	store.Event
 
-	Client int // whom it is for
+	Client int // the client that it is for
 	At     time.Time
 }
 
@@ -30,14 +30,13 @@ func Kind(kind store.EventKind) EventMatch {
 	return func(e Event) bool { return e.Kind == kind }
 }
 
-// For matches what m does, if it is for the client with this number.
+// For matches what m matches, if it is for the client with this number.
 func (m EventMatch) For(client int) EventMatch {
 	return func(e Event) bool { return e.Client == client && m.picks(e) }
 }
 
-// An EventFault is what becomes of one event. It must not block; it may call
-// deliver any number of times, at any time, even after it has returned. Nil
-// delivers.
+// An EventFault decides what happens to one event. It must not block. It may call deliver any
+// number of times, at any time, even after it has returned. Nil delivers the event.
 type EventFault func(deliver func())
 
 // Drop loses the event.
@@ -49,7 +48,7 @@ func Repeat(deliver func()) {
 	deliver()
 }
 
-// Delay delivers the event when d has passed, and so after later ones.
+// Delay delivers the event after d, and so after later events.
 func Delay(d time.Duration) EventFault {
 	return func(deliver func()) { time.AfterFunc(d, deliver) }
 }

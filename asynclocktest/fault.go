@@ -9,12 +9,11 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// A Fault is what becomes of one request. It may call carry any number of
-// times, at any time, even after it has returned: each carries the request out
-// at the store, whatever has become of ctx. What it returns is the requester's
-// answer: an error, or nil for what the last carry has brought, which is
-// [asynclock.ErrOutcomeUnknown] if there was none. A Fault that is nil carries the
-// request out as if nothing was wrong.
+// A Fault decides what happens to one request. It may call carry any number of times, at any time,
+// even after it has returned. Each call executes the request at the store, even if ctx has ended.
+// The Fault's return value is the requester's answer: an error, or nil for the result of the last
+// carry. If there was no carry, that result is [asynclock.ErrOutcomeUnknown]. A nil Fault executes
+// the request normally.
 type Fault func(ctx context.Context, carry func()) error
 
 // Fail answers err without asking the store.
@@ -25,13 +24,13 @@ func Fail(err error) Fault {
 // Refuse is [Fail] with [asynclock.ErrUnreachable]: nothing happened.
 func Refuse(context.Context, func()) error { return asynclock.ErrUnreachable }
 
-// LoseReply carries the request out and answers [asynclock.ErrOutcomeUnknown].
+// LoseReply executes the request and answers [asynclock.ErrOutcomeUnknown].
 func LoseReply(_ context.Context, carry func()) error {
 	carry()
 	return asynclock.ErrOutcomeUnknown
 }
 
-// Silence carries the request out and then says nothing until ctx ends.
+// Silence executes the request and then does not answer until ctx ends.
 func Silence(ctx context.Context, carry func()) error {
 	carry()
 	return Hang(ctx, nil)
@@ -43,8 +42,7 @@ func Hang(ctx context.Context, _ func()) error {
 	return ctx.Err()
 }
 
-// Stuck does nothing before until is closed, not even at the end of ctx, and
-// then what then does.
+// Stuck does nothing until the channel is closed, not even at the end of ctx. Then it acts as then.
 func Stuck(until <-chan struct{}, then Fault) Fault {
 	return func(ctx context.Context, carry func()) error {
 		<-until
@@ -52,9 +50,8 @@ func Stuck(until <-chan struct{}, then Fault) Fault {
 	}
 }
 
-// Slow takes the request so long to the store, and the reply so long back. If
-// ctx ends before, the answer is its error, and the request arrives all the
-// same.
+// Slow delays the request on its way to the store and the reply on its way back. If ctx ends
+// before, the answer is ctx's error, and the request arrives all the same.
 func Slow(there, back time.Duration) Fault {
 	return func(ctx context.Context, carry func()) error {
 		replied := make(chan struct{})
@@ -71,8 +68,8 @@ func Slow(there, back time.Duration) Fault {
 	}
 }
 
-// Again carries the request out, and once more when d has passed, as a network
-// may that repeats what it has delivered.
+// Again executes the request, and once more after d, like a network that repeats what it has
+// delivered.
 func Again(d time.Duration) Fault {
 	return func(_ context.Context, carry func()) error {
 		carry()

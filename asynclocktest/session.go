@@ -45,8 +45,8 @@ func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} })
 }
 
-// acquire carries requests to the store. What it grants is noted here, where the
-// reply has not been lost yet.
+// acquire passes requests to the store. It records grants here, because no fault has lost the reply
+// yet.
 func (c *session) acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	replies := c.inner.Acquire(ctx, batch)
 	for i, r := range batch {
@@ -55,7 +55,7 @@ func (c *session) acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	return replies
 }
 
-// granted notes a reply that is a grant.
+// granted records a reply that is a grant.
 func (c *session) granted(request store.AcquireRequest, reply *store.AcquireReply) {
 	if reply.Status == store.Granted {
 		c.store.granted(request.Owner, &reply.Grant)
@@ -81,7 +81,7 @@ func (c *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 		func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} })
 }
 
-// release is acquire for releases, which may ask for the key again.
+// release is acquire for releases, which may request the key again.
 func (c *session) release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	replies := c.inner.Release(ctx, batch)
 	for i, r := range batch {
@@ -98,7 +98,7 @@ func (c *session) Inspect(ctx context.Context, key string) (asynclock.Info, erro
 	})
 }
 
-// List meets its fault before it begins.
+// List applies its fault before it begins.
 func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.Info, error] {
 	return func(yield func(asynclock.Info, error) bool) {
 		_, err := single(ctx, c, Call{Op: List, Key: prefix}, func(context.Context) (struct{}, error) {
@@ -125,7 +125,7 @@ func (c *session) Close(ctx context.Context) error {
 	return err
 }
 
-// serve carries a batch: what meets no fault together, the rest one by one.
+// serve passes a batch on: requests without a fault together, the others one by one.
 func serve[Q, R any](
 	ctx context.Context, c *session, batch []Q, do func(context.Context, []Q) []R, describe func(Q) Call, failed func(error) R,
 ) []R {
@@ -154,7 +154,7 @@ func serve[Q, R any](
 	return replies
 }
 
-// single carries a request that has no batch.
+// single passes on a request that has no batch.
 func single[R any](ctx context.Context, c *session, call Call, do func(context.Context) (R, error)) (R, error) {
 	type answer struct {
 		reply R
@@ -172,7 +172,7 @@ func single[R any](ctx context.Context, c *session, call Call, do func(context.C
 	return a.reply, a.err
 }
 
-// spoil lets one request meet its fault.
+// spoil applies a fault to one request.
 func spoil[R any](ctx context.Context, fault Fault, failed func(error) R, do func(context.Context) R) R {
 	var mu sync.Mutex
 	reply := failed(asynclock.ErrOutcomeUnknown) // before the first carry

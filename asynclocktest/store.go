@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package asynclocktest is for the tests of programs that use locks: a store in
-// memory whose network is as bad as a test wants it. Requests and replies can be
-// lost, late, repeated or refused, calls can hang, wake-ups can be dropped,
-// delayed, repeated or kept back, a client can be cut off or stand still, and a
-// holding can expire at once:
+// Package asynclocktest is for the tests of programs that use locks: a store in memory behind a
+// network with the faults that a test sets. Requests and replies can be lost, late, repeated or
+// refused. Calls can hang. Events can be dropped, delayed, repeated or kept back. A client can be
+// cut off or stand still, and a holding can expire at once:
 //
 //	store := asynclocktest.New()
 //	locks, err := asynclock.New(store)
@@ -15,14 +14,13 @@
 //	mend := store.Cut(0)
 //	store.Expire(ctx, "key")
 //
-// It works in bubbles of testing/synctest, where the hours of a lease take no
-// time; service_test.go in this directory is the test of a small service that
-// way. [Wrap] puts the same bad network in front of any other store.
+// It works in bubbles of testing/synctest, in which the hours of a lease take no time.
+// service_test.go in this directory tests a small service in this way. [Wrap] puts the same network
+// in front of any other store.
 //
-// What no rule is about passes unchanged, in the batches it came in. Each
-// element of a batch meets its own fault; the call returns when all elements
-// have their answers, as calls do. Every request and event is recorded, so that
-// a test can count them.
+// Requests and events that match no rule pass unchanged, in their batches. Each element of a batch
+// gets its own fault; the call returns when all elements have their answers, as calls do. Every
+// request and event is recorded, so that a test can count them.
 package asynclocktest
 
 import (
@@ -36,7 +34,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A Store is a store behind a bad network. Make one with [New] or [Wrap]; it is safe for
+// A Store is a store behind a faulty network. Make one with [New] or [Wrap]. It is safe for
 // concurrent use, and rules may be added at any time.
 type Store struct {
 	inner   store.Store
@@ -55,7 +53,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// New returns a store in memory behind a network that is good as yet.
+// New returns a store in memory behind a network that has no faults yet.
 func New() *Store { return Wrap(memstore.New()) }
 
 // Wrap returns a store that passes everything on to inner.
@@ -67,7 +65,7 @@ func Wrap(inner store.Store) *Store {
 	}
 }
 
-// Features are those of the store behind.
+// Features returns those of the inner store.
 func (s *Store) Features() store.Features {
 	if s.inner == nil {
 		return store.Features{}
@@ -75,8 +73,7 @@ func (s *Store) Features() store.Features {
 	return s.inner.Features()
 }
 
-// Open connects one client, on behalf of [asynclock.New]. Clients are numbered
-// from 0 in this order.
+// Open connects one client; [asynclock.New] calls it. Clients are numbered from 0 in this order.
 func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if s.inner == nil || events == nil {
 		return nil, fmt.Errorf("%w: nil store or nil events", asynclock.ErrBadOption)
@@ -84,7 +81,7 @@ func (s *Store) Open(id string, events func(store.Event)) (store.Session, error)
 	s.joining.Lock()
 	defer s.joining.Unlock()
 	c := &session{store: s, client: len(s.joined()), events: events}
-	inner, err := s.inner.Open(id, c.onEvent) // and there may be events at once
+	inner, err := s.inner.Open(id, c.onEvent) // events may come at once
 	if err != nil {
 		return nil, err
 	}
@@ -95,23 +92,23 @@ func (s *Store) Open(id string, events func(store.Event)) (store.Session, error)
 	return c, nil
 }
 
-// joined returns the clients so far, by their numbers.
+// joined returns all clients so far, by their numbers.
 func (s *Store) joined() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sessions)
 }
 
-// Next makes the next requests that match meet the faults, one each, in this
-// order. It goes before what [Store.Every] says.
+// Next applies the faults to the next matching requests, one each, in this order. It takes
+// precedence over [Store.Every].
 func (s *Store) Next(m Match, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.callRules.next(m, faults)
 }
 
-// Every makes all requests that match meet the fault, until stop is called. The
-// rule added last goes first.
+// Every applies the fault to all matching requests until stop is called. The rule added last takes
+// precedence.
 func (s *Store) Every(m Match, f Fault) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,23 +137,22 @@ func (s *Store) removal(remove func()) func() {
 	}
 }
 
-// Regrant passes every grant from now on, in replies and events, through
-// change, unless that is nil. It stands in for a store that counts its tokens in
-// another way.
+// Regrant passes every later grant, in replies and events, through change. Nil ends this. It
+// simulates a store that counts its tokens in another way.
 func (s *Store) Regrant(change func(*store.Grant)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regrant = change
 }
 
-// Tell sends client an event that the store never made, if it has joined.
+// Tell sends the client an event that the store never made, if the client has joined.
 func (s *Store) Tell(client int, e store.Event) {
 	if all := s.joined(); client >= 0 && client < len(all) {
 		all[client].events(e)
 	}
 }
 
-// Calls returns the requests so far that match, in the order of their arrival.
+// Calls returns the matching requests so far, in the order of their arrival.
 func (s *Store) Calls(m Match) []Call {
 	s.mu.Lock()
 	all := slices.Clone(s.calls)
@@ -164,8 +160,8 @@ func (s *Store) Calls(m Match) []Call {
 	return slices.DeleteFunc(all, func(c Call) bool { return !m.picks(c) })
 }
 
-// Events returns the events so far that match, whatever became of them, in the
-// order in which the store made them.
+// Events returns the matching events so far, delivered or not, in the order in which the store made
+// them.
 func (s *Store) Events(m EventMatch) []Event {
 	s.mu.Lock()
 	all := slices.Clone(s.events)
@@ -173,7 +169,7 @@ func (s *Store) Events(m EventMatch) []Event {
 	return slices.DeleteFunc(all, func(e Event) bool { return !m.picks(e) })
 }
 
-// arrive records a request and returns what is to happen to it, or nil.
+// arrive records a request and returns its fault, or nil.
 func (s *Store) arrive(c Call) Fault {
 	s.mu.Lock()
 	c.At = time.Now()
@@ -190,14 +186,14 @@ func (s *Store) arriveEvent(e Event) EventFault {
 	return s.eventRules.find(&s.mu, func(m EventMatch) bool { return m.picks(e) })
 }
 
-// asked remembers what an owner id is for.
+// asked remembers the key of an owner id.
 func (s *Store) asked(r store.AcquireRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[r.Owner] = r.Key
 }
 
-// granted remembers who holds, and applies what Regrant was told.
+// granted remembers the holder, and applies the function of Regrant.
 func (s *Store) granted(id string, g *store.Grant) {
 	s.mu.Lock()
 	s.holders[s.keys[id]] = id
@@ -208,10 +204,10 @@ func (s *Store) granted(id string, g *store.Grant) {
 	}
 }
 
-// Rules say which faults (F) strike what matches (M).
+// rules say which faults (F) apply to which requests or events (M).
 type rules[M, F any] struct {
-	once   []*rule[M, F] // in the order to be used up in
-	always []*rule[M, F] // the last one goes first
+	once   []*rule[M, F] // in the order in which they are used up
+	always []*rule[M, F] // the last one takes precedence
 }
 
 type rule[M, F any] struct {
@@ -233,9 +229,9 @@ func (r *rules[M, F]) every(match M, fault F) (remove func()) {
 	}
 }
 
-// find returns the fault for what matches says of a rule's match, and uses it
-// up if it strikes once. The mutex guards the rules; it is not held while matches
-// runs, which may change them, and whose say counts for the rules as they were.
+// find returns the fault of the first matching rule, and uses the rule up if it applies once. The
+// mutex guards the rules. It is not held while matches runs, because matches may change the rules;
+// its result counts for the rules as they were before.
 func (r *rules[M, F]) find(mu *sync.Mutex, matches func(M) bool) (fault F) {
 	mu.Lock()
 	once, always := slices.Clone(r.once), slices.Clone(r.always)
@@ -253,7 +249,7 @@ func (r *rules[M, F]) find(mu *sync.Mutex, matches func(M) bool) (fault F) {
 	return fault
 }
 
-// use takes a rule away that strikes once. It reports whether it was still there.
+// use removes a rule that applies once. It reports whether the rule was still there.
 func (r *rules[M, F]) use(mu *sync.Mutex, used *rule[M, F]) bool {
 	mu.Lock()
 	defer mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Cut takes a client's network away, until mend is called: its requests have no
-// answer and its events are lost. Afterwards it is told that there was a gap, as
-// a store does that has connected again.
+// Cut disconnects a client until mend is called: its requests are not answered and its events are
+// lost. Afterwards the client is notified that there was a gap, as by a store that has connected
+// again.
 func (s *Store) Cut(client int) (mend func()) {
 	from := Match(Any).From(client)
 	calls, events := s.Every(from, Hang), s.EveryEvent(EventMatch(AnyEvent).For(client), Drop)
@@ -24,13 +24,12 @@ func (s *Store) Cut(client int) (mend func()) {
 	})
 }
 
-// Pause is what the store sees of a client's process that stands still, until
-// resume is called: requests wait, whatever becomes of their contexts, and are
-// then carried out, and events wait and are then delivered in their order. The
-// timers of a process that stands still fire afterwards; here they go on, so
+// Pause makes a client look to the store like a stopped process, until resume is called. Requests
+// wait, even if their contexts end, and are executed on resume. Events wait and are then delivered
+// in order. The timers of a really stopped process fire only afterwards; here they continue, so
 // leases end in time.
 //
-// It stands still for [asynclock.Client.Close], too, which waits for resume.
+// Requests of [asynclock.Client.Close] are paused too, so it waits for resume.
 func (s *Store) Pause(client int) (resume func()) {
 	resumed := make(chan struct{})
 	var box waitingRoom
@@ -62,7 +61,7 @@ func (w *waitingRoom) keep(deliver func()) {
 	deliver()
 }
 
-// open delivers what is there and what comes meanwhile, in its order.
+// open delivers the kept events, and those that come meanwhile, in order.
 func (w *waitingRoom) open() {
 	for {
 		w.mu.Lock()
@@ -78,17 +77,16 @@ func (w *waitingRoom) open() {
 	}
 }
 
-// pass carries a request out as if nothing was wrong.
+// pass executes a request without a fault.
 func pass(_ context.Context, carry func()) error {
 	carry()
 	return nil
 }
 
-// Expire ends a key's holding at once, as the end of its TTL would: the next
-// waiter has the key, and the holder is not told, but learns it from its next
-// renewal or its unlock. It reports whether anyone held the key. If all clients
-// have left, it fails with [asynclock.ErrClosed]. Take
-// [asynclock.Client.ForceUnlock] for a holder that is to be told.
+// Expire ends a key's holding at once, as the end of its TTL would. The next waiter gets the key.
+// The holder is not notified; it learns of the loss by its next renewal or unlock. Expire reports
+// whether anyone held the key. If all clients have left, it fails with [asynclock.ErrClosed]. To
+// notify the holder, use [asynclock.Client.ForceUnlock].
 func (s *Store) Expire(ctx context.Context, key string) (held bool, err error) {
 	s.mu.Lock()
 	id, ok := s.holders[key]
@@ -96,7 +94,7 @@ func (s *Store) Expire(ctx context.Context, key string) (held bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	// Through any client, since its own may have left.
+	// Any client can do it, since the holder's own may have left.
 	for _, c := range s.joined() {
 		reply := c.inner.Release(ctx, []store.ReleaseRequest{{Key: key, Owner: id}})[0]
 		if held, err = reply.WasHeld, reply.Err; !errors.Is(err, asynclock.ErrClosed) {

@@ -13,12 +13,11 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart draws a result's first metric: a dot for each peer at its median, with a
-// line over the middle half of the rounds. The scale is logarithmic, since what
-// is shown is ratios.
+// chart draws a result's first metric: a dot for each peer at its median, with a line over the
+// middle half of the rounds. The scale is logarithmic, since the result is ratios.
 func (r result) chart(path string) error {
 	shown := dots{}
-	for _, o := range slices.Backward(r.Peers) { // the first one comes to the top
+	for _, o := range slices.Backward(r.Peers) { // the first one is drawn at the top
 		if s := o.summary(0); s.known() && s.Median > 0 {
 			shown.names = append(shown.names, o.Peer)
 			shown.values = append(shown.values, s)
@@ -35,7 +34,7 @@ func (r result) chart(path string) error {
 	p.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	p.NominalY(shown.names...)
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
-	p.Y.Label.Text = " " // room: names are wider than they are measured
+	p.Y.Label.Text = " " // room: names are wider than measured
 	p.Y.Min, p.Y.Max = -0.5, float64(len(shown.names))-0.5
 	p.Add(plotter.NewGrid())
 
@@ -70,7 +69,7 @@ func better(m metric) string {
 	return " (less is better)"
 }
 
-// dots is what a chart shows, the first at the bottom.
+// dots are the points of a chart, the first at the bottom.
 type dots struct {
 	names  []string
 	values []summary

@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// again is this program once more, not yet started, in a part that it plays for a
-// peer: see runChild. The world's dial is not passed on.
+// again returns this program once more, not yet started, in a part that it plays for a peer: see
+// runChild. The world's dial is not passed on.
 func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -24,7 +24,7 @@ func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.C
 	return cmd, nil
 }
 
-// runChild is this program as a process that another one of it started.
+// runChild runs this program as a process that another instance of it has started.
 func runChild(ctx context.Context, f flags) error {
 	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl}
 	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// commands counts what a hot key costs on the wire: all that all clients send,
-// for each time the key changes hands.
+// commands counts the cost of a hot key on the wire: all commands of all clients, divided by how
+// often the key changes hands.
 func commands(size sizes, clients int) workload {
 	return workload{
 		name:    fmt.Sprintf("commands %d", clients),

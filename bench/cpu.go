@@ -13,10 +13,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A cpuMeter reads the CPU time that this process and Redis have used. Unlike
-// rates and latencies it says little about what else the machine does.
+// A cpuMeter reads the CPU time that this process and Redis have used. Unlike rates and latencies,
+// CPU time depends little on other load of the machine.
 type cpuMeter struct {
-	redis rueidis.Client // of its own, whose commands nobody counts
+	redis rueidis.Client // a client of its own, whose commands are not counted
 }
 
 func newCPUMeter(w world) (*cpuMeter, error) {

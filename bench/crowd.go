@@ -36,7 +36,7 @@ func distinct(size sizes) workload {
 	}
 }
 
-// hot is clients whose goroutines all want the same key and hold it for no time.
+// hot is clients whose goroutines all request the same key and hold it for no time.
 func hot(size sizes, clients, goroutines int) workload {
 	return workload{
 		name:  fmt.Sprintf("hot %d × %d", clients, goroutines),
@@ -61,7 +61,7 @@ func hot(size sizes, clients, goroutines int) workload {
 	}
 }
 
-// A crowd is goroutines of one or more clients that lock and unlock for a while.
+// A crowd is the goroutines of one or more clients that lock and unlock for a while.
 type crowd struct {
 	clients []client
 	members []*member
@@ -75,18 +75,18 @@ type member struct {
 	client *tenures
 
 	locks   int
-	longest time.Duration // that it waited for a key
-	stuck   bool          // it waited until that was cut short
+	longest time.Duration // the longest wait for a key
+	stuck   bool          // the wait was cut short
 }
 
-// tenures notes when a client had the key.
+// tenures records when a client had the key.
 type tenures struct {
 	locks   atomic.Int64
 	last    atomic.Int64 // ns since the round's start
 	without atomic.Int64 // the longest it was without the key, in ns
 }
 
-// got notes that the client had the key until now.
+// got records that the client had the key until now.
 func (t *tenures) got(now time.Duration) {
 	gap := int64(now) - t.last.Swap(int64(now))
 	for {
@@ -116,8 +116,8 @@ func newCrowd(ctx context.Context, w world, p peer, clients, goroutines int, win
 	return c, nil
 }
 
-// lateness is how long after the window goroutines may still wait for the key
-// before that is cut short.
+// lateness is how long after the window goroutines may still wait for the key. Then the wait is cut
+// short.
 const lateness = 3 * time.Second
 
 func (c *crowd) round(ctx context.Context) ([]float64, error) {
@@ -136,7 +136,7 @@ func (c *crowd) round(ctx context.Context) ([]float64, error) {
 		if m.stuck {
 			stuck++
 		}
-		if len(c.clients) == 1 { // then fairness is between goroutines
+		if len(c.clients) == 1 { // fairness is then between goroutines
 			shares = append(shares, float64(m.locks))
 		}
 		if !seen[m.client] {
@@ -144,7 +144,7 @@ func (c *crowd) round(ctx context.Context) ([]float64, error) {
 			if len(c.clients) > 1 {
 				shares = append(shares, float64(m.client.locks.Load()))
 			}
-			m.client.got(elapsed) // which counts whoever still waits
+			m.client.got(elapsed) // counts clients that still wait
 			without = max(without, time.Duration(m.client.without.Load()))
 		}
 	}
@@ -153,9 +153,8 @@ func (c *crowd) round(ctx context.Context) ([]float64, error) {
 	}, nil
 }
 
-// lockFor lets all members lock and unlock until the window ends, and returns
-// its length. What is got later does not count, but the time waited until then
-// does.
+// lockFor lets all members lock and unlock until the window ends, and returns its length. Later
+// locks do not count, but the time waited for them until then does.
 func (c *crowd) lockFor(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.window+lateness)
 	defer cancel()
@@ -199,7 +198,7 @@ func (m *member) lockUntil(ctx context.Context, key string, start time.Time, win
 			m.client.got(now)
 			turns.has(m.client)
 		}
-		// A lock that was got is given back, whatever has become of the round.
+		// A lock is given back even if the round has ended.
 		if err := h.Unlock(context.WithoutCancel(ctx)); err != nil || now >= window {
 			return err
 		}
@@ -209,8 +208,8 @@ func (m *member) lockUntil(ctx context.Context, key string, start time.Time, win
 
 func (c *crowd) close(ctx context.Context) error { return closeClients(ctx, c.clients) }
 
-// A distinctCrowd says what each lock costs, and leaves out what only means
-// something for one key.
+// A distinctCrowd reports the cost of each lock. It leaves out the metrics that have a meaning only
+// for one key.
 type distinctCrowd struct {
 	*crowd
 	cpu *cpuMeter

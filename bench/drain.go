@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// drain is many who wait for one key at once, each of whom holds it for no time.
+// drain is many waiters that wait for one key at once and hold it for no time.
 func drain(size sizes) workload {
 	const clients = 5
 	each := size.drained / clients
@@ -37,7 +37,7 @@ type drains struct {
 	key             string
 }
 
-// For how long the waiters may come, and for how long they may be served.
+// How long the waiters may take to come, and how long they may take to be served.
 const (
 	gathering = 300 * time.Millisecond
 	draining  = 10 * time.Second
@@ -69,7 +69,7 @@ func (d *drains) round(ctx context.Context) ([]float64, error) {
 	took := millis(time.Since(start))
 	stuck := len(d.waiters.members) - int(served.Load())
 	if stuck > 0 {
-		took = math.NaN() // it never came to an end
+		took = math.NaN() // it never ended
 	}
 	return []float64{took, float64(stuck)}, nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// far is a dialFunc for a server that is some way off: what is written arrives
-// later by the delay, in order, and the writer does not wait for it.
+// far is a dialFunc for a distant server: written bytes arrive later by the delay, in order, and
+// the writer does not wait for them.
 func far(delay time.Duration) dialFunc {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		var dialer net.Dialer
@@ -32,7 +32,7 @@ type farConn struct {
 	once   sync.Once // Close may be called twice
 }
 
-// A parcel is bytes and when they arrive.
+// A parcel is bytes and the time of their arrival.
 type parcel struct {
 	bytes   []byte
 	arrives time.Time
@@ -59,7 +59,7 @@ func (f *farConn) carry() {
 		case p := <-f.wire:
 			time.Sleep(time.Until(p.arrives))
 			if _, err := f.Conn.Write(p.bytes); err != nil {
-				return // the reader sees why
+				return // the reader gets the reason
 			}
 		case <-f.closed:
 			return

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// handoff is the time from the unlock in one process to the lock in another that
+// handoff measures the time from the unlock in one process to the lock in another process that
 // waits for it.
 func handoff(size sizes) workload {
 	return workload{
@@ -36,7 +36,7 @@ func handoff(size sizes) workload {
 	}
 }
 
-// handoffs passes something to a taker over and over.
+// handoffs passes a key or a message to a taker over and over.
 type handoffs struct {
 	giver giver
 	taker *taker
@@ -45,10 +45,9 @@ type handoffs struct {
 
 // A giver is the near side of a handoff.
 type giver interface {
-	// take gets what is to be given; the taker waits for it only afterwards.
+	// take gets the key to give. The taker waits for it only afterwards.
 	take(ctx context.Context) error
-	// waited returns when the taker waits, so that what is timed is the handoff
-	// alone.
+	// waited returns when the taker waits, so that only the handoff is timed.
 	waited(ctx context.Context) error
 	give(ctx context.Context) error
 	close(ctx context.Context) error
@@ -66,9 +65,8 @@ func (h *handoffs) round(ctx context.Context) ([]float64, error) {
 	return quantiles(h.times, 0.5, 0.9, 0.99), nil
 }
 
-// rest is how long a holder does its work. By then the taker and the server are
-// asleep, as they are when a lock is passed on in earnest, and not still warm
-// from what each kind of handoff had to prepare.
+// rest is how long a holder works. After this time the taker and the server sleep, as in real
+// handoffs. Otherwise they would still be warm from the preparations of each kind of handoff.
 const rest = 2 * time.Millisecond
 
 func (h *handoffs) pass(ctx context.Context) (time.Duration, error) {
@@ -106,11 +104,11 @@ const (
 	floorOwner   = "owner"
 )
 
-// bareScript sees that the key is the giver's, deletes it, and tells someone.
+// bareScript checks that the key is the giver's, deletes it, and publishes a message.
 const bareScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return redis.call('PUBLISH', ARGV[2], ARGV[3])`
 
-// messageGiver is the floor: one script that does what every release has to do.
+// messageGiver is the floor: one script that does what every release must do.
 type messageGiver struct {
 	client rueidis.Client
 	script *rueidis.Lua
@@ -166,11 +164,11 @@ func (l *lockGiver) take(ctx context.Context) (err error) {
 	return err
 }
 
-// settle is how long a taker gets that can't be seen waiting.
+// settle is how long to wait for a taker whose waiting can't be observed.
 const settle = 3 * time.Millisecond
 
-// waited asks who waits, where that can be known; elsewhere it does as much for
-// long enough.
+// waited asks for the waiters if the peer can report them. For other peers it makes similar work
+// for long enough.
 func (l *lockGiver) waited(ctx context.Context) error {
 	start := time.Now()
 	for {

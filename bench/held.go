@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// keeping is what many held keys cost the one process that holds them. Each
-// round is a process of its own, so that nothing else counts.
+// keeping measures the cost of many held keys for the one process that holds them. Each round is a
+// process of its own, so that nothing else counts.
 func keeping(size sizes, keys int) workload {
 	return workload{
 		name:  fmt.Sprintf("held %d", keys),
@@ -72,7 +72,7 @@ func (k keeper) round(ctx context.Context) ([]float64, error) {
 		1000 * cost.ClientCPU / cost.Seconds, 1000 * cost.RedisCPU / cost.Seconds,
 		1000 * cost.Renewing, cost.Before, cost.Meanwhile,
 	}
-	if k.peer.is.etcd { // what it sends is not counted, and Redis has no part in it
+	if k.peer.is.etcd { // its commands are not counted, and Redis has no part in it
 		row[2], row[4] = math.NaN(), math.NaN()
 	}
 	for i, v := range row {
@@ -85,10 +85,10 @@ func (k keeper) round(ctx context.Context) ([]float64, error) {
 
 func (keeper) close(context.Context) error { return nil }
 
-// heldCost is what a keeper says. Times are in seconds; negative is unknown.
+// heldCost is the report of a keeper. Times are in seconds; negative means unknown.
 type heldCost struct {
-	Bytes, Goroutines float64 // more than without keys
-	Seconds           float64 // that were watched, for what follows
+	Bytes, Goroutines float64 // increase over the process without keys
+	Seconds           float64 // length of the observation, for the fields below
 	Commands          float64
 	ClientCPU         float64
 	RedisCPU          float64
@@ -96,10 +96,10 @@ type heldCost struct {
 	Before, Meanwhile float64 // µs: p99 of Lock and Unlock of another key
 }
 
-// watched is how many renewals of each key are watched.
+// watched is how many renewals of each key are observed.
 const watched = 2
 
-// keep is what a keeper process does.
+// keep does the work of a keeper process.
 func keep(ctx context.Context, p peer, w world, keys int) error {
 	cpu, err := newCPUMeter(w)
 	if err != nil {
@@ -142,9 +142,9 @@ func keep(ctx context.Context, p peer, w world, keys int) error {
 	if err := json.NewEncoder(os.Stdout).Encode(cost); err != nil {
 		return err
 	}
-	_ = leases // held until here; the keys expire, or die with the server
+	_ = leases // held until here; the keys expire, or end with the server
 	return nil
 }
 
-// probing is for how long the price of a lock is watched before there are keys.
+// probing is how long the cost of a lock is measured before there are keys.
 const probing = 2 * time.Second

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A holding is the keys, watched from inside the process that holds them.
+// A holding is the keys, seen from inside the process that holds them.
 type holding struct {
 	worker   worker
 	key      string
 	meter    *meter
-	renewals *renewals // nil for other peers, whose renewals can't be seen
+	renewals *renewals // nil for other peers, whose renewals can't be observed
 }
 
 func newHolding(ctx context.Context, p peer, w world) (*holding, error) {
@@ -61,7 +61,7 @@ func (k *holding) take(ctx context.Context, keys int) ([]held, error) {
 
 // size returns the heap in use and the number of goroutines.
 func (k *holding) size() (bytes, goroutines float64) {
-	for range 3 { // pools and finalizers give up their last objects in later rounds
+	for range 3 { // pools and finalizers release their last objects in later rounds
 		runtime.GC()
 	}
 	var stats runtime.MemStats
@@ -69,16 +69,16 @@ func (k *holding) size() (bytes, goroutines float64) {
 	return float64(stats.HeapAlloc), float64(runtime.NumGoroutine())
 }
 
-// An upkeep is what the client did in a time in which its keys were held and nothing
-// else was asked of it.
+// An upkeep is the work of the client in a time in which its keys were held and it had no other
+// requests.
 type upkeep struct {
 	Spans    []span // in which renewals were under way
-	Keys     int    // that were renewed
+	Keys     int    // the number of renewed keys
 	Renewals int    // commands that carried them
-	Commands int    // of all kinds: each inbox proves itself every 5 to 10 s, too
+	Commands int    // of all kinds; each inbox also proves itself every 5 to 10 s
 }
 
-// watch looks on for as long as it is told. Of what can't be seen it says nothing.
+// watch observes the client for the given time. It leaves out values that can't be observed.
 func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep, err error) {
 	commands := k.meter.commands.Load()
 	if k.renewals != nil {
@@ -96,9 +96,9 @@ func (k *holding) watch(ctx context.Context, length time.Duration) (seen upkeep,
 	return seen, nil
 }
 
-// probe locks and unlocks one more key over and over for so long, and returns the
-// 99th percentile in microseconds; if during is given, of those locks that were
-// under way together with a renewal.
+// probe locks and unlocks one more key over and over for the given time, and returns the 99th
+// percentile in microseconds. If during is given, it counts only the locks that were under way
+// together with a renewal.
 func (k *holding) probe(ctx context.Context, length time.Duration, during *renewals) float64 {
 	var times []float64
 	for begin := time.Now(); time.Since(begin) < length; {

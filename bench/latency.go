@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// uncontended is one goroutine that locks and unlocks a key that nobody else
-// wants.
+// uncontended is one goroutine that locks and unlocks a key that nobody else requests.
 func uncontended(size sizes) workload {
 	return workload{
 		name: "uncontended", title: "Lock and Unlock, one goroutine, nobody else",

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// A machine is where a run was made, with what, and by which command.
+// A machine describes a run: the machine, the versions, and the command.
 type machine struct {
 	When    string   `json:"when"`
 	CPU     string   `json:"cpu"`
@@ -31,7 +31,7 @@ type machine struct {
 	Load    string   `json:"loadAverageBefore,omitempty"`
 }
 
-// compared is whose versions matter.
+// compared are the modules whose versions matter.
 var compared = []string{
 	"github.com/redis/rueidis", "github.com/redis/rueidis/rueidislock", "github.com/bsm/redislock",
 	"github.com/go-redsync/redsync/v4", "github.com/redis/go-redis/v9", "go.etcd.io/etcd/client/v3",
@@ -69,7 +69,7 @@ func describe(ctx context.Context, w world) (machine, error) {
 	return m, nil
 }
 
-// String is the machine in Markdown.
+// String describes the machine in Markdown.
 func (m machine) String() string {
 	return fmt.Sprintf("- When: %s, by `%s` in bench/; load average before: %s\n- Machine: %s, %d cores, %s; servers and clients all on it\n- Go: %s\n- Servers: %s\n- Clients: %s\n",
 		m.When, m.Command, m.Load, m.CPU, m.Cores, m.System, m.Go, strings.Join(m.Servers, ", "), strings.Join(m.Modules, ", "))
@@ -119,7 +119,7 @@ func field(path, name string) string {
 }
 
 func firstLine(path string) string {
-	data, _ := os.ReadFile(path) // not everywhere is there such a file
+	data, _ := os.ReadFile(path) // not every system has such a file
 	line, _, _ := strings.Cut(string(data), "\n")
 	return line
 }

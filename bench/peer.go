@@ -16,20 +16,20 @@ type peer struct {
 	is      traits
 }
 
-// traits say which workloads make sense for a peer.
+// traits say which workloads apply to a peer.
 type traits struct {
-	floor  bool // it only sends what any lock must send, and can't wait
+	floor  bool // it only sends what every lock must send, and can't wait
 	renews bool // by itself, as long as a lock is held
 	etcd   bool
-	holds  int // how many keys it is made to hold at most; 0: any number
-	// settles is how long after it began to wait a waiter is told of the unlock
-	// without delay, if that takes longer than others'.
+	holds  int // the most keys that it has to hold; 0: any number
+	// settles is how long a waiter must have waited until it is notified of the unlock without
+	// delay, if that is longer than with other peers.
 	settles time.Duration
 }
 
 // A client stands for one process: it has connections of its own.
 type client interface {
-	// worker returns what one goroutine locks with. It is not timed.
+	// worker returns what one goroutine locks with. The call is not timed.
 	worker(ctx context.Context) (worker, error)
 	close(ctx context.Context) error
 }
@@ -40,7 +40,7 @@ type worker interface {
 	lock(ctx context.Context, key string) (held, error)
 }
 
-// held is a key that is held.
+// held is a key that a worker holds.
 type held interface {
 	Unlock(ctx context.Context) error
 }
@@ -51,17 +51,16 @@ type world struct {
 	etcd  string // empty: there is none
 	dial  dialFunc
 	ttl   time.Duration // of every lock, unless it is renewed
-	short bool          // nobody waits until the servers, which have just started, grant something
+	short bool          // newly started servers grant at once
 }
 
-// A dialFunc makes connections, so that what they carry can be counted. Nil
-// stands for the usual way.
+// A dialFunc makes connections whose traffic can be counted. Nil means the usual way.
 type dialFunc func(ctx context.Context, address string) (net.Conn, error)
 
-// usualTTL is what is measured with, where a round need not wait for it.
+// usualTTL is the TTL of workloads whose rounds need not wait for it.
 const usualTTL = 15 * time.Second
 
-// peers returns those that can be measured, ours first.
+// peers returns the peers that can be measured, ours first.
 func peers(w world) []peer {
 	all := []peer{floorPeer, asynclockPeer, rueidislockPeer(1), rueidislockPeer(2), redislockPeer, redsyncPeer}
 	if w.etcd != "" {
@@ -76,7 +75,7 @@ func openClients(ctx context.Context, p peer, w world, n int) ([]client, error) 
 	for range n {
 		c, err := p.open(ctx, w)
 		if err != nil {
-			_ = closeClients(ctx, clients) // the first error is the one to tell
+			_ = closeClients(ctx, clients) // the first error is the one to report
 			return nil, err
 		}
 		clients = append(clients, c)

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// floorPeer sends what any lock must send: one command that takes the key if it
-// is free, one script that deletes it if it is still ours.
+// floorPeer sends what every lock must send: one command that takes the key if it is free, and one
+// script that deletes it if it is still ours.
 var floorPeer = peer{
 	name:    "floor",
 	setting: "rueidis, set up as asynclock sets it up: SET NX PX, then a compare-and-delete script by EVALSHA; nobody waits, nothing is renewed",
@@ -59,7 +59,7 @@ func (h *floorHeld) Unlock(ctx context.Context) error {
 	return floorRelease.Exec(ctx, h.client, []string{h.key}, []string{h.owner}).Error()
 }
 
-// clientOption is how redisstore.Open connects.
+// clientOption returns the options with which redisstore.Open connects.
 func clientOption(w world) rueidis.ClientOption {
 	return rueidis.ClientOption{
 		InitAddress:       []string{w.redis},

@@ -13,13 +13,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// retryAfter is how often the peers that poll ask again. Asking more often gives
-// them more of a hot key's handoffs until the server has nothing else to do; see
-// the notes beside the results.
+// retryAfter is how often the polling peers repeat their requests. More frequent requests would
+// give them more of a hot key's handoffs, until the server has time for nothing else; see the notes
+// beside the results.
 const retryAfter = time.Millisecond
 
-// pool is how many connections go-redis may have. More than its default of ten
-// per core does not help two cores.
+// pool is how many connections go-redis may have. With two cores, more than its default of ten per
+// core does not help.
 const pool = 64
 
 func newGoRedis(w world) *redis.Client {

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidislockPeer locks by a majority of 2n-1 keys. Its default is 2, which is
-// for clusters; with 1 it sends what the others send.
+// rueidislockPeer locks by a majority of 2n-1 keys. The library's default is 2, which is for
+// clusters. With 1 it sends what the others send.
 func rueidislockPeer(majority int32) peer {
 	return peer{
 		name: fmt.Sprintf("rueidislock/%d", majority),
@@ -47,7 +47,7 @@ func (r *rueidislockClient) close(context.Context) error {
 
 type rueidislockHeld context.CancelFunc
 
-// Unlock: the function that rueidislock gives returns when the key is deleted.
+// Unlock calls the function that rueidislock returned, which returns when the key is deleted.
 func (h rueidislockHeld) Unlock(context.Context) error {
 	h()
 	return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// pipeline is one worker that does one short job after another, each under a key
-// of its own: what asynclock's futures gain it, with the server as near as it can
-// be, or off by so much each way.
+// pipeline is one worker that does one short job after another, each under a key of its own. It
+// measures the gain from asynclock's futures, with the nearest possible server or with one that is
+// off away in each direction.
 func pipeline(size sizes, off time.Duration) workload {
 	name, title := "pipeline", "One worker, job after job, each under its own key"
 	if off > 0 {
@@ -81,7 +81,7 @@ func oneByOne(ctx context.Context, locks *asynclock.Client, window time.Duration
 	return done, nil
 }
 
-// lockWithUnlock holds no key before its turn.
+// lockWithUnlock holds no key before its job begins.
 func lockWithUnlock(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error) {
 	var unlocked <-chan error
 	next := locks.LockChan(ctx, jobKey(0))
@@ -100,7 +100,7 @@ func lockWithUnlock(ctx context.Context, locks *asynclock.Client, window time.Du
 	return done, finish(ctx, next, unlocked)
 }
 
-// lockAhead holds the next key for as long as this job takes.
+// lockAhead holds the next key for the duration of the present job.
 func lockAhead(ctx context.Context, locks *asynclock.Client, window time.Duration) (done int, err error) {
 	var unlocked <-chan error
 	next := locks.LockChan(ctx, jobKey(0))
@@ -127,7 +127,7 @@ func outcomeOf(unlocked <-chan error) error {
 	return <-unlocked
 }
 
-// finish ends what was begun for a job that is not done any more.
+// finish ends the requests for a job that is no longer done.
 func finish(ctx context.Context, next <-chan asynclock.Result, unlocked <-chan error) error {
 	lease, err := (<-next).Lease()
 	if err != nil {

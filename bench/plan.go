@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sizes is how much is measured.
+// sizes say how much is measured.
 type sizes struct {
 	rounds     int           // of each workload and peer
 	operations int           // timed one by one in a round
@@ -16,12 +16,11 @@ type sizes struct {
 	held       []int         // keys
 	heldTTL    time.Duration
 	heldRounds int
-	renewed    int // keys whose renewals others' locks are beside
+	renewed    int // the number of keys that are renewed beside the timed locks
 	renewedTTL time.Duration
 }
 
-// full takes twenty minutes; short is for seeing that everything runs, and
-// its figures mean little.
+// full takes twenty minutes. short is a check that everything runs, and its figures mean little.
 var (
 	full = sizes{
 		rounds: 20, operations: 1000, window: 300 * time.Millisecond, drained: 1000,
@@ -35,7 +34,7 @@ var (
 	}
 )
 
-// plan returns the workloads whose name contains only; empty: all.
+// plan returns the workloads whose name contains only. An empty string selects all.
 func plan(size sizes, only string) (loads []workload) {
 	all := []workload{
 		uncontended(size), distinct(size),

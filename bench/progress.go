@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// progress says on stderr what is being measured: on one line if that is a
-// terminal, else a line for each workload.
+// progress reports on stderr what is being measured: on one line if stderr is a terminal, and
+// otherwise on a line for each workload.
 type progress struct {
 	start    time.Time
 	terminal bool

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// renewing is what a round of renewals of many leases does to the locks of others:
-// one process holds the keys, this one locks and unlocks other keys meanwhile.
+// renewing measures the effect of a round of renewals of many leases on other locks. One process
+// holds the keys; this one locks and unlocks other keys meanwhile.
 func renewing(size sizes) workload {
 	return workload{
 		name:  "renewal round",
@@ -96,11 +96,10 @@ func (r *renewalRounds) round(ctx context.Context) ([]float64, error) {
 	return said.rowBeside(locks), nil
 }
 
-// acquaint uses every bucket of keys, with the usual TTL. On a server that was just
-// started that waits until nothing granted before can be left; with the TTL of the
-// keys it would wait for as long as that.
+// acquaint uses every bucket of keys, with the usual TTL. On a server that was just started, this
+// waits until no earlier grant can be left. With the TTL of the keys it would wait for that TTL.
 func (r *renewalRounds) acquaint(ctx context.Context) error {
-	const enough = 4000 // keys at random, to come across 256 buckets
+	const enough = 4000 // random keys, enough to reach all 256 buckets
 	h := holding{worker: r.probe, key: "bench:acquaint:"}
 	locks, err := h.take(ctx, enough)
 	var unlocking sync.WaitGroup
@@ -113,7 +112,7 @@ func (r *renewalRounds) acquaint(ctx context.Context) error {
 	return err
 }
 
-// watch locks from when all keys are held until their process says what it did.
+// watch locks from the moment when all keys are held until their process sends its report.
 func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said upkeep, locks []probed, err error) {
 	if _, err := from.ReadString('\n'); err != nil {
 		return said, nil, fmt.Errorf("renewer: %w", err)
@@ -137,15 +136,15 @@ func (r *renewalRounds) watch(ctx context.Context, from *bufio.Reader) (said upk
 	return said, locks, err
 }
 
-// A probed lock was taken and given back in a span, and was there at a moment of it.
+// A probed lock was taken and given back in a span, and was held at one moment of it.
 type probed struct {
 	span
 	Locked time.Time
 }
 
-// lock locks and unlocks one key after the other, each millisecond, until ctx ends.
+// lock locks and unlocks one key after another, one each millisecond, until ctx ends.
 func (r *renewalRounds) lock(ctx context.Context) (locks []probed, err error) {
-	const others = 97 // which are on all nodes
+	const others = 97 // keys on all nodes
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -172,7 +171,7 @@ func (r *renewalRounds) close(ctx context.Context) error {
 	return r.probe.close(ctx)
 }
 
-// rowBeside divides locks by whether a renewal was under way meanwhile.
+// rowBeside divides the locks into those with and without a renewal under way meanwhile.
 func (u upkeep) rowBeside(locks []probed) []float64 {
 	var between, meanwhile, alone, aloneMeanwhile []float64
 	for _, l := range locks {
@@ -192,9 +191,8 @@ func (u upkeep) rowBeside(locks []probed) []float64 {
 	return []float64{millis(total(u.Spans)), perRenewal, perCommand, b[0], m[0], b[1], m[1], m[1] - b[1], delay}
 }
 
-// renew is what the process does that holds the keys of a renewal round: it says
-// when it has them, and after a third of the TTL, in which each is renewed once,
-// what it did.
+// renew does the work of the process that holds the keys of a renewal round. It reports when it has
+// the keys. After a third of the TTL, in which each key is renewed once, it reports its work.
 func renew(ctx context.Context, w world, keys int) error {
 	k, err := newHolding(ctx, asynclockPeer, w)
 	if err != nil {
@@ -212,7 +210,7 @@ func renew(ctx context.Context, w world, keys int) error {
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		return err
 	}
-	for _, l := range leases { // or else the next round would find them held
+	for _, l := range leases { // otherwise the next round would find them held
 		go func() { _ = l.Unlock(context.WithoutCancel(ctx)) }()
 	}
 	return k.worker.(*asynclockClient).close(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// renewals notes when a client's renewals are under way. It stands between the
-// client and its store.
+// renewals records when a client's renewals are under way. It stands between the client and its
+// store.
 type renewals struct {
 	store.Store
 
@@ -21,7 +21,7 @@ type renewals struct {
 	calls    int // under way
 	begun    time.Time
 	ended    time.Time
-	spans    []span // that are over
+	spans    []span // of ended renewals
 	keys     int    // renewed
 	commands int    // that carried them
 }
@@ -36,7 +36,7 @@ func (r *renewals) client(w world) (*asynclockClient, error) {
 	return &asynclockClient{store, locks}, err
 }
 
-// Open puts a session of its own between.
+// Open puts a session of its own in between.
 func (r *renewals) Open(id string, events func(store.Event)) (store.Session, error) {
 	s, err := r.Store.Open(id, events)
 	return &watchedSession{s, r}, err
@@ -58,7 +58,7 @@ func (s *watchedSession) Renew(ctx context.Context, batch []store.RenewRequest) 
 func (r *renewals) begin(requests int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.commands += (requests + 99) / 100 // as redisstore's Renew does it
+	r.commands += (requests + 99) / 100 // as redisstore's Renew sends them
 	if r.calls == 0 {
 		r.begun = time.Now()
 	}
@@ -86,7 +86,7 @@ func (r *renewals) forget() {
 	r.spans, r.keys, r.commands = nil, 0, 0
 }
 
-// done is when renewals were under way, of how many keys, in how many commands.
+// done returns when renewals were under way, for how many keys, and in how many commands.
 func (r *renewals) done() (spans []span, keys, commands int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,17 +100,16 @@ func (r *renewals) overlaps(start time.Time) bool {
 	return r.calls > 0 || r.ended.After(start)
 }
 
-// A span is from when to when something was done.
+// A span is the time of an activity.
 type span struct{ Begin, End time.Time }
 
-// meets reports whether s has a moment in common with one of the spans, which are
-// in order and apart from each other.
+// meets reports whether s overlaps one of the spans, which are in order and disjoint.
 func (s span) meets(spans []span) bool {
 	i, _ := slices.BinarySearchFunc(spans, s.Begin, func(other span, t time.Time) int { return other.End.Compare(t) })
 	return i < len(spans) && !spans[i].Begin.After(s.End)
 }
 
-// total is how long the spans are together.
+// total returns the sum of the spans' lengths.
 func total(spans []span) (sum time.Duration) {
 	for _, s := range spans {
 		sum += s.End.Sub(s.Begin)

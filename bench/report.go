@@ -18,7 +18,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// A report is everything that a run found out.
+// A report has all results of a run.
 type report struct {
 	Machine machine   `json:"machine"`
 	Peers   []setup   `json:"setups"`
@@ -33,7 +33,7 @@ type setup struct {
 	Setting string `json:"setting"`
 }
 
-// figures is a result as the JSON file has it.
+// figures is a result in the form of the JSON file.
 type figures struct {
 	result
 
@@ -68,8 +68,8 @@ func newReport(ctx context.Context, w world, size sizes, missing string) (*repor
 	return r, nil
 }
 
-// failed returns an error if asynclock or the floor could not be measured, which
-// is a fault of this repository.
+// failed returns an error if asynclock or the floor could not be measured, because that is a fault
+// of this repository.
 func (r *report) failed() error {
 	var failures []error
 	for _, res := range r.Results {
@@ -88,7 +88,7 @@ func (r *report) print(to io.Writer) error {
 		fmt.Fprintf(to, "\n%s\n", res.Title)
 		t := res.table()
 		t.SetStyle(table.StyleLight)
-		t.Style().Format.Header = text.FormatDefault // in capitals, µ would be an M
+		t.Style().Format.Header = text.FormatDefault // µ would become an M in capitals
 		if _, err := fmt.Fprintln(to, t.Render()); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func bracketed(unit string) string {
 	return "(" + unit + ")"
 }
 
-// figure writes a number with three digits that count, or all before the point.
+// figure formats a number with three significant digits, or with all digits before the point.
 func figure(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -192,12 +192,12 @@ func (r *report) write(dir string) error {
 	return err
 }
 
-// file is the name of a result's charts, without their extension.
+// file returns the name of a result's charts, without their extension.
 func (r result) file() string {
 	return strings.NewReplacer(" × ", "x", " ", "-").Replace(r.Workload)
 }
 
-// markdown is the report as a page that shows its charts.
+// markdown returns the report as a page that shows its charts.
 func (r *report) markdown() string {
 	var b strings.Builder
 	b.WriteString("<!-- written by bench; run it again rather than change this -->\n\n# Results\n\n")
@@ -218,7 +218,7 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// figures makes what JSON can hold: it has no NaN.
+// figures converts the result for JSON, which has no NaN.
 func (r result) figures() figures {
 	f := figures{result: r}
 	floor, _ := r.of(floorPeer.name)

@@ -9,8 +9,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// retaken is one goroutine that takes the same key again and again, which nobody
-// else wants: what a client gains that retains it.
+// retaken is one goroutine that takes the same key again and again, which nobody else requests. It
+// measures the gain for a client that retains the key.
 func retaken(size sizes) workload {
 	return workload{
 		name: "retaken", title: "Taking a key again that nobody else wants, one goroutine",

@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// startRedis starts a redis-server that keeps nothing on disk, and returns its address
-// and how to stop it.
+// startRedis starts a redis-server that keeps nothing on disk, on a free port. It returns the
+// server's address and a function that stops it.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	return inDir(func(dir string) (string, func(), error) {
 		r, err := servers.StartRedis(ctx, servers.Config{Dir: dir})

@@ -19,8 +19,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// startEtcd starts an etcd server with its data in memory, if one is installed.
-// Without one the address is empty and the reason says so.
+// startEtcd starts an etcd server with its data in memory, if etcd is installed. Otherwise the
+// address is empty and the reason says why.
 func startEtcd(ctx context.Context) (address, reason string, stop func(), err error) {
 	program, err := exec.LookPath("etcd")
 	if err != nil {
@@ -74,7 +74,7 @@ func etcdAnswers(ctx context.Context, address string) error {
 	return nil
 }
 
-// memoryDir is a directory that is not on a disk, where the system has one.
+// memoryDir returns a directory that is not on a disk, if the system has one.
 func memoryDir() string {
 	const shm = "/dev/shm"
 	if info, err := os.Stat(shm); err == nil && info.IsDir() {
@@ -83,7 +83,7 @@ func memoryDir() string {
 	return ""
 }
 
-// environWithout returns the environment without what begins with prefix: a
+// environWithout returns the environment without the variables that begin with prefix. They are a
 // package's own settings for its service.
 func environWithout(prefix string) (kept []string) {
 	for _, entry := range os.Environ() {

@@ -13,25 +13,24 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// What the simulation takes as given. The first three are CPU time of a Redis
-// server that was measured here, see docs/performance.md.
+// The assumptions of the simulation. The first three are CPU times of a Redis server, as measured;
+// see docs/performance.md.
 const (
 	lockCommand = 8600 * time.Nanosecond // half of Lock and Unlock
-	heartbeat   = 20 * time.Microsecond  // of a waiter, which asks each 1.5 s
+	heartbeat   = 20 * time.Microsecond  // of a waiter, every 1.5 s
 	renewalOf   = 7200 * time.Nanosecond // one key
 
 	simulatedTTL = 15 * time.Second
-	renewalCall  = 64  // keys while on time
-	lateCall     = 512 // keys once later than a fifteenth of the TTL
+	renewalCall  = 64  // keys in a call while on time
+	lateCall     = 512 // keys in a call once later than a fifteenth of the TTL
 	buckets      = 256 // lanes in a Cluster
 )
 
-// A scenario is a deployment: clients that each hold keys, and all together lock
-// at random times.
+// A scenario is a deployment: clients that each hold keys, and together lock at random times.
 type scenario struct {
 	nodes, clients, held int // held by each client
 	locks                int // Lock and Unlock a second, all clients together
-	waiting              int // clients' waits, all together
+	waiting              int // waiting calls of all clients together
 	trip                 time.Duration
 }
 
@@ -47,7 +46,7 @@ var scenarios = []scenario{
 	{nodes: 6, clients: 100, held: 10_000, locks: 60_000, trip: 200 * time.Microsecond},
 }
 
-// simulate prints what becomes of the scenarios on one of their nodes.
+// simulate prints the outlook of one node in each scenario.
 func simulate(to io.Writer) error {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"nodes", "clients", "keys held", "locks/s", "waits", "round trip", "busy", "command p50", "p99", "latest renewal"})
@@ -67,25 +66,24 @@ type outlook struct {
 	p50, p99, latest time.Duration
 }
 
-// A job is work for the server. One that renews belongs to a lane, which sends
-// the next when it is answered.
+// A job is work for the server. A job that renews belongs to a lane, which sends the next job when
+// this one is answered.
 type job struct {
 	arrives time.Duration
 	takes   time.Duration
 	lane    *simulatedLane
 }
 
-// A simulatedLane is a client's renewals that share a path: keys that came due at
-// a time.
+// A simulatedLane is a client's renewals that share a connection: the keys that came due at one
+// time.
 type simulatedLane struct {
 	due  time.Duration
 	left int
 }
 
-// run lets the time pass on one node. The server takes jobs in the order in which
-// they arrive.
+// run simulates one node for span. The server handles jobs in the order of their arrival.
 func (s scenario) run(span time.Duration) outlook {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // to be the same each time
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same numbers in each run
 	var jobs timeline
 	poisson := func(perSecond float64, takes time.Duration) {
 		for at := 0.0; perSecond > 0; {
@@ -125,9 +123,9 @@ func (s scenario) run(span time.Duration) outlook {
 	return o
 }
 
-// plan sets when renewals begin: each key's a third of the TTL after its last one,
-// gathered on a grid of a fifteenth, which begins anywhere for each client, and
-// elsewhere for each lane.
+// plan sets when renewals begin. Each key is renewed a third of the TTL after its last renewal, on
+// a grid of a fifteenth. The grid has a random start for each client, and another start for each
+// lane.
 func (s scenario) plan(jobs *timeline, random *rand.Rand, span time.Duration) {
 	lanes := 1
 	if s.nodes > 1 {
@@ -148,7 +146,7 @@ func (s scenario) plan(jobs *timeline, random *rand.Rand, span time.Duration) {
 	}
 }
 
-// next is the lane's next call.
+// next returns the lane's next call.
 func (l *simulatedLane) next(at time.Duration) (job, bool) {
 	n := min(l.left, renewalCall)
 	if at-l.due >= simulatedTTL/15 {
@@ -158,7 +156,7 @@ func (l *simulatedLane) next(at time.Duration) (job, bool) {
 	return job{arrives: at, takes: time.Duration(n) * renewalOf, lane: l}, n > 0
 }
 
-// A timeline is jobs, the first to arrive first.
+// A timeline is jobs in the order of their arrival.
 type timeline []job
 
 func (t timeline) Len() int           { return len(t) }

@@ -30,10 +30,10 @@ type summary struct {
 	High   float64 `json:"upperQuartile"`
 }
 
-// known reports whether there is anything to show.
+// known reports whether there is a value.
 func (s summary) known() bool { return !math.IsNaN(s.Median) }
 
-// column returns one metric of all rounds, without those that have none.
+// column returns one metric of all rounds, without the rounds that have no value.
 func (o outcome) column(metric int) (values []float64) {
 	for _, row := range o.Rounds {
 		if v := row[metric]; !math.IsNaN(v) {
@@ -48,8 +48,8 @@ func (o outcome) summary(metric int) summary {
 	return summary{q[0], q[1], q[2]}
 }
 
-// ratio returns the median over rounds of what o has by what other has in the
-// same round, which does not drift with the machine. NaN if one of them has none.
+// ratio returns the median over rounds of o's value divided by other's value in the same round.
+// This ratio does not drift with the machine. It is NaN if one of them has no value.
 func (o outcome) ratio(other outcome, metric int) float64 {
 	var ratios []float64
 	for i := range min(len(o.Rounds), len(other.Rounds)) {
@@ -60,8 +60,7 @@ func (o outcome) ratio(other outcome, metric int) float64 {
 	return quantiles(ratios, 0.5)[0]
 }
 
-// compareTo returns the row that others are compared to beside the floor, and
-// what to call it.
+// compareTo returns the row that others are compared to besides the floor, and its name.
 func (r result) compareTo() (o outcome, name string, ok bool) {
 	if r.Base != "" {
 		o, ok = r.of(r.Base)
@@ -71,8 +70,7 @@ func (r result) compareTo() (o outcome, name string, ok bool) {
 	return o, "best peer", ok
 }
 
-// bestPeer returns the best of those that are neither asynclock nor the floor,
-// by the first metric.
+// bestPeer returns the best peer except asynclock and the floor, by the first metric.
 func (r result) bestPeer() (best outcome, ok bool) {
 	for _, o := range r.Peers {
 		s := o.summary(0)

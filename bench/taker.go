@@ -17,9 +17,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A taker is the other side of a handoff, in a process of its own, as clients
-// are. Each line written to it asks for one take; it answers with the time at
-// which it has it, and then with an empty line when it is ready again.
+// A taker is the other side of a handoff, in a process of its own, like a client. Each line written
+// to it requests one take. It answers with the time of the take, and then with an empty line when
+// it is ready again.
 type taker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
@@ -53,7 +53,7 @@ func (t *taker) ask() error {
 	return err
 }
 
-// took returns when the taker had what it waited for.
+// took returns the time of the take, after the taker has reported it.
 func (t *taker) took() (time.Time, error) {
 	line, err := t.out.ReadString('\n')
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *taker) stop() error {
 	return t.process.Wait()
 }
 
-// take is what a taker process does.
+// take does the work of a taker process.
 func take(ctx context.Context, w world, p peer) error {
 	if p.is.floor {
 		return takeMessages(ctx, w)
@@ -142,7 +142,7 @@ func takeLocks(ctx context.Context, w world, p peer) error {
 	return errors.Join(err, c.close(ctx))
 }
 
-// serve answers each line with a take, and gives back what it took.
+// serve answers each line with a take, and then gives the key back.
 func serve(take func() (time.Time, error), giveBack func() error) error {
 	lines := bufio.NewScanner(os.Stdin)
 	fmt.Println() // ready

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// turns is the clients in the order in which they had a key, each once for as long
-// as it passed between its own goroutines.
+// turns has the clients in the order in which they had a key. A client appears once for as long as
+// the key passed between its own goroutines.
 type turns struct {
 	last  atomic.Pointer[tenures]
 	mu    sync.Mutex
@@ -21,7 +21,7 @@ func (t *turns) begin() {
 	t.order = nil
 }
 
-// has notes who has the key, and is called by who has it.
+// has records the client that has the key. The holder calls it.
 func (t *turns) has(client *tenures) {
 	if t.last.Load() == client {
 		return
@@ -32,15 +32,15 @@ func (t *turns) has(client *tenures) {
 	t.order = append(t.order, client)
 }
 
-// unfairness is how many turns one client had, at most, between two turns of another.
-// With 1 no client waited for more than one tenure of each other one, and for the
-// handoffs between these. One client alone has none.
+// unfairness returns the largest number of turns that one client had between two turns of another.
+// With 1, no client waited for more than one holding of each other client, and for the handoffs
+// between them. One client alone has no value.
 func (t *turns) unfairness(clients int) float64 {
 	if clients == 1 {
 		return math.NaN()
 	}
 	worst := 0
-	meanwhile := make(map[*tenures]map[*tenures]int) // for each, the others' turns since its last
+	meanwhile := make(map[*tenures]map[*tenures]int) // for each client, the others' turns since its last turn
 	for _, now := range t.order {
 		for waiting, others := range meanwhile {
 			if waiting != now {

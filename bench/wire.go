@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// A meter counts the commands that connections send to Redis. INFO commandstats
-// would not do: it also counts what scripts call.
+// A meter counts the commands that connections send to Redis. INFO commandstats would be wrong,
+// because it also counts the commands that scripts call.
 type meter struct{ commands atomic.Int64 }
 
 // dial is a dialFunc that counts.
@@ -25,7 +25,7 @@ func (m *meter) dial(ctx context.Context, address string) (net.Conn, error) {
 	return &meteredConn{Conn: conn, meter: m}, nil
 }
 
-// rueidisDial is the world's dial as rueidis wants it.
+// rueidisDial returns the world's dial in the form that rueidis needs.
 func (w world) rueidisDial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	if w.dial == nil {
 		return nil
@@ -35,14 +35,14 @@ func (w world) rueidisDial() func(context.Context, string, *net.Dialer, *tls.Con
 	}
 }
 
-// A meteredConn follows the stream of commands that are written: each an array
-// of strings with their lengths before them.
+// A meteredConn parses the stream of written commands. Each is an array of strings with their
+// lengths in front.
 type meteredConn struct {
 	net.Conn
 	meter *meter
-	words int    // still to come of the present command
-	skip  int    // bytes still to come of the present word
-	line  []byte // the present line, as far as it is there
+	words int    // remaining words of the present command
+	skip  int    // remaining bytes of the present word
+	line  []byte // the present line, as far as it has come
 }
 
 func (c *meteredConn) Write(b []byte) (int, error) {
@@ -70,7 +70,7 @@ func (c *meteredConn) follow(b []byte) {
 	}
 }
 
-// header takes in the line before a command, or before a word of one.
+// header handles the line before a command, or before a word of one.
 func (c *meteredConn) header(line []byte) {
 	if len(line) < 2 {
 		return

@@ -9,38 +9,37 @@ import (
 	"time"
 )
 
-// A workload is something to do with locks, and what is measured of it.
+// A workload is an activity with locks, and the metrics of it.
 type workload struct {
 	name    string
 	title   string
-	metrics []metric // the first one is what peers are compared by
+	metrics []metric // peers are compared by the first one
 	rounds  int
 	peers   []peer // nil: those of the run
-	// leaveOut says why a peer has no part in it; empty: it has one.
+	// leaveOut says why a peer does not take part; empty: it takes part.
 	leaveOut func(peer) string
 	prepare  func(ctx context.Context, w world, p peer) (runner, error)
-	cold     bool          // no round goes before, to warm up
-	limit    time.Duration // after which a round has hung; 0: twenty seconds
-	base     string        // the row that others are compared to; empty: the floor, and the best peer
+	cold     bool          // no round to warm up
+	limit    time.Duration // after this time a round hangs; 0: twenty seconds
+	base     string        // the row that others are compared to; empty: the floor and the best peer
 }
 
 // A metric is one number that a round yields.
 type metric struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
-	// HigherIsBetter tells rates from times.
+	// HigherIsBetter distinguishes rates from times.
 	HigherIsBetter bool `json:"higherIsBetter"`
 }
 
-// A runner is a workload made ready for one peer.
+// A runner is a workload prepared for one peer.
 type runner interface {
-	// round does it once and returns a value for each metric, NaN where there is
-	// none.
+	// round runs the workload once and returns a value for each metric, or NaN if there is none.
 	round(ctx context.Context) ([]float64, error)
 	close(ctx context.Context) error
 }
 
-// A result is what came of a workload: for each peer, the values of each round.
+// A result is the outcome of a workload: for each peer, the values of each round.
 type result struct {
 	Workload string    `json:"workload"`
 	Title    string    `json:"title"`
@@ -53,20 +52,20 @@ type outcome struct {
 	Peer string
 	// Rounds has a row for each round and a column for each metric.
 	Rounds [][]float64
-	Left   string // why there are no rounds
-	Failed bool   // that is why
+	Left   string // the reason why there are no rounds
+	Failed bool   // whether the reason is a failure
 }
 
-// fail notes that a peer could not go on. The rounds before do not count: whatever
-// broke may have been wrong in them.
+// fail records that a peer could not continue. Its earlier rounds do not count, because the defect
+// may have affected them too.
 func (o *outcome) fail(round int, err error) {
 	o.Rounds, o.Failed = nil, true
 	o.Left = fmt.Sprintf("failed in round %d: %v", round, err)
 }
 
-// measure runs a workload for all peers: one round of each in turn, the first in
-// turn another one each time, so that whatever else the machine does meets all
-// of them. One round of each goes before, to warm up.
+// measure runs a workload for all peers: one round of each in turn, and each time another peer
+// comes first. Other load of the machine then affects all of them. One round of each comes before,
+// to warm up.
 func measure(ctx context.Context, say *progress, w world, load workload, all []peer) (result, error) {
 	if load.peers != nil {
 		all = load.peers
@@ -76,7 +75,7 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 	defer func() {
 		for _, r := range runners {
 			if r != nil {
-				_ = r.close(ctx) // what it measured is there
+				_ = r.close(ctx) // the measured values are complete
 			}
 		}
 	}()
@@ -95,7 +94,7 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 		}
 		runners[i] = r
 	}
-	first := 0 // a round that does not count
+	first := 0 // round 0 does not count
 	if load.cold {
 		first = 1
 	}
@@ -110,7 +109,7 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 			switch {
 			case ctx.Err() != nil:
 				return res, ctx.Err()
-			case err != nil: // a peer that fails is a result too
+			case err != nil: // a failing peer is a result too
 				res.Peers[i].fail(n, err)
 			case n > 0:
 				res.Peers[i].Rounds = append(res.Peers[i].Rounds, row)
@@ -121,7 +120,7 @@ func measure(ctx context.Context, say *progress, w world, load workload, all []p
 	return res, nil
 }
 
-// round runs one round and cuts it short when it hangs, as some peers do.
+// round runs one round and cuts it short if it hangs, as some peers do.
 func (load workload) round(ctx context.Context, r runner) ([]float64, error) {
 	limit := cmp.Or(load.limit, 20*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -133,11 +132,11 @@ func (load workload) round(ctx context.Context, r runner) ([]float64, error) {
 	return row, err
 }
 
-// pause lets what a round has left behind (timers, garbage, a server's own work)
-// settle before the next one's.
+// pause separates rounds, so that the remains of one (timers, garbage, a server's own work) do not
+// affect the next.
 const pause = 5 * time.Millisecond
 
-// only says why peers other than those that do it have no part in a workload.
+// only gives the reason why all peers without a trait do not take part in a workload.
 func only(reason string, does func(traits) bool) func(peer) string {
 	return func(p peer) string {
 		if does(p.is) {
@@ -147,5 +146,5 @@ func only(reason string, does func(traits) bool) func(peer) string {
 	}
 }
 
-// waits is for workloads in which keys are waited for.
+// waits is for workloads in which peers wait for keys.
 var waits = only("it can't wait", func(t traits) bool { return !t.floor })

@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
-// FuzzMessage: whatever arrives is passed on as it is, but for what looks like a
-// probe, which is nobody's business; a forged one proves nothing.
+// FuzzMessage: every message is passed on unchanged, except those that look like a probe, which are
+// ignored. A forged probe proves nothing.
 func FuzzMessage(f *testing.F) {
 	for _, payload := range []string{"", "g owner 1 100 0 1", pubsub.ProbePrefix, pubsub.ProbePrefix + "AAAA", "\x00\xff", strings.Repeat("x", 1<<16)} {
 		f.Add(payload)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An Inbox keeps one subscription. Its methods may be called at any time from
-// any goroutine, with the one exception that [Inbox.Close] documents.
+// An Inbox keeps one subscription. Its methods may be called at any time from any goroutine, with
+// the one exception that [Inbox.Close] documents.
 type Inbox struct {
 	source     Source
 	opened     time.Time
@@ -30,12 +30,12 @@ type state int
 const (
 	unsettled state = iota // no verdict yet
 	live                   // proven
-	down                   // in an outage that the handler was told of
+	down                   // in an outage that was reported to the handler
 	closed                 // for ever
 )
 
-// Open starts an inbox. It returns at once; [Inbox.Settled] tells when it is
-// known whether the subscription works. End it with [Inbox.Close].
+// Open starts an inbox. It returns at once; the channel of [Inbox.Settled] is closed when the inbox
+// knows whether the subscription works. End the inbox with [Inbox.Close].
 func Open(source Source, handler Handler) *Inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &Inbox{
@@ -51,23 +51,22 @@ func Open(source Source, handler Handler) *Inbox {
 	return in
 }
 
-// Live reports whether messages can be counted on, to the best of the inbox's
-// knowledge, which may be 12 s old. After Close it is false.
+// Live reports whether the inbox can rely on messages, to the best of its knowledge, which may be
+// 12 s old. After Close it returns false.
 func (in *Inbox) Live() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.state == live
 }
 
-// Settled returns a channel that is closed, and never sent to, once the first
-// verdict is known: the inbox is live or it is down. That takes 7 s at most,
-// whatever the source does. Close closes it too.
+// Settled returns a channel that is closed, and never sent to, when the first verdict is known: the
+// inbox is live or it is down. This takes 7 s at most, whatever the source does. Close also closes
+// the channel.
 func (in *Inbox) Settled() <-chan struct{} { return in.settled }
 
-// WaitLive waits for the first verdict, at most until atMost after [Open], and reports
-// whether messages can be counted on. Of the time that ctx has left it uses a quarter at
-// most, because its caller needs the rest for a request. After the first verdict it does not
-// wait.
+// WaitLive waits for the first verdict, at most until atMost after [Open], and reports whether the
+// inbox can rely on messages. It uses at most a quarter of the time that ctx has left, because the
+// caller needs the rest for a request. After the first verdict it does not wait.
 func (in *Inbox) WaitLive(ctx context.Context, atMost time.Duration) bool {
 	wait := time.Until(in.opened.Add(atMost))
 	if deadline, ok := ctx.Deadline(); ok {
@@ -85,14 +84,13 @@ func (in *Inbox) WaitLive(ctx context.Context, atMost time.Duration) bool {
 	return in.Live()
 }
 
-// Close ends the subscription and waits for the inbox's goroutines, and with
-// them for running calls of the handler and the source. When it returns nil there
-// are none and will be none. Messages still queued are dropped, and Down is not
-// called. If ctx ends first, Close returns its error; the inbox is closed all the same.
-// Calls after the first wait in the same way.
+// Close ends the subscription and waits for the inbox's goroutines, and so for running calls of the
+// handler and the source. After it has returned nil, no such call runs or will ever run. Queued
+// messages are dropped, and Down is not called. If ctx ends first, Close returns its error; the
+// inbox is closed all the same. Later calls wait in the same way.
 //
-// The handler must not wait for Close, because each would wait for the other. It may say
-// go inbox.Close(ctx).
+// The handler must not wait for Close, because each would wait for the other. It may call go
+// inbox.Close(ctx).
 func (in *Inbox) Close(ctx context.Context) error {
 	in.mu.Lock()
 	in.enterLocked(closed)
@@ -103,7 +101,7 @@ func (in *Inbox) Close(ctx context.Context) error {
 	in.cancel()
 
 	done := make(chan struct{})
-	go func() { // ends when the inbox is closed, which takes as long as its source does
+	go func() { // ends when the inbox is closed, which takes as long as its source takes
 		in.goroutines.Wait()
 		close(done)
 	}()
@@ -115,8 +113,8 @@ func (in *Inbox) Close(ctx context.Context) error {
 	}
 }
 
-// keepSubscribed subscribes, again and again, until the inbox is closed. The
-// end of ctx cuts everything short.
+// keepSubscribed subscribes again and again until the inbox is closed. It stops at once when ctx
+// ends.
 func (in *Inbox) keepSubscribed(ctx context.Context) {
 	var pause backoff
 	for {
@@ -136,8 +134,7 @@ func (in *Inbox) keepSubscribed(ctx context.Context) {
 	}
 }
 
-// subscribe makes the next subscription the current one. Once the inbox is
-// closed there is none.
+// subscribe makes a new subscription the current one. It returns none if the inbox is closed.
 func (in *Inbox) subscribe(ctx context.Context) *subscription {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -148,10 +145,10 @@ func (in *Inbox) subscribe(ctx context.Context) *subscription {
 	return in.current
 }
 
-// publishProbes publishes the probe that the current subscription waits for,
-// and ends when none is left to publish. It is a goroutine of its own because
-// Publish may hang while timers have to be served, and there is one at most, so
-// that a source whose Publish does not return is not called over and over.
+// publishProbes publishes the probe that the current subscription waits for, and ends when no probe
+// is left to publish. It has its own goroutine because Publish may hang while timers have to be
+// served. There is at most one such goroutine, so that a source whose Publish does not return is
+// not called over and over.
 func (in *Inbox) publishProbes() {
 	var last string
 	for {
@@ -166,8 +163,7 @@ func (in *Inbox) publishProbes() {
 	}
 }
 
-// startPublishingLocked sees to it that the current probe gets published.
-// Close waits for it.
+// startPublishingLocked makes sure that the current probe gets published. Close waits for it.
 func (in *Inbox) startPublishingLocked() {
 	if !in.publishing {
 		in.publishing = true
@@ -175,8 +171,8 @@ func (in *Inbox) startPublishingLocked() {
 	}
 }
 
-// probeAfter returns the probe to be published after last and its
-// subscription. If there is none it takes note that the publisher ends.
+// probeAfter returns the probe to be published after last, and its subscription. If there is none,
+// it records that the publisher ends.
 func (in *Inbox) probeAfter(last string) (*subscription, string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

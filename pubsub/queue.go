@@ -4,11 +4,10 @@ package pubsub
 
 import "context"
 
-// queueSize is how far a handler may fall behind. The package comment names it.
+// queueSize is how many calls a handler may fall behind. The package comment gives the number.
 const queueSize = 1024
 
-// A queue stands between those who deliver, who must not wait, and the handler,
-// who may take long.
+// A queue stands between the deliverers, which must not wait, and the handler, which may take long.
 type queue struct {
 	events chan event
 }
@@ -30,15 +29,15 @@ const (
 
 func newQueue() queue { return queue{events: make(chan event, queueSize)} }
 
-// push adds e, which the state takes account of already. It is called by one
-// goroutine at a time and never blocks.
+// push adds e, which is already part of the state now. It is called by one goroutine at a time and
+// never blocks.
 func (q queue) push(e event, now state) {
 	select {
 	case q.events <- e:
 		return
 	default:
 	}
-	// Full. The sends below find room: nobody else sends.
+	// The queue is full. The sends below find room, because nobody else sends.
 	unheard := q.drop()
 	if e.kind == message {
 		switch {
@@ -47,11 +46,11 @@ func (q queue) push(e event, now state) {
 		case unheard.kind == wentDown:
 			q.events <- unheard
 		}
-	} // else e itself says what is true now
+	} // otherwise e itself gives the present state
 	q.events <- e
 }
 
-// drop empties the queue and returns the last wentDown that was in it, if any.
+// drop empties the queue and returns its last wentDown, if there was any.
 func (q queue) drop() (unheard event) {
 	for {
 		select {
@@ -65,7 +64,7 @@ func (q queue) drop() (unheard event) {
 	}
 }
 
-// dispatch calls the handler for one event after the other until ctx ends.
+// dispatch calls the handler for one event after another until ctx ends.
 func (q queue) dispatch(ctx context.Context, handler Handler) {
 	for {
 		select {

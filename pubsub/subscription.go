@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// How long an inbox believes without proof. The package comment and those of
-// Live and Settled name these figures.
+// How long an inbox believes without proof. The package comment, Live and Settled document these
+// figures.
 const (
 	confirmWithin = 5 * time.Second  // includes dialing
 	proveWithin   = 2 * time.Second  // from the first confirmation without proof
 	proveEvery    = 10 * time.Second // at the latest, while live
-	// A subscription that was live for less does not count as a success for the
-	// back-off: each one costs the receivers a look at everything.
+	// A subscription that was live for less than this does not count as a success for the back-off,
+	// because after each one the receivers look at everything.
 	steadyAfter = 2 * time.Second
 )
 
-// A subscription is one call of Source.Receive and the proof that it works. It
-// can't wait for its own timers, because its goroutine is in Receive: they fire
-// as functions. All fields below publish are guarded by Inbox.mu.
+// A subscription is one call of Source.Receive and the proof that it works. Its goroutine is in
+// Receive and can't wait for timers, so the timers fire as functions. All fields below publish are
+// guarded by Inbox.mu.
 type subscription struct {
 	inbox   *Inbox
 	cancel  context.CancelFunc       // ends receive and publish
@@ -31,13 +31,13 @@ type subscription struct {
 	publish func(probe string) error // Source.Publish
 
 	timer    *time.Timer
-	deadline time.Time // when timer means it; a call before that belongs to an earlier setting
+	deadline time.Time // when the timer is due; a call before that belongs to an earlier setting
 
 	acknowledged bool      // confirmed at least once
-	probe        string    // the one to arrive; empty: none is under way
-	owesUp       bool      // the probe under way answers a confirmation
+	probe        string    // the expected probe; empty: none is under way
+	owesUp       bool      // the probe under way answers an acknowledgement
 	liveSince    time.Time // zero: not proven yet
-	steady       bool      // once over: it was live for long enough
+	steady       bool      // set when over: it was live for long enough
 	over         bool
 }
 
@@ -51,8 +51,8 @@ func newSubscription(ctx context.Context, inbox *Inbox) *subscription {
 	return s
 }
 
-// confirmed is called when the server has acknowledged the subscription.
-// Earlier proof is void, as this may be another connection.
+// confirmed is called when the server has acknowledged the subscription. Earlier proof is void,
+// because this may be another connection.
 func (s *subscription) confirmed() {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *subscription) confirmed() {
 	s.proveLocked()
 }
 
-// deliver is called for each message, and is where proof arrives. Messages are
-// passed on even if s is over: a hint is a hint.
+// deliver is called for each message, and recognizes the probe. Messages are passed on even if s is
+// over, because a hint is valid at any time.
 func (s *subscription) deliver(payload string) {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
@@ -92,8 +92,8 @@ func (s *subscription) timeUp() {
 	}
 }
 
-// notPublished is called when publishing has failed. A probe that has arrived
-// or was replaced in the meantime is none of its business.
+// notPublished is called when publishing has failed. It ignores a probe that has arrived or was
+// replaced meanwhile.
 func (s *subscription) notPublished(probe string, err error) {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
@@ -115,9 +115,8 @@ func (s *subscription) ended(err error) (steady bool) {
 	return s.steady
 }
 
-// proveLocked asks for a fresh proof. The time for it does not start anew if
-// one is under way: a source that confirms over and over would never be found
-// out.
+// proveLocked starts a new proof. If a proof is under way, its time does not start anew. Otherwise
+// a source that confirms over and over would never be found out.
 func (s *subscription) proveLocked() {
 	if s.probe == "" {
 		s.setTimerLocked(proveWithin)
@@ -138,7 +137,7 @@ func (s *subscription) provenLocked() {
 	}
 }
 
-// failLocked ends s and tells why, unless s is over already.
+// failLocked ends s and reports why, unless s is already over.
 func (s *subscription) failLocked(err error) {
 	if s.over {
 		return
@@ -148,7 +147,7 @@ func (s *subscription) failLocked(err error) {
 	s.inbox.downLocked(err)
 }
 
-// stopLocked ends s without a word.
+// stopLocked ends s without a report.
 func (s *subscription) stopLocked() {
 	s.over = true
 	s.timer.Stop()
@@ -156,6 +155,6 @@ func (s *subscription) stopLocked() {
 }
 
 func (s *subscription) setTimerLocked(d time.Duration) {
-	s.deadline = time.Now().Add(d) // before the timer's own reading, so that it never fires too early for it
+	s.deadline = time.Now().Add(d) // before the timer's own reading, so that the timer never fires too early for it
 	s.timer.Reset(d)
 }

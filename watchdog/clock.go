@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// An Instant is a reading of a clock that never goes back and never stands still, not even
-// while the machine is suspended. Only differences mean anything. The zero Instant is
-// before every reading.
+// An Instant is a reading of a clock that never goes back and never stands still, not even while
+// the machine is suspended. Only differences have a meaning. The zero Instant is before every
+// reading.
 //
-// Go's own monotonic clock stops during suspend on Linux and macOS. A laptop or virtual
-// machine that slept for an hour would believe in its leases as if no time had passed. An
-// Instant adds the time slept. It works inside testing/synctest bubbles, where the Go part
-// is virtual.
+// Go's own monotonic clock stops during suspend on Linux and macOS. A laptop or virtual machine
+// that slept for an hour would believe in its leases as if no time had passed. An Instant adds the
+// time slept. It works inside testing/synctest bubbles, where the Go part is virtual.
 type Instant time.Duration
 
 // Add returns the instant d later.
@@ -23,8 +22,8 @@ func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 // Sub returns the time from other to i.
 func (i Instant) Sub(other Instant) time.Duration { return time.Duration(i - other) }
 
-// zero keeps readings positive in bubbles too, whose time begins in the year
-// 2000 and so long before the process did.
+// zero keeps readings positive, also in bubbles. Time in a bubble begins in the year 2000, long
+// before the process was started.
 const zero = Instant(100 * 365 * 24 * time.Hour)
 
 var (
@@ -33,32 +32,30 @@ var (
 	asked   atomic.Int64 // when, by Go's clock, the system was last asked
 )
 
-// Now reads the clock, with the sleep known at the last [Refresh]. It may be
-// behind after a suspend, never ahead: a deadline counted from it is early, and
-// early is safe.
+// Now reads the clock, with the sleep known at the last [Refresh]. After a suspend it may be
+// behind, but never ahead. A deadline counted from it is then early, which is safe.
 func Now() Instant {
 	return zero + Instant(time.Since(started)) + Instant(slept.Load())
 }
 
-// Refresh asks the system how long it has slept and reads the clock. A deadline
-// is compared with this.
+// Refresh asks the system how long it has slept, and reads the clock. Use it to compare the time
+// with a deadline.
 //
-// It asks at most once in each tenth of a millisecond of running time. That
-// misses nothing: programs are frozen before the devices are, and thawed after
-// them, so none runs so shortly before a suspend and so shortly after it.
+// Refresh asks the system at most once in each tenth of a millisecond of running time. No suspend
+// is missed: programs are frozen before the devices and thawed after them, so no program runs
+// within that time before and after a suspend.
 func Refresh() Instant { return refresh(sleepSince) }
 
 func refresh(sleepSince func(time.Time) time.Duration) Instant {
 	now := int64(time.Since(started))
 	if since := now - asked.Load(); since > int64(time.Millisecond/10) || since < 0 {
 		learn(int64(sleepSince(started)))
-		asked.Store(now) // not before, or others would miss what is being learned
+		asked.Store(now) // not before, or others would miss the new reading
 	}
 	return Now()
 }
 
-// learn takes in a reading of the time slept. A reading may be too small, so the
-// largest counts.
+// learn records a reading of the time slept. A reading may be too small, so the largest counts.
 func learn(reading int64) {
 	for {
 		known := slept.Load()

@@ -26,8 +26,8 @@ func TestSleepCounts(t *testing.T) {
 	})
 }
 
-// Whoever looks at the clock while another is asking the system is not told the
-// time without the sleep that the other is about to learn of.
+// A goroutine that reads the clock while another asks the system must not get the time without the
+// sleep that the other is about to learn.
 func TestSleepIsSeenByAllWhoAskAtOnce(t *testing.T) {
 	before := slept.Load()
 	defer slept.Store(before)

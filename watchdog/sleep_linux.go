@@ -14,8 +14,8 @@ const (
 	clockBoottime  = 7
 )
 
-// sleptBefore is how long the machine had slept when the process started: the
-// largest of some readings, since any may be too small.
+// sleptBefore is how long the machine had slept when the process started. It is the largest of
+// several readings, since each may be too small.
 var sleptBefore = func() (largest time.Duration) {
 	for range 5 {
 		largest = max(largest, bootMinusMonotonic())
@@ -27,11 +27,11 @@ var sleptBefore = func() (largest time.Duration) {
 // started. It may return too little, never too much.
 func sleepSince(time.Time) time.Duration { return bootMinusMonotonic() - sleptBefore }
 
-// bootMinusMonotonic is all the time this machine has been suspended:
-// CLOCK_BOOTTIME counts it, CLOCK_MONOTONIC does not. The order of the readings
-// matters: a process that is preempted between them finds less sleep than there
-// was, and finds the rest the next time. The other way round it would take
-// preemption for sleep, and never notice as much of the next true one.
+// bootMinusMonotonic returns all the time for which this machine has been suspended. CLOCK_BOOTTIME
+// counts it, CLOCK_MONOTONIC does not. The order of the readings matters. If the process is
+// preempted between them, the result is too small, and the next call corrects it. In the other
+// order, preemption would count as sleep, and as much of the next true sleep would never be
+// noticed.
 func bootMinusMonotonic() time.Duration {
 	boot, okBoot := readClock(clockBoottime)
 	mono, okMono := readClock(clockMonotonic)

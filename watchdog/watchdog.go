@@ -2,19 +2,18 @@
 
 // Package watchdog fires many timers from one goroutine, by a clock that counts suspend.
 //
-// A lock client has thousands of leases to renew and waiters to keep in their queues. A
-// goroutine or a time.Timer for each would cost more than the lock. Here each is an
-// [Entry] of a few words in one heap. A [Watchdog] calls its [Task] when it is due.
+// A lock client has thousands of leases to renew and waiters to keep in their queues. A goroutine
+// or a time.Timer for each would cost more than the lock. In this package each is an [Entry] of a
+// few words in one heap. A [Watchdog] calls an entry's [Task] when the entry is due.
 //
-// Times are an [Instant] each, of a clock that goes on while the machine is suspended. So
-// if the system fires a timer late, or the process was stopped, every entry that is due is
-// fired at once, with the true time. A task can end what is over before others renew the
-// rest.
+// Each time is an [Instant], of a clock that continues while the machine is suspended. If the
+// system fires a timer late, or the process was stopped, all due entries are fired at once, with
+// the true time. A task can thus end what has expired before other tasks renew the rest.
 //
-// Not promised: an entry may fire any amount late while the process does not run. A task
-// that must not act late compares the time that it is given with its own deadline.
+// Not promised: an entry may fire any amount late while the process does not run. A task that must
+// not act late compares the given time with its own deadline.
 //
-// The package imports the standard library alone, and knows nothing of locks.
+// The package imports only the standard library and knows nothing of locks.
 package watchdog
 
 import (
@@ -23,14 +22,14 @@ import (
 	"time"
 )
 
-// A Task is called when its entry is due, on the watchdog's goroutine: it must
-// not block. It is given the time, and is no longer scheduled when called.
+// A Task is called when its entry is due, on the watchdog's goroutine, so it must not block. It
+// receives the time. Its entry is no longer scheduled when it is called.
 type Task interface {
 	Fire(now Instant)
 }
 
-// An Entry is one task's place in a watchdog. The zero Entry with Task set is
-// ready for use. It belongs to one watchdog only.
+// An Entry is one task's place in a watchdog. A zero Entry with Task set is ready for use. It
+// belongs to one watchdog only.
 type Entry struct {
 	Task Task
 
@@ -42,17 +41,16 @@ type Entry struct {
 type Watchdog struct {
 	mu       sync.Mutex
 	entries  byTime
-	alarm    Instant       // when the goroutine will look next
+	alarm    Instant       // when the goroutine will check next
 	lateness time.Duration // the worst so far
 
-	look   chan struct{} // to look again, because an entry is due before alarm
+	look   chan struct{} // to check again, because an entry is due before alarm
 	stop   chan struct{}
 	done   chan struct{}
 	closed bool
 }
 
-// lookEvery is how long the goroutine sleeps at most while anything is
-// scheduled.
+// lookEvery is how long the goroutine sleeps at most while any entry is scheduled.
 const lookEvery = time.Second
 
 // never is later than any alarm.
@@ -70,8 +68,8 @@ func New() *Watchdog {
 	return w
 }
 
-// Set schedules e for the given time, instead of any time it had. After Close
-// it does nothing and reports false.
+// Set schedules e for the given time and replaces its earlier time. After Close it does nothing and
+// returns false.
 func (w *Watchdog) Set(e *Entry, at Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +82,8 @@ func (w *Watchdog) Set(e *Entry, at Instant) bool {
 	} else {
 		heap.Fix(&w.entries, e.place-1)
 	}
-	// Leaving the alarm alone when it comes early anyway keeps the common case,
-	// taking and giving back a key over and over, free of wake-ups.
+	// If the alarm comes early enough anyway, it is left alone. The common case, taking and giving
+	// back a key over and over, is thus free of wake-ups.
 	if at < w.alarm {
 		w.alarm = at
 		select {
@@ -96,8 +94,7 @@ func (w *Watchdog) Set(e *Entry, at Instant) bool {
 	return true
 }
 
-// Remove takes e from the schedule. Its task may be in the middle of being
-// called.
+// Remove takes e from the schedule. A call of its task may be under way.
 func (w *Watchdog) Remove(e *Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +103,8 @@ func (w *Watchdog) Remove(e *Entry) {
 	}
 }
 
-// Lateness returns the longest that an entry was fired after its time. It is
-// what the process's trust deadlines have to absorb.
+// Lateness returns the longest time by which an entry was fired late. The process's trust deadlines
+// have to absorb it.
 func (w *Watchdog) Lateness() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,13 +144,13 @@ func (w *Watchdog) run() {
 			e.Task.Fire(now)
 		}
 		if len(due) > 0 {
-			continue // that took time, and tasks schedule more
+			continue // that took time, and tasks schedule more entries
 		}
 		if next == never {
 			timer.Stop()
 		} else {
-			// Go's timers stand still in suspend, so one that is far off would fire
-			// that much late. Looking each second bounds it.
+			// Go's timers stand still during suspend, so a distant one would fire late by the time
+			// slept. A check every second bounds the delay.
 			timer.Reset(min(next.Sub(now), lookEvery))
 		}
 		select {
@@ -165,12 +162,12 @@ func (w *Watchdog) run() {
 	}
 }
 
-// dueAtOnce is how many entries are removed at most before others may have the
-// mutex: removing ten thousand, which are due together where many leases are kept,
-// takes milliseconds, and who takes a lock meanwhile would wait for that.
+// dueAtOnce is how many entries are removed at most before others may lock the mutex. A client with
+// many leases may have ten thousand entries due together. Removing all of them at once would take
+// milliseconds, and callers that take a lock would wait for as long.
 const dueAtOnce = 64
 
-// takeDue removes the first entries that are due and says when to look again.
+// takeDue removes the first due entries and returns when to check again.
 func (w *Watchdog) takeDue(now Instant) (due []*Entry, next Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -155,7 +155,7 @@ func TestLatenessIsTheWorst(t *testing.T) {
 	})
 }
 
-// Whoever schedules an entry waits for a few others at most.
+// A call of Set waits for a few other entries at most.
 func TestManyDueEntriesAreTakenAFewAtATime(t *testing.T) {
 	t.Parallel()
 	w := &Watchdog{look: make(chan struct{}, 1)}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command asynclock runs programs under a distributed lock, and shows and opens
-// locks. Its --help is its manual.
+// Command asynclock runs programs under a distributed lock, and shows and opens locks. Its manual
+// is --help.
 package main
 
 import (

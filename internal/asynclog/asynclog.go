@@ -2,9 +2,9 @@
 
 // Package asynclog writes log records on a goroutine that nothing depends on.
 //
-// A log handler is the application's code: it may block or call us. So neither it nor
-// what it says of levels is asked under a mutex, or on a goroutine that leases
-// depend on.
+// A log handler is the application's code: it may block, or call the library. The handler is
+// therefore never called under a mutex, or on a goroutine that leases depend on. This includes the
+// question whether it handles a level.
 package asynclog
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/batch"
 )
 
-// Bounds: how many records wait for a handler at most, and for how long Close does.
+// Bounds: how many records wait for a handler at most, and how long Close waits.
 const (
 	maxWaiting = 1000
 	patience   = time.Second
@@ -26,12 +26,12 @@ const (
 // A Log passes records on to a handler, in order. A nil Log writes nothing.
 type Log struct {
 	handler slog.Handler
-	records *batch.Queue[slog.Record] // has a goroutine while there are any; Close waits for it
-	waiting atomic.Int64              // records that the handler has not taken
-	dropped atomic.Int64              // since the log has said so last
+	records *batch.Queue[slog.Record] // has a goroutine while it has records; Close waits for it
+	waiting atomic.Int64              // records that the handler has not returned from
+	dropped atomic.Int64              // since the log last reported drops
 }
 
-// New makes a log that writes to the logger. For none it is nil.
+// New makes a log that writes to the logger. It returns nil for a nil logger.
 func New(logger *slog.Logger) *Log {
 	if logger == nil {
 		return nil
@@ -41,8 +41,8 @@ func New(logger *slog.Logger) *Log {
 	return l
 }
 
-// Add has a record written, with the present time, and returns at once. While 1000
-// wait for the handler, further ones are only counted; the log says how many.
+// Add queues a record with the present time, and returns at once. If 1000 records already wait for
+// the handler, further ones are only counted, and the log reports how many.
 func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
 	if l == nil {
 		return
@@ -56,10 +56,10 @@ func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
 	runtime.Callers(2, caller[:])
 	r := slog.NewRecord(time.Now(), level, message, caller[0])
 	r.AddAttrs(attrs...)
-	l.records.Add(0, r) // or not, after Close
+	l.records.Add(0, r) // it is not added after Close
 }
 
-// write writes a batch, in order. Like slog it has nobody to tell of a handler's error.
+// write writes a batch, in order. Like slog, it ignores a handler's error.
 func (l *Log) write(_ int, records []slog.Record) {
 	ctx := context.Background()
 	for _, r := range records {
@@ -73,8 +73,8 @@ func (l *Log) write(_ int, records []slog.Record) {
 	}
 }
 
-// Close refuses further records and waits for those before to be written, for at most
-// a second. It reports whether they are: a handler may block for ever.
+// Close refuses further records and waits until the earlier ones are written, for at most a second.
+// It reports whether they are. A handler may block for ever.
 func (l *Log) Close() bool {
 	if l == nil {
 		return true

@@ -82,7 +82,7 @@ func TestRecordsAreWrittenInOrder(t *testing.T) {
 	})
 }
 
-// Whoever adds a record does not wait for the handler, and Close not for long.
+// A caller that adds a record does not wait for the handler, and Close does not wait long.
 func TestAHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNotebook()

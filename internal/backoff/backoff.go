@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff has the pauses between tries.
+// Package backoff computes the pauses between tries.
 package backoff
 
 import (
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Jitter returns d changed at random by up to spread of itself, either way. So what
-// started together does not stay together.
+// Jitter returns d changed at random by at most the fraction spread of d, up or down. Clients that
+// start together then do not stay together.
 func Jitter(d time.Duration, spread float64) time.Duration {
 	return time.Duration(float64(d) * (1 - spread + 2*spread*rand.Float64()))
 }
 
-// Doubled returns first, doubled with each failure in a row, at most most. If first is more
-// than that, it is first.
+// Doubled returns first, doubled with each failure in a row, up to most. If first is larger than
+// most, it returns first.
 func Doubled(first time.Duration, failures int, most time.Duration) time.Duration {
 	return min(first<<min(max(failures, 0), 16), max(most, first))
 }

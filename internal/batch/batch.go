@@ -2,9 +2,8 @@
 
 // Package batch gathers single requests into calls that carry many.
 //
-// What is added while a call is under way goes into the next one, so load makes
-// batches larger instead of calls more numerous, and an idle queue has no
-// goroutine.
+// Requests that are added while a call is under way go into the next call. Load therefore makes
+// batches larger instead of calls more numerous. An idle queue has no goroutine.
 package batch
 
 import (
@@ -12,7 +11,7 @@ import (
 	"time"
 )
 
-// A Queue sends what is added to it, in batches, lane by lane.
+// A Queue sends the added requests in batches, lane by lane.
 type Queue[T any] struct {
 	send    func(lane int, batch []T)
 	largest int
@@ -30,17 +29,15 @@ type lane[T any] struct {
 	calls   int
 }
 
-// New makes a queue that calls send from its own goroutines, with at most
-// largest requests at a time and at most calls of them at once in each lane. A
-// lane that hangs does not hold up another. For so long as gather says, a call that
-// is not yet under way waits for company, so that requests that are made one by one
-// at the same time do not go as one alone and then the others.
+// New makes a queue that calls send from its own goroutines, with at most largest requests in a
+// call. In each lane, at most calls of these calls run at once. A lane that hangs does not delay
+// another lane. A call that is about to begin waits for the time gather, so that requests made one
+// by one at the same time go together. Otherwise the first would go alone and the others after it.
 func New[T any](largest, calls int, gather time.Duration, send func(lane int, batch []T)) *Queue[T] {
 	return &Queue[T]{send: send, largest: largest, calls: calls, gather: gather, lanes: make(map[int]*lane[T])}
 }
 
-// Add queues one request and returns at once. It reports false, and does
-// nothing, after Close.
+// Add queues one request and returns at once. After Close it does nothing and returns false.
 func (q *Queue[T]) Add(number int, request T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,13 +52,13 @@ func (q *Queue[T]) Add(number int, request T) bool {
 	l.waiting = append(l.waiting, request)
 	if l.calls < q.calls {
 		l.calls++
-		// It ends when the lane is empty; Close waits for it.
+		// The goroutine ends when the lane is empty; Close waits for it.
 		q.flying.Go(func() { q.fly(number, l) })
 	}
 	return true
 }
 
-// fly sends batches until its lane has no more.
+// fly sends batches until its lane is empty.
 func (q *Queue[T]) fly(number int, l *lane[T]) {
 	if q.gather > 0 {
 		time.Sleep(q.gather)
@@ -75,7 +72,7 @@ func (q *Queue[T]) fly(number int, l *lane[T]) {
 	}
 }
 
-// take removes the next batch from the lane, or signs the caller off.
+// take removes the next batch from the lane. If there is none, it deregisters the caller.
 func (q *Queue[T]) take(number int, l *lane[T]) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,8 +94,8 @@ func (q *Queue[T]) take(number int, l *lane[T]) []T {
 	}
 }
 
-// Close refuses further requests and returns when what was queued has been sent
-// and no call is under way.
+// Close refuses further requests. It returns when all queued requests have been sent and no call is
+// under way.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.closed = true

@@ -6,6 +6,5 @@ package proc
 
 import "syscall"
 
-// dieWithParent does nothing: these systems have no such service for a child
-// that doesn't cooperate.
+// dieWithParent does nothing: these systems can't do this for a child that does not cooperate.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proc starts processes that do not outlive the one that started
-// them, and signals them together with what they started in turn.
+// Package proc starts processes that do not outlive the process that started them. It signals them
+// together with their own children.
 //
-// What "together" can mean differs by system:
+// The meaning of "together" depends on the system:
 //
-//   - Unix: a child leads a process group of its own, and signals go to the
-//     whole group. A descendant that leaves the group (setsid, or the jobs of an
-//     interactive shell) is out of reach.
-//   - Linux: besides, the kernel kills the child itself, though not what it
-//     started, when the thread that started it ends. [Start] keeps one; who calls
-//     [Prepare] and starts the child himself has to do so from a goroutine locked
-//     to its thread ([runtime.LockOSThread]) that stays until the child has ended.
+//   - Unix: a child leads a process group of its own, and signals go to the whole group. A
+//     descendant that leaves the group (setsid, or the jobs of an interactive shell) is out of
+//     reach.
+//   - Linux: in addition, the kernel kills the child itself when the thread that started it ends,
+//     but not the child's children. [Start] keeps such a thread. A caller of [Prepare] that starts
+//     the child itself has to do the same: it needs a goroutine that is locked to its thread
+//     ([runtime.LockOSThread]) and stays until the child has ended.
 //   - Windows: a child can only be killed, and alone.
 package proc

@@ -14,10 +14,10 @@ const CanPause = false
 // Prepare does nothing on this system.
 func Prepare(*exec.Cmd) {}
 
-// Terminate kills the child: this system can't ask.
+// Terminate kills the child, because this system can't request a child to end.
 func Terminate(child *os.Process) error { return Kill(child) }
 
-// Kill ends the child. One that is gone is no error.
+// Kill ends the child. It is no error if the child is gone.
 func Kill(child *os.Process) error {
 	if err := child.Kill(); !errors.Is(err, os.ErrProcessDone) {
 		return err

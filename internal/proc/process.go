@@ -10,18 +10,18 @@ import (
 
 // A Process is a child that [Start] has started.
 type Process struct {
-	// Child is the child alone, for its number and for signals that are not for
-	// what it has started.
+	// Child is the child alone: its number, and the target of signals that are not for its
+	// descendants.
 	Child *os.Process
 
 	ended chan struct{}
-	err   error // of Wait, once ended is closed
+	err   error // of Wait; set once ended is closed
 }
 
-// Start prepares cmd and starts it, from a thread that is kept until the child has
-// ended: on Linux the kernel ends the child together with that thread. Nobody else
-// may wait for the child, or read from a pipe of cmd's, which is closed as soon as
-// the child has ended; give cmd a file or an [io.Writer].
+// Start prepares cmd and starts it from a thread that is kept until the child has ended. On Linux
+// the kernel ends the child together with that thread. Nobody else may wait for the child or read
+// from a pipe of cmd, because the pipe is closed as soon as the child has ended. Give cmd a file or
+// an [io.Writer].
 func Start(cmd *exec.Cmd) (*Process, error) {
 	Prepare(cmd)
 	p := &Process{ended: make(chan struct{})}
@@ -43,17 +43,17 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Ended returns a channel that is closed when the child has ended and was waited
-// for, whatever has become of others of its group.
+// Ended returns a channel that is closed when the child has ended and was waited for. Other members
+// of its group may still run.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Err returns how the child has ended, as [exec.Cmd.Wait] says it. It may be asked
-// once Ended is closed.
+// Err returns the result of [exec.Cmd.Wait] for the child. Call it only after the channel of Ended
+// is closed.
 func (p *Process) Err() error { return p.err }
 
-// Kill ends the child's group, as a power failure would, and waits for the child.
-// One that has ended before is no error, and then what it left behind lives on: its
-// group's number may be another's by now.
+// Kill ends the child's group, as a power failure would, and waits for the child. If the child has
+// already ended, this is no error, and its descendants live on, because another group may have its
+// number by now.
 func (p *Process) Kill() error {
 	select {
 	case <-p.ended:
@@ -65,8 +65,8 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Pause stops the child's group from running, until Resume.
+// Pause stops the child's group until Resume.
 func (p *Process) Pause() error { return Pause(p.Child) }
 
-// Resume lets a paused group run on.
+// Resume continues a paused group.
 func (p *Process) Resume() error { return Resume(p.Child) }

@@ -65,7 +65,7 @@ func TestProcessIsKilled(t *testing.T) {
 	}
 }
 
-// What can't be started is an error, and no process.
+// A command that can't be started gives an error, and no process.
 func TestProcessThatIsNone(t *testing.T) {
 	if p, err := proc.Start(exec.Command("./no-such-program")); err == nil || p != nil {
 		t.Errorf("got %v, %v; want an error", p, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Conn is how a store reaches its deployment, until it is closed.
+// A Conn is a store's connection to its deployment, until it is closed.
 type Conn struct {
 	Commands rueidis.Client // runs the scripts
 	Inboxes  rueidis.Client // holds the subscriptions; may be the same
@@ -22,9 +22,9 @@ type Conn struct {
 	closed atomic.Bool
 }
 
-// Open connects with two clients of the store's own, one for commands and one for
-// messages, so that nothing else delays a renewal or a message. Both are set up by
-// [ForLocks]. Errors are those of asynclock.
+// Open connects with two clients of the store's own, one for commands and one for messages, so that
+// other traffic delays neither a renewal nor a message. [ForLocks] configures both. The errors are
+// those of asynclock.
 func Open(option rueidis.ClientOption) (*Conn, error) {
 	option = ForLocks(option)
 	commands, err := rueidis.NewClient(option)
@@ -62,22 +62,22 @@ func (c *Conn) Close() (first bool) {
 // Closed reports whether Close was called.
 func (c *Conn) Closed() bool { return c.closed.Load() }
 
-// Cluster reports whether the deployment is one, and is used as one.
+// Cluster reports whether the deployment is a Cluster and is used as one.
 func (c *Conn) Cluster() bool { return c.Commands.Mode() == rueidis.ClientModeCluster }
 
-// Failure is the error of a request whose command got no proper answer. It is final
-// unless it is one of those that store.Session names.
+// Failure returns the error of a request whose command was not answered properly. The error is
+// final unless store.Session lists it as one that may be repeated.
 func (c *Conn) Failure(err error) error {
-	// Our own Close, not a connection that rueidis closed, as it does when Sentinel
-	// names another primary.
+	// This is our own Close. rueidis also closes connections, for example when Sentinel names
+	// another primary.
 	if c.Closed() && errors.Is(err, rueidis.ErrClosing) {
 		return store.ErrClosed
 	}
 	return Classify(err)
 }
 
-// CheckJoin says why a client can't join: by its id, for want of somebody to tell events
-// to, or because the store is closed.
+// CheckJoin returns the reason why a client can't join: a bad id, a missing function for events, or
+// a closed store.
 func (c *Conn) CheckJoin(id string, events func(store.Event)) error {
 	switch {
 	case !IsField(id):
@@ -90,8 +90,8 @@ func (c *Conn) CheckJoin(id string, events func(store.Event)) error {
 	return nil
 }
 
-// UnsubscribeWithin is how long the answer to an unsubscription is waited for. Until
-// then nobody takes the messages that still come, and after some of them rueidis
-// reads no further on that connection, which others use too: then the answer does not
-// come at all. What was sent takes effect all the same.
+// UnsubscribeWithin is how long to wait for the answer to an unsubscription. Until the answer
+// comes, nobody reads the messages that still arrive. After some of them rueidis stops reading that
+// connection, which others use too, and then the answer never comes. The unsubscription takes
+// effect all the same.
 const UnsubscribeWithin = 100 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What rueidis closes by itself, as it does when Sentinel names another primary,
-// is not what we have closed.
+// rueidis itself closes a client when Sentinel names another primary. That is not the same as our
+// own Close.
 func TestOnlyOurOwnCloseIsErrClosed(t *testing.T) {
 	var c Conn
 	if got := c.Failure(rueidis.ErrClosing); errors.Is(got, store.ErrClosed) || !errors.Is(got, store.ErrOutcomeUnknown) {

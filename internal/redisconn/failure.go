@@ -14,26 +14,25 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Classify says what an error of rueidis means to asynclock. The cause stays
-// wrapped.
+// Classify translates an error of rueidis into asynclock's, with the cause wrapped.
 func Classify(err error) error {
 	var reply *rueidis.RedisError
 	var network *net.OpError
 	switch {
 	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
-		// First, because a dial that takes too long passes for a context's end.
+		// This comes first, because a dial that takes too long looks like the end of a context.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &reply):
 		return classifyReply(reply)
 	}
-	// Sent or not, there is no telling. rueidis.ErrClosing is among these: when
-	// Sentinel names another primary, what was under way to the old one fails so.
+	// It is unknown whether the command was sent. This includes rueidis.ErrClosing: commands that
+	// are under way to the old primary fail with it when Sentinel names another one.
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
-// replyCodes says what error replies mean, by their first word.
+// replyCodes maps error replies to errors by their first word.
 var replyCodes = map[string]error{
 	"LOADING":     store.ErrUnreachable, // reading its data
 	"BUSY":        store.ErrUnreachable, // in a long script
@@ -53,7 +52,7 @@ var replyCodes = map[string]error{
 	"WRONGTYPE":   store.ErrForeignData,
 }
 
-// replyTexts says the same for replies that have no code of their own.
+// replyTexts does the same for replies without a code of their own.
 var replyTexts = []struct {
 	text  string
 	means error
@@ -62,15 +61,15 @@ var replyTexts = []struct {
 	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2
 	{"AUTH <password> called without", store.ErrDenied},          // a password where there is none
 	{"can't run this command", store.ErrDenied},                  // ACL, inside a script
-	{"No permissions to access a key", store.ErrDenied},          // 7.2, likewise
-	{"can't access at least one of the keys", store.ErrDenied},   // 7.0, likewise
-	{"keys mentioned in the command arguments", store.ErrDenied}, // 6.2, likewise
-	{"ACL failure in script", store.ErrDenied},                   // Valkey, likewise
+	{"No permissions to access a key", store.ErrDenied},          // 7.2, inside a script
+	{"can't access at least one of the keys", store.ErrDenied},   // 7.0, inside a script
+	{"keys mentioned in the command arguments", store.ErrDenied}, // 6.2, inside a script
+	{"ACL failure in script", store.ErrDenied},                   // Valkey, inside a script
 }
 
-// classifyReply says what the server's error means. Since Redis 7 an error
-// inside a script begins with its own code; before, it was somewhere in the text
-// of an ERR about a script. rueidis leaves out the ERR.
+// classifyReply translates the server's error. Since Redis 7, an error inside a script begins with
+// its own code. Before that, the code was somewhere in the text of an ERR about a script. rueidis
+// removes the ERR.
 func classifyReply(reply *rueidis.RedisError) error {
 	text := reply.Error()
 	code, _, _ := strings.Cut(text, " ")
@@ -90,15 +89,15 @@ func classifyReply(reply *rueidis.RedisError) error {
 		}
 	}
 	if before, _, quotes := strings.Cut(text, ", with args beginning with"); quotes {
-		// Of a command that it does not know the server quotes the arguments, an owner
-		// among them. So this cause is not wrapped.
+		// For an unknown command the server quotes the arguments, which include an owner. This
+		// cause is therefore not wrapped.
 		return errors.New("redis: unexpected error reply: " + before)
 	}
 	return fmt.Errorf("redis: unexpected error reply: %w", reply)
 }
 
-// IsUnknownCommand reports whether the server is too old for a command. rueidis
-// leaves out the ERR before the text.
+// IsUnknownCommand reports whether the server is too old for a command. rueidis removes the ERR
+// before the text.
 func IsUnknownCommand(err error) bool {
 	var reply *rueidis.RedisError
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "unknown command")

@@ -2,12 +2,12 @@
 
 package redisconn
 
-// MaxFieldLen bounds owners and client ids, in bytes.
+// MaxFieldLen is the longest owner or client id, in bytes.
 const MaxFieldLen = 128
 
-// IsField reports whether s, an owner or a client id, can be a field of what scripts
-// and messages carry: printable ASCII without spaces. A lone hyphen stands for "none"
-// there.
+// IsField reports whether s, an owner or a client id, is valid in scripts and messages: printable
+// ASCII without spaces, at most [MaxFieldLen] bytes. A lone hyphen is not valid, because it stands
+// for "none" there.
 func IsField(s string) bool {
 	if s == "" || s == "-" || len(s) > MaxFieldLen {
 		return false

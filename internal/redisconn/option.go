@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redisconn is what every store in Redis does in the same way: how it
-// connects, how it runs a script and scans, what it lets into requests and messages,
-// and what it takes an error for.
+// Package redisconn has what all stores in Redis have in common: how they connect, run scripts and
+// scan, which requests and messages they accept, and how they classify errors.
 package redisconn
 
 import (
@@ -11,10 +10,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ForLocks completes option. A ring of several connections would let a release
-// overtake the next acquire; without AlwaysPipelining a context's deadline
-// closes the connection; and the default timeouts notice a dead server after
-// 10 s, which is longer than many TTLs.
+// ForLocks completes option. With a ring of several connections, a release could overtake the next
+// acquire. Without AlwaysPipelining, a context's deadline closes the connection. The default
+// timeouts notice a dead server after 10 s, which is longer than many TTLs.
 func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	if option.PipelineMultiplex == 0 {
 		option.PipelineMultiplex = -1
@@ -29,9 +27,9 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 		if option.Sentinel.TopologyRefreshInterval == 0 {
 			option.Sentinel.TopologyRefreshInterval = 5 * time.Second
 		}
-		// Connections to sentinels have a dialer of their own. Without KeepAlive
-		// rueidis never notices a dead one, and waits for it with its mutex held:
-		// no failover is followed, and Close does not return.
+		// Connections to sentinels have a dialer of their own. Without KeepAlive rueidis never
+		// notices a dead one, and waits for it with its mutex held. It then follows no failover,
+		// and Close does not return.
 		if option.Sentinel.Dialer.KeepAlive == 0 {
 			option.Sentinel.Dialer.KeepAlive = time.Second
 		}
@@ -41,10 +39,10 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	}
 	option.AlwaysPipelining = !option.DisableAutoPipelining
 	option.DisableCache = true
-	option.ConnLifetime = 0 // a command that is under way when a lifetime ends may be sent twice
+	option.ConnLifetime = 0 // a command under way at the end of a lifetime may be sent twice
 	option.ClientTrackingOptions = nil
 	option.SendToReplicas = nil
-	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, and must not be in effect all the same
+	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, but it must not be in effect
 	option.ReadNodeSelector = nil
 	option.Standalone.ReplicaAddress = nil
 	option.ReplicaOnly = false

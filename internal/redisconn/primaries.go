@@ -16,21 +16,21 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Primaries returns the nodes that have keys of their own, and those that won't
-// say: scanning a replica finds some keys twice, which is allowed. If it returns an
-// error, too, there are keys elsewhere: a node that is no replica can't be reached.
+// Primaries returns the nodes that have keys of their own, and the nodes that do not tell their
+// role. Scanning a replica finds some keys twice, which is allowed. If Primaries also returns an
+// error, there are keys elsewhere: a node that is no replica can't be reached.
 func Primaries(ctx context.Context, client rueidis.Client) ([]rueidis.Client, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return []rueidis.Client{client}, nil
 	}
 	primaries, down := askRoles(ctx, client.Nodes())
-	// A node that is down can't say whether it was a replica, and one that has failed
-	// may be unknown to the client. The others know.
+	// A node that is down can't say whether it was a replica, and the client may not know a node
+	// that has failed. The other nodes know.
 	for _, addr := range slices.Sorted(maps.Keys(primaries)) {
 		node := primaries[addr]
 		slots, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToMessage()
 		if err != nil {
-			continue // it is down by now, or the user may not ask
+			continue // it has gone down since, or the user lacks the right
 		}
 		masters, err := mastersOf(slots, addr)
 		for _, master := range masters {
@@ -49,8 +49,8 @@ func Primaries(ctx context.Context, client rueidis.Client) ([]rueidis.Client, er
 	return slices.Collect(maps.Values(primaries)), nil
 }
 
-// askRoles asks nodes, all at once, and returns those that don't say that they are
-// replicas, and why others say nothing.
+// askRoles asks all nodes at once. It returns the nodes that do not call themselves replicas, and
+// the errors of those that did not answer.
 func askRoles(ctx context.Context, nodes map[string]rueidis.Client) (primaries map[string]rueidis.Client, down map[string]error) {
 	primaries, down = make(map[string]rueidis.Client), make(map[string]error)
 	var mu sync.Mutex
@@ -77,13 +77,12 @@ func askRoles(ctx context.Context, nodes map[string]rueidis.Client) (primaries m
 	return primaries, down
 }
 
-// errSlots is an answer to CLUSTER SLOTS that no server gives.
+// errSlots: an answer to CLUSTER SLOTS that no server gives.
 var errSlots = errors.New("redis: unexpected reply to CLUSTER SLOTS")
 
-// mastersOf reads the addresses of all nodes that have slots from what the node at
-// addr has answered to CLUSTER SLOTS, in the form in which rueidis names nodes. Where
-// a node does not know how clients reach it, they do as they have reached the one that
-// answers.
+// mastersOf returns the addresses of all nodes that have slots, from the answer of the node at addr
+// to CLUSTER SLOTS, in the form in which rueidis names nodes. If the answer has no address for a
+// node, the answering node's host stands for it.
 func mastersOf(slots rueidis.RedisMessage, addr string) (masters []string, err error) {
 	ranges, err := slots.ToArray()
 	if err != nil {

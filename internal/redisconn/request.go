@@ -9,16 +9,16 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// MaxToken is the largest token or ticket that scripts go on from; by the clock it is
-// the year 2255. They count in doubles, which are exact up to MaxGiven, so the few
-// numbers that one script counts on from there are right, too.
+// MaxToken is the largest token or ticket from which scripts continue; by the clock it is the year
+// 2255. Scripts count in doubles, which are exact up to MaxGiven. The few numbers that one script
+// adds are therefore exact too.
 const (
 	MaxToken = 9e15
 	MaxGiven = 1<<53 - 1
 )
 
-// CheckKey says whether key can name a lock, as asynclock.New's client does before it
-// asks; others may not.
+// CheckKey returns an error unless key can name a lock. The client of asynclock.New checks this
+// before each request; other callers may not.
 func CheckKey(key string) error {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
 		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
@@ -26,7 +26,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckOwner says whether owner can be one.
+// CheckOwner returns an error unless owner is valid.
 func CheckOwner(owner string) error {
 	if !IsField(owner) {
 		return fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrBadOption)
@@ -34,7 +34,7 @@ func CheckOwner(owner string) error {
 	return nil
 }
 
-// CheckHolding checks what Renew and Release say of a holding.
+// CheckHolding checks the arguments of Renew and Release.
 func CheckHolding(key, owner string, token int64) error {
 	if err := CheckKey(key); err != nil {
 		return err

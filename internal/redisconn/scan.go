@@ -10,14 +10,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ScanPage is how many of its keys, matching or not, a server looks at for a page.
+// ScanPage is how many keys, matching or not, a server examines for a page.
 const ScanPage = 500
 
-// Pages scans the names of all keys that match a pattern, one primary after the
-// other, and yields them page by page, of which some are empty. A name may come
-// twice; that of a key that moves to another node meanwhile may be missed. If a
-// primary can't be reached, an error, as rueidis has it, comes last, behind the keys of
-// the others.
+// Pages scans the names of all keys that match a pattern, one primary after another, and yields
+// them page by page. A page may be empty, and a name may come twice. A key that moves to another
+// node meanwhile may be missed. If a primary can't be reached, an error comes last, after the keys
+// of the others. It is rueidis' own error.
 func Pages(ctx context.Context, client rueidis.Client, pattern string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		nodes, err := Primaries(ctx, client)
@@ -34,7 +33,7 @@ func Pages(ctx context.Context, client rueidis.Client, pattern string) iter.Seq2
 	}
 }
 
-// scan yields the pages of one node. It reports whether the caller wants more.
+// scan yields the pages of one node. It reports whether the caller wants further pages.
 func scan(ctx context.Context, node rueidis.Client, pattern string, yield func([]string, error) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
 		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(ScanPage).Build()).AsScanEntry()

@@ -10,29 +10,27 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// MaxPipeline is how many commands are sent together at most. rueidis moves
-// pipelines of 2000 and more to another connection, where they would overtake
-// what was sent before.
+// MaxPipeline is how many commands are sent together at most. rueidis moves pipelines of 2000 and
+// more to another connection, on which they would overtake earlier commands.
 const MaxPipeline = 512
 
-// A Script is a Lua script and its name on the server. A server that does not know
-// the script by its name, because it was restarted or is new in the cluster, has not
-// run it; it is told the whole script then. (rueidis' own Lua type would load it into
-// every node before each pipeline, and fail if one of them is down.)
+// A Script is a Lua script and its name on the server. A server that was restarted, or is new in
+// the cluster, does not know the script by its name and does not run it. It then receives the whole
+// script. (rueidis' own Lua type would load the script into every node before each pipeline, and
+// fail if one of them is down.)
 type Script struct {
 	Source string
 	sha    string
 }
 
-// NewScript makes a script of its source.
+// NewScript makes a script from its source.
 func NewScript(source string) *Script {
 	sum := sha1.Sum([]byte(source)) // #nosec G401
 	return &Script{Source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// RunScripts runs n scripts, all at once, and returns the results in the same order.
-// The i-th is a run of that script with those Redis keys and arguments; it may be
-// asked for twice.
+// RunScripts runs n scripts, all at once, and returns the results in the same order. Run returns
+// the i-th script with its Redis keys and arguments; it may be called twice for each i.
 func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(i int) (sc *Script, keys, args []string)) []rueidis.RedisResult {
 	results := pipeline(ctx, client, n, func(i int) rueidis.Completed {
 		sc, keys, args := run(i)
@@ -59,15 +57,15 @@ func (s *Script) RunOnce(ctx context.Context, client rueidis.CoreClient, keys, a
 	return s.unlessUnknown(ctx, client, client.Do(ctx, s.byName(client, keys, args)), keys, args)
 }
 
-// RunBehind is RunOnce in one write with a command ahead of it, of the same slot, whose
-// answer does not matter.
+// RunBehind is RunOnce in one write with a preceding command. That command is of the same slot, and
+// its answer is ignored.
 func (s *Script) RunBehind(ctx context.Context, client rueidis.CoreClient, ahead rueidis.Completed, keys, args []string) rueidis.RedisResult {
 	results := client.DoMulti(ctx, ahead, s.byName(client, keys, args))
 	return s.unlessUnknown(ctx, client, results[1], keys, args)
 }
 
-// unlessUnknown is the result, or that of the whole script if the server did not know its
-// name.
+// unlessUnknown returns the result. If the server did not know the script's name, it returns the
+// result of the whole script.
 func (s *Script) unlessUnknown(ctx context.Context, client rueidis.CoreClient, result rueidis.RedisResult, keys, args []string) rueidis.RedisResult {
 	if isNoScript(result) {
 		return client.Do(ctx, s.whole(client, keys, args))
@@ -83,8 +81,8 @@ func (s *Script) whole(client rueidis.CoreClient, keys, args []string) rueidis.C
 	return client.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
-// pipeline sends n commands. Each pipeline is a slice of its own: when ctx ends,
-// rueidis may yet send what it was given.
+// pipeline sends n commands. Each pipeline has a slice of its own, because rueidis may still send
+// the commands of a slice after ctx has ended.
 func pipeline(ctx context.Context, client rueidis.CoreClient, n int, command func(int) rueidis.Completed) []rueidis.RedisResult {
 	results := make([]rueidis.RedisResult, 0, n)
 	for first := 0; first < n; first += MaxPipeline {

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tombstone remembers owners that were withdrawn, so that a request of theirs
-// that comes late makes nobody a holder. It is for stores whose requests all come
-// through this process.
+// Package tombstone remembers withdrawn owners, so that a late request of such an owner makes
+// nobody a holder. It is for stores whose requests all come through this process.
 package tombstone
 
 import "time"
 
-// Remembered is how long a withdrawn owner stays refused. A request of this process
-// that is still under way by then is hard to imagine; it would get a lease that its
-// TTL ends. (By Go's clock, which stands still while the machine is suspended, as such
-// a request does.)
+// Remembered is how long a withdrawn owner stays refused. A request of this process is very
+// unlikely to be under way for longer. It would get a lease that its TTL ends. The time is by Go's
+// clock, which stops while the machine is suspended, as does such a request.
 const Remembered = 2 * time.Minute
 
-// Owners are those that were withdrawn while an earlier request of theirs was
-// unanswered. They are refused for a while, in case it comes late. An owner is an
-// identity of its own, whatever its key.
+// Owners are owners that were withdrawn while one of their requests was unanswered. They are
+// refused for a while, in case that request comes late. An owner's identity is unique, whatever its
+// key.
 //
-// The zero Owners are none. They are not safe for concurrent use.
+// The zero Owners is empty. Owners is not safe for concurrent use.
 type Owners struct {
 	until map[string]time.Time
-	order []string // oldest first, which is also the first to be forgotten
+	order []string // oldest first; the oldest is forgotten first
 }
 
-// Add remembers an owner, from the first time on that it is added.
+// Add remembers an owner. The time counts from the first Add of this owner.
 func (o *Owners) Add(owner string) {
 	now := time.Now()
 	o.forget(now)

@@ -17,31 +17,29 @@ type lock struct {
 	at    int      // index in Store.swept; -1: not stored
 }
 
-// A holding is who has the key. Its zero value is nobody.
+// A holding says who has the key. Its zero value is nobody.
 type holding struct {
 	held        bool
-	owner       string // empty: nobody has it, it is kept back until then
+	owner       string // empty: nobody has the key, it is held back until then
 	session     *session
 	description string
 	grant       store.Grant
 	token       int64 // the last one known to be used
 	until       time.Time
-	watch       bool // tell the session when the queue gets its first waiter
-	wanted      bool // tell it of each one who asks in vain
+	watch       bool // notify the session when the queue gets its first waiter
+	wanted      bool // notify it of each request that is refused
 }
 
-// A waiter is a place in the queue: the request, with its ticket, and when it
-// was made.
+// A waiter is a place in the queue: the request with its ticket and its time.
 type waiter struct {
 	store.AcquireRequest
 	session  *session
 	since    time.Time
-	deadline time.Time // dead, if not heard of until then
+	deadline time.Time // dead, if it sends nothing until then
 }
 
-// find returns the lock of key as it is now: an expired holding and dead
-// waiters are gone. A key that has no state gets an empty one, which
-// [turn.settle] stores if something comes of it.
+// find returns the lock of key as it is now, without an expired holding and dead waiters. A key
+// without state gets an empty lock, which [turn.settle] stores if it is used.
 func (t *turn) find(key string) *lock {
 	k := t.locks[key]
 	if k == nil {
@@ -60,7 +58,7 @@ func (t *turn) expire(k *lock) {
 	})
 }
 
-// settle stores a lock that is in use and forgets one that is not.
+// settle stores a lock that is in use and forgets any other.
 func (t *turn) settle(k *lock) {
 	used := k.held || len(k.queue) > 0
 	switch {
@@ -79,8 +77,8 @@ func (t *turn) settle(k *lock) {
 	}
 }
 
-// sweep forgets keys that were left to expire and that nobody asks for again.
-// Each call looks at a few, in turn, so none pays for all.
+// sweep forgets keys that were left to expire and are not requested again. Each call looks at a few
+// keys in turn, so no call pays for all.
 func (t *turn) sweep() {
 	for range min(sweepPerCall, len(t.swept)) {
 		if t.cursor >= len(t.swept) {
@@ -99,7 +97,8 @@ func (k *lock) heldBy(owner string) bool {
 	return k.held && k.owner != "" && k.owner == owner
 }
 
-// keepBack leaves the key with nobody until then. Who had it stays to be seen.
+// keepBack holds the key back from everyone until then. The record of its last holder stays
+// visible.
 func (k *lock) keepBack(until time.Time) {
 	k.owner, k.session, k.watch, k.wanted, k.until = "", nil, false, false, until
 }
@@ -111,8 +110,8 @@ func (k *lock) remaining(now time.Time) time.Duration {
 	return k.until.Sub(now)
 }
 
-// granted is the answer to the holder. Once it has written back a token, the
-// grant goes on from there.
+// granted returns the answer to the holder. Once the holder has written back a token, the grant
+// continues from that token.
 func (k *lock) granted() store.AcquireReply {
 	rest := store.Grant{Token: k.token, Reserved: max(k.grant.Token+k.grant.Reserved-k.token, 0)}
 	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: k.wanted}
@@ -123,8 +122,8 @@ func (k *lock) place(owner string) int {
 	return slices.IndexFunc(k.queue, func(w waiter) bool { return w.Owner == owner })
 }
 
-// insert adds w where its ticket says, which is the tail unless it was dropped
-// from the queue and comes back.
+// insert adds w at the place of its ticket. That is the tail, unless w was dropped from the queue
+// and comes back.
 func (k *lock) insert(w waiter) {
 	i := len(k.queue)
 	for i > 0 && k.queue[i-1].Ticket > w.Ticket {

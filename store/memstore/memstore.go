@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memstore keeps locks in the memory of one process. It is the store
-// for tests of code that uses locks, and for programs that run once and want
-// the queueing, leases and tokens of [asynclock] among their own goroutines.
+// Package memstore keeps locks in the memory of one process. Use it to test code that uses locks.
+// It also serves programs that run in one process only and need the queueing, leases and tokens of
+// [asynclock] among their own goroutines.
 //
-// It keeps every rule of a store on a network: a first-come queue for each key,
-// handoff to the next waiter at release, TTLs, fencing tokens, and requests that
-// can be repeated. A cancelled context is refused as a network would refuse it,
-// and a client that left is skipped. What a network adds on top, lost replies and
-// lost messages, it does not do.
+// It keeps every rule of a store on a network: a first-come queue for each key, handoff to the next
+// waiter at release, TTLs, fencing tokens, and requests that can be repeated. A cancelled context
+// is refused as a network would refuse it, and a client that has left is skipped. Unlike a network,
+// it never loses replies or messages.
 //
-// It starts no goroutine and sets no timer: what has expired is noticed by the
-// next request. Time is [time.Now], so inside a testing/synctest bubble a store
-// made there follows the bubble's clock. A key that nobody holds or waits for
-// takes no memory.
+// It starts no goroutine and sets no timer; the next request notices what has expired. Time is
+// [time.Now], so a store made inside a testing/synctest bubble follows the bubble's clock. A key
+// that nobody holds or waits for takes no memory.
 //
-// Tokens rise for as long as the Store lives and start again from 1 in the next
-// one. A resource that outlives the process and checks tokens needs a store that
-// does, too.
+// Tokens rise for as long as the Store lives and start again from 1 in the next Store. A resource
+// that outlives the process and checks tokens needs a store that also outlives it.
 //
-// To read the code, begin with lock.go, the state of a key and all that can happen to
-// it; turn.go is the call that it happens in.
+// To read the code, begin with lock.go: the state of a key and all that can happen to it. turn.go
+// is the call in which it happens.
 package memstore
 
 import (
@@ -32,15 +29,15 @@ import (
 )
 
 const (
-	// spare is how many tokens each grant sets aside for handoffs inside the
-	// holder's client, so many that no client has to ask for more of them. A
-	// counter of 63 bits still lasts for eight million million grants.
+	// spare is how many tokens each grant sets aside for handoffs inside the holder's client. It is
+	// large enough that no client ever has to request more. A counter of 63 bits still lasts for
+	// eight million million grants.
 	spare = 1<<20 - 1
-	// maxToken is the largest token that a client can raise the counter to, so
-	// that no request makes it overflow.
+	// maxToken is the largest token to which a client can raise the counter, so that no request can
+	// make the counter overflow.
 	maxToken = 1 << 62
-	// sweepPerCall is how many keys each call looks at for expiry, besides its
-	// own. Two make the sweep faster than keys can be added.
+	// sweepPerCall is how many keys each call checks for expiry, besides its own key. With two, the
+	// sweep is faster than keys can be added.
 	sweepPerCall = 2
 )
 
@@ -50,7 +47,7 @@ type Store struct {
 	mu      sync.Mutex
 	locks   map[string]*lock // the keys that are held or waited for
 	swept   []*lock          // the same ones, in any order
-	cursor  int              // where in swept the sweep goes on
+	cursor  int              // where in swept the sweep continues
 	gone    tombstone.Owners
 	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
@@ -62,8 +59,8 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock)}
 }
 
-// Features says that the store has fencing tokens and queues, and tells a holder
-// who wants its key.
+// Features says that the store has fencing tokens and queues, and notifies a holder of requests for
+// its key.
 func (s *Store) Features() store.Features {
 	return store.Features{Tokens: true, FIFO: true, Retention: true}
 }

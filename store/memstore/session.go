@@ -14,8 +14,8 @@ import (
 // queueShown is how many waiters Inspect describes.
 const queueShown = 10
 
-// A session is one client. What it has in the store points to it, so a session
-// that left is recognized wherever its waiters are.
+// A session is one client. All that it has in the store points to it, so the waiters of a session
+// that has left are recognized everywhere.
 type session struct {
 	store  *Store
 	events func(store.Event)
@@ -24,7 +24,7 @@ type session struct {
 
 var _ store.Session = (*session)(nil)
 
-// Lane: all requests go one way, through the store's mutex.
+// Lane returns 0: all requests go one way, through the store's mutex.
 func (c *session) Lane(string) int { return 0 }
 
 func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
@@ -55,8 +55,8 @@ func (c *session) Force(ctx context.Context, key string) (held bool, err error) 
 	return held, err
 }
 
-// List copies the names first and looks at each key when it is that key's turn,
-// so the caller may take as long as it likes, and use the store, in between.
+// List copies the names first and reads each key when its turn comes. The caller may therefore take
+// long in between, and may use the store.
 func (c *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		var keys []string
@@ -86,10 +86,9 @@ func (c *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	}
 }
 
-// Close makes every later call answer [asynclock.ErrClosed]. Waiters of this
-// session count as dead from now on; its holdings last until their TTL ends. An
-// event that was under way may still arrive. Leaving again does nothing, and
-// ctx is not needed.
+// Close makes every later call fail with [asynclock.ErrClosed]. Waiters of this session count as
+// dead from now on; its holdings last until their TTL ends. An event that is under way may still
+// arrive. A second Close does nothing. The context is not used.
 func (c *session) Close(context.Context) error {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
@@ -113,7 +112,7 @@ func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*turn,
 	return replies
 }
 
-// take runs f as one turn at the store, then delivers the events it caused.
+// take runs f as one turn at the store, then delivers the events that f caused.
 func (c *session) take(ctx context.Context, f func(*turn)) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A turn is the time that one call has the store to itself, with the mutex
-// held. The clock stands still in it.
+// A turn is the time for which one call has the store to itself, with the mutex held. The clock
+// stands still in it.
 type turn struct {
 	*Store
 	from *session
@@ -76,8 +76,8 @@ func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 }
 
-// tellWanted tells the holder that someone asked in vain, if it asked for that, and
-// reports whether it did.
+// tellWanted notifies the holder of a refused request, if the holder asked for that. It reports
+// whether the holder was notified.
 func (t *turn) tellWanted(k *lock) bool {
 	if !k.held || !k.wanted {
 		return false
@@ -86,7 +86,7 @@ func (t *turn) tellWanted(k *lock) bool {
 	return true
 }
 
-// queue puts the request into the queue, or notes its heartbeat if it is there.
+// queue adds the request to the queue, or records its heartbeat if it is already there.
 func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 	w := waiter{AcquireRequest: r, session: t.from, since: t.now, deadline: t.now.Add(r.WaiterTTL)}
 	if place >= 0 {
@@ -105,9 +105,9 @@ func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 	return w
 }
 
-// pass gives a free key to the first in its queue. The owner that asks gets it
-// in the reply and for its whole TTL. Any other is told by an event and gets it
-// for its grant TTL: should the event be lost, the key is stuck no longer.
+// pass gives a free key to the first in its queue. The requesting owner gets the key in the reply,
+// for its whole TTL. Any other owner is notified by an event and gets the key for its grant TTL, so
+// that a lost event blocks the key for no longer.
 func (t *turn) pass(k *lock, asking string) {
 	if len(k.queue) == 0 {
 		return
@@ -124,7 +124,7 @@ func (t *turn) pass(k *lock, asking string) {
 	})
 }
 
-// grant makes w the holder. Only here do tokens come into being.
+// grant makes w the holder. Tokens are made only here.
 func (t *turn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
 	grant := store.Grant{Token: t.counter + 1, Reserved: spare}
 	t.counter += 1 + spare
@@ -146,7 +146,7 @@ func (t *turn) renew(r store.RenewRequest) store.RenewReply {
 		return store.RenewReply{Waiters: len(k.queue)}
 	case k.held && k.owner != "":
 		return store.RenewReply{Err: store.ErrStolen}
-	default: // free, or kept back after a release
+	default: // free, or held back after a release
 		return store.RenewReply{Err: store.ErrExpired}
 	}
 }
@@ -155,8 +155,8 @@ func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
 	k := t.find(r.Key)
 	defer t.settle(k)
 	if r.Uncertain {
-		// Also when the owner is found below: what is found may be the work of a
-		// repeated request, with the first one still under way.
+		// This is also needed if the owner is found below. That entry may come from a repeated
+		// request, while the first one is still under way.
 		t.gone.Add(r.Owner)
 	}
 	held := k.heldBy(r.Owner)
@@ -172,8 +172,8 @@ func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
 	}
 	reply := store.ReleaseReply{WasHeld: held}
 	if r.Requeue != nil {
-		// The key is free but not passed on yet, so this joins at the tail, and
-		// then passes the key to the head.
+		// The key is free but not passed on yet. The request joins at the tail, and the key is then
+		// passed to the head.
 		requeued := t.acquireFrom(k, *r.Requeue)
 		reply.Requeue = &requeued
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// A brokenStore is a memstore with a fault between it and its clients. What a
-// fault does not replace works.
+// A brokenStore is a memstore with a fault between it and its clients. All that the fault does not
+// replace works.
 type brokenStore struct {
 	store.Store
 	fault fault

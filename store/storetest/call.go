@@ -38,7 +38,7 @@ func mixedBatch(w *world) {
 	a, b := w.join(), w.join()
 	keys := w.batchKeys(a.session, n)
 
-	// Every third key is held by another.
+	// Another client holds every third key.
 	others := make(map[int]holding)
 	acquires := make([]store.AcquireRequest, n)
 	for i, key := range keys {
@@ -50,7 +50,7 @@ func mixedBatch(w *world) {
 			others[i] = b.hold(r)
 		}
 	}
-	ctx, cancel := a.call() // a time limit for each: they are large for a busy machine
+	ctx, cancel := a.call() // a time limit for each: the batches are large for a busy machine
 	replies := a.session.Acquire(ctx, acquires)
 	cancel()
 	w.wantReplies("Acquire", len(replies), n)
@@ -66,7 +66,7 @@ func mixedBatch(w *world) {
 		renews[i] = store.RenewRequest{Key: keys[i], Owner: acquires[i].Owner, TTL: long, Token: reply.Token}
 	}
 
-	// And every fifth of a's is gone by the time it renews.
+	// Also, every fifth of a's holdings has ended by the time of the renewal.
 	for i, h := range others {
 		if i%5 == 0 {
 			h.release()
@@ -149,7 +149,7 @@ func emptyBatch(w *world) {
 	}
 }
 
-// failures calls everything that can fail and returns the errors by name.
+// failures makes every call that can fail and returns the errors by name.
 func (c *client) failures(ctx context.Context, holder store.AcquireRequest) map[string]error {
 	w := c.w
 	errs := make(map[string]error)

@@ -16,9 +16,9 @@ var eventCases = []testCase{
 	{"a holder is told when the key is taken by force", messages, forced},
 }
 
-// hearing connects a client, and waits until the store's messages about the case's key can
-// be counted on to reach it, which the replies to a waiter say. A store may need a moment
-// for that, and for each client and part of its keys anew.
+// hearing connects a client. It waits until the client can rely on the store's messages about the
+// case's key, which the replies to a waiter say. A store may need a moment for each client and each
+// part of its keys.
 func (w *world) hearing() *client {
 	w.Helper()
 	c, other := w.join(), w.join()

@@ -302,7 +302,7 @@ var faults = []fault{
 	})},
 	{breaks: "nobody is told of force", caught: "a holder is told when the key is taken by force", event: without(store.EventForced)},
 
-	// What people see.
+	// Output for people.
 	{breaks: "inspect shows the owner", caught: "inspect describes the holder", acquire: request(func(r *acquireRequest) { r.Description = r.Owner })},
 	{breaks: "inspect forgets the order of the queue", caught: "inspect describes the queue", inspect: func(i store.Info) store.Info {
 		for l, r := 0, len(i.Queue)-1; l < r; l, r = l+1, r-1 {

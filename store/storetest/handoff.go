@@ -55,7 +55,7 @@ func missedGrant(w *world) {
 	if reply.Status != store.Granted {
 		w.Fatalf("Acquire after the release: got status %d, want Granted", reply.Status)
 	}
-	if q.reply.Recheck > 0 || w.sessions() { // it may be the asking that has found it
+	if q.reply.Recheck > 0 || w.sessions() { // the request itself may have found it
 		return
 	}
 	if e := b.await(store.EventGrant, q.req.Owner); e.Grant.Token != reply.Token {
@@ -111,7 +111,7 @@ func oneAtATime(w *world) {
 	var (
 		wg     sync.WaitGroup
 		inside atomic.Int32
-		last   atomic.Int64 // the lock under test orders its uses, but not so that the race detector sees it
+		last   atomic.Int64 // the lock under test orders its uses, but the race detector does not see that
 	)
 	for range clients {
 		c := w.join()
@@ -130,7 +130,7 @@ func oneAtATime(w *world) {
 						w.Errorf("token: got %d, want more than %d of the holder before", h.Token, before)
 					}
 				}
-				time.Sleep(time.Millisecond) // so that another has time to come in
+				time.Sleep(time.Millisecond) // so that another goroutine has time to come in
 				inside.Add(-1)
 				ctx, cancel := c.call()
 				reply := c.session.Release(ctx, []store.ReleaseRequest{{Key: w.key, Owner: h.req.Owner, Token: last.Load()}})[0]
@@ -146,8 +146,8 @@ func oneAtATime(w *world) {
 	w.wantFree(w.join(), w.key)
 }
 
-// contend takes the key as the core does: by the message, and by asking again
-// in case there is none. Called from many goroutines, it must not end the test.
+// contend takes the key as the core does: by the message, and by repeated requests in case no
+// message comes. It is called from many goroutines, so it must not end the test.
 func (c *client) contend(r store.AcquireRequest) (holding, bool) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		ctx, cancel := c.call()

@@ -53,8 +53,8 @@ func acquireAgain(w *world) {
 	})
 }
 
-// wantSetTTL checks that a holding whose TTL is short outlasts it, because of what
-// the client does meanwhile. Where the machine is too busy for that, the TTL is doubled.
+// wantSetTTL checks that a holding with a TTL of short lasts longer if the client extends it. If
+// the machine is too busy for that, the TTL is doubled.
 func (w *world) wantSetTTL(c *client, extend func(store.AcquireRequest) error) {
 	w.Helper()
 	for ttl := short; ttl < patience; ttl *= 2 {
@@ -64,7 +64,7 @@ func (w *world) wantSetTTL(c *client, extend func(store.AcquireRequest) error) {
 		start := time.Now()
 		h := c.hold(r)
 		err := extend(r)
-		if time.Since(start) >= ttl-slack { // it was late, perhaps
+		if time.Since(start) >= ttl-slack { // it may have been late
 			c.force(r.Key)
 			continue
 		}
@@ -98,8 +98,7 @@ func heldWithoutWait(w *world) {
 	b.hold(w.try())
 }
 
-// wantRemaining checks what a reply says about a holding of TTL long that is
-// not old.
+// wantRemaining checks what a reply says about a recent holding with a TTL of long.
 func (w *world) wantRemaining(got time.Duration) {
 	w.Helper()
 	if got == 0 || got > long {
@@ -156,7 +155,7 @@ func releaseByStranger(w *world) {
 		w.Error("Release by a stranger: got WasHeld true, want false")
 	}
 	w.wantHeldBy(b, h.req)
-	// The same with the remembering of strangers switched on.
+	// The same with strangers being remembered.
 	reply = b.release(store.ReleaseRequest{Key: w.key, Owner: newOwner(), Uncertain: true})
 	if reply.WasHeld {
 		w.Error("uncertain Release by a stranger: got WasHeld true, want false")
@@ -192,7 +191,7 @@ func keptBack(w *world) {
 		w.Errorf("Remaining while kept back: got %v, want at most %v", q.reply.Remaining, long)
 	}
 	w.wantStatus("Acquire without Wait while kept back", b.acquire(w.try()), store.Held)
-	// The owner is done with the key, and nobody has it yet.
+	// The owner has ended its holding, and nobody has the key yet.
 	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long}).Err; !errors.Is(err, store.ErrExpired) {
 		w.Errorf("Renew by the owner who released: got %v, want ErrExpired", err)
 	}

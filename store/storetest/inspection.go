@@ -19,7 +19,7 @@ var inspectionCases = []testCase{
 	{"list pages through many keys", anyStore, listMany},
 }
 
-// wantNoOwner checks that nothing of what is shown to people is an owner id.
+// wantNoOwner checks that the output for people contains no owner id.
 func (w *world) wantNoOwner(shown any, requests ...store.AcquireRequest) {
 	w.Helper()
 	text := fmt.Sprintf("%+v", shown)
@@ -122,7 +122,7 @@ func (w *world) wantList(c *client, prefix string, want ...string) {
 func listWaitedFor(w *world) {
 	a, b := w.join(), w.join()
 	q, end := w.waitBehind(a, b, w.request())
-	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Now().Before(end.earliest) { // else it may have passed on
+	if info := a.list(w.key)[w.key]; (info.Waiters != 1 || info.Queue != nil) && time.Now().Before(end.earliest) { // otherwise it may have passed on
 		w.Errorf("List: got %+v, want Waiters 1 and no Queue", info)
 	}
 	end.isOver()
@@ -161,7 +161,7 @@ func listMany(w *world) {
 		if err != nil {
 			w.Errorf("List: got error %v, want none", err)
 		}
-		break // a listing can be left early
+		break // a listing may be left early
 	}
 	for _, batch := range batches {
 		releases := make([]store.ReleaseRequest, len(batch))

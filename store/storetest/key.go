@@ -15,8 +15,7 @@ var keyCases = []testCase{
 	{"keys of any characters have queues of their own", queues, hostileQueues},
 }
 
-// hostile are endings and beginnings that mean something to some store, or are
-// easily taken for each other.
+// hostile are endings and beginnings that have a meaning in some store, or are easily confused.
 var hostile = []string{
 	"a", "A", "{", "}", "{}", "{a}", "}a{", "{{a}}", "}{",
 	" ", "  ", "\t", "\n", "\r\n", "\x00", "\x7f", "\u200b", "\ufeff",
@@ -26,14 +25,14 @@ var hostile = []string{
 	`"`, "'", "`", ";", "--", "\u00e9", "e\u0301", "\u4e16\u754c", "\U0001f512", "\u212a", "K", "k",
 }
 
-// hostileNames returns the case's keys, all of them with the case's own random
-// name at one end.
+// hostileNames returns the case's keys, all of them with the case's own random name at one end.
 func (w *world) hostileNames() []string {
 	names := []string{w.key}
 	for _, h := range hostile {
 		names = append(names, w.key+h, h+w.key)
 	}
-	// As long as keys get, and at their longest when escaped, the last byte making the difference.
+	// Keys of the greatest length, and of the greatest length when escaped, that differ in the last
+	// byte only.
 	for _, filling := range []string{"%", "}", "\n", "x"} {
 		full := w.key + strings.Repeat(filling, store.MaxKeyLen-len(w.key)-1)
 		names = append(names, full, full+"1", full+"2")
@@ -48,7 +47,7 @@ func hostileKeys(w *world) {
 	for i, key := range names {
 		r := w.request()
 		r.Key = key
-		held[i] = a.hold(r) // free, so it is no other key's name
+		held[i] = a.hold(r) // free, so it is not another key's name
 	}
 	for i, key := range names {
 		info := b.inspect(key)

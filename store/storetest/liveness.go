@@ -39,7 +39,7 @@ func deadQueueDoesNotBlock(w *world) {
 	r.WaiterTTL = short / 10 // it dies first: an expired holding may pass on at once
 	_, end := w.waitBehind(a, b, r)
 	end.isOver()
-	a.hold(w.try()) // nobody who lives is ahead
+	a.hold(w.try()) // no living waiter is ahead
 }
 
 func heartbeatsCount(w *world) {
@@ -108,7 +108,7 @@ func leftWaiter(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	r := w.request()
-	// A store that does not know who is connected goes by these.
+	// A store that does not know who is connected uses these.
 	r.WaiterTTL, r.GrantTTL = short, short
 	b.wait(r)
 	q := c.wait(w.request())

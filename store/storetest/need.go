@@ -15,14 +15,14 @@ type testCase struct {
 	run   func(*world)
 }
 
-// facts are what a store has by its Features, and what Run was told of it.
+// facts are a store's Features and the options of Run.
 type facts struct {
 	store.Features
 
-	messages bool // it can tell waiters and holders something
+	messages bool // it can notify waiters and holders
 }
 
-// A need says whether a store has what a case is about.
+// A need reports whether a store has the feature that a case is about.
 type need func(facts) bool
 
 func anyStore(facts) bool  { return true }
@@ -30,17 +30,17 @@ func queues(f facts) bool  { return f.FIFO }
 func tokens(f facts) bool  { return f.Tokens }
 func wanting(f facts) bool { return f.FIFO && f.Retention }
 
-// queuesAndTokens: the queue is known by its tokens.
+// queuesAndTokens: the case recognizes the queue by its tokens.
 func queuesAndTokens(f facts) bool { return f.FIFO && f.Tokens }
 
-// tokensOfUse: a store with sessions need not be told that of the tokens which it has set
-// aside some were used.
+// tokensOfUse: a store with sessions need not be told which of the tokens it has set aside were
+// used.
 func tokensOfUse(f facts) bool { return f.Tokens && !f.Sessions }
 
-// messages are told to those who queue, and hold what others queue for.
+// messages go to waiters, and to holders whose key has a queue.
 func messages(f facts) bool { return f.FIFO && f.messages }
 
-// messagesOfWanted are told to holders that others want the key of.
+// messagesOfWanted go to holders whose key others request.
 func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages }
 
 func cases() []testCase {
@@ -50,7 +50,7 @@ func cases() []testCase {
 	)
 }
 
-// casesFor are those that a store has to pass.
+// casesFor returns the cases that a store has to pass.
 func casesFor(f facts) []testCase {
 	return slices.DeleteFunc(cases(), func(c testCase) bool { return !c.needs(f) })
 }

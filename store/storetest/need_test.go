@@ -13,8 +13,8 @@ import (
 
 var everything = store.Features{Tokens: true, FIFO: true, Retention: true}
 
-// A store gets the cases that its Features allow, each with a store of its own. What is
-// left out is not even begun.
+// A store gets the cases that its Features allow, each with a store of its own. The other cases are
+// not even begun.
 func TestEachCaseOpensAStoreAndNoOtherDoes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -48,8 +48,8 @@ type modest struct {
 
 func (m modest) Features() store.Features { return m.claims }
 
-// What a store lacks rules out what is about that, and nothing else. Who has everything
-// gets every case.
+// A missing feature rules out the cases about it, and no others. A store with all features gets
+// every case.
 func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 	t.Parallel()
 	but := func(take func(*facts)) facts {

@@ -51,7 +51,7 @@ func onePlace(w *world) {
 	r := w.request()
 	first := b.wait(r)
 	c.wait(w.request())
-	again := b.wait(r) // without the ticket: its reply was lost
+	again := b.wait(r) // without the ticket: the reply that had it was lost
 	if again.reply.Ticket != first.reply.Ticket || again.reply.Rank != 0 {
 		w.Errorf("repeated request: got ticket %d and rank %d, want %d and 0", again.reply.Ticket, again.reply.Rank, first.reply.Ticket)
 	}
@@ -67,7 +67,7 @@ func onePlace(w *world) {
 func noBarging(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	q, end := w.waitBehind(a, b, w.request())
-	end.isOver() // and q has not asked again
+	end.isOver() // and q has not repeated its request
 	w.wantStatus("Acquire without Wait of a free key with a queue", c.acquire(w.try()), store.Held)
 	late := c.acquire(w.request())
 	w.wantStatus("Acquire of a free key with a queue", late, store.Waiting)
@@ -160,7 +160,7 @@ func fullQueue(w *world) {
 	over := w.request()
 	over.QueueLimit = 1
 	w.wantStatus("Acquire over the queue's limit", c.acquire(over), store.Full)
-	q.heartbeat() // one that is queued is not refused
+	q.heartbeat() // a queued waiter is not refused
 	if got := c.inspect(w.key).Waiters; got != 1 {
 		w.Errorf("Waiters after a refusal: got %d, want 1", got)
 	}
@@ -194,7 +194,7 @@ func requeueIntoFullQueue(w *world) {
 	if !reply.WasHeld || reply.Requeue == nil {
 		w.Fatalf("Release with Requeue: got %+v, want WasHeld and an answer to Requeue", reply)
 	}
-	// The queue is counted before or after the head has left it: both are one step.
+	// The queue is counted before or after its head has left, because both happen in one step.
 	if s := reply.Requeue.Status; s != store.Full && s != store.Waiting {
 		w.Errorf("Requeue: got status %d, want Full or Waiting", s)
 	}

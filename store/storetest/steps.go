@@ -13,7 +13,7 @@ type holding struct {
 	c   *client
 	req store.AcquireRequest
 	store.Grant
-	since time.Time // when the client knew
+	since time.Time // when the client learned of it
 }
 
 // A waiter is a place in a queue.
@@ -23,7 +23,7 @@ type waiter struct {
 	reply store.AcquireReply   // the last one
 }
 
-// hold acquires what has to be free.
+// hold acquires a key that has to be free.
 func (c *client) hold(r store.AcquireRequest) holding {
 	c.w.Helper()
 	reply := c.acquire(r)
@@ -33,7 +33,7 @@ func (c *client) hold(r store.AcquireRequest) holding {
 	return holding{c, r, reply.Grant, time.Now()}
 }
 
-// wait queues for what has to be held.
+// wait queues for a key that has to be held.
 func (c *client) wait(r store.AcquireRequest) *waiter {
 	c.w.Helper()
 	q := &waiter{c: c, req: r}
@@ -41,7 +41,7 @@ func (c *client) wait(r store.AcquireRequest) *waiter {
 	return q
 }
 
-// heartbeat asks again and has to find itself still waiting.
+// heartbeat repeats the request, which must find itself still waiting.
 func (q *waiter) heartbeat() {
 	q.c.w.Helper()
 	q.reply = q.c.acquire(q.req)
@@ -51,8 +51,8 @@ func (q *waiter) heartbeat() {
 	q.req.Ticket = q.reply.Ticket
 }
 
-// granted waits for the handoff to q. By the contract a message comes for it,
-// unless the store has said by Recheck that messages can't be counted on.
+// granted waits for the handoff to q. By the contract a message announces it, unless the store has
+// said by Recheck that messages are not reliable.
 func (q *waiter) granted() holding {
 	q.c.w.Helper()
 	if q.reply.Recheck > 0 {
@@ -68,7 +68,7 @@ func (q *waiter) granted() holding {
 	return holding{q.c, q.req, e.Grant, time.Now()}
 }
 
-// poll asks again until the key is granted.
+// poll repeats the request until the key is granted.
 func (q *waiter) poll() holding {
 	q.c.w.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
@@ -86,22 +86,22 @@ func (q *waiter) poll() holding {
 	panic("unreachable")
 }
 
-// next asks for what ends within short, as a rule, until it is granted. That the first
-// answer is to wait is not asked for: a busy machine may take longer to give it. How long
-// it took until the grant is for the case to look at.
+// next requests a key that usually becomes free within short, until it is granted. It does not
+// check that the first answer is to wait, because a busy machine may answer too late. The case
+// itself checks how long the grant took.
 func (c *client) next(r store.AcquireRequest) holding {
 	c.w.Helper()
 	return (&waiter{c: c, req: r}).poll()
 }
 
-// An end is when a holding ends by itself, as far as its client can say.
+// An end is the time at which a holding ends by itself, as far as its client knows.
 type end struct{ earliest, latest time.Time }
 
-// isOver waits until it has ended.
+// isOver waits until the holding has ended.
 func (e end) isOver() { time.Sleep(time.Until(e.latest)) }
 
-// waitBehind has a hold the key, and b wait for it, and says when the holding ends by
-// itself. Where the machine is too busy to do both within a TTL of short, it is doubled.
+// waitBehind makes a hold the key and b wait for it, and returns when the holding ends by itself.
+// If the machine is too busy to do both within a TTL of short, the TTL is doubled.
 func (w *world) waitBehind(a, b *client, waits store.AcquireRequest) (*waiter, end) {
 	w.Helper()
 	for ttl := short; ttl < patience; ttl *= 2 {
@@ -124,7 +124,7 @@ func (w *world) waitBehind(a, b *client, waits store.AcquireRequest) (*waiter, e
 	panic("unreachable")
 }
 
-// release gives the key back, which the client must have had.
+// release gives the key back, which the client must have held.
 func (h holding) release() {
 	h.c.w.Helper()
 	reply := h.c.release(store.ReleaseRequest{Key: h.req.Key, Owner: h.req.Owner, Token: h.Token})
@@ -133,8 +133,8 @@ func (h holding) release() {
 	}
 }
 
-// lastToken is the largest token that the holder may have used by now. What
-// comes after is to be compared with what it was before.
+// lastToken returns the largest token that the holder may have used by now. Compare it with later
+// tokens.
 func (h holding) lastToken() int64 {
 	last := h.Token + h.Reserved
 	if h.TokensFollowClock {
@@ -143,11 +143,11 @@ func (h holding) lastToken() int64 {
 	return last
 }
 
-// expired waits until what was asked for with a TTL of short is over. It is
-// called after the reply, so the store's clock is past the TTL, too.
+// expired waits until a TTL of short has ended. It is called after the reply, so the TTL has also
+// ended by the store's clock.
 func expired() { time.Sleep(short + short/2) }
 
-// wantHeldBy checks who holds the key: that request's holder.
+// wantHeldBy checks that the holder is the one of that request.
 func (w *world) wantHeldBy(c *client, r store.AcquireRequest) {
 	w.Helper()
 	info := c.inspect(r.Key)
@@ -156,8 +156,8 @@ func (w *world) wantHeldBy(c *client, r store.AcquireRequest) {
 	}
 }
 
-// wantRemains checks what is said to remain of a holder's TTL: more than over, up
-// to upTo. Of one that only the client's side of the store knows, nothing is said.
+// wantRemains checks the remaining time of a holder's TTL: more than over, up to upTo. For a store
+// with sessions the time must be unknown.
 func (w *world) wantRemains(what string, got, over, upTo time.Duration) {
 	w.Helper()
 	switch {
@@ -170,7 +170,7 @@ func (w *world) wantRemains(what string, got, over, upTo time.Duration) {
 	}
 }
 
-// sessions reports whether the store's server knows sessions and no TTLs.
+// sessions reports whether the store's server has sessions and no TTLs.
 func (w *world) sessions() bool { return w.store.Features().Sessions }
 
 // wantFree checks that nobody holds the key.

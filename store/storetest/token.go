@@ -16,8 +16,8 @@ var tokenCases = []testCase{
 	{"the mark of a waiting reply divides old grants from new ones", queuesAndTokens, markDivides},
 }
 
-// aheadOfTime is by how much the tokens that a case writes back exceed those
-// that were given: more than a clock in microseconds gains while a case runs.
+// aheadOfTime is how far the tokens that a case writes back exceed the granted ones. It is more
+// than a clock in microseconds advances while a case runs.
 const aheadOfTime = int64(10 * time.Minute / time.Microsecond)
 
 func tokensRise(w *world) {
@@ -54,7 +54,7 @@ func tokensRiseOverUsed(w *world) {
 	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
 		w.Fatalf("Renew: got %v, want no error", err)
 	}
-	// The release says less, as if it had been sent before.
+	// The release names a smaller token, as if it had been sent before.
 	h.release()
 	h = a.hold(w.request())
 	if h.Token <= used {
@@ -96,12 +96,12 @@ func inspectShowsUsedToken(w *world) {
 	}
 }
 
-// acquireAgainAfterUse: a store may know of a holding's tokens only the last one
-// used. That, the first one, or one between them: a client knows each as its own.
+// acquireAgainAfterUse: a store may know only the last used one of a holding's tokens. A client
+// recognizes the last one, the first one, and each one between them as its own.
 func acquireAgainAfterUse(w *world) {
 	a := w.join()
 	h := a.hold(w.request())
-	last, end := h.Token, h.Token+h.Reserved // the last one used, and of those set aside
+	last, end := h.Token, h.Token+h.Reserved // the last one used, and the last one set aside
 	for _, used := range []int64{h.Token + 1, h.Token + 3, h.Token + h.Reserved, h.Token + h.Reserved + aheadOfTime} {
 		if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: used}).Err; err != nil {
 			w.Fatalf("Renew: got %v, want no error", err)

@@ -17,7 +17,7 @@ var wantedCases = []testCase{
 	{"a release can ask for the key anew without waiting", wanting, triesAnew},
 }
 
-// watching is request for one who wants to hear of others.
+// watching is request by an owner that wants to be notified of others.
 func (w *world) watching() store.AcquireRequest {
 	r := w.request()
 	r.NotifyRequests = true
@@ -62,7 +62,7 @@ func toldUnasked(w *world) {
 	}
 	b.wait(w.request())
 	b.force(w.key)
-	a.await(store.EventForced, h.req.Owner) // messages of one holding come in order
+	a.await(store.EventForced, h.req.Owner) // messages about one holding come in order
 	if _, ok := a.find(store.EventRequested, h.req.Owner); ok {
 		w.Error("the holder was told that others want its key, want it told of force only")
 	}
@@ -114,7 +114,7 @@ func triesAnew(w *world) {
 	w.wantHeldBy(b, q.req)
 }
 
-// refused asks without waiting for what has to be held.
+// refused requests a key that has to be held, without waiting.
 func (c *client) refused(r store.AcquireRequest) store.AcquireReply {
 	c.w.Helper()
 	reply := c.acquire(r)

@@ -33,7 +33,7 @@ func granteeWithdraws(w *world) {
 	h := a.hold(w.request())
 	first, second := b.wait(w.request()), c.wait(w.request())
 	h.release()
-	// b gives up without having looked at its messages.
+	// b gives up without having read its messages.
 	reply := b.release(store.ReleaseRequest{Key: w.key, Owner: first.req.Owner, Uncertain: true})
 	if !reply.WasHeld {
 		w.Error("Release by a waiter that was granted the key: got WasHeld false, want true")
@@ -49,7 +49,7 @@ func lateRequest(w *world) {
 	if reply.WasHeld {
 		w.Error("Release of an unknown owner: got WasHeld true, want false")
 	}
-	// Whatever the key's state, the request that comes late does nothing.
+	// Whatever the key's state, the late request does nothing.
 	w.wantStatus("late Acquire of a free key", a.acquire(late), store.Withdrawn)
 	w.wantFree(b, w.key)
 	b.hold(w.request())

@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// long is the TTL of what must not expire while a case runs, and medium is
-	// one that can be told from it by looking at what remains. ZooKeeper's sessions last for
-	// two minutes at the most.
+	// long is the TTL of holdings that must not expire while a case runs. The remaining time tells
+	// medium and long apart. ZooKeeper's sessions last for at most two minutes.
 	long   = 100 * time.Second
 	medium = 30 * time.Second
-	// short is the TTL of what has to expire.
+	// short is the TTL of holdings that have to expire.
 	short = 500 * time.Millisecond
-	// patience is how long a case waits for what has to happen. With many cases at a time
-	// a busy machine has taken half of it for one batch, by a server that was interpreted.
+	// patience is how long a case waits for something that has to happen. With many cases at a
+	// time, a busy machine has taken half of it for one batch on a server that was interpreted.
 	patience = time.Minute
-	// pause is how long it waits before it looks again.
+	// pause is the time between two checks.
 	pause = 10 * time.Millisecond
 	// slack is how much earlier than its TTL a holding may end by our clock: one
 	// millisecond of rounding, and clocks of slightly different rates.
 	slack = 5*time.Millisecond + short/100
 )
 
-// A world is what one case works with: a store and a key that nobody else uses.
+// A world is the surroundings of one case: a store and a key that nobody else uses.
 type world struct {
 	*testing.T
 	store store.Store
@@ -57,8 +56,8 @@ func newOwner() string {
 	return random(16) + "." + hex.EncodeToString(b)
 }
 
-// request asks for the case's key as most cases do: nothing of it expires, and
-// it waits its turn.
+// request requests the case's key as most cases do: nothing expires, and the request waits its
+// turn.
 func (w *world) request() store.AcquireRequest {
 	return store.AcquireRequest{
 		Key: w.key, Owner: newOwner(),
@@ -67,14 +66,14 @@ func (w *world) request() store.AcquireRequest {
 	}
 }
 
-// try is request for one who does not wait.
+// try is request without waiting.
 func (w *world) try() store.AcquireRequest {
 	r := w.request()
 	r.Wait = false
 	return r
 }
 
-// A client is one session with the events it was sent.
+// A client is one session and the events that were sent to it.
 type client struct {
 	w       *world
 	session store.Session
@@ -107,7 +106,7 @@ func (c *client) receive(e store.Event) {
 	c.mu.Unlock()
 	select {
 	case c.news <- struct{}{}:
-	default: // one is pending, and whoever reads it looks at all events
+	default: // one is pending, and its reader checks all events
 	}
 }
 
@@ -199,7 +198,7 @@ func (c *client) force(key string) bool {
 	return held
 }
 
-// list returns what List yields, by key. One key may come several times.
+// list returns the results of List by key. One key may come several times.
 func (c *client) list(prefix string) map[string]store.Info {
 	c.w.Helper()
 	ctx, cancel := c.call()

@@ -13,12 +13,12 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// rounds is how often a request looks at a lock again whose nodes change while it
-// looks.
+// rounds is how often a request reads a lock again if the lock's nodes change while it is being
+// read.
 const rounds = 16
 
-// Acquire makes a node for each owner that has none, looks which rank it has, and
-// watches the one before it.
+// Acquire makes a node for each owner that has none, finds the node's rank, and watches the node
+// before it.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	return each(ctx, s, batch, s.acquire, func(err error) store.AcquireReply {
 		return store.AcquireReply{Err: err}
@@ -69,7 +69,7 @@ func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) 
 	return st.settings.names.lock(r.Key)
 }
 
-// acquire tries until the node's rank is known and stays so for a moment.
+// acquire tries until the node's rank is known and does not change for a moment.
 func (k *lockNode) acquire(r *store.AcquireRequest, start watchdog.Instant) (store.AcquireReply, error) {
 	fresh := false
 	for range rounds {
@@ -81,9 +81,8 @@ func (k *lockNode) acquire(r *store.AcquireRequest, start watchdog.Instant) (sto
 	return store.AcquireReply{}, fmt.Errorf("%w: the lock's nodes change all the time", store.ErrUnreachable)
 }
 
-// acquireRound makes the node where that is missing, looks at its rank, and does what that
-// demands. It is not done if the lock's nodes have changed meanwhile. Fresh becomes true
-// when it makes the node.
+// acquireRound makes the node if it is missing, finds its rank, and acts on the rank. It is not
+// done if the lock's nodes have changed meanwhile. Fresh becomes true when it makes the node.
 func (k *lockNode) acquireRound(r *store.AcquireRequest, start watchdog.Instant, fresh *bool) (reply store.AcquireReply, done bool, err error) {
 	has, err := k.hasNode(start)
 	if err != nil {
@@ -107,8 +106,8 @@ func (k *lockNode) acquireRound(r *store.AcquireRequest, start watchdog.Instant,
 	return k.actOnRank(r, v, start, *fresh)
 }
 
-// actOnRank takes the key, gives up, or waits behind the node before. It is not done if that
-// one or our own is gone meanwhile.
+// actOnRank takes the key, gives up, or waits behind the node before. It is not done if that node
+// or our own has been deleted meanwhile.
 func (k *lockNode) actOnRank(r *store.AcquireRequest, v view, start watchdog.Instant, fresh bool) (reply store.AcquireReply, done bool, err error) {
 	switch {
 	case v.rank == 0:
@@ -127,12 +126,12 @@ func (k *lockNode) actOnRank(r *store.AcquireRequest, v view, start watchdog.Ins
 	return reply, done, nil
 }
 
-// errOver: the lock node has ended, and its owner asks anew.
+// errOver: the lock node has ended, and its owner repeats the request.
 var errOver = errors.New("zkstore: over")
 
-// hasNode reports whether the lock node has a node. One that holds beyond its time is
-// deleted, since its TTL has ended, if late, and so is one that leaves: it may go at
-// any moment. One whose creation was not answered is found by its name.
+// hasNode reports whether the lock node has a node. A node that holds beyond its time is deleted,
+// since its TTL has ended, though late. A node that leaves is deleted too, because it may be
+// deleted at any moment anyway. A node whose creation was not answered is found by its name.
 func (k *lockNode) hasNode(start watchdog.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
@@ -167,9 +166,9 @@ func (k *lockNode) hasNode(start watchdog.Instant) (bool, error) {
 	return true, nil
 }
 
-// find returns the paths of the nodes with the lock node's name: more than one if a
-// creation took effect after it had been given up. What another server has done for
-// the session, the present one need not know yet.
+// find returns the paths of the nodes with the lock node's name. There is more than one if a
+// creation took effect after it had been given up. The present server may not know yet what another
+// server has done for the session.
 func (k *lockNode) find() (paths []string, err error) {
 	if _, err := k.store.conn.Sync(k.lock); err != nil {
 		return nil, k.store.failure(err, false)
@@ -183,8 +182,8 @@ func (k *lockNode) find() (paths []string, err error) {
 	return paths, err
 }
 
-// create makes the node, and the lock where that is missing. Whether it was made
-// is uncertain if the answer does not come.
+// create makes the node, and the lock if it is missing. If the answer does not come, it is
+// uncertain whether the node was made.
 func (k *lockNode) create(holder string) error {
 	st := k.store
 	for range rounds {
@@ -212,7 +211,7 @@ func (k *lockNode) create(holder string) error {
 	return fmt.Errorf("%w: the lock vanishes as soon as it is made", store.ErrUnreachable)
 }
 
-// granted: the node is the first. It is not ok if it is gone meanwhile.
+// granted answers that the node is the first. It is not ok if the node has been deleted meanwhile.
 func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool, err error) {
 	st := k.store
 	grant, err := k.grant()
@@ -248,7 +247,8 @@ func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Insta
 	}, true, nil
 }
 
-// waits: the node is not the first. It is not ok if it is gone meanwhile.
+// waits answers that the node is not the first. It is not ok if the node has been deleted
+// meanwhile.
 func (k *lockNode) waits(r *store.AcquireRequest, v view, start watchdog.Instant) (reply store.AcquireReply, ok bool) {
 	st := k.store
 	st.mu.Lock()
@@ -271,9 +271,9 @@ func (k *lockNode) waits(r *store.AcquireRequest, v view, start watchdog.Instant
 	}, true
 }
 
-// finishRequest ends a request: an owner that has nothing is forgotten, and one that was
-// withdrawn meanwhile leaves. It reports whether the reply is still valid. If the key was
-// taken away before the reply was given, the client would not be notified of that.
+// finishRequest ends a request. It forgets an owner that has nothing, and an owner that was
+// withdrawn meanwhile leaves. It reports whether the reply is still valid. It is not valid if the
+// key was taken away before the reply was given, because the client would not be notified of that.
 func (k *lockNode) finishRequest(reply *store.AcquireReply, r *store.AcquireRequest) bool {
 	st := k.store
 	st.mu.Lock()
@@ -285,12 +285,12 @@ func (k *lockNode) finishRequest(reply *store.AcquireReply, r *store.AcquireRequ
 		st.taskLocked(k.leave)
 	case reply.Status == store.Granted && !k.holdsLocked():
 		return false
-	case reply.Status == store.Granted && st.ending: // Close may have counted what is held before
+	case reply.Status == store.Granted && st.ending: // Close may have counted the held keys before
 		*reply = store.AcquireReply{Err: store.ErrClosed}
 	case k.phase == leaving:
 	case k.node == "" && !k.uncertain:
 		k.forgetLocked()
-	case k.session.left.Load() && k.phase != holding: // Close was too early for it
+	case k.session.left.Load() && k.phase != holding: // Close came too early to see it
 		k.until = watchdog.Now()
 		st.taskLocked(k.leave)
 	case k.phase == asking: // it failed on the way

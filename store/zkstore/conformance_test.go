@@ -24,9 +24,9 @@ func TestConformanceInManySessions(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
 }
 
-// What a client has written at one server, those of another see once that has caught up
-// with the leader. They are all at followers: at the leader itself a sync waits for nothing,
-// and in one of some thousand cases Inspect shows what was a millisecond before.
+// A client's writes at one server are visible to clients of another server once that server has
+// caught up with the leader. All clients are at followers. At the leader itself a sync waits for
+// nothing, and in one of some thousand cases Inspect shows the state of a millisecond before.
 func TestConformanceOnAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, followers := zktest.Roles(t, zktest.StartEnsemble(t))

@@ -15,39 +15,38 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A sessionConn is one connection. It reads along until the server has said which session
-// it has accepted and for how long, because the client library does not tell.
+// A sessionConn is one connection. It reads along until the server has said which session it has
+// accepted and for how long, because the client library does not report that.
 type sessionConn struct {
 	net.Conn
 	store *Store
 	begun watchdog.Instant // before the first byte was sent
-	// answerBy is when the server is to have accepted the session.
+	// answerBy is the time by which the server must accept the session.
 	answerBy time.Time
-	head     []byte // of what was received
+	head     []byte // the first received bytes
 
-	rewatches chan struct{} // closed when watches are asked for again
+	rewatches chan struct{} // closed when the library sets its watches again
 	rewatched sync.Once
-	holdsBack time.Duration // so long the first answer waits for that
+	holdsBack time.Duration // how long the first answer waits for that
 }
 
-// The server's first packet: its length, the protocol's version, the timeout in
-// milliseconds, and the session's id, zero if it has expired.
+// The server's first packet: its length, the protocol's version, the timeout in milliseconds, and
+// the session's id, which is zero if the session has expired.
 const (
 	timeoutAt = 8
 	sessionAt = 12
 	headLen   = 20
 )
 
-// A server that takes a connection and does not answer, because it is stopped or
-// has no leader, must not keep the client from the others: the library would wait
-// for several session timeouts.
+// A server may take a connection and not answer, because it is stopped or has no leader. It must
+// not keep the client from the other servers: the library would wait for several session timeouts.
 const (
 	handshakeShare    = 3 // of the session timeout
 	shortestHandshake = time.Second
 	longestHandshake  = 5 * time.Second
 )
 
-// SetReadDeadline is the library's, but for the server's first packet.
+// SetReadDeadline passes the library's deadline on, except for the server's first packet.
 func (l *sessionConn) SetReadDeadline(t time.Time) error {
 	if len(l.head) < headLen {
 		t = l.answerBy
@@ -55,7 +54,7 @@ func (l *sessionConn) SetReadDeadline(t time.Time) error {
 	return l.Conn.SetReadDeadline(t)
 }
 
-// Read passes on what is received.
+// Read passes on the received bytes.
 func (l *sessionConn) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if len(l.head) == headLen {
@@ -72,16 +71,16 @@ func (l *sessionConn) Read(b []byte) (int, error) {
 const (
 	opcodeAt     = 8
 	opSetWatches = 101
-	// overtakes is how long an answer waits for watches to be asked for, should the
-	// client library know of none.
+	// overtakes is how long an answer waits for the library to set its watches again, in case the
+	// library knows of none.
 	overtakes = 100 * time.Millisecond
-	// settles is how long it waits if there are none that could be asked for. The
-	// library looks for them all the same, once it has begun to send, and must not
-	// find those that the first requests lead to.
+	// settles is how long an answer waits if there are no watches to set again. The library checks
+	// for watches all the same after it has begun to send. It must not find those of the first
+	// requests.
 	settles = 10 * time.Millisecond
 )
 
-// Write sees the library ask for its watches again.
+// Write notices when the library sets its watches again.
 func (l *sessionConn) Write(b []byte) (int, error) {
 	if len(b) >= opcodeAt+4 && binary.BigEndian.Uint32(b[opcodeAt:]) == opSetWatches {
 		defer l.rewatched.Do(func() { close(l.rewatches) })
@@ -89,10 +88,10 @@ func (l *sessionConn) Write(b []byte) (int, error) {
 	return l.Conn.Write(b)
 }
 
-// afterWatches keeps the first answer on a line from overtaking the request for
-// watches that the line before had. The library says in it what it has seen last,
-// for the server to tell what has happened since; it takes that from the latest
-// answer, on another goroutine and without a lock.
+// afterWatches keeps the first answer on a connection from overtaking the request that sets the
+// last connection's watches again. In that request the library says what it has seen last, so that
+// the server can tell what has happened since. The library takes this from the latest answer, on
+// another goroutine and without a lock.
 func (l *sessionConn) afterWatches() {
 	if l.holdsBack == 0 {
 		return
@@ -120,7 +119,7 @@ func (l *sessionConn) accepted() {
 	}
 }
 
-// Lines is how the client library connects, and how it is kept from doing so.
+// lines makes the client library's connections and, after Close, prevents them.
 type lines struct {
 	mu      sync.Mutex
 	present *sessionConn
@@ -135,7 +134,7 @@ var errCut = errors.New("zkstore: closed")
 func (st *Store) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	patience := min(max(st.settings.sessionTimeout/handshakeShare, shortestHandshake), longestHandshake)
 	l := &sessionConn{store: st, begun: watchdog.Now(), answerBy: time.Now().Add(patience), rewatches: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // names are looked up, too
+	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, patience/2)) // the time includes looking up names
 	defer cancel()
 	if err := st.lines.begin(cancel); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (st *Store) connect(ctx context.Context, l *sessionConn, network, address s
 	return err
 }
 
-// secure adds TLS, if that is wanted.
+// secure adds TLS, if it is configured.
 func (st *Store) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
 	config := st.settings.tls
 	if config == nil {
@@ -190,7 +189,7 @@ func (ls *lines) begin(cancel context.CancelFunc) error {
 	return nil
 }
 
-// use is called after it.
+// use is called after an attempt to connect.
 func (ls *lines) use(l *sessionConn, err error) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -206,14 +205,14 @@ func (ls *lines) use(l *sessionConn, err error) error {
 	return nil
 }
 
-// lastFailure is why there is no line.
+// lastFailure returns why there is no connection.
 func (ls *lines) lastFailure() error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.failure
 }
 
-// abandon cuts the present connection, or the attempt at one, and allows no other.
+// abandon closes the present connection, or the attempt to make one, and allows no other.
 func (ls *lines) abandon() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -222,6 +221,6 @@ func (ls *lines) abandon() {
 		ls.dialing()
 	}
 	if ls.present != nil {
-		_ = ls.present.Close() // what is under way is lost, as it should be
+		_ = ls.present.Close() // requests under way are lost, as they should be
 	}
 }

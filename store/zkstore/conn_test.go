@@ -53,8 +53,8 @@ func overtaken(t *testing.T, watches bool, operation uint32) (took time.Duration
 	return took
 }
 
-// What the library says it has seen when it asks for its watches again is no later
-// than what it has been told: no answer comes before.
+// When the library sets its watches again, it names the last transaction it has seen. This is no
+// later than the last one reported to us, because no answer overtakes a watch.
 func TestNoAnswerOvertakesTheWatches(t *testing.T) {
 	if got := overtaken(t, true, opSetWatches); got != overtakes/2 {
 		t.Errorf("the first answer was read after %v, want it when watches were asked for, after %v", got, overtakes/2)

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// failure says what an error of the driver means to asynclock. The cause stays
-// wrapped. Of a request that changes something, wrote is set.
+// failure translates an error of the driver into asynclock's, with the cause wrapped. Set wrote for
+// a request that changes something.
 func (st *Store) failure(err error, wrote bool) error {
 	switch {
 	case err == nil, errors.Is(err, store.ErrForeignData), errors.Is(err, store.ErrClosed),
@@ -25,14 +25,13 @@ func (st *Store) failure(err error, wrote bool) error {
 		return store.ErrClosed
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionMoved), !wrote:
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
-	case errors.Is(err, zk.ErrSessionExpired): // and what it may have done is gone with it
+	case errors.Is(err, zk.ErrSessionExpired): // the effect of the request is gone with it
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
-// answered reports whether an error is a server's answer to a request that it has
-// taken through the leader.
+// answered reports whether an error is a server's answer to a request that went through the leader.
 func answered(err error) bool {
 	return err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
 }

@@ -9,33 +9,32 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A sessionHealth knows for how long the session can be trusted to live.
+// A sessionHealth computes for how long the session is certain to live.
 //
-// The leader ends a session when it has not heard of it for the session's
-// timeout. A server that is not the leader answers pings and reads by itself, and
-// tells the leader which sessions were active twice a tick, so an answer alone
-// proves little: a server that has lost its leader goes on answering for several
-// ticks. What proves that the leader has heard of us is a write that a quorum has
-// accepted, and what it proves is about the past: of what we sent half a tick
-// before it, and had an answer to, the leader knows, for the server's messages to
-// the leader arrive in order. Should there be another leader since, it started
+// The leader ends a session if it has received nothing about it for the session's timeout. A server
+// that is not the leader answers pings and reads by itself. Twice a tick it reports to the leader
+// which sessions were active. An answer alone therefore proves little: a server that has lost its
+// leader continues to answer for several ticks.
+//
+// The proof is a write that a quorum has accepted, and it is a proof about the past. The leader
+// knows of every request that was sent and answered half a tick before the write, because the
+// server's messages to the leader arrive in order. If there is another leader since, it started
 // every session's time anew after our write.
 //
-// Nor does a connection prove more: the leader is asked whether the session still
-// exists, and counts from then, but it may be one that others have replaced. That,
-// too, a write proves, without half a tick's delay. Only a new session needs none,
-// for it is a write itself.
+// A new connection proves no more. The leader is asked whether the session still exists, and counts
+// from then, but this leader may be one that its peers have replaced. A write also proves that it
+// is not, without the delay of half a tick. Only a new session needs no proof, because its creation
+// is a write.
 //
-// ZooKeeper's client library keeps its pings to itself, so the store has a
-// heartbeat of its own.
+// ZooKeeper's client library does not report its pings, so the store has a heartbeat of its own.
 type sessionHealth struct {
 	mu       sync.Mutex
-	lag      time.Duration // how late the leader hears: half a tick
+	lag      time.Duration // the delay until the leader knows: half a tick
 	session  int64
 	timeout  time.Duration    // as negotiated
-	counts   time.Duration    // what of it can be trusted
+	counts   time.Duration    // the part of it that can be trusted
 	conn     *sessionConn     // the present connection
-	known    watchdog.Instant // the leader has heard of the session then, or later
+	known    watchdog.Instant // at this time or later, the leader knew of the session
 	answered []beat           // on this connection, the oldest first
 }
 
@@ -49,16 +48,16 @@ func (p *sessionHealth) connected(l *sessionConn, session int64, timeout time.Du
 	if session != p.session {
 		p.known = l.begun
 	}
-	// Until a write proves that the leader follows what this server says, it may
-	// still go by what another has said before.
+	// Until a write proves that the leader uses this server's timeout, the leader may still use the
+	// timeout that another server has given.
 	if p.counts == 0 || timeout < p.counts {
 		p.counts = timeout
 	}
 	p.conn, p.session, p.timeout = l, session, timeout
-	p.answered = []beat{{l.begun, l.begun.Add(-p.lag)}} // the leader knows of it already
+	p.answered = []beat{{l.begun, l.begun.Add(-p.lag)}} // the leader already knows of it
 }
 
-// ask makes a request and takes in that it was answered.
+// ask makes a request and records that it was answered.
 func (p *sessionHealth) ask(writes bool, request func() error) error {
 	p.mu.Lock()
 	on := p.conn
@@ -75,7 +74,7 @@ func (p *sessionHealth) noteAnswer(on *sessionConn, sent watchdog.Instant, wrote
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn != on {
-		return // by which server it was answered is unknown
+		return // it is unknown which server answered
 	}
 	n := 0 // how many the leader knows of
 	for n < len(p.answered) && p.answered[n].answered <= sent.Add(-p.lag) {
@@ -88,7 +87,7 @@ func (p *sessionHealth) noteAnswer(on *sessionConn, sent watchdog.Instant, wrote
 	}
 	now := watchdog.Now()
 	if last := len(p.answered) - 1; last >= 0 && now.Sub(p.answered[last].answered) < p.lag/8 {
-		return // a busy client has answers enough
+		return // a busy client has enough answers
 	}
 	p.answered = append(p.answered, beat{sent, now})
 	if len(p.answered) > mostBeats {
@@ -96,13 +95,13 @@ func (p *sessionHealth) noteAnswer(on *sessionConn, sent watchdog.Instant, wrote
 	}
 }
 
-// mostBeats is how many are remembered while nothing is written.
+// mostBeats is how many beats are remembered while nothing is written.
 const mostBeats = 64
 
-// promise is what a TTL set at that moment can count for: so much that asynclock,
-// which keeps 11 % of it in reserve, trusts the holding of a session for no longer
-// than if the whole timeout had been counted from when the leader has last heard
-// of it. It is negative, as a rule, if that was long ago, and for another session.
+// promise returns the TTL that a request at that moment can promise. Asynclock keeps 11 % of a TTL
+// in reserve. With this promise it trusts a holding for no longer than with the whole timeout,
+// counted from the last time at which the leader knew of the session. The promise is usually
+// negative if that was long ago, and always if the session is another one.
 func (p *sessionHealth) promise(session int64, at watchdog.Instant) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +112,7 @@ func (p *sessionHealth) promise(session int64, at watchdog.Instant) time.Duratio
 	return p.counts - since - since/8
 }
 
-// now is the present session and its timeout.
+// now returns the present session and its timeout.
 func (p *sessionHealth) now() (session int64, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -70,7 +70,7 @@ func TestAWriteProvesWhatWasAnsweredBefore(t *testing.T) {
 	})
 }
 
-// What counts is when a request was sent, not when it was answered.
+// The time at which a request was sent counts, not the time of its answer.
 func TestASlowRequestCountsFromItsSending(t *testing.T) {
 	onPulse(t, func(p *sessionHealth, _ watchdog.Instant) {
 		time.Sleep(time.Second)

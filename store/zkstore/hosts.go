@@ -14,7 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// checkServers says what is wrong with the addresses of servers.
+// checkServers returns the error in the addresses of servers, if any.
 func checkServers(servers []string) error {
 	if len(servers) == 0 {
 		return fmt.Errorf("%w: no servers", store.ErrBadOption)
@@ -34,24 +34,23 @@ func checkServers(servers []string) error {
 	return nil
 }
 
-// Hosts are the servers for the client library to try, one after the other, by the
-// names that they were given: what a name stands for is looked up for each
-// connection, since it may change, and certificates are for names.
+// hosts are the servers that the client library tries one after the other, by the given names. Each
+// connection looks the name up, because its address may change. Certificates are issued for names.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
 	present int
 	last    int // the one that was connected last, or the first
-	// disowned: the present server is there, but has ended our session.
+	// disowned: the present server is reachable, but has ended our session.
 	disowned bool
-	// excused: that was so since one was connected, and counts no more than once. Servers
-	// that disown every session would be asked without end.
+	// excused: since the last accepted session, a server has already disowned us once. This counts
+	// no more than once; otherwise servers that disown every session would be asked without end.
 	excused bool
 }
 
 var _ zk.HostProvider = (*hosts)(nil)
 
-// Init takes the servers, which the library has brought into an order of its own.
+// Init takes the servers, in the order that the library has chosen.
 func (h *hosts) Init(servers []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,16 +58,16 @@ func (h *hosts) Init(servers []string) error {
 	return nil
 }
 
-// Len is how many there are.
+// Len returns the number of servers.
 func (h *hosts) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.servers)
 }
 
-// Next is the server to be tried now, and whether all the others have been since one
-// was connected: then the library pauses for a second. It does not before it asks for
-// a new session, which takes waiters long enough as it is.
+// Next returns the server to try now. Pause is true if all servers have been tried since the last
+// connection, and the library then pauses for a second. There is no pause before the request for a
+// new session, because waiters have waited long enough by then.
 func (h *hosts) Next() (server string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 // queueShown is how many waiters Inspect describes.
 const queueShown = 10
 
-// Inspect asks the connected server, once that has caught up with its leader. Should it be
-// the leader itself, sync waits for nothing there, and followers may have seen a write that it
-// has yet to carry out: now and then what was a moment before is shown. The age of waiters is by that server's clock and this machine's.
+// Inspect asks the connected server, after it has caught up with its leader. If the server is the
+// leader itself, sync waits for nothing there. Followers may then have seen a write that the leader
+// has yet to execute, so that Inspect sometimes shows the state of a moment before. The age of
+// waiters is the difference of that server's clock and this machine's.
 func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	return alone(ctx, s, func(context.Context) (store.Info, error) {
 		lock, err := s.store.settings.names.lock(key)
@@ -64,8 +65,8 @@ func (st *Store) inspect(key, lock string) (store.Info, error) {
 	return store.Info{}, store.ErrUnreachable
 }
 
-// Force deletes the holder's node. A holder of this package hears of it by its
-// watch; Java's does not, and unlocks without an error.
+// Force deletes the holder's node. The watch of a holder of this package notifies it. A Java holder
+// is not notified, and unlocks without an error.
 func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	return alone(ctx, s, func(context.Context) (bool, error) {
 		st := s.store
@@ -117,7 +118,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	}
 }
 
-// A place is one node in the tree, and what List looks for there.
+// A place is one node in the tree, with the kind of node that List expects there.
 type place struct {
 	info    store.Info
 	matches bool
@@ -148,7 +149,7 @@ func (st *Store) visit(path, prefix string) (p place, err error) {
 	p.info, err = st.inspect(key, path)
 	p.info.Queue = nil
 	p.matches = p.info.Held
-	if errors.Is(err, store.ErrForeignData) { // no lock of ours, whatever it is
+	if errors.Is(err, store.ErrForeignData) { // not one of our locks
 		return place{below: p.below}, nil
 	}
 	return p, err

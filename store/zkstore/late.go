@@ -11,26 +11,27 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// An orphan is the node that a lock node may have left behind: a request to create it
-// was not answered, and can be carried out when the lock node is over.
+// An orphan is the node that a lock node may have left behind: a request to create it was not
+// answered, and may be executed after the lock node is over.
 type orphan struct {
 	of       *lockNode
 	entry    watchdog.Entry
 	refusals int // of its deletion
 }
 
-// lateLocked looks for late nodes of the lock node after a while.
+// lateLocked searches for late nodes of the lock node after a while.
 func (k *lockNode) lateLocked(after time.Duration) {
 	o := &orphan{of: k}
 	o.entry.Task = o
 	k.store.watchdog.Set(&o.entry, watchdog.Now().Add(after))
 }
 
-// Fire looks for the node. Nobody else does, so it may go on until it knows.
+// Fire searches for the node. No other task does so, so Fire may repeat the search until the answer
+// is certain.
 func (o *orphan) Fire(watchdog.Instant) { o.of.store.task(o.remove) }
 
-// remove deletes the node, if it is there. Its owner may have come back and have
-// another by the same name, or be about to make it: for so long it has to wait.
+// remove deletes the node, if it exists. Its owner may have come back, and may have another node of
+// the same name or be about to make one. During the search the owner has to wait.
 func (o *orphan) remove() {
 	k := o.turn()
 	if k == nil {
@@ -56,8 +57,8 @@ func (o *orphan) remove() {
 	}
 }
 
-// turn takes the turn of the owner's lock node. Where there is none, it makes one for so
-// long. It returns nil if the store is closed.
+// turn takes the turn of the owner's lock node. If there is no lock node, it makes one for the
+// duration. It returns nil if the store is closed.
 func (o *orphan) turn() *lockNode {
 	st := o.of.store
 	for {

@@ -14,15 +14,15 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A lock node that leaves stays its owner's until its node is deleted for sure: should
-// the owner ask anew before, it must not be granted the key by a node that is about
-// to go.
+// A lock node that leaves stays its owner's until its node is certainly deleted. The owner may
+// repeat its request before that. It must not be granted the key by a node that is about to be
+// deleted.
 
 // Fire is called when nobody has extended the lock node in time.
 func (k *lockNode) Fire(watchdog.Instant) { k.store.task(k.leave) }
 
-// leave deletes the node of a lock node that is over, and tries again if it can't.
-// The time may have been extended meanwhile.
+// leave deletes the node of a lock node whose time has ended, and retries if it can't. The time may
+// have been extended meanwhile.
 func (k *lockNode) leave() {
 	if k.take(context.Background()) != nil {
 		return // closed
@@ -51,22 +51,21 @@ func (k *lockNode) leavesNow() bool {
 	return true
 }
 
-// delete ends the lock node: it removes its node, and whatever else has its name if that
-// is uncertain. It reports whether a node was there. After success nothing is left of
-// the lock node, but that one that was uncertain is looked for once more when the
-// session's timeout has passed: a request that was given up can be carried out
-// late, though not for longer than the server waits for a silent client. After a
-// failure it is tried again.
+// delete ends the lock node: it removes its node, and if that is uncertain, every node with its
+// name. It reports whether a node existed. After success nothing is left of the lock node, and
+// after a failure the deletion is retried. An uncertain lock node is searched once more when the
+// session's timeout has passed. A request that was given up can still be executed late, but not
+// later than the server waits for a silent client.
 func (k *lockNode) delete() (deleted bool, err error) {
 	st := k.store
 	st.mu.Lock()
-	k.phase = leaving // from here on, that the node is gone is as it should be
+	k.phase = leaving // from here on, it is right that the node is gone
 	st.mu.Unlock()
 	deleted, err = k.deleteNodes()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err != nil {
-		k.uncertain = true // they may be there or not
+		k.uncertain = true // the nodes may exist or not
 		k.leaveAgainLocked(err)
 		return deleted, err
 	}
@@ -102,15 +101,14 @@ func (k *lockNode) deleteNodes() (deleted bool, err error) {
 }
 
 const (
-	// retryIn is how soon the deletion of a node is tried again.
+	// retryIn is the pause before the deletion of a node is retried.
 	retryIn = time.Second
-	// longestRetry is how long the pauses get if the server refuses it, which it
-	// does until somebody changes its mind.
+	// longestRetry is how long the pauses become if the server refuses the deletion, until somebody
+	// changes the rights.
 	longestRetry = time.Minute
 )
 
-// retryAfter is how long to wait after an error, of which the server's refusals are
-// counted.
+// retryAfter returns how long to wait after an error. It counts the server's refusals.
 func retryAfter(err error, refusals *int) time.Duration {
 	if errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrOutcomeUnknown) {
 		return retryIn
@@ -121,12 +119,12 @@ func retryAfter(err error, refusals *int) time.Duration {
 }
 
 func (k *lockNode) leaveAgainLocked(err error) {
-	if !k.over { // by the end of its session, which has taken its nodes
+	if !k.over { // the end of its session has removed its nodes
 		k.endAtLocked(watchdog.Now().Add(retryAfter(err, &k.refusals)))
 	}
 }
 
-// forgetLocked: nothing is left of the lock node.
+// forgetLocked records that nothing is left of the lock node.
 func (k *lockNode) forgetLocked() {
 	st := k.store
 	st.watchdog.Remove(&k.entry)

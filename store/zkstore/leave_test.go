@@ -93,8 +93,7 @@ func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 	unlock(t, lease)
 }
 
-// Whoever looks for an owner's late node leaves alone the one that the owner has
-// made since.
+// A search for an owner's late node leaves alone the node that the owner has made since.
 func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
@@ -123,7 +122,7 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	}
 }
 
-// Who comes while a late node is looked for waits for that.
+// An owner that comes while its late node is being searched waits for the end of the search.
 func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))

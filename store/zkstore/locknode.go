@@ -10,27 +10,27 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A lock node is what one owner has in a lock: a node, which holds the key or waits
-// for it, or the attempt to make one.
+// A lock node is all that one owner has in a lock: a node, which holds the key or waits for it, or
+// the attempt to make one.
 type lockNode struct {
 	store   *Store
-	session *session // whom to tell
+	session *session // the client to notify
 
 	owner  string
 	lock   string // path
 	prefix string // of the node's name
 
-	// busy has room for one: who asks the server about this lock node. What the server
-	// answers is true only if nobody else has changed it meanwhile.
+	// busy has room for one: the goroutine that asks the server about this lock node. The server's
+	// answer is valid only if no other goroutine has changed the lock node meanwhile.
 	busy chan struct{}
 
 	// All below is guarded by store.mu.
 
 	phase phase
 	node  string // path; empty: none is known
-	born  int64  // in this session of ZooKeeper's
+	born  int64  // the ZooKeeper session that made it
 	czxid int64  // zero: not known yet
-	// watched: should anything become of the node, the server tells.
+	// watched: the server notifies us of every change of the node.
 	watched bool
 	// uncertain: a request to create a node was not answered.
 	uncertain bool
@@ -38,10 +38,10 @@ type lockNode struct {
 	lost bool
 	// over: nothing is left of the lock node.
 	over bool
-	// placeholder: it only keeps others from having a lock node for the owner.
+	// placeholder: the lock node exists only to keep others from making one for the owner.
 	placeholder bool
 
-	until    watchdog.Instant // when it ends, if nobody extends it
+	until    watchdog.Instant // when it ends unless extended
 	entry    watchdog.Entry
 	heard    watchdog.Instant // when its owner's last request came
 	grantTTL time.Duration
@@ -49,24 +49,24 @@ type lockNode struct {
 
 	before string // the node before ours, which is watched
 
-	watch    bool // the owner wants to be told of waiters
-	notified bool // and has been
+	watch    bool // the owner asked to be notified of waiters
+	notified bool // and was notified
 	counting bool // the lock's children are watched
-	waiters  int  // as counted last
+	waiters  int  // the last count
 }
 
-// A phase is what a lock node is.
+// A phase is the state of a lock node.
 type phase int
 
 const (
 	asking  phase = iota // it has no node, or one whose rank is not known
 	waiting              // behind another node
 	holding
-	kept    // back, after a release: it is nobody's
+	kept    // held back after a release, and nobody's
 	leaving // its node is to be deleted
 )
 
-// take waits for its turn to ask the server about the lock node.
+// take waits for the goroutine's turn to ask the server about the lock node.
 func (k *lockNode) take(ctx context.Context) error {
 	select {
 	case k.busy <- struct{}{}:
@@ -80,8 +80,8 @@ func (k *lockNode) take(ctx context.Context) error {
 
 func (k *lockNode) put() { <-k.busy }
 
-// lockNodeOf returns the owner's lock node, and makes one if it has none. It returns nil
-// for an owner that was withdrawn.
+// lockNodeOf returns the owner's lock node, and makes one if it has none. It returns nil if the
+// owner was withdrawn.
 func (s *session) lockNodeOf(owner, lock string) *lockNode {
 	st := s.store
 	st.mu.Lock()
@@ -106,15 +106,15 @@ func newLockNode(s *session, owner, lock string) *lockNode {
 	return k
 }
 
-// isCurrent reports whether the lock node is its owner's still: it may have ended
-// while its turn was waited for.
+// isCurrent reports whether the lock node is still its owner's. It may have ended while the
+// goroutine waited for its turn.
 func (k *lockNode) isCurrent() bool {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
 	return k.store.lockNodes[k.owner] == k
 }
 
-// ownLocked is the lock node's node, unless that is gone, or was of another session.
+// ownLocked returns the lock node's node, unless it is gone or belongs to another session.
 func (k *lockNode) ownLocked() string {
 	if session, _ := k.store.health.now(); k.node == "" || k.lost || k.born != 0 && k.born != session {
 		return ""
@@ -125,7 +125,7 @@ func (k *lockNode) ownLocked() string {
 // holdsLocked reports whether the lock node has the key.
 func (k *lockNode) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
 
-// setNodeLocked notes which node is the lock node's, or none.
+// setNodeLocked records the lock node's node; the empty path means none.
 func (k *lockNode) setNodeLocked(path string) {
 	if k.store.nodes[k.node] == k {
 		delete(k.store.nodes, k.node)
@@ -141,8 +141,7 @@ func (k *lockNode) setNodeLocked(path string) {
 	}
 }
 
-// unwatchLocked forgets what is watched for the lock node. The server may tell all the
-// same.
+// unwatchLocked forgets what the lock node watches. The server may notify us all the same.
 func (k *lockNode) unwatchLocked() {
 	st := k.store
 	if k.before != "" {
@@ -162,7 +161,7 @@ func (k *lockNode) unwatchLocked() {
 	k.uncountLocked()
 }
 
-// uncountLocked: the lock's children are not watched for the lock node any more.
+// uncountLocked records that the lock's children are no longer watched for the lock node.
 func (k *lockNode) uncountLocked() {
 	if k.store.counted[k.lock] == k {
 		delete(k.store.counted, k.lock)
@@ -176,7 +175,7 @@ func (k *lockNode) endAtLocked(at watchdog.Instant) {
 	k.store.watchdog.Set(&k.entry, at)
 }
 
-// tell sends an event, unless the client has left.
+// notify sends an event, unless the client has left.
 func (k *lockNode) notify(e store.Event) {
 	e.Owner = k.owner
 	if !k.session.left.Load() {

@@ -19,21 +19,20 @@ import (
 //	/SpringIntegration-LockRegistry/order/42                           the lock
 //	/SpringIntegration-LockRegistry/order/42/_c_UUID-lock-0000000007   one owner's node
 //
-// The lock is there for as long as somebody needs it. Its children are who has the
-// key and who waits for it: the smallest number at the end of the name holds.
+// The lock exists for as long as somebody needs it. Its children are the holder and the waiters.
+// The child with the smallest number at the end of its name holds the key.
 
-// escaped begins the names of keys that can't be paths as they are. No key begins so
-// itself.
+// escaped begins the names of keys that are no valid paths. No key itself begins so.
 const escaped = "asynclock.escaped:"
 
-// names is where the locks of one root are.
+// names says where the locks of one root are.
 type names struct {
 	root   string
 	pathTo func(key string) string // nil: below root, as Java does by default
 	keyAt  func(path string) (key string, ok bool)
 }
 
-// lock is the path of a key.
+// lock returns the path of a key.
 func (n names) lock(key string) (string, error) {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
 		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
@@ -54,7 +53,7 @@ func (n names) lock(key string) (string, error) {
 	return path, nil
 }
 
-// key is the key whose lock is at path. It is not ok where no key has its lock.
+// key returns the key whose lock is at path. It is not ok if no key has its lock there.
 func (n names) key(path string) (key string, ok bool) {
 	if n.pathTo != nil {
 		return n.keyAt(path)
@@ -67,10 +66,10 @@ func (n names) key(path string) (key string, ok bool) {
 		return "", false
 	}
 	spelled, err := n.lock(key)
-	return key, err == nil && spelled == path // or two names would be one key
+	return key, err == nil && spelled == path // otherwise two names would be one key
 }
 
-// mayLead reports whether the tree at a path may hold keys with the prefix.
+// mayLead reports whether the tree at path may contain keys with the prefix.
 func (n names) mayLead(path, prefix string) bool {
 	name, below := strings.CutPrefix(path, n.root+"/")
 	if n.pathTo != nil || !below {
@@ -80,12 +79,12 @@ func (n names) mayLead(path, prefix string) bool {
 	return ok && (strings.HasPrefix(key, prefix) || strings.HasPrefix(prefix, key+"/"))
 }
 
-// isAbove reports whether path is no lock, whatever is below it.
+// isAbove reports whether path is no lock although there may be locks below it.
 func (n names) isAbove(path string) bool { return n.pathTo == nil && path == n.root }
 
-// escape makes the part of a path that stands for key: the key itself wherever Java
-// can have it, too. What ZooKeeper would refuse is spelled in one piece, with all
-// bytes but a few in hexadecimal digits.
+// escape returns the part of a path that stands for key. It is the key itself whenever Java accepts
+// it too. A key that ZooKeeper would refuse becomes one segment, with all bytes except a few in
+// hexadecimal digits.
 func escape(key string) string {
 	if validPath("/" + key) {
 		return key
@@ -106,8 +105,7 @@ func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == ':'
 }
 
-// unescape undoes escape. That the result is what escape makes of the key is for
-// the caller to check.
+// unescape undoes escape. The caller must check that escape makes name of the key again.
 func unescape(name string) (key string, ok bool) {
 	rest, found := strings.CutPrefix(name, escaped)
 	if !found {
@@ -133,9 +131,9 @@ func unescape(name string) (key string, ok bool) {
 	return b.String(), true
 }
 
-// validPath is the rule of ZooKeeper's own PathUtils, which the server and Java's
-// client keep to. Java counts UTF-16 code units, so what is beyond the first plane
-// is made of surrogates and refused.
+// validPath is the rule of ZooKeeper's own PathUtils, which the server and Java's client follow.
+// Java counts UTF-16 code units, so characters beyond the first plane are made of surrogates and
+// refused.
 func validPath(path string) bool {
 	if !strings.HasPrefix(path, "/") || !utf8.ValidString(path) {
 		return false
@@ -150,35 +148,34 @@ func validPath(path string) bool {
 	})
 }
 
-// lockName is what Curator's InterProcessMutex puts before the sequence number.
+// lockName is the text that Curator's InterProcessMutex puts before the sequence number.
 const lockName = "lock-"
 
-// nodePrefix is the name of an owner's node without its number. Curator marks
-// nodes with a random UUID, to find one whose creation was not answered; ours is
-// made of the owner's id, so that the id can't be read off.
+// nodePrefix returns the name of an owner's node without its number. Curator marks nodes with a
+// random UUID, to find a node whose creation was not answered. Our UUID is derived from the owner's
+// id in such a way that the id can't be read from it.
 func nodePrefix(owner string) string {
 	digest := sha256.Sum256([]byte("asynclock " + owner))
 	return "_c_" + uuid.UUID(digest[:16]).String() + "-" + lockName
 }
 
-// sequence is what Curator orders nodes by: the text after the last "lock-".
+// sequence returns the text by which Curator orders nodes: everything after the last "lock-".
 func sequence(name string) string {
 	return name[strings.LastIndex(name, lockName)+len(lockName):]
 }
 
-// sequenceDigits is how long sequence numbers are until they overflow, which is
-// after 2147483648 nodes below one lock. The order of text is that of numbers only
-// up to there.
+// sequenceDigits is the length of sequence numbers until they overflow, which is after 2147483648
+// nodes below one lock. Only until then is the order of the texts the order of the numbers.
 const sequenceDigits = 10
 
-// isNode reports whether a child of a lock is an owner's node, of any program: the
-// server has put a number behind its name, and numbers have ten characters at least.
-// Others are the locks of keys below.
+// isNode reports whether a child of a lock is an owner's node, of any program: the server has put a
+// number behind its name, and numbers have at least ten characters. Other children are the locks of
+// keys below.
 func isNode(name string) bool {
 	if !strings.Contains(name, lockName) || len(sequence(name)) < sequenceDigits {
 		return false
 	}
-	digits := strings.TrimPrefix(sequence(name), "-") // as they are when numbers overflow
+	digits := strings.TrimPrefix(sequence(name), "-") // numbers begin with it after an overflow
 	return strings.Trim(digits, "0123456789") == ""
 }
 

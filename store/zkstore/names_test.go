@@ -35,9 +35,9 @@ func TestKeysThatAreNone(t *testing.T) {
 	n := names{root: "/root"}
 	for _, key := range []string{
 		"", "\xff", strings.Repeat("x", store.MaxKeyLen+1),
-		// What would be a waiter of another lock, in Java, too.
+		// Names that would be waiters of another lock, in Java too.
 		"a/_c_x-lock-0000000001", "a/block-1234567890", "a/lock-0000000001/b", "a/lock--2147483648",
-		// What other keys are spelled as.
+		// Names that are the spelling of other keys.
 		"asynclock.escaped:a", "asynclock.escaped:",
 	} {
 		if _, err := n.lock(key); !errors.Is(err, store.ErrBadKey) {

@@ -165,7 +165,7 @@ func revoke(t *testing.T, conn *zk.Conn, root string) {
 	}
 }
 
-// Whoever has agreed to it is asked to give up, and gives up.
+// A holder that has agreed to it is requested to give up, and gives up.
 func TestARevokedLeaseEnds(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
@@ -192,7 +192,7 @@ func TestARevokedLeaseEnds(t *testing.T) {
 	unlock(t, claim(t, pending))
 }
 
-// Whoever has not agreed does not hear of it.
+// A holder that has not agreed is not notified.
 func TestNobodyIsRevokedUnasked(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))

@@ -17,14 +17,13 @@ import (
 )
 
 const (
-	// DefaultRoot is where Spring Integration's ZookeeperLockRegistry keeps its
-	// locks unless told otherwise.
+	// DefaultRoot is where Spring Integration's ZookeeperLockRegistry keeps its locks by default.
 	DefaultRoot = "/SpringIntegration-LockRegistry"
-	// DefaultSessionTimeout is what the store asks the server for without
-	// [WithSessionTimeout]: as long as the TTL that clients have by default.
+	// DefaultSessionTimeout is the timeout that the store requests without [WithSessionTimeout]. It
+	// equals the default TTL of clients.
 	DefaultSessionTimeout = store.DefaultTTL
-	// DefaultTickTime is what the store takes for the server's tick without
-	// [WithTickTime]: what ZooKeeper itself does if its configuration is silent.
+	// DefaultTickTime is the server's tick that the store assumes without [WithTickTime]. It is the
+	// default of ZooKeeper itself.
 	DefaultTickTime = 3 * time.Second
 
 	minSessionTimeout = 100 * time.Millisecond
@@ -45,7 +44,7 @@ type settings struct {
 	acl            []zk.ACL
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	logger         *slog.Logger // nil: nothing is written
+	logger         *slog.Logger // nil: nothing is logged
 }
 
 func newSettings(opts []Option) (settings, error) {
@@ -72,9 +71,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithRoot sets the path below which the locks are: the second argument of the
-// constructor of a ZookeeperLockRegistry, without a slash at its end. Default
-// [DefaultRoot].
+// WithRoot sets the path below which the locks are: the second argument of the constructor of a
+// ZookeeperLockRegistry, without a slash at its end. Default [DefaultRoot].
 func WithRoot(root string) Option {
 	return func(s *settings) error {
 		if !validPath(root) {
@@ -85,10 +83,10 @@ func WithRoot(root string) Option {
 	}
 }
 
-// WithKeyToPath sets where the lock of each key is, as a KeyToPathStrategy does in
-// Java; pathTo gives the whole path, and different keys must have different ones.
-// keyAt is the way back, for List, which looks below the root: not ok for paths
-// that are no key's lock. Default: root, slash, key.
+// WithKeyToPath sets where the lock of each key is, like a KeyToPathStrategy in Java. pathTo
+// returns the whole path; different keys must have different paths. List searches below the root
+// and calls keyAt for the way back, which is not ok for paths that are no key's lock. Default:
+// root, slash, key.
 func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key string, ok bool)) Option {
 	return func(s *settings) error {
 		if pathTo == nil || keyAt == nil {
@@ -99,11 +97,10 @@ func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key 
 	}
 }
 
-// WithSessionTimeout sets the session timeout that the server is asked for, from
-// 100 ms to an hour. The server has limits of its own (2 to 20 ticks, unless
-// configured) and has the last word; [Store.SessionTimeout] says what it said. A
-// client that dies keeps its keys for so long; one that is cut off has lost its
-// leases before. Default [DefaultSessionTimeout].
+// WithSessionTimeout sets the session timeout to request from the server, from 100 ms to an hour.
+// The server applies its own limits (2 to 20 ticks, unless configured) and decides;
+// [Store.SessionTimeout] returns its decision. The keys of a dead client stay taken for so long. A
+// client that is cut off loses its leases earlier. Default [DefaultSessionTimeout].
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < minSessionTimeout || d > maxSessionTimeout {
@@ -114,11 +111,10 @@ func WithSessionTimeout(d time.Duration) Option {
 	}
 }
 
-// WithTickTime says what the servers' tickTime is, which clients can't ask them.
-// In an ensemble, that a client lives is known to the leader up to half a tick
-// late, and the store trusts a session for so much less. Saying less than is true
-// risks that a lease outlives its session; saying more costs trust. Default
-// [DefaultTickTime].
+// WithTickTime sets the servers' tickTime, which clients can't request from them. In an ensemble,
+// the leader learns up to half a tick late that a client is alive. The store trusts a session for
+// so much less. A value below the true one risks that a lease outlives its session; a value above
+// it costs trust. Default [DefaultTickTime].
 func WithTickTime(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond || d > maxSessionTimeout {
@@ -129,10 +125,9 @@ func WithTickTime(d time.Duration) Option {
 	}
 }
 
-// WithShortTTLs accepts TTLs below the session timeout, which are refused without
-// it. They hold for a client that runs and is connected: the store ends what is
-// not renewed. But a client that is killed or cut off keeps its keys until the
-// server ends its session.
+// WithShortTTLs accepts TTLs below the session timeout, which are otherwise refused. A short TTL
+// holds only for a client that runs and is connected, because the store itself ends leases that are
+// not renewed. A client that is killed or cut off keeps its keys until the server ends its session.
 func WithShortTTLs() Option {
 	return func(s *settings) error {
 		s.shortTTLs = true
@@ -140,9 +135,9 @@ func WithShortTTLs() Option {
 	}
 }
 
-// WithRevocation makes leases end with asynclock.ErrForced when somebody asks for
-// it by Curator's Revoker.attemptRevoke. As in Java the key stays with the holder
-// until that unlocks it, or its TTL ends. Without the option nobody listens.
+// WithRevocation makes leases end with asynclock.ErrForced when somebody requests it by Curator's
+// Revoker.attemptRevoke. As in Java, the key stays with the holder until the holder unlocks it or
+// its TTL ends. Without the option such requests are ignored.
 func WithRevocation() Option {
 	return func(s *settings) error {
 		s.revocation = true
@@ -150,9 +145,8 @@ func WithRevocation() Option {
 	}
 }
 
-// WithDigest authenticates by ZooKeeper's digest scheme. Unless [WithACL] says
-// otherwise, nodes that the store creates are then for that user only. The
-// password goes over the wire as it is: use TLS.
+// WithDigest authenticates by ZooKeeper's digest scheme. Unless [WithACL] is set, nodes that the
+// store creates are then for that user only. The password is sent unencrypted: use TLS.
 func WithDigest(user, password string) Option {
 	return func(s *settings) error {
 		if user == "" || strings.Contains(user, ":") {
@@ -163,9 +157,8 @@ func WithDigest(user, password string) Option {
 	}
 }
 
-// WithACL sets the access control list of every node that the store creates.
-// Default: everybody may do everything, as in Java, or, after [WithDigest], that
-// user only.
+// WithACL sets the access control list of every node that the store creates. Default: everybody may
+// do everything, as in Java. After [WithDigest], the default is that user only.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *settings) error {
 		if len(acl) == 0 {
@@ -176,9 +169,8 @@ func WithACL(acl []zk.ACL) Option {
 	}
 }
 
-// WithTLS connects by TLS, to the servers' secureClientPort. If the
-// configuration names no server, the certificate has to be for the host that is
-// connected to. Default: no encryption.
+// WithTLS connects by TLS, to the servers' secureClientPort. If the configuration names no server,
+// the certificate has to be for the host in the address. Default: no encryption.
 func WithTLS(config *tls.Config) Option {
 	return func(s *settings) error {
 		if config == nil {
@@ -189,7 +181,7 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// WithDialer sets what makes connections, TLS aside. Default: a zero net.Dialer.
+// WithDialer sets the function that makes connections, without TLS. Default: a zero net.Dialer.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *settings) error {
 		if dial == nil {
@@ -200,11 +192,11 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 	}
 }
 
-// WithLogger sets where the store writes what an operator may want to know: that a
-// session was lost, that a node could not be removed; and at debug level what
-// the client library says about connections. Owner ids never appear in it. A goroutine
-// of its own calls the handler, so one that is slow or blocks delays nothing; beyond
-// 1000 records that wait for it, more are dropped. Default: nothing is written.
+// WithLogger sets where the store logs what an operator may need: a lost session, a node that could
+// not be removed, and, at debug level, the client library's messages about connections. Owner ids
+// never appear in the log. A goroutine of its own calls the handler, so a slow or blocking handler
+// delays nothing. At most 1000 records wait for the handler; further records are dropped. Default:
+// nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

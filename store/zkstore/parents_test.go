@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
-// What is above the root may be somebody else's, as long as the root is there.
+// Nodes above the root may belong to somebody else, as long as the root exists.
 func TestAboveTheRootNothingIsAsked(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))

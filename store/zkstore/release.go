@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Release deletes each owner's node. That is the handoff, too: the server tells
-// whoever watches it, which is the next.
+// Release deletes each owner's node. This is also the handoff: the server notifies the client that
+// watches the node, which is the next one.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	return each(ctx, s, batch, s.release, func(err error) store.ReleaseReply {
 		return store.ReleaseReply{Err: err}
@@ -74,7 +74,7 @@ func (k *lockNode) release(keep time.Duration) (held bool, err error) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if k.lost || k.over {
-			return false, nil // meanwhile
+			return false, nil // another request has ended it meanwhile
 		}
 		k.phase = kept
 		delete(st.lockNodes, k.owner)
@@ -85,9 +85,8 @@ func (k *lockNode) release(keep time.Duration) (held bool, err error) {
 	return held && deleted, err
 }
 
-// holds reports whether the lock node holds, as far as that is known without asking:
-// one that waits may have been granted the key, and one that is uncertain may have
-// a node that nobody knows of.
+// holds reports whether the lock node holds, as far as this is known without asking the server. A
+// waiting lock node may have been granted the key. An uncertain one may have an unknown node.
 func (k *lockNode) holds() (held, sure bool) {
 	st := k.store
 	st.mu.Lock()

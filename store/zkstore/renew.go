@@ -13,9 +13,9 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// promise is what a TTL set at that moment counts for. If that is little, the
-// server is asked, for a whole quorum to hear; if it is little still, the session
-// is not to be trusted for now.
+// promise returns the TTL that a request at that moment can promise. If it is short, the store
+// writes to a quorum to renew the proof. If it is still short after that, the session is not
+// trusted for now.
 func (st *Store) promise(born int64, at watchdog.Instant) (time.Duration, error) {
 	promise := st.health.promise(born, at)
 	_, timeout := st.health.now()
@@ -31,9 +31,8 @@ func (st *Store) promise(born int64, at watchdog.Instant) (time.Duration, error)
 	return promise, nil
 }
 
-// Renew asks the server nothing as a rule, however many keys there are: the
-// session's heartbeat has renewed them all. What it says about each node, a watch
-// tells.
+// Renew usually asks the server nothing, however many keys there are, because the session's
+// heartbeat has renewed them all. A watch notifies the store of changes of each node.
 func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	start := watchdog.Refresh()
 	failed := func(err error) store.RenewReply { return store.RenewReply{Err: err} }
@@ -74,8 +73,8 @@ func (s *session) renew(r *store.RenewRequest, session int64, start watchdog.Ins
 	return store.RenewReply{Waiters: k.waiters, TTL: promise}
 }
 
-// extendWatched is extend once the holder's node is watched: nothing else would tell
-// that it was deleted, and then a renewal must not go on beside the next holder.
+// extendWatched is extend after it has watched the holder's node. Without the watch, nothing would
+// report the node's deletion, and renewals would continue beside the next holder.
 func (s *session) extendWatched(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *lockNode, count bool, err error) {
 	for range rounds {
 		k, unwatched, count := s.extend(r, lock, session, start)
@@ -89,8 +88,8 @@ func (s *session) extendWatched(r *store.RenewRequest, lock string, session int6
 	return nil, false, fmt.Errorf("%w: the holder's node is written to all the time", store.ErrUnreachable)
 }
 
-// extend moves the end of the owner's holding, if it has one and its node is watched;
-// otherwise it returns the node. It says whether the holder's waiters are to be counted.
+// extend moves the end of the owner's holding, if it has one and its node is watched. If the node
+// is not watched, extend returns it. Count is true if the holder's waiters must be counted.
 func (s *session) extend(r *store.RenewRequest, lock string, session int64, start watchdog.Instant) (k *lockNode, unwatched string, count bool) {
 	st := s.store
 	st.mu.Lock()
@@ -107,7 +106,7 @@ func (s *session) extend(r *store.RenewRequest, lock string, session int64, star
 	return k, "", !k.counting
 }
 
-// lostTo says what became of a key that is not the owner's.
+// lostTo returns the error for a key that is not the owner's: who has it now, if anyone.
 func (st *Store) lostTo(lock string) error {
 	if _, err := st.conn.Sync(lock); err != nil {
 		return st.failure(err, false)
@@ -122,8 +121,8 @@ func (st *Store) lostTo(lock string) error {
 	return store.ErrStolen
 }
 
-// isNobodys reports whether a node keeps a key back, or is about to go. Of other
-// processes' nodes that is not known.
+// isNobodys reports whether a node holds a key back, or is about to be deleted. For other
+// processes' nodes this is unknown.
 func (st *Store) isNobodys(path string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

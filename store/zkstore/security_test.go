@@ -16,7 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
-// What a user creates is that user's only.
+// Nodes that a user creates belong to that user only.
 func TestNodesBelongToTheirUser(t *testing.T) {
 	t.Parallel()
 	root := newRoot()

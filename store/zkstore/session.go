@@ -10,7 +10,7 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A session is one client. Those of one store share its session with ZooKeeper.
+// A session is one client. All clients of a store share its session with ZooKeeper.
 type session struct {
 	store  *Store
 	events func(store.Event)
@@ -19,10 +19,10 @@ type session struct {
 
 var _ store.Session = (*session)(nil)
 
-// Lane: there is one connection.
+// Lane returns 0: there is one connection.
 func (s *session) Lane(string) int { return 0 }
 
-// usable says why nothing can be asked, if so.
+// usable returns the error if requests are not possible.
 func (s *session) usable(ctx context.Context) error {
 	if s.left.Load() || s.store.closed.Load() {
 		return store.ErrClosed
@@ -30,8 +30,8 @@ func (s *session) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Close ends what the client waits for. What it holds stays until its TTL ends:
-// somebody may be at work.
+// Close ends the client's waiting. Its holdings stay until their TTL ends, because somebody may
+// still be at work.
 func (s *session) Close(context.Context) error {
 	if s.left.Swap(true) {
 		return nil
@@ -40,7 +40,7 @@ func (s *session) Close(context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, k := range st.lockNodes {
-		if k.session == s && (k.phase == asking || k.phase == waiting) { // those that leave do so already
+		if k.session == s && (k.phase == asking || k.phase == waiting) { // the others already leave
 			k.until = watchdog.Now()
 			st.taskLocked(k.leave)
 		}
@@ -48,9 +48,8 @@ func (s *session) Close(context.Context) error {
 	return nil
 }
 
-// each answers a batch, every element on a goroutine of its own: the driver's calls
-// block, and know no context. When ctx ends, those that are under way go on, and
-// nobody hears of them.
+// each answers a batch, every element on a goroutine of its own, because the driver's calls block
+// and take no context. When ctx ends, the calls under way continue, and their answers are ignored.
 func each[Request, Reply any](
 	ctx context.Context, s *session, batch []Request,
 	one func(context.Context, Request) Reply, failed func(error) Reply,

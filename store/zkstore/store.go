@@ -19,9 +19,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A Store is the locks below one root of one ZooKeeper ensemble, seen through one
-// session, which the clients that join it share. It is safe for concurrent use.
-// Make one with [Open].
+// A Store has the locks below one root of one ZooKeeper ensemble. Its clients share one session. It
+// is safe for concurrent use. Make one with [Open].
 type Store struct {
 	settings settings
 	log      *asynclog.Log
@@ -29,7 +28,7 @@ type Store struct {
 	hosts    hosts
 	lines    lines
 	health   sessionHealth
-	watchdog *watchdog.Watchdog // ends what nobody has extended in time
+	watchdog *watchdog.Watchdog // ends lock nodes that were not extended in time
 
 	closed   atomic.Bool
 	stopping chan struct{}  // closed by Close
@@ -40,7 +39,7 @@ type Store struct {
 	lockNodes map[string]*lockNode    // by owner
 	nodes     map[string]*lockNode    // by path
 	watches   map[string]*watch       // by path
-	behind    map[string][]*lockNode  // by the path of the node before theirs, which is watched
+	behind    map[string][]*lockNode  // by the path of the watched node before theirs
 	counted   map[string]*lockNode    // holders, by the path of a lock whose children are watched
 	withdrawn tombstone.Owners        // owners that will never be granted anything
 	parents   atomic.Pointer[flavour] // how locks are made
@@ -51,10 +50,9 @@ var _ store.Store = (*Store)(nil)
 // patience is how long Open waits for a session.
 const patience = 10 * time.Second
 
-// Open connects to an ensemble, whose servers are given as host:port, and waits
-// for a session for at most ten seconds. What a host's name stands for is looked up
-// for each connection. A path behind the port, which other clients take for a root,
-// is refused: there is [WithRoot].
+// Open connects to an ensemble, whose servers are given as host:port, and waits at most ten seconds
+// for a session. Each connection looks up the host's name again. A path after the port, which other
+// clients use as a root, is refused: use [WithRoot].
 //
 // The errors are those of asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
 func Open(servers []string, opts ...Option) (*Store, error) {
@@ -96,7 +94,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	st.conn = conn
 	st.watchdog = watchdog.New()
 	st.tasks.Go(func() { // ends when the connection is closed for good
-		for range events { // which the callback has seen
+		for range events { // the callback has seen them
 		}
 	})
 	if err := st.begin(up); err != nil {
@@ -126,8 +124,8 @@ func (st *Store) begin(up <-chan struct{}) error {
 	return st.failure(st.conn.AddAuth("digest", credentials), false)
 }
 
-// beat asks the server something now and then, so that the pulse knows: for
-// nothing while the store is idle, and for a quorum while it is not.
+// beat sends the server a request from time to time, so that the session's health is known: a read
+// while the store is idle, and otherwise a write to a quorum.
 func (st *Store) beat() {
 	for {
 		_, timeout := st.health.now()
@@ -138,7 +136,7 @@ func (st *Store) beat() {
 			return
 		case <-pause.C:
 		}
-		// A failure shows in that the pulse gets old.
+		// A failure needs no handling, because the health then gets old.
 		if st.idle() {
 			_ = st.health.ask(false, st.glance)
 		} else {
@@ -149,14 +147,13 @@ func (st *Store) beat() {
 
 const beatsPerSession = 10
 
-// glance is a request that any server answers by itself.
+// glance is a request that every server answers by itself.
 func (st *Store) glance() error {
 	_, _, err := st.conn.Exists(st.settings.names.root)
 	return err
 }
 
-// confirm is a write that changes nothing. That the root is not there is as good
-// an answer.
+// confirm is a write that changes nothing. The answer that the root does not exist serves as well.
 func (st *Store) confirm() error {
 	err := st.health.ask(true, func() error {
 		_, err := st.conn.Multi(&zk.CheckVersionRequest{Path: st.settings.names.root, Version: -1})
@@ -174,11 +171,10 @@ func (st *Store) idle() bool {
 	return len(st.lockNodes) == 0
 }
 
-// Close ends the session, and so what the clients of the store hold: close them
-// first. Should they have left holdings that their TTL has not ended yet, because
-// whoever had them might be at work, the session is left to expire instead. From
-// now on the store and its sessions answer with asynclock.ErrClosed. It waits a second
-// at most for the log handler.
+// Close ends the session, and so all holdings of the store's clients: close the clients first.
+// Closed clients may have left holdings whose TTL has not ended yet, because somebody may be at
+// work. In this case the session is left to expire instead. From now on the store and its sessions
+// answer with asynclock.ErrClosed. Close waits at most a second for the log handler.
 func (st *Store) Close() {
 	st.mu.Lock()
 	again := st.ending
@@ -198,13 +194,13 @@ func (st *Store) Close() {
 		st.lines.abandon()
 	}
 	st.conn.Close()
-	st.lines.abandon() // a server that has not answered by now need not
+	st.lines.abandon() // a server that has not answered by now need not answer
 	st.tasks.Wait()
 	st.log.Close()
 }
 
-// task runs f on a goroutine, unless the store is closed. It ends when f does,
-// which waits for nothing but the server, and Close waits for it.
+// task runs f on a goroutine, unless the store is closed. The goroutine ends when f ends, which
+// waits only for the server. Close waits for the goroutine.
 func (st *Store) task(f func()) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -219,19 +215,18 @@ func (st *Store) taskLocked(f func()) bool {
 	return true
 }
 
-// Features are tokens and queues, kept by sessions.
+// Features says that the store has tokens and queues, kept by sessions.
 func (st *Store) Features() store.Features {
 	return store.Features{Tokens: true, FIFO: true, Sessions: true}
 }
 
-// SessionTimeout is what the server has said last: how long it keeps what a client
-// has that it does not hear of.
+// SessionTimeout returns the server's latest value: how long it keeps the nodes of a silent client.
 func (st *Store) SessionTimeout() time.Duration {
 	_, timeout := st.health.now()
 	return timeout
 }
 
-// Open connects one client. It asks nothing of the server.
+// Open connects one client. It sends nothing to the server.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	switch {
 	case id == "" || events == nil:
@@ -242,7 +237,7 @@ func (st *Store) Open(id string, events func(store.Event)) (store.Session, error
 	return &session{store: st, events: events}, nil
 }
 
-// A flavour is how the nodes above owners' nodes are made.
+// A flavour is a way to make the nodes above owners' nodes.
 type flavour struct{ create func(*Store, string) error }
 
 var (
@@ -251,15 +246,15 @@ var (
 		_, err := st.conn.CreateContainer(path, nil, zk.FlagContainer, st.settings.acl)
 		return err
 	}}
-	// persistent: it stays for ever. Servers before 3.5 have nothing else.
+	// persistent: the node stays for ever. Servers before 3.5 have nothing else.
 	persistent = flavour{func(st *Store, path string) error {
 		_, err := st.conn.Create(path, nil, zk.FlagPersistent, st.settings.acl)
 		return err
 	}}
 )
 
-// makeLock makes the node of a lock, and first those above it that are missing. Of
-// the others nothing is asked, for they may be somebody else's.
+// makeLock makes the node of a lock, after the missing nodes above it. It does not touch the
+// existing ones, because they may belong to somebody else.
 func (st *Store) makeLock(path string) error {
 	err := st.makeParent(path)
 	above := path[:strings.LastIndexByte(path, '/')]
@@ -287,11 +282,11 @@ func (st *Store) makeParent(path string) error {
 	return err
 }
 
-// unsupported reports whether a server does not know what it was asked to do. The
-// driver has no name for that error, only the number in its text.
+// unsupported reports whether a server does not know the request. The driver has no name for that
+// error, only the number in its text.
 func unsupported(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
-// chatter is where the client library writes.
+// chatter receives the client library's log.
 type chatter struct{ log *asynclog.Log }
 
 // Printf logs one line.

@@ -12,10 +12,10 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A token is the zxid of the transaction that created the owner's node, times
-// 4096. What comes in between is for leases that pass the key on inside a client.
-// A zxid is an epoch of 32 bits, one more with each election of a leader, and a
-// counter of 32 bits; tokens have room for half a million elections.
+// A token is the zxid of the transaction that created the owner's node, times 4096. The values in
+// between are for leases that pass the key on inside a client. A zxid is an epoch of 32 bits, which
+// rises by one with each election of a leader, and a counter of 32 bits. Tokens have room for half
+// a million elections.
 const (
 	tokenBits = 12
 	spare     = 1<<tokenBits - 1
@@ -24,7 +24,7 @@ const (
 
 func firstToken(czxid int64) int64 { return min(czxid, maxZxid) << tokenBits }
 
-// grant is what the holder gets.
+// grant returns the holder's grant.
 func (k *lockNode) grant() (store.Grant, error) {
 	k.store.mu.Lock()
 	czxid := k.czxid
@@ -35,11 +35,11 @@ func (k *lockNode) grant() (store.Grant, error) {
 	return store.Grant{Token: firstToken(czxid), Reserved: spare}, nil
 }
 
-// sequenceNumber is the number in a node's name.
+// sequenceNumber returns the number in a node's name.
 func sequenceNumber(name string) (int64, error) { return strconv.ParseInt(sequence(name), 10, 64) }
 
-// describe says who it is that has a node, by its data: our own description, or
-// what Java puts there, which is its address.
+// describe returns the description of a node's owner from the node's data: our own description, or
+// Java's, which is its address.
 func describe(data []byte) string {
 	text := string(data)
 	if len(text) > store.MaxDescriptionLen || !utf8.ValidString(text) {

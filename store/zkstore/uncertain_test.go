@@ -136,7 +136,7 @@ func TestAnUnansweredReleaseIsRepeated(t *testing.T) {
 	unlock(t, next)
 }
 
-// What is no proper node of a lock is not guessed about.
+// The store does not guess about nodes that are no proper nodes of a lock.
 func TestNodesThatOverflowAreForeign(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))

@@ -10,14 +10,14 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A view is what is below a lock.
+// A view is the content of a lock.
 type view struct {
 	lock  string
 	nodes []string // in their order; the first holds
-	rank  int      // of the lock node that looks
+	rank  int      // of the lock node that asked
 }
 
-// read lists the nodes of a lock, which need not exist.
+// read lists the nodes of a lock, which may not exist.
 func (st *Store) read(lock string) (view, error) {
 	var children []string
 	err := st.health.ask(false, func() (err error) {
@@ -34,9 +34,9 @@ func (st *Store) read(lock string) (view, error) {
 	return view{lock: lock, nodes: nodes}, err
 }
 
-// peek is read for who would rather not make a node. A server that is behind its
-// leader may show a holder that is gone, so one that shows any is asked again. Even so the
-// leader itself may, rarely, for a moment: see Inspect.
+// peek is read for a request that avoids making a node. A server that is behind its leader may show
+// a holder that is gone, so a server that shows one is asked again. Even then the leader itself may
+// rarely show one for a moment: see Inspect.
 func (st *Store) peek(lock string) (view, error) {
 	v, err := st.read(lock)
 	if err != nil || len(v.nodes) == 0 {
@@ -48,7 +48,7 @@ func (st *Store) peek(lock string) (view, error) {
 	return st.read(lock)
 }
 
-// held is the answer to who does not wait. Of the nodes, so many are its own.
+// held returns the answer to a request that does not wait. Own is the number of its own nodes.
 func (v view) held(st *Store, own int) store.AcquireReply {
 	if len(v.nodes) <= own {
 		return store.AcquireReply{}
@@ -60,8 +60,8 @@ func (v view) held(st *Store, own int) store.AcquireReply {
 	return reply
 }
 
-// look finds the lock node's rank, and what the server knows of its node, which is watched then. It is not ok
-// if the node is gone, or another one turned up.
+// look finds the lock node's rank and the server's data about its node, which it also watches. It
+// is not ok if the node is gone, or another one has appeared.
 func (k *lockNode) look() (v view, ok bool, err error) {
 	st := k.store
 	st.mu.Lock()
@@ -96,15 +96,15 @@ func (k *lockNode) look() (v view, ok bool, err error) {
 		k.setNodeLocked("")
 		return v, false, nil
 	case k.lock+"/"+v.nodes[v.rank] != own: // an earlier creation took effect after all
-		k.uncertain = true // there are two, to be deleted in the end
+		k.uncertain = true // there are two nodes, both to be deleted in the end
 		k.setNodeLocked(k.lock + "/" + v.nodes[v.rank])
 		return v, false, nil
 	}
-	return v, k.ownLocked() != "" && k.czxid != 0, nil // or it was deleted between the two answers
+	return v, k.ownLocked() != "" && k.czxid != 0, nil // otherwise it was deleted between the two answers
 }
 
-// learn reads the node's creation and watches the node. That it is gone is as if
-// the watch had told.
+// learn reads the node's creation and watches the node. If the node is gone, learn acts as if the
+// watch had fired.
 func (k *lockNode) learn(path string) error {
 	st := k.store
 	data, stat, w, err := st.observe(path)
@@ -118,7 +118,7 @@ func (k *lockNode) learn(path string) error {
 	defer st.mu.Unlock()
 	if k.node == path {
 		k.czxid, k.born = stat.Czxid, stat.EphemeralOwner
-		k.watched = st.watches[path] == w // or else something has been told meanwhile
+		k.watched = st.watches[path] == w // otherwise the watch has fired meanwhile
 		k.revokedLocked(data)
 	}
 	return nil

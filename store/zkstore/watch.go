@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// onEvent takes in what the server tells. The client library calls it between two
-// packets: it must not wait for anything.
+// onEvent handles the server's notifications. The client library calls it between two packets, so
+// it must not wait for anything.
 func (st *Store) onEvent(e zk.Event) {
 	switch e.Type {
 	case zk.EventSession:
@@ -28,7 +28,7 @@ func (st *Store) onEvent(e zk.Event) {
 		st.onPassed(e.Path)
 	case zk.EventNodeChildrenChanged:
 		st.onChildren(e.Path)
-	case zk.EventNotWatching: // with the session, which has told already
+	case zk.EventNotWatching: // comes with the end of the session, which was already reported
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		st.unwatchedLocked(e.Path)
@@ -36,8 +36,8 @@ func (st *Store) onEvent(e zk.Event) {
 	}
 }
 
-// onSession forgets the nodes of earlier sessions, and notifies their owners. A session that
-// is over has taken its nodes with it, and notifications may have been lost.
+// onSession forgets the nodes of earlier sessions, and notifies their owners. A session that has
+// ended has taken its nodes with it, and notifications may have been lost.
 func (st *Store) onSession(expired bool) {
 	present, _ := st.health.now()
 	if expired {
@@ -58,13 +58,13 @@ func (st *Store) onSession(expired bool) {
 	}
 }
 
-// endedNodes are those that have ended with their session.
+// endedNodes are the nodes that have ended with their session.
 type endedNodes struct {
 	lost, waiting, leaving []*lockNode
 	clients                map[*session]bool // of these and all others
 }
 
-// endSessionsBut forgets what belongs to other sessions than the present one.
+// endSessionsBut forgets everything that belongs to sessions other than the present one.
 func (st *Store) endSessionsBut(present int64) endedNodes {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -75,7 +75,7 @@ func (st *Store) endSessionsBut(present int64) endedNodes {
 	for _, k := range ended.waiting {
 		k.setNodeLocked("")
 	}
-	for _, k := range st.nodes { // what is held back
+	for _, k := range st.nodes { // of keys that are held back
 		if k.born != 0 && k.born != present {
 			k.forgetLocked()
 		}
@@ -102,7 +102,7 @@ func (st *Store) collectEndedLocked(present int64) endedNodes {
 	return ended
 }
 
-// onDeleted: a node of ours is gone, and it was not us.
+// onDeleted handles that somebody else has deleted one of our nodes.
 func (st *Store) onDeleted(path string) {
 	st.mu.Lock()
 	st.unwatchedLocked(path)
@@ -131,8 +131,8 @@ func (st *Store) onDeleted(path string) {
 	}
 }
 
-// onChanged: somebody has written to a node of ours, which is watched no more. If
-// it can't be watched again now, the next renewal sees to it.
+// onChanged handles that somebody has written to one of our nodes, which ends its watch. If the
+// node can't be watched again now, the next renewal watches it.
 func (st *Store) onChanged(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -146,18 +146,18 @@ func (st *Store) onChanged(path string) {
 	}
 }
 
-// revokeData is what Curator's Revoker writes.
+// revokeData is the data that Curator's Revoker writes.
 const revokeData = "__REVOKE__"
 
-// revokedLocked ends the lease of a holder that was asked to give up. Its node
-// stays, until it is released or expires.
+// revokedLocked ends the lease of a holder that was requested to give up. Its node stays until it
+// is released or expires.
 func (k *lockNode) revokedLocked(data []byte) {
 	if k.store.settings.revocation && k.phase == holding && string(data) == revokeData {
 		k.store.taskLocked(func() { k.notify(store.Event{Kind: store.EventForced}) })
 	}
 }
 
-// onPassed: the node before one of ours is gone, or is watched no more.
+// onPassed handles that the node before one of ours is gone, or is no longer watched.
 func (st *Store) onPassed(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -168,8 +168,8 @@ func (st *Store) onPassed(path string) {
 	delete(st.behind, path)
 }
 
-// watchBefore watches the node before the lock node's, if that is not watched yet. It
-// is not ok if that is gone.
+// watchBefore watches the node before the lock node's, unless it is watched already. It is not ok
+// if that node is gone.
 func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 	st := k.store
 	path := v.lock + "/" + v.nodes[v.rank-1]
@@ -179,7 +179,7 @@ func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 		return true, nil
 	}
 	k.unwatchLocked()
-	k.before = path // before it is asked for: the event may be faster than the answer
+	k.before = path // set before the request, because the event may be faster than the answer
 	st.behind[path] = append(st.behind[path], k)
 	st.mu.Unlock()
 	_, _, _, err = st.observe(path)
@@ -195,8 +195,8 @@ func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 	return false, err
 }
 
-// promote finds out whether a waiter is the first now. If the server can't be
-// asked, the waiter's next heartbeat does.
+// promote finds out whether a waiter is now the first. If the server can't be asked, the waiter's
+// next heartbeat does so.
 func (k *lockNode) promote() {
 	select {
 	case k.busy <- struct{}{}:
@@ -227,24 +227,24 @@ func (k *lockNode) promote() {
 	}
 }
 
-// isWaiting reports whether the lock node waits, and its time is not over.
+// isWaiting reports whether the lock node is waiting and its time has not ended.
 func (k *lockNode) isWaiting() bool {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
 	return k.phase == waiting && watchdog.Refresh() < k.until
 }
 
-// handOver makes a waiter the holder, for its grant TTL, and tells it.
+// handOver makes a waiter the holder, for its grant TTL, and notifies it.
 func (k *lockNode) handOver(v view) {
 	st := k.store
 	grant, err := k.grant()
 	if err != nil {
-		k.notify(store.Event{Kind: store.EventWake}) // the answer says why
+		k.notify(store.Event{Kind: store.EventWake}) // the answer to its request says why
 		return
 	}
 	st.mu.Lock()
-	// Since it was looked at it may have lost its node, its client have left, and Close
-	// have counted what is held.
+	// Meanwhile it may have lost its node, its client may have left, or Close may have counted the
+	// held keys.
 	if k.phase != waiting || k.ownLocked() == "" || k.session.left.Load() || st.ending {
 		st.mu.Unlock()
 		return
@@ -266,22 +266,22 @@ func (k *lockNode) handOver(v view) {
 	st.mu.Lock()
 	lost := !k.holdsLocked()
 	st.mu.Unlock()
-	if lost { // which may have been told before the grant was
+	if lost { // its notification may have come before that of the grant
 		k.notify(store.Event{Kind: store.EventForced})
 		return
 	}
 	if watch {
-		_ = k.count() // should it fail, the next renewal counts
+		_ = k.count() // if it fails, the next renewal counts
 	}
 }
 
-// count counts the waiters behind a holder, and watches them come.
+// count counts the waiters behind a holder, and watches for further ones.
 func (k *lockNode) count() error {
 	st := k.store
 	st.mu.Lock()
 	if !k.holdsLocked() {
 		st.mu.Unlock()
-		return nil // there is nobody to tell
+		return nil // there is nobody to notify
 	}
 	st.counted[k.lock] = k
 	k.counting = true
@@ -308,8 +308,8 @@ func (k *lockNode) count() error {
 	return nil
 }
 
-// onChildren: nodes have come to a lock that we hold, or have gone. Whoever was
-// told already is not told again, and counts when it renews.
+// onChildren handles that nodes have been added to a lock that we hold, or removed. A holder that
+// was already notified is not notified again, and counts when it renews.
 func (st *Store) onChildren(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -321,7 +321,7 @@ func (st *Store) onChildren(path string) {
 	k.counting = false
 	if k.phase == holding && k.watch && !k.notified {
 		st.taskLocked(func() {
-			_ = k.count() // should it fail, the next renewal counts
+			_ = k.count() // if it fails, the next renewal counts
 		})
 	}
 }

@@ -4,21 +4,21 @@ package zkstore
 
 import "github.com/go-zookeeper/zk"
 
-// A watch is the server's promise to tell, once, that a node has changed or is
-// gone. The client library keeps it over a reconnection, but remembers each
-// request for it until it is kept: so one is asked for only where there is none.
+// A watch is the server's promise to report, once, that a node has changed or is gone. The client
+// library keeps it over a reconnection, but remembers each request for it until the watch fires.
+// The store therefore requests a watch only if there is none.
 type watch struct {
-	given bool // or else it is being asked for
+	given bool // otherwise it is being requested
 }
 
-// observe reads a node, and sees to it that what becomes of the node is told. It
-// returns the watch: as long as that is the path's present one, nothing has.
+// observe reads a node and makes sure that its later changes are reported. It returns the watch: as
+// long as it is the path's present watch, nothing has been reported.
 func (st *Store) observe(path string) (data []byte, stat *zk.Stat, w *watch, err error) {
 	st.mu.Lock()
 	w = st.watches[path]
 	if w == nil {
 		w = new(watch)
-		st.watches[path] = w // before it is asked for: the event may be faster than the answer
+		st.watches[path] = w // set before the request, because the event may be faster than the answer
 	}
 	given := w.given
 	st.mu.Unlock()
@@ -38,7 +38,7 @@ func (st *Store) observe(path string) (data []byte, stat *zk.Stat, w *watch, err
 	return data, stat, w, err
 }
 
-// unwatchedLocked: the promise about a path is kept, or broken with the session.
+// unwatchedLocked records that the watch of a path has fired, or has ended with the session.
 func (st *Store) unwatchedLocked(path string) {
 	delete(st.watches, path)
 	if k := st.nodes[path]; k != nil {
@@ -46,7 +46,7 @@ func (st *Store) unwatchedLocked(path string) {
 	}
 }
 
-// watchesAny reports whether the server has anything to tell.
+// watchesAny reports whether any watch is set.
 func (st *Store) watchesAny() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -81,8 +81,8 @@ func TestANodeThatIsGoneBeforeItIsWatchedAgain(t *testing.T) {
 	}
 }
 
-// Whoever asks again and again for a key that is held for long has the holder's node
-// watched once: the client library keeps each request for a watch until it is told.
+// A client that repeats its request for a key that is held for long watches the holder's node only
+// once. The client library keeps each request for a watch until the watch fires.
 func TestAHeldKeyIsWatchedOnce(t *testing.T) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))

@@ -60,7 +60,7 @@ func (w *wire) cut() {
 	w.isCut = true
 }
 
-// mend makes a cut wire whole. What was lost is lost: the old connection breaks.
+// mend makes a cut wire whole. Lost packets stay lost: the old connection breaks.
 func (w *wire) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

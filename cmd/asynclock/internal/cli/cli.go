@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the command asynclock: what its arguments mean, what it prints
-// and how it exits. The locking is package asynclock's.
+// Package cli is the command asynclock: its arguments, output and exit codes. The locking is in
+// package asynclock.
 //
-// cli.go has what all commands have in common. run.go is the one that matters:
-// supervise.go sees to it that what runs under a lock ends soon after it.
+// cli.go has the common parts of all commands. run.go is the most important command. supervise.go
+// makes sure that a command under a lock ends soon after the lock is lost.
 package cli
 
 import (
@@ -28,21 +28,20 @@ type app struct {
 	prefix  string // --prefix
 	verbose bool   // --verbose
 
-	// parsed: the command line made sense and the command proper has begun.
-	// Errors before that are the caller's.
+	// parsed: the command line was valid and the command itself has begun. Errors before that are
+	// the caller's.
 	parsed bool
 }
 
-// Run runs the command with args, which don't include the program's name, and
-// returns its exit code. It writes results to stdout and everything else to
-// stderr; a child process may write to both at the same time, so unless they are
-// files they have to be safe for that. When ctx ends, so does the command, a
-// child process included.
+// Run runs the command with args, which do not include the program's name, and returns its exit
+// code. It writes results to stdout and everything else to stderr. A child process may write to
+// both at the same time, so unless they are files they must be safe for concurrent use. When ctx
+// ends, the command and its child process end.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, messages: &messages{out: stderr}}
 	defer a.messages.flush()
 	root := a.rootCommand()
-	root.SetArgs(append([]string{}, args...)) // nil would make cobra look at os.Args
+	root.SetArgs(append([]string{}, args...)) // with nil, cobra would read os.Args
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -55,7 +54,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		code = exitCode(err)
 	}
 	text := message(err)
-	if text == "" { // a child's exit code speaks for itself
+	if text == "" { // the child's exit code is enough
 		return code
 	}
 	a.complain("%s", text)
@@ -65,8 +64,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-// complain writes one line to stderr, under the program's name, and does not wait
-// for that.
+// complain writes one line to stderr, with the program's name in front, and does not wait.
 func (a *app) complain(format string, args ...any) {
 	text := strings.TrimPrefix(fmt.Sprintf(format, args...), "asynclock: ")
 	fmt.Fprintf(a.messages, "asynclock: %s\n", text)
@@ -76,10 +74,10 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "asynclock",
 		Short: "Run programs under a distributed lock",
-		Long: `asynclock runs programs under a distributed lock that lives in Redis, and
-shows and opens such locks. The locks are those of the Go library
+		Long: `asynclock runs programs under a distributed lock in Redis. It also shows such
+locks and takes them by force. The locks are those of the Go library
 github.com/asynclock/asynclock-go: a service that locks a key and a script that
-runs under it exclude each other.
+runs under the same key exclude each other.
 
 To see it at work, with nothing installed:
 
@@ -92,9 +90,9 @@ To see it at work, with nothing installed:
 	root.PersistentFlags().StringVar(&a.url, "redis", "",
 		"`URL` of the Redis server; default $"+urlVariable)
 	root.PersistentFlags().StringVar(&a.prefix, "prefix", redisstore.DefaultPrefix,
-		"`NAME` that the Redis keys begin with; locks under different names don't exclude each other")
+		"`NAME` at the beginning of the Redis keys; locks under different names don't exclude each other")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
-		"say on stderr what the lock client does")
+		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
 		a.runCommand(), a.guardCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(),

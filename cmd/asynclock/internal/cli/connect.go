@@ -18,9 +18,9 @@ import (
 const urlVariable = "ASYNCLOCK_REDIS_URL"
 
 const environmentHelp = `
-The server comes from --redis or, better where others can see the command line,
-from the environment variable ASYNCLOCK_REDIS_URL. There is no default, because
-two machines that each lock on a server of their own exclude nobody:
+Give the server by --redis or by the environment variable ASYNCLOCK_REDIS_URL.
+Prefer the variable if others can see the command line. There is no default,
+because two machines that lock on different servers do not exclude each other:
 
   redis://user:password@host:6379/0             one server; rediss:// for TLS
   redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
@@ -28,14 +28,13 @@ two machines that each lock on a server of their own exclude nobody:
   unix:///run/redis/redis.sock                  a socket
 
 Special characters in user and password are percent-encoded. The parameters are
-addr, client_cache, client_name, db, dial_timeout, master_set, max_retries,
-protocol, skip_verify and write_timeout, of github.com/redis/rueidis; others, and
-an addr without a port, are refused.
+those of github.com/redis/rueidis: addr, client_cache, client_name, db,
+dial_timeout, master_set, max_retries, protocol, skip_verify and write_timeout.
+Other parameters, and an addr without a port, are refused.
 `
 
-// closePatience bounds how long the command waits for the server when it has
-// nothing left to do but to say goodbye, perhaps because a signal says so. What
-// the client grants itself besides comes on top, if the server is silent.
+// closePatience bounds how long the command waits for the server at the end, perhaps because of a
+// signal. If the server is silent, the client's own grace adds to it.
 const closePatience = time.Second
 
 // A connection is a lock client and the store that was opened for it.
@@ -45,7 +44,7 @@ type connection struct {
 	store *redisstore.Store
 }
 
-// connect opens the store that the command line and the environment name.
+// connect opens the store that the command line and the environment give.
 func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
 	server, err := a.server()
 	if err != nil {
@@ -54,7 +53,7 @@ func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
 	return a.connectTo(server, options...)
 }
 
-// server returns what the command line and the environment say of the server.
+// server returns the server's options from the command line and the environment.
 func (a *app) server() (rueidis.ClientOption, error) {
 	url := a.url
 	if url == "" {
@@ -89,6 +88,6 @@ func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.Client
 func (c *connection) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
-	_ = c.Close(ctx) // what it could not finish, the TTL will
+	_ = c.Close(ctx) // the TTL ends what it could not finish
 	c.store.Close()
 }

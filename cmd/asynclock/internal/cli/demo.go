@@ -22,10 +22,10 @@ func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show the lock at work, with nothing installed",
-		Long: `demo starts a Redis embedded in this program and several processes that raise a
-number in a file which nobody protects: first without a lock, then with one.
-Then it kills a holder, and pauses one past its TTL. It takes about ten seconds,
-needs nothing and leaves nothing behind.
+		Long: `demo starts a Redis embedded in this program and several processes that increment
+a number in an unprotected file: first without a lock, then with one. Then it
+kills a holder, and pauses another one for longer than its TTL. It takes about
+ten seconds, needs nothing installed and leaves nothing behind.
 
 It exits with 1 if an update made under the lock was lost, or if a stale token
 was accepted.`,
@@ -35,8 +35,8 @@ was accepted.`,
 			if err != nil {
 				return err
 			}
-			// Whatever ends us, the processes and files have to go first. A broken
-			// pipe is one such thing: asynclock demo | head.
+			// The processes and files must be removed first, whatever ends this process. One cause
+			// is a broken pipe: asynclock demo | head.
 			ctx, stop := signal.NotifyContext(cmd.Context(), notIgnored([]os.Signal{
 				os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE,
 			})...)
@@ -64,7 +64,7 @@ func (a *app) workerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			server.ForceSingleClient = true // miniredis would pass for a Cluster
+			server.ForceSingleClient = true // otherwise miniredis would be used as a Cluster
 			locks, err := a.connectTo(server, asynclock.WithTTL(ttl), asynclock.WithHolder(holder))
 			if err != nil {
 				return err

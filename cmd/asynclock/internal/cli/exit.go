@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
 )
 
-// The exit codes. From 64 to 78 they mean what sysexits.h says; 124 is that of
-// timeout(1), 126 and up are the shell's.
+// The exit codes. Those from 64 to 78 have the meaning in sysexits.h; 124 is that of timeout(1),
+// and those from 126 are the shell's.
 const (
 	exitOK            = 0
 	exitUnsafe        = 1
@@ -31,25 +31,25 @@ const (
 
 const exitCodesHelp = `
 Exit codes:
-    0  done; for run: the command's own code, this and any other
+    0  done; run exits with the command's own code, 0 or any other
     1  demo: an update made under the lock was lost, or a stale token accepted
-   64  the command line, a key or an option makes no sense
-   65  what is stored under the key is not asynclock's; nothing was changed
-   69  the server can't be reached, or its answer did not come
-   70  something else
-   75  run --wait 0: held by another; or too many wait already
-   77  the server denies this user what it takes
+   64  the command line, a key or an option is invalid
+   65  the data under the key is not asynclock's; nothing was changed
+   69  the server can't be reached, or did not answer
+   70  any other error
+   75  run --wait 0: held by another; or too many are already waiting
+   77  the server does not give this user the necessary rights
    79  run: the lease was lost while the command ran
-  124  run: --wait was over
+  124  run: no lock within --wait
   126  run: the command can't be executed
   127  run: the command was not found
- 128+n the command, or asynclock while it waited, was ended by signal n
+ 128+n signal n ended the command, or asynclock while it waited
 `
 
-// An exitError ends the program with a code of its own choice.
+// An exitError ends the program with its own exit code.
 type exitError struct {
 	code int
-	err  error // nil: there is nothing to say
+	err  error // nil: no message
 }
 
 func (e *exitError) Error() string {
@@ -61,8 +61,8 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCodes is in the order in which to look: an error can be several of these
-// at once, as when renewals failed because the server was unreachable.
+// exitCodes is in the order of precedence. An error can be several of these at once, for example if
+// renewals failed because the server was unreachable.
 var exitCodes = []struct {
 	err  error
 	code int
@@ -81,7 +81,7 @@ var exitCodes = []struct {
 	{demo.ErrUnsafe, exitUnsafe},
 }
 
-// exitCode returns the code for an error of a command that had begun.
+// exitCode returns the code for an error of a command that has begun.
 func exitCode(err error) int {
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return exit.code
@@ -94,7 +94,7 @@ func exitCode(err error) int {
 	return exitOther
 }
 
-// message returns what to tell people of err.
+// message returns the text of err for people.
 func message(err error) string {
 	if held := (*asynclock.HeldError)(nil); errors.As(err, &held) {
 		return describeHeld(held)

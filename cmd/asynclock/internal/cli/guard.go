@@ -19,17 +19,16 @@ import (
 // guardName is the hidden command that run starts beside its own.
 const guardName = "run-guard"
 
-// guardCommand waits until whoever started it is gone, and kills the group of the
-// command that it was told of. Who starts it and knows that the command has ended
-// kills it.
+// guardCommand waits until the process that started it has gone, and then kills the group of the
+// given command. If the command has ended, the starter kills the guard instead.
 func (a *app) guardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    guardName,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			// Whoever ends all processes of a service, say, would end us before those
-			// that we are here for.
+			// A signal to all processes of a service, for example, would end this process before
+			// those that it has to kill.
 			signal.Ignore(slices.Concat(forwarded, stops)...)
 			text, err := io.ReadAll(a.stdin)
 			if err != nil {
@@ -44,7 +43,7 @@ func (a *app) guardCommand() *cobra.Command {
 	}
 }
 
-// groupLeader returns the process whose id is in text. It need not live any more.
+// groupLeader returns the process whose id is in text. The process may have ended.
 func groupLeader(text string) (*os.Process, error) {
 	pid, err := strconv.Atoi(strings.TrimSuffix(text, "\n"))
 	if err != nil || pid <= 1 { // 1 and less would mean more than one group

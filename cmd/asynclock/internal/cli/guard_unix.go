@@ -12,15 +12,14 @@ import (
 	"syscall"
 )
 
-// A guard is a process that kills the command's group if we can't, being killed.
-// The kernel does that at most for the command itself (see proc), not for what
-// the command has started.
+// A guard is a process that kills the command's group if we are killed and can't do so. The kernel
+// kills at most the command itself (see proc), but not the processes that the command has started.
 type guard struct {
 	process *exec.Cmd
-	life    io.WriteCloser // a pipe that closes with us
+	life    io.WriteCloser // a pipe that closes when we end
 }
 
-// startGuard starts a guard. It stands aside, out of reach of our terminal.
+// startGuard starts a guard. The guard has a group of its own, out of reach of our terminal.
 func startGuard() (*guard, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -39,14 +38,14 @@ func startGuard() (*guard, error) {
 	return &guard{process, life}, nil
 }
 
-// watch tells the guard which group it guards.
+// watch sends the guard the group to kill.
 func (g *guard) watch(command *os.Process) {
 	fmt.Fprintln(g.life, command.Pid) // fails only if the guard was killed
 }
 
-// dismiss ends the guard, which does nothing then.
+// dismiss ends the guard without any effect.
 func (g *guard) dismiss() {
-	_ = g.process.Process.Kill() // it may have been killed
+	_ = g.process.Process.Kill() // it may already have been killed
 	_ = g.life.Close()
 	_ = g.process.Wait()
 }

@@ -22,9 +22,9 @@ func (a *app) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List the keys that are held or waited for",
-		Long: `ls lists the keys that are held or waited for, sorted, and with PREFIX only those
-that begin with it. It pages through the server and does not block it; keys that
-come or go meanwhile may or may not be in the list.
+		Long: `ls lists the keys that are held or waited for, sorted by key. With PREFIX it lists
+only keys with that prefix. It reads the server page by page and does not block it.
+Keys that come or go meanwhile may or may not be in the list.
 ` + infoFieldsHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ come or go meanwhile may or may not be in the list.
 			switch {
 			case err != nil && len(infos) == 0:
 				return err
-			// What was found before an error is still worth seeing.
+			// Results from before an error are still worth showing.
 			case asJSON:
 				return errors.Join(err, printJSONLines(a.stdout, infos))
 			default:
@@ -53,7 +53,7 @@ come or go meanwhile may or may not be in the list.
 	return cmd
 }
 
-// list returns what List yields, sorted by key, each key once.
+// list returns the results of List, sorted by key, each key once.
 func list(ctx context.Context, locks *connection, prefix string) ([]asynclock.Info, error) {
 	var infos []asynclock.Info
 	var failed error
@@ -106,13 +106,13 @@ func (a *app) unlockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unlock --force KEY",
 		Short: "Take a key from its holder",
-		Long: `unlock takes a key from whoever holds it and gives it to the next waiter. The
-holder is told, and its lease ends, but it may not hear of that before it has
-written something more: two may believe to hold the key for a while. Only
-fencing tokens protect against that, and so --force has to be given.
+		Long: `unlock takes a key from its holder and gives it to the next waiter. The holder is
+notified, and its lease ends. It may still write something before the
+notification arrives, so two clients may believe for a while that they hold the
+key. Only fencing tokens protect against that. This is why --force is required.
 
-A holder that has died needs no unlock: its TTL ends what it held. It exits with 0
-also if nobody held the key.
+A holder that has died needs no unlock, because its TTL frees the key. unlock
+exits with 0 even if nobody held the key.
 
 With --json: key, and unlocked, which is false if nobody held it.`,
 		Args:              oneKey,
@@ -137,7 +137,7 @@ With --json: key, and unlocked, which is false if nobody held it.`,
 			return printUnlocked(a.stdout, args[0], unlocked)
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "really do it")
+	cmd.Flags().BoolVar(&force, "force", false, "required: confirms that the key is taken from its holder")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
@@ -149,7 +149,7 @@ func oneKey(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// completeKey offers the shell the keys that are in use.
+// completeKey completes to the keys that are in use.
 func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -9,15 +9,14 @@ import (
 	"syscall"
 )
 
-// interruption turns the signal that ended us while we waited for key into an error.
+// interruption returns the error for a signal that ended us while we waited for key.
 func interruption(s os.Signal, key string) error {
 	number, _ := s.(syscall.Signal)
 	return &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for %q", s, key)}
 }
 
-// interruptible returns what do returns, unless a signal ends us first: then do's
-// context ends, nobody waits for do any longer, and undo gets what it may yet come
-// up with.
+// interruptible returns the result of do, unless a signal ends us first. In that case do's context
+// ends, nobody waits for do any longer, and a later result of do goes to undo.
 func interruptible[T any](ctx context.Context, signals <-chan os.Signal, key string,
 	do func(context.Context) (T, error), undo func(T),
 ) (T, error) {
@@ -28,7 +27,7 @@ func interruptible[T any](ctx context.Context, signals <-chan os.Signal, key str
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	done := make(chan outcome, 1)
-	go func() { // ends with do, as does the one below; or the process ends before
+	go func() { // both goroutines end with do, or the process ends before
 		value, err := do(ctx)
 		done <- outcome{value, err}
 	}()
@@ -51,7 +50,7 @@ func interruptible[T any](ctx context.Context, signals <-chan os.Signal, key str
 	}
 }
 
-// interrupted returns an error if a signal that ends us has come already.
+// interrupted returns an error if a signal that ends us has already come.
 func interrupted(signals <-chan os.Signal, key string) error {
 	for {
 		select {

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// maxMessages bounds what is kept for a reader who does not read.
+// maxMessages bounds how many messages are kept for a reader that does not read.
 const maxMessages = 1000
 
-// messages writes what we have to say, without making whoever says it wait: a
-// terminal that is scrolled back, or a pipe that nobody reads, must not keep us
-// from renewing a lease or from ending a command. It is safe for concurrent use.
+// messages writes our messages without making the writer wait. A terminal that is scrolled back, or
+// a pipe that nobody reads, must not keep us from renewing a lease or from ending a command. It is
+// safe for concurrent use.
 type messages struct {
 	out io.Writer
 
@@ -38,7 +38,7 @@ func (m *messages) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// writeQueue ends when all is written, for which flush waits.
+// writeQueue ends when all messages are written. flush waits for that.
 func (m *messages) writeQueue(written chan<- struct{}) {
 	defer close(written)
 	for {
@@ -51,12 +51,12 @@ func (m *messages) writeQueue(written chan<- struct{}) {
 		next := m.queue[0]
 		m.queue = m.queue[1:]
 		m.mu.Unlock()
-		_, _ = m.out.Write(next) // with nobody to tell, there is nobody to tell that either
+		_, _ = m.out.Write(next) // there is nowhere to report this error
 	}
 }
 
-// flush waits until what was said is written, for as long as that takes: as with
-// any program that ends, when nothing depends on it anymore.
+// flush waits without a time limit until all messages are written. A program that ends may do so,
+// because nothing depends on it any more.
 func (m *messages) flush() {
 	m.mu.Lock()
 	writing := m.writing

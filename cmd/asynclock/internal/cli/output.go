@@ -18,13 +18,13 @@ const infoFieldsHelp = `
 With --json, always these fields:
   key           the key
   held          whether anyone holds it
-  holder        how the holder describes itself; empty if there is none
+  holder        the holder's description of itself; empty if there is none
   token         the holder's fencing token; 0 if there is none
-  remaining_ms  what is left of the holder's TTL, which it may renew
+  remaining_ms  the rest of the holder's TTL, which it may renew
   waiters       how many clients are queued
 `
 
-// The JSON that programs read. Fields may be added, never renamed or dropped.
+// The JSON output for programs. Fields may be added, never renamed or removed.
 type (
 	infoJSON struct {
 		Key         string `json:"key"`
@@ -89,7 +89,7 @@ func printTable(out io.Writer, infos []asynclock.Info) error {
 	return table.Flush()
 }
 
-// printInfo prints all there is to say of one key, for people.
+// printInfo prints everything about one key, for people.
 func printInfo(out io.Writer, info asynclock.Info) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "key\t%s\n", printable(info.Key))
@@ -115,7 +115,7 @@ func printUnlocked(out io.Writer, key string, unlocked bool) error {
 	return err
 }
 
-// describeHeld says who is in the way.
+// describeHeld returns a description of the holder.
 func describeHeld(held *asynclock.HeldError) string {
 	text := fmt.Sprintf("%q is held", held.Key)
 	if held.Holder != "" {
@@ -137,7 +137,7 @@ func describeHeld(held *asynclock.HeldError) string {
 	return text
 }
 
-// orDash returns text if the key is held, which is when it means something.
+// orDash returns text if the key is held, and a dash otherwise.
 func orDash(info asynclock.Info, text string) string {
 	if !info.Held {
 		return "-"
@@ -145,8 +145,8 @@ func orDash(info asynclock.Info, text string) string {
 	return text
 }
 
-// printable returns text as it is, unless it could do something to a terminal
-// or to a table; then it returns it quoted.
+// printable returns text unchanged if it is harmless to a terminal and to a table. Otherwise it
+// returns the text quoted.
 func printable(text string) string {
 	for _, r := range text {
 		if !strconv.IsPrint(r) {
@@ -159,7 +159,7 @@ func printable(text string) string {
 	return text
 }
 
-// seconds shows a duration to a tenth of a second.
+// seconds formats a duration, rounded to a tenth of a second.
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 }

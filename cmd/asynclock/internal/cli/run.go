@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,11 +23,16 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// What the command finds in its environment.
+// Variables that run sets in the command's environment.
 const (
 	keyVariable   = "ASYNCLOCK_KEY"
 	tokenVariable = "ASYNCLOCK_TOKEN"
 )
+
+// runHelp is the text of asynclock run --help.
+//
+//go:embed help/run.txt
+var runHelp string
 
 type runOptions struct {
 	key     string
@@ -43,48 +49,14 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --key KEY [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command under a lock",
-		Long: `run takes the lock on a key, runs a command, and unlocks when the command ends.
-Its exit code is the command's own; those that asynclock adds are below.
-
-The command has our stdin, stdout and stderr, and finds in its environment
-  ASYNCLOCK_KEY    the key
-  ASYNCLOCK_TOKEN  the fencing token, a number that rises with each holder of the
-                   key: a resource that remembers the largest and refuses
-                   smaller ones is safe even from a holder that was paused
-
-While the command runs, the lease is renewed. If it is lost all the same (the
-server was away for longer than the TTL, this machine slept, somebody unlocked
-by force), the command must not go on: it gets SIGTERM, and after --grace
-SIGKILL, together with all that it started. As a rule a lease ends a tenth of the
-TTL before the server may give the key to anyone else, so with the default grace
-the command is gone by then; a loss by force or by --max-hold leaves no such time.
-
-The command leads a process group of its own, and the signals HUP, INT, QUIT,
-TERM, USR1 and USR2 that we get go to that group; only what leaves it (setsid,
-the jobs of an interactive shell) or becomes another user's (sudo) escapes. If
-stdin and stdout are the terminal, the group has the terminal, too, and Ctrl-C
-reaches it directly. Otherwise the command can't read from a terminal: that
-fails.
-
-No terminal stops asynclock or the command. The signals TSTP (Ctrl-Z), TTIN and
-TTOU are ignored by both, since a stopped command would keep the key, and nobody
-renews the lease of a stopped asynclock. STOP can't be ignored: if asynclock gets
-it, the command runs on beyond the lease, and only tokens protect others from
-it; when asynclock goes on, it ends the command.
-
-If asynclock is killed, its guard, a second process that it starts, kills the
-group, and the key is free when the TTL has passed. Who kills the guard, too,
-leaves the group running, on Linux all of it but the command itself. On Windows
-there is no guard, and signals reach the command alone. What the command leaves
-running when it ends runs on without the lock.
-` + environmentHelp + exitCodesHelp,
+		Long:  runHelp + environmentHelp + exitCodesHelp,
 		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
   asynclock run --key nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
 
-  # One deployment at a time; wait ten minutes for one's turn.
+  # One deployment at a time; wait at most ten minutes for the lock.
   asynclock run --key deploy/prod --wait 10m -- ./deploy.sh --all
 
-  # Fencing: the token goes along with every write.
+  # Fencing: send the token with every write.
   asynclock run --key ledger -- sh -c 'curl -H "X-Token: $ASYNCLOCK_TOKEN" ...'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -106,17 +78,17 @@ running when it ends runs on without the lock.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // what follows the command is the command's
+	flags.SetInterspersed(false) // arguments after the command belong to the command
 	flags.StringVarP(&o.key, "key", "k", "", "`KEY` to lock; required")
 	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not at all")
 	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
-		"how long the server keeps the lock if we die, and how long an outage of the server we survive")
+		"how long the server keeps the lock if asynclock dies, and how long a server outage it survives")
 	flags.DurationVar(&o.grace, "grace", 0,
 		"after a loss, how long the command may take to end; default a tenth of --ttl")
-	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command, as after a loss, when it has run for so long")
+	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command, as after a loss, when it has run for this long")
 	flags.DurationVar(&o.minHold, "min-hold", 0,
-		"keep the key from everyone for so long, counted from the start, even if the command ends sooner")
-	flags.StringVar(&o.holder, "holder", "", "what others see of us; default command, host and pid")
+		"hold the key back from everyone for this long after the start, even if the command ends sooner")
+	flags.StringVar(&o.holder, "holder", "", "description of the holder that others see; default command, host and pid")
 	return cmd
 }
 
@@ -126,14 +98,14 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on signals are ours: while waiting they end the wait, later
-	// they are the command's.
+	// From here on we handle signals. While we wait, they end the wait. Later they go to the
+	// command.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, notIgnored(forwarded)...)
 	defer signal.Stop(signals)
-	// A message that nobody reads must not end us before the command, nor change
-	// our exit code. Asking for the signal, to the end, is enough; unlike ignoring
-	// it, that is not inherited.
+	// A message that nobody reads must not end us before the command, nor change our exit code. It
+	// is enough to subscribe to the signal until the end. Unlike an ignored signal, a subscription
+	// is not inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
@@ -158,12 +130,12 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	result := a.supervise(ctx, cmd, lease, o.grace, signals)
 
-	// The command is gone, so others may have the key, and whoever else wants
-	// to end us too.
+	// The command has ended, so others may get the key. A further signal must not prevent the
+	// unlock.
 	ctx = context.WithoutCancel(ctx)
 	err = lease.Unlock(ctx)
 	switch {
-	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // never started
+	case errors.Is(err, asynclock.ErrLost) && cmd.ProcessState == nil: // the command was never started
 		return result
 	case errors.Is(err, asynclock.ErrLost):
 		return &exitError{exitLost, fmt.Errorf("%w (command: %s)", err, cmd.ProcessState)}
@@ -173,7 +145,7 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	return result
 }
 
-// settings returns the lock options that the flags ask for.
+// settings returns the lock options of the flags.
 func (o runOptions) settings(command string) []asynclock.ClientOption {
 	holder := o.holder
 	if holder == "" {
@@ -188,7 +160,8 @@ func (o runOptions) settings(command string) []asynclock.ClientOption {
 	return options
 }
 
-// describeHolder says who runs command, in what a holder's description may have.
+// describeHolder returns a holder's description of the user and the command, with valid characters
+// only.
 func describeHolder(command string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -206,7 +179,7 @@ func describeHolder(command string) string {
 	return text
 }
 
-// lock waits for the key, as long as the options let it.
+// lock waits for the key as long as the options allow.
 func lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
 	if o.wait == 0 {
 		return locks.TryLock(ctx, o.key)

@@ -18,15 +18,14 @@ import (
 	"github.com/asynclock/asynclock-go/internal/proc"
 )
 
-// pipeDelay bounds the wait for somebody else's end of a pipe once the command
-// has ended. It matters only if our own streams are no files.
+// pipeDelay bounds the wait for another process's end of a pipe after the command has ended. It
+// matters only if our own streams are not files.
 const pipeDelay = time.Second
 
-// supervise runs cmd until it ends, and sees to it that it ends soon after the
-// lease or ctx does. It returns the command's exit code as an error, and nil
-// for 0.
+// supervise runs cmd until it ends. It makes sure that cmd ends soon after the lease or ctx ends.
+// It returns the command's exit code as an error, and nil for 0.
 func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lease, grace time.Duration, signals <-chan os.Signal) error {
-	// The command ends with the thread that started it; see proc.
+	// The command ends when the thread that started it ends; see proc.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -35,7 +34,7 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 		return fmt.Errorf("start a guard for the command: %w", err)
 	}
 	defer guard.dismiss()
-	// Between the grant and now we may have been told to end, or stopped for long.
+	// Since the grant, a signal may have come, or this process may have been stopped for long.
 	if err := interrupted(signals, lease.Key()); err != nil {
 		return err
 	}
@@ -49,19 +48,19 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	if err := cmd.Start(); err != nil {
 		code := exitNotExecutable
 		if errors.Is(err, os.ErrNotExist) {
-			code = exitNotFound // the interpreter of a script, say
+			code = exitNotFound // for example, the interpreter of a script
 		}
 		return &exitError{code, err}
 	}
 	guard.watch(cmd.Process)
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // cmd.ProcessState has it
+		_ = cmd.Wait() // cmd.ProcessState has the result
 		close(ended)
 	}()
 
 	lost, stopped := lease.Done(), ctx.Done()
-	var patience <-chan time.Time // while the command has been told to end
+	var patience <-chan time.Time // set while the command has been requested to end
 	end := func(why string) {
 		lost, stopped = nil, nil
 		_ = proc.Terminate(cmd.Process) // it may just have ended
@@ -88,7 +87,7 @@ func (a *app) supervise(ctx context.Context, cmd *exec.Cmd, lease *asynclock.Lea
 	}
 }
 
-// sweep ends what the command left in its group, when its patience is over.
+// sweep ends the processes that the command left in its group, after its patience has ended.
 func sweep(command *os.Process, patience <-chan time.Time) {
 	for proc.Alive(command) {
 		select {
@@ -100,7 +99,7 @@ func sweep(command *os.Process, patience <-chan time.Time) {
 	}
 }
 
-// commandResult turns a command's end into our own.
+// commandResult translates a command's end into our own.
 func commandResult(state *os.ProcessState) error {
 	code := state.ExitCode()
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -112,9 +111,8 @@ func commandResult(state *os.ProcessState) error {
 	return &exitError{code, nil}
 }
 
-// notIgnored returns the signals that whoever started us did not tell us to
-// ignore, as nohup does with SIGHUP: those stay ignored, here and in the
-// command.
+// notIgnored returns the signals that our starter did not make us ignore. nohup, for example, makes
+// us ignore SIGHUP. Such signals stay ignored, in this process and in the command.
 func notIgnored(all []os.Signal) []os.Signal {
 	var some []os.Signal
 	for _, s := range all {

@@ -21,19 +21,19 @@ var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// stops are the signals by which a terminal stops whoever it is not meant for.
+// stops are the signals by which a terminal stops processes.
 var stops = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
 
-// ignoreStops keeps terminals from stopping us, since then nobody would renew the
-// lease or end the command, and the command that we start until the returned
-// function is called, since that would keep the key: what is ignored is inherited.
-// Of SIGTTOU nothing less helps: a write that it interrupts would be tried for ever.
+// ignoreStops keeps terminals from stopping us. A stopped process could neither renew the lease nor
+// end the command. Until the returned function is called, a command that we start cannot be stopped
+// either, because ignored signals are inherited; a stopped command would keep the key. SIGTTOU must
+// be ignored and not only handled: a write that it interrupts would be tried for ever.
 func ignoreStops() (restore func()) {
 	signal.Ignore(stops...)
 	return func() { signal.Reset(stops...) }
 }
 
-// endsUs reports whether a signal ends a wait, having no command to go to.
+// endsUs reports whether a signal ends a wait, while there is no command to pass it on to.
 func endsUs(s os.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
 
 // forward passes a signal on to the command.
@@ -43,12 +43,12 @@ func forward(command *os.Process, s os.Signal) {
 	}
 }
 
-// giveTerminal lets the command that cmd will start have the terminal, if we
-// talk to one and have it now: a process group without it can't read from it.
-// What it returns takes the terminal back.
+// giveTerminal gives the terminal to the command that cmd will start, if we have a terminal and are
+// in its foreground. A process group in the background can't read from the terminal. The returned
+// function takes the terminal back.
 //
-// In a pipeline (stdout is no terminal) the others need it as much as we do, so
-// there it stays where it is.
+// In a pipeline (stdout is no terminal), the other programs need the terminal as much as we do, so
+// it stays where it is.
 func (a *app) giveTerminal(cmd *exec.Cmd) (takeBack func()) {
 	stdin, stdinIsFile := a.stdin.(*os.File)
 	stdout, stdoutIsFile := a.stdout.(*os.File)
@@ -62,7 +62,7 @@ func (a *app) giveTerminal(cmd *exec.Cmd) (takeBack func()) {
 	cmd.SysProcAttr.Foreground = true
 	cmd.SysProcAttr.Ctty = terminal
 	return func() {
-		// This stops who does it from the background, unless it is ignored as by
+		// From the background, this call stops its caller unless the signal is ignored, as by
 		// ignoreStops. The terminal may be gone.
 		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, us)
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// urlParameters are those that rueidis.ParseURL knows. It ignores all others, and
-// so what a misspelled master_set was to say.
+// urlParameters are those that rueidis.ParseURL knows. It ignores all others, including a
+// misspelled master_set.
 var urlParameters = []string{
 	"addr", "client_cache", "client_name", "db", "dial_timeout",
 	"master_set", "max_retries", "protocol", "skip_verify", "write_timeout",
 }
 
-// errBadURL quotes nothing of the URL, as the parsers' errors do: that may be a
+// errBadURL quotes no part of the URL, unlike the parsers' errors, because that part may be a
 // password.
 var errBadURL = errors.New("the server's URL makes no sense; it looks like " +
 	"redis://user:password@host:6379/0, and special characters in it are percent-encoded")
 
-// parseURL returns what a URL says of the server, if all of it can be understood.
+// parseURL returns the server's options from a URL, if all parts of the URL are understood.
 func parseURL(text string) (rueidis.ClientOption, error) {
 	server, err := rueidis.ParseURL(text)
 	if err != nil || !understood(text) {
@@ -33,11 +33,11 @@ func parseURL(text string) (rueidis.ClientOption, error) {
 	return server, nil
 }
 
-// understood reports whether a URL that parses means what it says to its parser:
-// a password with a bare '#', '?' or '/' makes a host and a port of what is before
-// it, which errors would show.
+// understood reports whether a valid URL has been parsed as it was meant. If a password contains a
+// bare '#', '?' or '/', the text before that character becomes host and port, which errors would
+// show.
 func understood(text string) bool {
-	_, server, ok := strings.Cut(text, "://") // without, the host would be this one
+	_, server, ok := strings.Cut(text, "://") // without it, this would be the host
 	if !ok {
 		return false
 	}
@@ -54,7 +54,7 @@ func understood(text string) bool {
 			return false
 		}
 	}
-	for _, addr := range parameters["addr"] { // without a port, it would be the first host again
+	for _, addr := range parameters["addr"] { // without a port, rueidis would use the first host again
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return false
 		}

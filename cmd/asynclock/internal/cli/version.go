@@ -23,8 +23,8 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// version returns what the Go toolchain wrote into the binary: a version if it
-// was installed as one, a commit if it was built in a checkout.
+// version returns the data that the Go toolchain wrote into the binary: a version if it was
+// installed as one, a commit if it was built in a checkout.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

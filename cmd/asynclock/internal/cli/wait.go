@@ -21,7 +21,7 @@ func (w *waitLimit) String() string {
 	return time.Duration(*w).String()
 }
 
-// Set parses what the command line has.
+// Set parses the flag's text.
 func (w *waitLimit) Set(text string) error {
 	if text == "forever" {
 		*w = forever

@@ -8,15 +8,14 @@ import (
 	"os"
 )
 
-// A counter is a number in a file that nothing protects: whoever wants to raise
-// it reads it, adds one and writes it back. Beside the number stands the token
-// of the lease under which it was written, or 0.
+// A counter is a number in an unprotected file. A process that increments it reads it, adds one and
+// writes it back. Next to the number is the token of the lease under which it was written, or 0.
 type counter struct {
 	file *os.File
 }
 
-// counterWidth keeps the record at one size, so that a write replaces all of it
-// in one call and a reader meets a whole record.
+// counterWidth is the fixed size of the record. A write replaces all of it in one call, so a reader
+// sees a whole record.
 const counterWidth = 40
 
 func openCounter(path string) (counter, error) {
@@ -24,8 +23,7 @@ func openCounter(path string) (counter, error) {
 	return counter{file}, err
 }
 
-// close closes the file. What was written is in the kernel's hands by then, so
-// there is nothing left to fail.
+// close closes the file. The kernel already has the written data, so an error means nothing.
 func (c counter) close() { _ = c.file.Close() }
 
 func (c counter) write(value, token int64) error {

@@ -16,19 +16,19 @@ import (
 	"github.com/asynclock/asynclock-go/internal/proc"
 )
 
-// A crew is the worker processes and what they have reported so far.
+// A crew is the worker processes and their reports so far.
 type crew struct {
 	members []*member
 	ended   sync.WaitGroup
 
-	// heard gets a value whenever the fields below changed; it has room for
-	// one, since one is enough to look again.
+	// heard receives a value whenever the fields below have changed. It has room for one, because
+	// one is enough for another look.
 	heard chan struct{}
 
 	mu       sync.Mutex
-	handoffs int       // how often the key came to another process than before
+	handoffs int       // how often the key came to another process
 	taker    *member   // who took the key last
-	tookAt   time.Time // when we heard of it
+	tookAt   time.Time // when its report came
 }
 
 // A member is one worker process.
@@ -36,8 +36,8 @@ type member struct {
 	name    string
 	process *exec.Cmd
 	orders  *json.Encoder
-	stderr  bytes.Buffer // to be read once gone
-	doomed  bool         // it is meant to die
+	stderr  bytes.Buffer // to be read after the process has ended
+	doomed  bool         // it is meant to be killed
 
 	state // guarded by the crew's mu
 }
@@ -55,7 +55,7 @@ type state struct {
 	lost    string // why its lease ended, if it was lost
 }
 
-// What a member can be doing, for people.
+// The activities of a member, for people.
 const (
 	doingNothing = "rests"
 	doingRace    = "writes"
@@ -94,7 +94,7 @@ func (c *crew) start(name string, command []string) error {
 				c.hear(m, r)
 			}
 		}
-		_ = m.process.Wait() // its result is no news: it is gone
+		_ = m.process.Wait() // the process has ended; the result does not matter
 		c.mu.Lock()
 		m.gone, m.holds, m.rests, m.doing = true, false, false, doingGone
 		c.mu.Unlock()
@@ -103,17 +103,17 @@ func (c *crew) start(name string, command []string) error {
 	return nil
 }
 
-// stop kills whoever is left, paused or not, and waits until all are gone.
+// stop kills all remaining members, paused or not, and waits until they have ended.
 func (c *crew) stop() {
 	for _, m := range c.members {
 		if !c.state(m).gone {
-			_ = proc.Kill(m.process.Process) // fails only if it just went
+			_ = proc.Kill(m.process.Process) // fails only if it has just ended
 		}
 	}
 	c.ended.Wait()
 }
 
-// hear notes what m did.
+// hear records the report of m.
 func (c *crew) hear(m *member, r report) {
 	c.mu.Lock()
 	m.holds, m.rests = false, false
@@ -149,7 +149,7 @@ func (c *crew) ring() {
 	}
 }
 
-// living returns the members that nobody killed.
+// living returns the members that were not killed.
 func (c *crew) living() []*member {
 	var living []*member
 	for _, m := range c.members {
@@ -160,7 +160,7 @@ func (c *crew) living() []*member {
 	return living
 }
 
-// tell gives an order to each of the members.
+// tell sends an order to each of the members.
 func (c *crew) tell(do string, members ...*member) error {
 	for _, m := range members {
 		c.mu.Lock()
@@ -173,7 +173,7 @@ func (c *crew) tell(do string, members ...*member) error {
 	return nil
 }
 
-// pause stops m from running, and resume lets it run on.
+// pause stops m, and resume continues it.
 func (c *crew) pause(m *member) error {
 	if err := proc.Pause(m.process.Process); err != nil {
 		return err
@@ -186,20 +186,20 @@ func (c *crew) pause(m *member) error {
 
 func (c *crew) resume(m *member) error { return proc.Resume(m.process.Process) }
 
-// kill ends m without giving it a chance to do anything.
+// kill ends m at once.
 func (c *crew) kill(m *member) error {
 	m.doomed = true
 	return proc.Kill(m.process.Process)
 }
 
-// state returns what m last reported.
+// state returns the last report of m.
 func (c *crew) state(m *member) state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return m.state
 }
 
-// lastTake returns who took the key last, and when we heard of it.
+// lastTake returns the member that took the key last, and when its report came.
 func (c *crew) lastTake() (*member, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,8 +224,7 @@ func (c *crew) updates() []int64 {
 	return updates
 }
 
-// checkLocked returns an error if someone died who was not meant to. The caller holds
-// the mutex.
+// checkLocked returns an error if a member died that was not meant to. The caller holds the mutex.
 func (c *crew) checkLocked() error {
 	for _, m := range c.members {
 		if m.gone && !m.doomed {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo shows the lock at work on a bare machine: real processes, a
-// Redis server embedded in this one, and the two accidents that a lock with a
-// TTL has to live with, a holder that dies and a holder that is paused.
+// Package demo shows the lock at work without any server: real processes, a Redis server embedded
+// in this process, and the two accidents that a lock with a TTL must survive: a holder that dies
+// and a holder that is paused.
 //
-// The process that calls [Run] conducts: it starts the server and the workers
-// ([Work]), tells them what to do over their stdin, and counts.
+// The process that calls [Run] conducts: it starts the server and the workers ([Work]), sends them
+// orders over their stdin, and counts.
 //
-// demo.go is what happens, crew.go the workers as the conductor sees them, worker.go
-// what a worker does. The rest is what it looks like.
+// demo.go has the story, crew.go the workers as the conductor sees them, worker.go the work. The
+// other files are for the display.
 package demo
 
 import (
@@ -27,16 +27,16 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ErrUnsafe says that the demo saw what the lock promises to prevent.
+// ErrUnsafe says that the demo saw a failure that the lock promises to prevent.
 var ErrUnsafe = errors.New("the lock did not keep its promise")
 
-// Options say how long the demo takes and where it goes.
+// Options say how long the demo takes and where its output goes.
 type Options struct {
 	// Command is the command line of a worker. It ends up in [Work] with the
 	// arguments that Run appends: the URL of the Redis server, the path of the
 	// counter, the URL of the ledger and the TTL.
 	Command []string
-	// Out takes the story, and on a terminal also the live panel.
+	// Out receives the story and, on a terminal, the live panel.
 	Out io.Writer
 
 	Processes int           // at least 3; default 5
@@ -46,8 +46,7 @@ type Options struct {
 	Pause     time.Duration // for people to follow; default 0.5 s
 }
 
-// patience is how long anything that is not slow by design may take, on a
-// machine with more to do than this.
+// patience is how long any step may take, except slow ones by design, on a busy machine.
 const patience = 15 * time.Second
 
 // A show is one run of the demo.
@@ -63,7 +62,7 @@ type show struct {
 	race, guarded outcome
 }
 
-// An outcome is what became of some updates.
+// An outcome says how many updates were made and kept.
 type outcome struct{ made, kept int64 }
 
 func (o outcome) lost() int64 { return o.made - o.kept }
@@ -76,11 +75,10 @@ func sum(numbers []int64) int64 {
 	return sum
 }
 
-// Run runs the demo. It returns [ErrUnsafe] if an update made under the lock
-// was lost or a stale token was accepted, and ctx's error if that ended first.
-// Nothing stays behind: no process, no file.
+// Run runs the demo. It returns [ErrUnsafe] if an update made under the lock was lost or a stale
+// token was accepted, and ctx's error if ctx ended first. It leaves no process and no file.
 func Run(ctx context.Context, options Options) error {
-	// The workers end with the thread that started them; see proc.
+	// The workers end when the thread that started them ends; see proc.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -188,8 +186,8 @@ func (d *show) withoutLock(ctx context.Context) error {
 	return nil
 }
 
-// withLock lets them do the same, each update under the lock. The number goes
-// on counting until countGuarded.
+// withLock lets them do the same, each update under the lock. The counter continues until
+// countGuarded.
 func (d *show) withLock(ctx context.Context) error {
 	d.title("2. Each locks before it reads and unlocks after it wrote.")
 	if err := d.counter.write(0, 0); err != nil {
@@ -220,7 +218,7 @@ func (d *show) withLock(ctx context.Context) error {
 	return nil
 }
 
-// killHolder kills a holder and waits for the others to go on.
+// killHolder kills a holder and waits until the others continue.
 func (d *show) killHolder(ctx context.Context) error {
 	d.title("3. A holder is killed (kill -9).")
 	victim, others := d.crew.members[0], d.crew.members[1:]
@@ -250,7 +248,7 @@ func (d *show) killHolder(ctx context.Context) error {
 	return d.allRest(ctx)
 }
 
-// countGuarded counts what became of all updates made under the lock.
+// countGuarded counts the lost ones of all updates made under the lock.
 func (d *show) countGuarded(ctx context.Context) error {
 	if err := d.allRest(ctx); err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// A ledger is a resource that checks fencing tokens: it remembers the largest
-// it has seen and refuses a write that comes with a smaller one. It knows
-// nothing of locks. A database does the same with one condition in its UPDATE.
+// A ledger is a resource that checks fencing tokens: it remembers the largest token it has seen and
+// refuses a write with a smaller one. It knows nothing of locks. A database does the same with one
+// condition in its UPDATE.
 type ledger struct {
 	server *http.Server
 	url    string
@@ -34,7 +34,7 @@ func openLedger() (*ledger, error) {
 	return l, nil
 }
 
-func (l *ledger) close() { _ = l.server.Close() } // its connections are our own workers'
+func (l *ledger) close() { _ = l.server.Close() } // its connections are those of our own workers
 
 // ServeHTTP takes one write.
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,8 +53,8 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.token = token
 }
 
-// writeToLedger writes to the ledger at url. It reports whether the ledger took
-// the write, and if not why.
+// writeToLedger writes to the ledger at url. It reports whether the ledger accepted the write, and
+// otherwise the reason.
 func writeToLedger(ctx context.Context, url string, token int64) (accepted bool, reason string, err error) {
 	target := url + "?token=" + strconv.FormatInt(token, 10)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, nil)

@@ -2,10 +2,10 @@
 
 package demo
 
-// The conductor talks to a worker process over the worker's stdin, one order a
-// line, and hears from it over its stdout, one report a line, in JSON.
+// The conductor sends orders to a worker process over the worker's stdin, and receives reports over
+// the worker's stdout. Both are JSON, one per line.
 
-// An order tells a worker what to do next. It ends what the worker is doing.
+// An order sets a worker's next activity. It ends the present one.
 type order struct {
 	Do string `json:"do"`
 }
@@ -29,11 +29,11 @@ type report struct {
 
 // The reports.
 const (
-	didUpdate = "update" // raised the counter; if the lock was held it is not any more
-	didWait   = "wait"   // asked for the lock
+	didUpdate = "update" // raised the counter; if the lock was held, it is not held any more
+	didWait   = "wait"   // requested the lock
 	didTake   = "take"   // got the lock
 	didWrite  = "write"  // the ledger took the write
 	didRefuse = "refuse" // the ledger refused the write
-	didLose   = "lose"   // the lease ended, and not by the worker's doing
+	didLose   = "lose"   // the lease ended, and the worker did not end it
 	didRest   = "rest"   // carries out doRest
 )

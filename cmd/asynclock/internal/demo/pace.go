@@ -11,7 +11,7 @@ import (
 // frame is how often the panel is drawn.
 const frame = 100 * time.Millisecond
 
-// watch lets the processes go on for a while.
+// watch lets the processes continue for a while.
 func (d *show) watch(ctx context.Context, long time.Duration) error {
 	over := time.After(long)
 	for done := false; !done; {
@@ -29,8 +29,8 @@ func (d *show) watch(ctx context.Context, long time.Duration) error {
 	return d.crew.checkLocked()
 }
 
-// until lets the processes go on until condition holds, which is asked under
-// the crew's mutex. What says what is waited for.
+// until lets the processes continue until condition holds. It calls condition under the crew's
+// mutex. The text in what names the condition.
 func (d *show) until(ctx context.Context, what string, condition func() bool) error {
 	met := func() (bool, error) {
 		d.crew.mu.Lock()
@@ -56,7 +56,7 @@ func (d *show) until(ctx context.Context, what string, condition func() bool) er
 	}
 }
 
-// allRest stops every process that lives, and waits until it has stopped.
+// allRest stops every living process, and waits until it has stopped.
 func (d *show) allRest(ctx context.Context) error {
 	if err := d.crew.tell(doRest, d.crew.living()...); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *show) allRest(ctx context.Context) error {
 	return d.untilRest(ctx)
 }
 
-// untilRest waits until every process that lives does nothing.
+// untilRest waits until every living process is idle.
 func (d *show) untilRest(ctx context.Context) error {
 	return d.until(ctx, "rest", func() bool {
 		for _, m := range d.crew.living() {

@@ -23,7 +23,7 @@ func (d *show) say(format string, args ...any) {
 	d.draw()
 }
 
-// verdict says in words what became of updates under the lock.
+// verdict describes the outcome of updates under the lock.
 func (d *show) verdict(o outcome) string {
 	if o.lost() == 0 {
 		return d.screen.paint(green, "none was lost")
@@ -31,7 +31,7 @@ func (d *show) verdict(o outcome) string {
 	return d.screen.paint(red, strconv.FormatInt(o.lost(), 10)+" were lost")
 }
 
-// draw shows the present moment.
+// draw shows the present state.
 func (d *show) draw() {
 	d.crew.mu.Lock()
 	d.rate.note(time.Now(), d.crew.handoffs)
@@ -86,7 +86,7 @@ func colorOf(s state) string {
 	}
 }
 
-// A rate tells how fast a count rises, over the last second or so.
+// A rate is the speed at which a count rises, over about the last second.
 type rate struct {
 	samples []sample // a second's worth
 }
@@ -104,7 +104,7 @@ func (r *rate) note(at time.Time, count int) {
 	}
 }
 
-// perSecond returns the rise per second; 0 before there is anything to compare.
+// perSecond returns the rise per second, and 0 while there is only one reading.
 func (r *rate) perSecond() int {
 	if len(r.samples) < 2 {
 		return 0

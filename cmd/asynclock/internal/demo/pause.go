@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/proc"
 )
 
-// pauseHolder stops a holder for longer than its TTL. A lock alone can't help
-// against what it does when it wakes up; the token can.
+// pauseHolder stops a holder for longer than its TTL. A lock alone can't prevent its next write
+// after the pause; the token can.
 func (d *show) pauseHolder(ctx context.Context) error {
 	d.title("4. A holder is paused past its TTL (SIGSTOP), as by a long garbage collection.")
 	if !proc.CanPause {
@@ -48,8 +48,7 @@ func (d *show) pauseHolder(ctx context.Context) error {
 	d.say("Process %s has the lock after %v with the larger token %d; its write is taken.",
 		heir.name, at.Sub(paused).Round(10*time.Millisecond), d.crew.state(heir).token)
 
-	// The order waits in the sleeper's stdin, so that the write is the first
-	// thing it does.
+	// The order waits in the sleeper's stdin, so that the sleeper writes first after the pause.
 	if err := d.crew.tell(doWrite, sleeper); err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (d *show) pauseHolder(ctx context.Context) error {
 	return nil
 }
 
-// take lets m, and nobody else, take the lock and keep it.
+// take makes m alone take the lock and keep it.
 func (d *show) take(ctx context.Context, m *member) error {
 	if err := d.crew.tell(doHold, m); err != nil {
 		return err
@@ -83,7 +82,7 @@ func (d *show) take(ctx context.Context, m *member) error {
 	return d.until(ctx, "take the lock", func() bool { return m.holds })
 }
 
-// write lets m, which holds the lock, write to the ledger.
+// write makes m, which holds the lock, write to the ledger.
 func (d *show) write(ctx context.Context, m *member) error {
 	wrote := d.crew.state(m).wrote
 	if err := d.crew.tell(doWrite, m); err != nil {

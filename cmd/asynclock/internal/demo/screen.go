@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A screen prints the story line by line and, on a terminal, keeps a panel
-// below it that shows the present moment. All of it is for one goroutine.
+// A screen prints the story line by line. On a terminal it also keeps a panel below the story that
+// shows the present state. It is not safe for concurrent use.
 type screen struct {
 	out   io.Writer
 	live  bool // there is a panel
@@ -40,7 +40,7 @@ func newScreen(out io.Writer) *screen {
 	s := &screen{out: out}
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" || runtime.GOOS == "windows" {
-		return s // a Windows console must be asked first to understand us
+		return s // a Windows console must be switched to this mode first
 	}
 	s.live = true
 	s.color = os.Getenv("NO_COLOR") == ""
@@ -54,7 +54,7 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-// close leaves the terminal as it was found, with the story on it.
+// close restores the terminal and leaves the story on it.
 func (s *screen) close() {
 	if s.live {
 		fmt.Fprint(s.out, s.erase()+showCursor)
@@ -80,7 +80,7 @@ func (s *screen) show(lines []string) {
 	fmt.Fprint(s.out, b.String())
 }
 
-// erase returns what removes the panel from the terminal.
+// erase returns the text that removes the panel from the terminal.
 func (s *screen) erase() string {
 	if s.panel == 0 {
 		return ""
@@ -90,8 +90,8 @@ func (s *screen) erase() string {
 	return up + eraseBelow
 }
 
-// cut shortens a line so that the terminal does not wrap it, which would make
-// the panel taller than we think. Control sequences take no room.
+// cut shortens a line so that the terminal does not wrap it. A wrapped line would make the panel
+// taller than expected. Control sequences take no room.
 func (s *screen) cut(line string) string {
 	room := s.width() - 1
 	var b strings.Builder
@@ -112,7 +112,7 @@ func (s *screen) cut(line string) string {
 	return b.String()
 }
 
-// paint colors text, if there are colours.
+// paint colors text, if colors are enabled.
 func (s *screen) paint(color, text string) string {
 	if !s.color {
 		return text

@@ -14,15 +14,14 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// key is what the workers lock.
+// key is the key that the workers lock.
 const key = "demo/counter"
 
-// tinyWork is how long a worker has the counter's value in its hands before it
-// writes it back. Real programs rarely are so quick.
+// tinyWork is the time between a worker's read and its write of the counter. Real programs are
+// rarely so quick.
 const tinyWork = 500 * time.Microsecond
 
-// A worker is one process of the demo. It does what the orders say and knows
-// nothing of the other workers.
+// A worker is one process of the demo. It follows orders and knows nothing of the other workers.
 type worker struct {
 	client  *asynclock.Client
 	counter counter
@@ -34,8 +33,8 @@ type worker struct {
 	updates int64 // written to the counter so far
 }
 
-// Work runs a worker until its stdin ends, which it also does when the
-// conductor dies. The file at path is the counter, url the ledger's.
+// Work runs a worker until its stdin ends, which also happens when the conductor dies. The counter
+// is in the file at path; the ledger is at url.
 func Work(ctx context.Context, client *asynclock.Client, path, url string, stdin io.Reader, stdout io.Writer) error {
 	counter, err := openCounter(path)
 	if err != nil {
@@ -66,15 +65,15 @@ func Work(ctx context.Context, client *asynclock.Client, path, url string, stdin
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil // told to end, and whatever failed did so because of that
+			return nil // ordered to end; the failure is a consequence
 		case err != nil:
 			return err
 		}
 	}
 }
 
-// readOrders parses stdin in a goroutine of its own, which ends with stdin, and
-// then calls done.
+// readOrders parses stdin in a goroutine of its own. The goroutine ends when stdin ends, and then
+// calls done.
 func readOrders(ctx context.Context, done func(), stdin io.Reader) <-chan order {
 	orders := make(chan order)
 	go func() {
@@ -152,8 +151,7 @@ func (w *worker) guard(ctx context.Context) (order, error) {
 	}
 }
 
-// raise adds one to the counter, once, or nothing if the lease ends before it
-// is time to write.
+// raise adds one to the counter. It adds nothing if the lease ends before the write.
 func (w *worker) raise(lease *asynclock.Lease) error {
 	if err := w.report(didTake, lease.Token(), ""); err != nil {
 		return err
@@ -176,8 +174,8 @@ func (w *worker) raise(lease *asynclock.Lease) error {
 	return nil
 }
 
-// lock waits for the key or for the next order, whichever comes first. Without
-// a lease it returns the order, or an error.
+// lock waits for the key and for the next order, and returns the first of them. Without a lease it
+// returns the order, or an error.
 func (w *worker) lock(ctx context.Context) (order, *asynclock.Lease, error) {
 	if err := w.report(didWait, 0, ""); err != nil {
 		return order{}, nil, err
@@ -193,7 +191,7 @@ func (w *worker) lock(ctx context.Context) (order, *asynclock.Lease, error) {
 	}
 }
 
-// unlock gives the lease back. Having lost it before is no error here.
+// unlock gives the lease back. A lease that was lost before is no error here.
 func unlock(ctx context.Context, lease *asynclock.Lease) error {
 	if err := lease.Unlock(ctx); !errors.Is(err, asynclock.ErrLost) {
 		return err
@@ -211,8 +209,7 @@ func (w *worker) hold(ctx context.Context) (order, error) {
 	return next, errors.Join(err, unlock(ctx, lease))
 }
 
-// keep waits for the next order, and meanwhile writes to the ledger as often as
-// told.
+// keep waits for the next order. Meanwhile it writes to the ledger as often as ordered.
 func (w *worker) keep(ctx context.Context, lease *asynclock.Lease) (order, error) {
 	if err := w.report(didTake, lease.Token(), ""); err != nil {
 		return order{}, err
@@ -228,7 +225,7 @@ func (w *worker) keep(ctx context.Context, lease *asynclock.Lease) (order, error
 				return order{}, err
 			}
 		case <-lost:
-			lost = nil // once
+			lost = nil // only once
 			if err := w.report(didLose, lease.Token(), lease.Err().Error()); err != nil {
 				return order{}, err
 			}
@@ -238,8 +235,8 @@ func (w *worker) keep(ctx context.Context, lease *asynclock.Lease) (order, error
 	}
 }
 
-// write writes to the ledger with the lease's token, without a look at the
-// lease: it stands for the program that looked just before it was paused.
+// write writes to the ledger with the lease's token and does not check the lease. It represents a
+// program that checked the lease just before it was paused.
 func (w *worker) write(ctx context.Context, lease *asynclock.Lease) error {
 	accepted, reason, err := writeToLedger(ctx, w.ledger, lease.Token())
 	switch {
