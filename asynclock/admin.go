@@ -35,7 +35,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 		case c.closing.Load():
 			err = ErrClosed
 		case len(prefix) > MaxKeyLen || !utf8.ValidString(prefix):
-			err = fmt.Errorf("%w: no key has this prefix", ErrBadKey)
+			err = fmt.Errorf("%w: no key has this prefix", ErrInvalidKey)
 		}
 		if err != nil {
 			yield(Info{}, &Error{"list", prefix, err})

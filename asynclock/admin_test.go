@@ -20,10 +20,10 @@ func TestInspectSaysWhoHoldsAndWhoWaits(t *testing.T) {
 		if err != nil || free.Held || free.Waiters != 0 || free.Key != "key" {
 			w.Errorf("a free key: got %+v, error %v", free, err)
 		}
-		l := lock(w, w.client(), "key", asynclock.WithHolder("the holder"))
-		w.ask(w.Context(), w.client(), "key", asynclock.WithHolder("the first"))
+		l := lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
+		w.ask(w.Context(), w.client(), "key", asynclock.WithDescription("the first"))
 		w.pass(time.Second)
-		w.ask(w.Context(), w.client(), "key", asynclock.WithHolder("the second"))
+		w.ask(w.Context(), w.client(), "key", asynclock.WithDescription("the second"))
 		w.pass(time.Second)
 		info, err := admin.Inspect(w.Context(), "key")
 		if err != nil {
@@ -124,7 +124,7 @@ func TestForceUnlockOfAKeyWithLocalWaiters(t *testing.T) {
 		leases := chain(w, c, 3)
 		var waiting []*pending
 		for i := range 3 {
-			waiting = append(waiting, w.ask(w.Context(), c, "key", asynclock.WithHolder(fmt.Sprint(i))))
+			waiting = append(waiting, w.ask(w.Context(), c, "key", asynclock.WithDescription(fmt.Sprint(i))))
 		}
 		if held, err := admin.ForceUnlock(w.Context(), "key"); !held || err != nil {
 			w.Fatalf("got held %v, error %v", held, err)

@@ -72,15 +72,15 @@ const (
 )
 
 // New makes a client of the store, with defaults for all its acquisitions. It fails with
-// [ErrBadOption] for a nil store or a bad option. It wraps the error of the store's Open.
+// [ErrInvalidOption] for a nil store or a bad option. It wraps the error of the store's Open.
 func New(store store.Store, options ...ClientOption) (*Client, error) {
 	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fmt.Errorf("%w: nil store", ErrBadOption)
+		return nil, fmt.Errorf("%w: nil store", ErrInvalidOption)
 	}
 	settings := defaultSettings()
 	for _, o := range options {
 		if o == nil {
-			return nil, fmt.Errorf("%w: nil option", ErrBadOption)
+			return nil, fmt.Errorf("%w: nil option", ErrInvalidOption)
 		}
 		if err := o.applyClient(&settings); err != nil {
 			return nil, err

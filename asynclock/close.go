@@ -33,7 +33,7 @@ const closeGrace = time.Second
 // [ErrClosed].
 //
 // Close does not close the store, which stays usable. A second call waits for the first. A nil ctx
-// is [ErrBadOption], and closes nothing.
+// is [ErrInvalidOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("asynclock: close: %w", errNilContext)

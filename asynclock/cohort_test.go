@@ -237,7 +237,7 @@ func TestEveryClientIsServedInTurn(t *testing.T) {
 // what is left of its TTL.
 func TestLeaseWithoutRenewalIsNotPassedOn(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client(asynclock.WithoutRenewal())
+		c := w.client(asynclock.WithRenewal(false))
 		l := lock(w, c, "key")
 		p := w.ask(w.Context(), c, "key")
 		w.pass(ttl / 2)

@@ -56,10 +56,10 @@ var (
 	// ErrClosed: the client is closed.
 	ErrClosed = store.ErrClosed
 
-	// ErrBadKey: the key is empty, too long or not UTF-8.
-	ErrBadKey = store.ErrBadKey
-	// ErrBadOption: an option or argument has an invalid value.
-	ErrBadOption = store.ErrBadOption
+	// ErrInvalidKey: the key is empty, too long or not UTF-8.
+	ErrInvalidKey = store.ErrInvalidKey
+	// ErrInvalidOption: an option or argument has an invalid value.
+	ErrInvalidOption = store.ErrInvalidOption
 	// ErrForeignData: the data stored under the key was not written by this library, or was
 	// damaged. Nothing was changed.
 	ErrForeignData = store.ErrForeignData

@@ -20,7 +20,7 @@ var sentinels = map[string]error{
 	"ErrUnlocked": asynclock.ErrUnlocked, "ErrLost": asynclock.ErrLost, "ErrExpired": asynclock.ErrExpired,
 	"ErrStolen": asynclock.ErrStolen, "ErrForced": asynclock.ErrForced, "ErrMaxHold": asynclock.ErrMaxHold,
 	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
-	"ErrBadKey": asynclock.ErrBadKey, "ErrBadOption": asynclock.ErrBadOption,
+	"ErrInvalidKey": asynclock.ErrInvalidKey, "ErrInvalidOption": asynclock.ErrInvalidOption,
 	"ErrForeignData": asynclock.ErrForeignData, "ErrDenied": asynclock.ErrDenied,
 }
 
@@ -50,7 +50,7 @@ func TestErrorSaysWhatWasDoneToWhichKey(t *testing.T) {
 	if got, want := foreign.Error(), `asynclock: lock "key": context canceled`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	huge := &asynclock.Error{Op: "lock", Key: strings.Repeat("\x00", 1<<20), Err: asynclock.ErrBadKey}
+	huge := &asynclock.Error{Op: "lock", Key: strings.Repeat("\x00", 1<<20), Err: asynclock.ErrInvalidKey}
 	if got := len(huge.Error()); got > 4*asynclock.MaxKeyLen+100 {
 		t.Errorf("length of an error about a key of 1 MiB: got %d, want no log full of it", got)
 	}

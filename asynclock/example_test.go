@@ -18,7 +18,7 @@ func ExampleNew() {
 	locks, err := asynclock.New(memstore.New(),
 		asynclock.WithTTL(10*time.Second),
 		asynclock.WithMaxHold(time.Minute), // nobody holds a key for longer than that
-		asynclock.WithHolder("billing on host-7"),
+		asynclock.WithDescription("billing on host-7"),
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -26,7 +26,7 @@ func ExampleNew() {
 	defer locks.Close(context.Background())
 
 	_, err = asynclock.New(memstore.New(), asynclock.WithTTL(time.Millisecond))
-	fmt.Println(errors.Is(err, asynclock.ErrBadOption))
+	fmt.Println(errors.Is(err, asynclock.ErrInvalidOption))
 	// Output:
 	// true
 }
@@ -58,12 +58,12 @@ func ExampleClient_Lock() {
 func ExampleClient_TryLock() {
 	ctx := context.Background()
 	store := memstore.New() // one store, two clients, as two processes would have
-	day, err := asynclock.New(store, asynclock.WithHolder("the day shift"))
+	day, err := asynclock.New(store, asynclock.WithDescription("the day shift"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer day.Close(ctx)
-	night, err := asynclock.New(store, asynclock.WithHolder("the night shift"))
+	night, err := asynclock.New(store, asynclock.WithDescription("the night shift"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func ExampleLease_Done() {
 func ExampleClient_ForceUnlock() {
 	ctx := context.Background()
 	store := memstore.New()
-	batch, err := asynclock.New(store, asynclock.WithHolder("batch on host-3"))
+	batch, err := asynclock.New(store, asynclock.WithDescription("batch on host-3"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func ExampleClient_ForceUnlock() {
 // List finds what is held or waited for.
 func ExampleClient_List() {
 	ctx := context.Background()
-	locks, err := asynclock.New(memstore.New(), asynclock.WithHolder("the shop"))
+	locks, err := asynclock.New(memstore.New(), asynclock.WithDescription("the shop"))
 	if err != nil {
 		log.Fatal(err)
 	}

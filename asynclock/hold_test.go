@@ -32,7 +32,7 @@ func TestMaxHoldEndsTheLeaseOnTime(t *testing.T) {
 func TestMaxHoldIsReachedWithoutRenewal(t *testing.T) {
 	story(t, func(w *world) {
 		for _, bound := range []time.Duration{asynclock.MinTTL, time.Second, ttl / 3, ttl * 2 / 3} {
-			l := lock(w, w.client(), bound.String(), asynclock.WithMaxHold(bound), asynclock.WithoutRenewal())
+			l := lock(w, w.client(), bound.String(), asynclock.WithMaxHold(bound), asynclock.WithRenewal(false))
 			<-l.Done()
 			wantLost(w, l, asynclock.ErrMaxHold)
 		}
@@ -254,10 +254,10 @@ func TestMinHoldOutlastsMaxHoldWhenTheStoreIsSilent(t *testing.T) {
 		most    time.Duration
 		renewal asynclock.LockOption
 	}{
-		{time.Second, asynclock.WithoutRenewal()},
-		{time.Second, asynclock.WithRenewal()},
-		{ttl, asynclock.WithRenewal()},
-		{3*ttl + ttl/7, asynclock.WithRenewal()},
+		{time.Second, asynclock.WithRenewal(false)},
+		{time.Second, asynclock.WithRenewal(true)},
+		{ttl, asynclock.WithRenewal(true)},
+		{3*ttl + ttl/7, asynclock.WithRenewal(true)},
 	} {
 		scene(t, c.most.String(), func(w *world) {
 			l := lock(w, w.client(), "key", asynclock.WithMinHold(time.Hour), asynclock.WithMaxHold(c.most), c.renewal)

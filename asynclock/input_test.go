@@ -30,10 +30,10 @@ var badOptions = map[string]asynclock.LockOption{
 	"too long a retention": asynclock.WithRetention(asynclock.MaxTTL + 1),
 	"no queue":             asynclock.WithQueueLimit(0),
 	"a negative queue":     asynclock.WithQueueLimit(-1),
-	"too long a holder":    asynclock.WithHolder(strings.Repeat("x", asynclock.MaxHolderLen+1)),
-	"a holder in latin-1":  asynclock.WithHolder("caf\xe9"),
-	"a holder of 2 lines":  asynclock.WithHolder("one\ntwo"),
-	"a holder that beeps":  asynclock.WithHolder("\a"),
+	"too long a holder":    asynclock.WithDescription(strings.Repeat("x", asynclock.MaxDescriptionLen+1)),
+	"a holder in latin-1":  asynclock.WithDescription("caf\xe9"),
+	"a holder of 2 lines":  asynclock.WithDescription("one\ntwo"),
+	"a holder that beeps":  asynclock.WithDescription("\a"),
 	"a nil option":         nil,
 }
 
@@ -49,10 +49,10 @@ var goodOptions = map[string]asynclock.LockOption{
 	"the longest retention": asynclock.WithRetention(asynclock.MaxTTL),
 	"the longest queue":     asynclock.WithQueueLimit(math.MaxInt),
 	"a queue of one":        asynclock.WithQueueLimit(1),
-	"no holder":             asynclock.WithHolder(""),
-	"the longest holder":    asynclock.WithHolder(strings.Repeat("é", asynclock.MaxHolderLen/2)),
-	"without renewal":       asynclock.WithoutRenewal(),
-	"with renewal":          asynclock.WithRenewal(),
+	"no holder":             asynclock.WithDescription(""),
+	"the longest holder":    asynclock.WithDescription(strings.Repeat("é", asynclock.MaxDescriptionLen/2)),
+	"without renewal":       asynclock.WithRenewal(false),
+	"with renewal":          asynclock.WithRenewal(true),
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
@@ -63,17 +63,17 @@ func TestBadOptionsAreRefused(t *testing.T) {
 				if bad != nil {
 					w.Error("New made a client")
 				}
-				wantError(w, err, asynclock.ErrBadOption)
+				wantError(w, err, asynclock.ErrInvalidOption)
 
 				c := w.client()
 				_, err = c.Lock(w.Context(), "key", asynclock.WithTTL(ttl), option)
-				wantError(w, err, asynclock.ErrBadOption)
+				wantError(w, err, asynclock.ErrInvalidOption)
 				wantOp(w, err, "lock", "key")
 				_, err = c.TryLock(w.Context(), "key", option)
-				wantError(w, err, asynclock.ErrBadOption)
+				wantError(w, err, asynclock.ErrInvalidOption)
 				_, err = (<-c.LockChan(w.Context(), "key", option)).Lease()
-				wantError(w, err, asynclock.ErrBadOption)
-				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrBadOption)
+				wantError(w, err, asynclock.ErrInvalidOption)
+				wantError(w, c.WithLock(w.Context(), "key", nil, option), asynclock.ErrInvalidOption)
 				if got := w.calls(asynclocktest.Any); got != 0 {
 					w.Errorf("the store was asked %d times, want never", got)
 				}
@@ -85,14 +85,14 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	} {
 		t.Run("New with "+name, func(t *testing.T) {
 			_, err := asynclock.New(memstore.New(), option)
-			wantError(t, err, asynclock.ErrBadOption)
+			wantError(t, err, asynclock.ErrInvalidOption)
 		})
 	}
 	t.Run("New without a store", func(t *testing.T) {
 		_, err := asynclock.New(nil)
-		wantError(t, err, asynclock.ErrBadOption)
+		wantError(t, err, asynclock.ErrInvalidOption)
 		_, err = asynclock.New((*memstore.Store)(nil))
-		wantError(t, err, asynclock.ErrBadOption)
+		wantError(t, err, asynclock.ErrInvalidOption)
 	})
 }
 
@@ -116,9 +116,9 @@ func TestGoodOptionsAreTaken(t *testing.T) {
 // Options given to New apply to every acquisition, unless the call says otherwise.
 func TestOptionsOfACallGoBeforeThoseOfTheClient(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client(asynclock.WithTTL(time.Minute), asynclock.WithHolder("default"), asynclock.WithoutRenewal())
+		c := w.client(asynclock.WithTTL(time.Minute), asynclock.WithDescription("default"), asynclock.WithRenewal(false))
 		lock(w, c, "default")
-		lock(w, c, "call", asynclock.WithTTL(time.Hour), asynclock.WithHolder("call"), asynclock.WithRenewal())
+		lock(w, c, "call", asynclock.WithTTL(time.Hour), asynclock.WithDescription("call"), asynclock.WithRenewal(true))
 		lock(w, c, "default again")
 		for key, want := range map[string]store.AcquireRequest{
 			"default":       {TTL: time.Minute, Description: "default"},
@@ -163,14 +163,14 @@ func TestBadKeysAreRefused(t *testing.T) {
 				for op, err := range map[string]error{
 					"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
 				} {
-					wantError(w, err, asynclock.ErrBadKey)
+					wantError(w, err, asynclock.ErrInvalidKey)
 					wantOp(w, err, op, key)
 				}
-				wantError(w, futureErr, asynclock.ErrBadKey)
-				wantError(w, c.WithLock(w.Context(), key, nil), asynclock.ErrBadKey)
+				wantError(w, futureErr, asynclock.ErrInvalidKey)
+				wantError(w, c.WithLock(w.Context(), key, nil), asynclock.ErrInvalidKey)
 				for _, err := range c.List(w.Context(), key) {
 					if key != "" { // which is a prefix of all
-						wantError(w, err, asynclock.ErrBadKey)
+						wantError(w, err, asynclock.ErrInvalidKey)
 						wantOp(w, err, "list", key)
 					}
 				}
@@ -216,7 +216,7 @@ func TestBadTTLOfARenewalIsRefused(t *testing.T) {
 		l := lock(w, w.client(), "key")
 		for _, ttl := range []time.Duration{0, -1, asynclock.MinTTL - 1, asynclock.MaxTTL + 1, math.MinInt64, math.MaxInt64} {
 			err := l.Renew(w.Context(), ttl)
-			wantError(w, err, asynclock.ErrBadOption)
+			wantError(w, err, asynclock.ErrInvalidOption)
 			wantOp(w, err, "renew", "key")
 		}
 		wantValid(w, l)
@@ -249,7 +249,7 @@ func TestNilContextIsRefused(t *testing.T) {
 			if err == nil {
 				w.Errorf("%s: got no error", op)
 			}
-			wantError(w, err, asynclock.ErrBadOption)
+			wantError(w, err, asynclock.ErrInvalidOption)
 		}
 		wantValid(w, l)
 		unlock(w, l)

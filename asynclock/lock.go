@@ -18,8 +18,8 @@ import (
 // key that still lasts (see [Lease.Context]), the new lease joins it at once, whatever the options.
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
-// for a third of the TTL (at least one second, at most ten), [ErrClosed], [ErrBadKey],
-// [ErrBadOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
+// for a third of the TTL (at least one second, at most ten), [ErrClosed], [ErrInvalidKey],
+// [ErrInvalidOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
 // request took the key, the client gives it back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, false, options)

@@ -39,7 +39,7 @@ func TestLeaseWithoutRenewalExpires(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		sent := time.Now()
-		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
 		<-l.Done()
 		wantTime(w, "end", time.Now(), sent.Add(trusted(ttl)))
 		wantLost(w, l, asynclock.ErrExpired)
@@ -238,7 +238,7 @@ func TestForceUnlockEndsTheLeaseAtOnce(t *testing.T) {
 func TestLossIsFinal(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
 		w.pass(ttl)
 		wantLost(w, l, asynclock.ErrExpired)
 		ended := l.Deadline()
@@ -263,7 +263,7 @@ func TestLossIsFinal(t *testing.T) {
 func TestUnlockAfterALossFreesTheKey(t *testing.T) {
 	story(t, func(w *world) {
 		holder, waiter := w.client(), w.client()
-		l := lock(w, holder, "key", asynclock.WithoutRenewal())
+		l := lock(w, holder, "key", asynclock.WithRenewal(false))
 		p := w.ask(w.Context(), waiter, "key")
 		<-l.Done()
 		p.waits()
@@ -312,7 +312,7 @@ func TestContextOfALease(t *testing.T) {
 
 func TestValidLooksAhead(t *testing.T) {
 	story(t, func(w *world) {
-		l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
+		l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
 		left := time.Until(l.Deadline())
 		for margin, want := range map[time.Duration]bool{
 			0: true, left - 1: true, left: false, left + 1: false,

@@ -143,7 +143,7 @@ func TestLostReplyOfRequeueLosesNobody(t *testing.T) {
 				here, there := w.client(), w.client()
 				l := lock(w, here, "key")
 				remote := w.ask(w.Context(), there, "key")
-				local := w.ask(w.Context(), here, "key", asynclock.WithHolder("on other terms"))
+				local := w.ask(w.Context(), here, "key", asynclock.WithDescription("on other terms"))
 				w.store.Next(asynclocktest.Release.From(0), c.fault)
 				unlock(w, l)
 				theirs := remote.get()
@@ -168,7 +168,7 @@ func TestRepeatedReleaseDoesNotQueueAgain(t *testing.T) {
 		l := lock(w, c, "key")
 		first := w.store.Calls(asynclocktest.Any)[0].Owner
 		ctx, cancel := context.WithCancel(w.Context())
-		p := w.ask(ctx, c, "key", asynclock.WithHolder("on other terms"))
+		p := w.ask(ctx, c, "key", asynclock.WithDescription("on other terms"))
 		itsRelease := asynclocktest.Release.On("key").Where(func(c asynclocktest.Call) bool { return c.Owner == first })
 		w.store.Next(itsRelease, asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Refuse)
 		answer := l.UnlockChan(w.Context())
@@ -268,7 +268,7 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Slow(ttl+10*time.Second, 0))
-		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
 		<-l.Done()
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
 		w.pass(15 * time.Second)

@@ -25,8 +25,8 @@ const (
 	DefaultQueueLimit = 16384
 	// MaxKeyLen is the longest key, in bytes of UTF-8.
 	MaxKeyLen = store.MaxKeyLen
-	// MaxHolderLen is the longest description that [WithHolder] takes, in bytes.
-	MaxHolderLen = store.MaxDescriptionLen
+	// MaxDescriptionLen is the longest description that [WithDescription] takes, in bytes.
+	MaxDescriptionLen = store.MaxDescriptionLen
 
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
 )
@@ -109,7 +109,7 @@ func WithTTL(ttl time.Duration) LockOption {
 
 func checkTTL(ttl time.Duration) error {
 	if ttl < MinTTL || ttl > MaxTTL {
-		return fmt.Errorf("%w: TTL %v is outside %v to %v", ErrBadOption, ttl, MinTTL, MaxTTL)
+		return fmt.Errorf("%w: TTL %v is outside %v to %v", ErrInvalidOption, ttl, MinTTL, MaxTTL)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func checkTTL(ttl time.Duration) error {
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d != 0 && (d < MinTTL || d > longestHold) {
-			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrBadOption, d, MinTTL, longestHold)
+			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrInvalidOption, d, MinTTL, longestHold)
 		}
 		s.maxHold = d
 		return nil
@@ -136,7 +136,7 @@ func WithMaxHold(d time.Duration) LockOption {
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {
-			return fmt.Errorf("%w: minimum hold %v is outside 0 to %v", ErrBadOption, d, MaxTTL)
+			return fmt.Errorf("%w: minimum hold %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
 		s.minHold = d
 		return nil
@@ -186,26 +186,18 @@ func WithMinHold(d time.Duration) LockOption {
 func WithRetention(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d < 0 || d > MaxTTL {
-			return fmt.Errorf("%w: retention %v is outside 0 to %v", ErrBadOption, d, MaxTTL)
+			return fmt.Errorf("%w: retention %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
 		s.retention = d
 		return nil
 	})
 }
 
-// WithoutRenewal turns the watchdog's renewals off. The lease ends by itself, with [ErrExpired], a
-// little before its TTL, unless [Lease.Renew] extends it.
-func WithoutRenewal() LockOption {
+// WithRenewal says whether the watchdog renews the lease. Default true. With false the lease ends
+// by itself, with [ErrExpired], a little before its TTL, unless [Lease.Renew] extends it.
+func WithRenewal(on bool) LockOption {
 	return lockOption(func(s *lockSettings) error {
-		s.renew = false
-		return nil
-	})
-}
-
-// WithRenewal undoes WithoutRenewal, for one call to a client that was made with it.
-func WithRenewal() LockOption {
-	return lockOption(func(s *lockSettings) error {
-		s.renew = true
+		s.renew = on
 		return nil
 	})
 }
@@ -216,17 +208,17 @@ func WithRenewal() LockOption {
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if n < 1 {
-			return fmt.Errorf("%w: queue limit %d is below 1", ErrBadOption, n)
+			return fmt.Errorf("%w: queue limit %d is below 1", ErrInvalidOption, n)
 		}
 		s.queueLimit = n
 		return nil
 	})
 }
 
-// WithHolder sets the description of the holder and waiter that others see in [HeldError], Inspect
+// WithDescription sets the description of the holder and waiter that others see in [HeldError], Inspect
 // and List. It is meant for people, is stored unchanged, and proves nothing. Default: program, host
-// and process id. At most [MaxHolderLen] bytes of printable UTF-8.
-func WithHolder(description string) LockOption {
+// and process id. At most [MaxDescriptionLen] bytes of printable UTF-8.
+func WithDescription(description string) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if err := checkHolder(description); err != nil {
 			return err
@@ -237,12 +229,12 @@ func WithHolder(description string) LockOption {
 }
 
 func checkHolder(description string) error {
-	if len(description) > MaxHolderLen || !utf8.ValidString(description) {
-		return fmt.Errorf("%w: holder must be UTF-8 of at most %d bytes", ErrBadOption, MaxHolderLen)
+	if len(description) > MaxDescriptionLen || !utf8.ValidString(description) {
+		return fmt.Errorf("%w: holder must be UTF-8 of at most %d bytes", ErrInvalidOption, MaxDescriptionLen)
 	}
 	for _, r := range description {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("%w: holder has the unprintable character %q", ErrBadOption, r)
+			return fmt.Errorf("%w: holder has the unprintable character %q", ErrInvalidOption, r)
 		}
 	}
 	return nil
@@ -255,7 +247,7 @@ func checkHolder(description string) error {
 func WithLogger(logger *slog.Logger) ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", ErrBadOption)
+			return fmt.Errorf("%w: nil logger", ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil
@@ -266,7 +258,7 @@ func WithLogger(logger *slog.Logger) ClientOption {
 func (s lockSettings) with(options []LockOption) (lockSettings, error) {
 	for _, o := range options {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", ErrInvalidOption)
 		}
 		if err := o.applyLock(&s); err != nil {
 			return s, err
@@ -275,17 +267,17 @@ func (s lockSettings) with(options []LockOption) (lockSettings, error) {
 	return s, nil
 }
 
-var errNilContext = fmt.Errorf("%w: nil context", ErrBadOption)
+var errNilContext = fmt.Errorf("%w: nil context", ErrInvalidOption)
 
 // checkKey reports whether key can name a lock in every store.
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return fmt.Errorf("%w: empty", ErrBadKey)
+		return fmt.Errorf("%w: empty", ErrInvalidKey)
 	case len(key) > MaxKeyLen:
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrBadKey, len(key), MaxKeyLen)
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKeyLen)
 	case !utf8.ValidString(key):
-		return fmt.Errorf("%w: not UTF-8", ErrBadKey)
+		return fmt.Errorf("%w: not UTF-8", ErrInvalidKey)
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func TestQueueLimit(t *testing.T) {
 		story(t, func(w *world) {
 			c := w.client(asynclock.WithQueueLimit(2))
 			held := lock(w, c, "key")
-			local := w.ask(w.Context(), c, "key", asynclock.WithHolder("on other terms"))
+			local := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
 			remote := []*pending{w.ask(w.Context(), w.client(), "key"), w.ask(w.Context(), w.client(), "key")}
 			unlock(w, held) // the local one queues behind two
 			local.waits()
@@ -201,7 +201,7 @@ func TestWaitersOfOneClientMayAskForDifferentTerms(t *testing.T) {
 			name := fmt.Sprintf("%d s for %d", 10+i%3, i%2)
 			want = append(want, name)
 			p.join(name, c, 100*time.Millisecond,
-				asynclock.WithTTL(time.Duration(10+i%3)*time.Second), asynclock.WithHolder(fmt.Sprint(i%2)))
+				asynclock.WithTTL(time.Duration(10+i%3)*time.Second), asynclock.WithDescription(fmt.Sprint(i%2)))
 		}
 		if got := p.wait(); !slices.Equal(got, want) {
 			w.Errorf("served in the order %v, want %v", got, want)
@@ -244,7 +244,7 @@ func TestLeavingTheQueue(t *testing.T) {
 						}
 						var options []asynclock.LockOption
 						if !same {
-							options = append(options, asynclock.WithHolder(fmt.Sprint(i)))
+							options = append(options, asynclock.WithDescription(fmt.Sprint(i)))
 						}
 						waiting = append(waiting, w.ask(ctx, c, "key", options...))
 					}

@@ -159,7 +159,7 @@ func TestEndedLeaseIsNotJoined(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				client := w.client()
-				l := lock(w, client, "key", asynclock.WithoutRenewal())
+				l := lock(w, client, "key", asynclock.WithRenewal(false))
 				ctx := l.Context()
 				c.end(w, l)
 				next, err := client.Lock(context.WithoutCancel(ctx), "key")
@@ -196,7 +196,7 @@ func TestHoldingIsJoinedWhileAnyPartOfItLasts(t *testing.T) {
 func TestLossEndsAllThatJoined(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		l := lock(w, c, "key", asynclock.WithoutRenewal())
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
 		first, second := w.join(l.Context(), c, l), w.join(l.Context(), c, l)
 		unlock(w, l)
 		done := first.Done()

@@ -217,7 +217,7 @@ func TestShortAndLongTTLsAreRenewedSideBySide(t *testing.T) {
 
 func TestRenewByHandExtendsTheLease(t *testing.T) {
 	story(t, func(w *world) {
-		l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
+		l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
 		w.pass(ttl / 2)
 		if err := l.Renew(w.Context(), time.Hour); err != nil {
 			w.Fatal(err)
@@ -259,7 +259,7 @@ func TestRenewByHandReportsWhatTheStoreSays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
-				l := lock(w, w.client(), "key", asynclock.WithoutRenewal())
+				l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
 				before := l.Deadline()
 				w.store.Next(asynclocktest.Renew.On("key"), c.fault)
 				err := l.Renew(w.Context(), time.Hour)

@@ -322,7 +322,7 @@ func TestMaxHoldCountsFromEachTaking(t *testing.T) {
 // A key is given back if it is not renewed, was not claimed, or has little trust left.
 func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
 	scene(t, "not renewed", func(w *world) {
-		unlock(w, lock(w, w.retainer(asynclock.WithoutRenewal()), "key"))
+		unlock(w, lock(w, w.retainer(asynclock.WithRenewal(false)), "key"))
 		w.wantUnused()
 	})
 	scene(t, "not claimed", func(w *world) {

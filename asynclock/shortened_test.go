@@ -67,7 +67,7 @@ func onSessions(t *testing.T, promise time.Duration, tell func(*testing.T, *sess
 func TestAShorterPromiseBoundsTrust(t *testing.T) {
 	onSessions(t, 3*time.Second, func(t *testing.T, _ *sessionStore, c *asynclock.Client) {
 		start := time.Now()
-		lease, err := c.Lock(t.Context(), "key", asynclock.WithoutRenewal())
+		lease, err := c.Lock(t.Context(), "key", asynclock.WithRenewal(false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestAShorterPromiseIsRenewedInTime(t *testing.T) {
 // A promise for longer than was asked gives nothing more.
 func TestALongerPromiseGivesNoMore(t *testing.T) {
 	onSessions(t, time.Hour, func(t *testing.T, _ *sessionStore, c *asynclock.Client) {
-		lease, err := c.Lock(t.Context(), "key", asynclock.WithoutRenewal())
+		lease, err := c.Lock(t.Context(), "key", asynclock.WithRenewal(false))
 		if err != nil {
 			t.Fatal(err)
 		}

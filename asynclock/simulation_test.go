@@ -284,7 +284,7 @@ func (w *worker) options() (options []asynclock.LockOption) {
 	case 1:
 		options = append(options, asynclock.WithMinHold(w.upTo(time.Second)))
 	case 2:
-		options = append(options, asynclock.WithoutRenewal())
+		options = append(options, asynclock.WithRenewal(false))
 	}
 	return options
 }

@@ -45,7 +45,7 @@ func TestTokensRise(t *testing.T) {
 			unlock(w, passed[9])
 			leases = append(append(leases, passed...), p.has())
 			unlock(w, p.lease)
-			l := lock(w, there, "key", asynclock.WithoutRenewal())
+			l := lock(w, there, "key", asynclock.WithRenewal(false))
 			w.pass(ttl) // it expires
 			leases = append(leases, l)
 		}

@@ -42,7 +42,7 @@ func wantHeld(w *world, err error, want asynclock.HeldError) {
 func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 	t.Run("another client", func(t *testing.T) {
 		story(t, func(w *world) {
-			l := lock(w, w.client(), "key", asynclock.WithHolder("the holder"))
+			l := lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
 			w.ask(w.Context(), w.client(), "key")
 			w.ask(w.Context(), w.client(), "key")
 			w.pass(time.Second)
@@ -55,7 +55,7 @@ func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 	t.Run("this client", func(t *testing.T) {
 		story(t, func(w *world) {
 			c := w.client()
-			l := lock(w, c, "key", asynclock.WithHolder("the holder"))
+			l := lock(w, c, "key", asynclock.WithDescription("the holder"))
 			w.pass(time.Second)
 			before := w.calls(asynclocktest.Any)
 			_, err := c.TryLock(w.Context(), "key")

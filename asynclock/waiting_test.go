@@ -81,7 +81,7 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 		story(t, func(w *world) {
 			c := w.client()
 			first := lock(w, c, "key")
-			p := w.ask(w.Context(), c, "key", asynclock.WithHolder("on other terms"))
+			p := w.ask(w.Context(), c, "key", asynclock.WithDescription("on other terms"))
 			w.store.Next(asynclocktest.Release.On("key"), asynclocktest.Slow(slow/2, slow/2))
 			sent := time.Now()
 			unlock(w, first)
@@ -118,8 +118,8 @@ func TestRepeatedGrantMessageMakesOneLease(t *testing.T) {
 	story(t, func(w *world) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
-		first := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("first"))
-		second := w.ask(w.Context(), waiter, "key", asynclock.WithHolder("second"))
+		first := w.ask(w.Context(), waiter, "key", asynclock.WithDescription("first"))
+		second := w.ask(w.Context(), waiter, "key", asynclock.WithDescription("second"))
 		var box asynclocktest.Mailbox
 		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(1), box.Keep)
 		unlock(w, held)
@@ -223,7 +223,7 @@ func TestLeaseWithoutRenewalLastsForItsTTLAlsoWhenGrantedByMessage(t *testing.T)
 	story(t, func(w *world) {
 		holder, waiter := w.client(), w.client()
 		held := lock(w, holder, "key")
-		p := w.ask(w.Context(), waiter, "key", asynclock.WithoutRenewal())
+		p := w.ask(w.Context(), waiter, "key", asynclock.WithRenewal(false))
 		w.pass(heartbeat / 2)
 		unlock(w, held)
 		wantTime(w, "trust deadline", p.has().Deadline(), time.Now().Add(trusted(ttl)))

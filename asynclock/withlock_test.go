@@ -67,12 +67,12 @@ func TestWithLockTakesOptions(t *testing.T) {
 				w.Errorf("holder: got %q, want %q", got, "me")
 			}
 			return nil
-		}, asynclock.WithHolder("me"))
+		}, asynclock.WithDescription("me"))
 		if err != nil {
 			w.Error(err)
 		}
 		err = w.client().WithLock(w.Context(), "key", nil, asynclock.WithTTL(0))
-		wantError(w, err, asynclock.ErrBadOption)
+		wantError(w, err, asynclock.ErrInvalidOption)
 	})
 }
 
@@ -123,7 +123,7 @@ func TestWithLockReportsALoss(t *testing.T) {
 					wantError(w, context.Cause(ctx), asynclock.ErrExpired)
 					wantLost(w, l, asynclock.ErrExpired)
 					return c.err
-				}, asynclock.WithoutRenewal())
+				}, asynclock.WithRenewal(false))
 				wantError(w, err, asynclock.ErrExpired, asynclock.ErrLost)
 				if c.err != nil {
 					wantError(w, err, c.err)

@@ -17,8 +17,8 @@ import (
 )
 
 func TestNilIsNoTrap(t *testing.T) {
-	if _, err := asynclock.New(asynclocktest.Wrap(nil)); !errors.Is(err, asynclock.ErrBadOption) {
-		t.Errorf("a client of nothing: got %v, want ErrBadOption", err)
+	if _, err := asynclock.New(asynclocktest.Wrap(nil)); !errors.Is(err, asynclock.ErrInvalidOption) {
+		t.Errorf("a client of nothing: got %v, want ErrInvalidOption", err)
 	}
 	st := asynclocktest.New()
 	c := join(t, st)

@@ -76,7 +76,7 @@ func (s *Store) Features() store.Features {
 // Open connects one client; [asynclock.New] calls it. Clients are numbered from 0 in this order.
 func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if s.inner == nil || events == nil {
-		return nil, fmt.Errorf("%w: nil store or nil events", asynclock.ErrBadOption)
+		return nil, fmt.Errorf("%w: nil store or nil events", asynclock.ErrInvalidOption)
 	}
 	s.joining.Lock()
 	defer s.joining.Unlock()

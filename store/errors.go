@@ -26,10 +26,10 @@ var (
 	// ErrClosed: the session is closed.
 	ErrClosed = errors.New("asynclock: client closed")
 
-	// ErrBadKey: the key is empty, too long or not UTF-8.
-	ErrBadKey = errors.New("asynclock: bad key")
-	// ErrBadOption: an option or argument has a value that makes no sense.
-	ErrBadOption = errors.New("asynclock: bad option")
+	// ErrInvalidKey: the key is empty, too long or not UTF-8.
+	ErrInvalidKey = errors.New("asynclock: invalid key")
+	// ErrInvalidOption: an option or argument has a value that makes no sense.
+	ErrInvalidOption = errors.New("asynclock: invalid option")
 	// ErrForeignData: what is stored under the key was not written by this
 	// library, or was damaged. Nothing was changed.
 	ErrForeignData = errors.New("asynclock: foreign data under the key")

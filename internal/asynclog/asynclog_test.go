@@ -76,7 +76,7 @@ func TestRecordsAreWrittenInOrder(t *testing.T) {
 		if got := n.records[1].Time; !got.Equal(began) {
 			t.Errorf("time: got %v, want %v, when it was added", got, began)
 		}
-		if got := path.Base(first.Source().File); got != "notes_test.go" {
+		if got := path.Base(first.Source().File); got != "asynclog_test.go" {
 			t.Errorf("source: got %q, want this file", got)
 		}
 	})

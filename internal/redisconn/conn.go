@@ -42,7 +42,7 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 // Share uses the application's own client, which Close leaves open.
 func Share(client rueidis.Client) (*Conn, error) {
 	if client == nil {
-		return nil, fmt.Errorf("%w: nil client", store.ErrBadOption)
+		return nil, fmt.Errorf("%w: nil client", store.ErrInvalidOption)
 	}
 	return &Conn{Commands: client, Inboxes: client}, nil
 }
@@ -81,9 +81,9 @@ func (c *Conn) Failure(err error) error {
 func (c *Conn) CheckJoin(id string, events func(store.Event)) error {
 	switch {
 	case !IsField(id):
-		return fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrBadOption)
+		return fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrInvalidOption)
 	case events == nil:
-		return fmt.Errorf("%w: nil events", store.ErrBadOption)
+		return fmt.Errorf("%w: nil events", store.ErrInvalidOption)
 	case c.Closed():
 		return store.ErrClosed
 	}

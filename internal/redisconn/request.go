@@ -21,7 +21,7 @@ const (
 // before each request; other callers may not.
 func CheckKey(key string) error {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrInvalidKey, store.MaxKeyLen)
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func CheckKey(key string) error {
 // CheckOwner returns an error unless owner is valid.
 func CheckOwner(owner string) error {
 	if !IsField(owner) {
-		return fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrBadOption)
+		return fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrInvalidOption)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func CheckHolding(key, owner string, token int64) error {
 		return err
 	}
 	if token < 0 || token > MaxToken {
-		return fmt.Errorf("%w: token %d", store.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d", store.ErrInvalidOption, token)
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ func TestCheckHolding(t *testing.T) {
 		"good":              {"key", "owner", 1, nil},
 		"at the limits":     {strings.Repeat("x", store.MaxKeyLen), strings.Repeat("x", MaxFieldLen), 9e15, nil},
 		"no token is known": {"key", "owner", 0, nil},
-		"no key":            {"", "owner", 1, store.ErrBadKey},
-		"key of no text":    {"\xff", "owner", 1, store.ErrBadKey},
-		"long key":          {strings.Repeat("x", store.MaxKeyLen+1), "owner", 1, store.ErrBadKey},
-		"no owner":          {"key", "", 1, store.ErrBadOption},
-		"owner of two":      {"key", "a b", 1, store.ErrBadOption},
-		"token below 0":     {"key", "owner", -1, store.ErrBadOption},
-		"token too large":   {"key", "owner", 9e15 + 1, store.ErrBadOption},
+		"no key":            {"", "owner", 1, store.ErrInvalidKey},
+		"key of no text":    {"\xff", "owner", 1, store.ErrInvalidKey},
+		"long key":          {strings.Repeat("x", store.MaxKeyLen+1), "owner", 1, store.ErrInvalidKey},
+		"no owner":          {"key", "", 1, store.ErrInvalidOption},
+		"owner of two":      {"key", "a b", 1, store.ErrInvalidOption},
+		"token below 0":     {"key", "owner", -1, store.ErrInvalidOption},
+		"token too large":   {"key", "owner", 9e15 + 1, store.ErrInvalidOption},
 	} {
 		if got := CheckHolding(c.key, c.owner, c.token); !errors.Is(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

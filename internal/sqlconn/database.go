@@ -88,4 +88,4 @@ func (d Database) open() (db *sql.DB, release func(), err error) {
 	return nil, nil, errNoDatabase
 }
 
-var errNoDatabase = fmt.Errorf("%w: no database", store.ErrBadOption)
+var errNoDatabase = fmt.Errorf("%w: no database", store.ErrInvalidOption)

@@ -50,7 +50,7 @@ func (c *Conn) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) e
 // GuardPgx is Guard for a transaction of pgx.
 func (c *Conn) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error {
 	if c.Kind() != KindPostgres {
-		return fmt.Errorf("%w: a transaction of pgx, and a store in another database", store.ErrBadOption)
+		return fmt.Errorf("%w: a transaction of pgx, and a store in another database", store.ErrInvalidOption)
 	}
 	return c.guard(key, token, func(name string) (newest int64, err error) {
 		err = tx.QueryRow(ctx, c.fence(c.dialect.guard), name, token).Scan(&newest)
@@ -65,7 +65,7 @@ func (c *Conn) guard(key string, token int64, raise func(name string) (int64, er
 		return err
 	}
 	if token <= 0 {
-		return fmt.Errorf("%w: token %d guards nothing", store.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d guards nothing", store.ErrInvalidOption, token)
 	}
 	newest, err := raise(c.Tables.Fence(key))
 	switch {

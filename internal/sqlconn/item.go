@@ -17,9 +17,9 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	case q.TTL <= 0:
 		return it, errTTL
 	case q.GrantTTL < 0, q.WaiterTTL < 0, q.Ticket < 0:
-		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", store.ErrBadOption)
+		return it, fmt.Errorf("%w: a negative grant TTL, liveness or ticket", store.ErrInvalidOption)
 	case q.Wait && (q.GrantTTL == 0 || q.WaiterTTL == 0): // it would be dropped from the queue at once
-		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", store.ErrBadOption)
+		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", store.ErrInvalidOption)
 	}
 	it.TTL, it.Grant, it.Alive = Micros(q.TTL), Micros(q.GrantTTL), Micros(q.WaiterTTL)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
@@ -37,7 +37,7 @@ func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	case err != nil:
 		return it, err
 	case q.HoldBack < 0, q.Requeue != nil && q.Requeue.Key != q.Key:
-		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
+		return it, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 	}
 	s.Forget(q.Owner) // whatever becomes of this, it waits no longer
 	it.Token, it.Keep, it.Uncertain = q.Token, Micros(q.HoldBack), q.Uncertain
@@ -76,7 +76,7 @@ func (s *Session) item(key string) (Item, error) {
 func (s *Session) ownerItem(key, owner string) (Item, error) {
 	it, err := s.item(key)
 	if err == nil && !IsField(owner) {
-		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrBadOption)
+		err = fmt.Errorf("%w: owner must be printable ASCII without spaces", store.ErrInvalidOption)
 	}
 	if err == nil {
 		it.Owner = s.conn.Tables.Owner(owner)
@@ -90,12 +90,12 @@ const maxToken = 1 << 62
 
 func checkToken(token int64) error {
 	if token < 0 || token > maxToken {
-		return fmt.Errorf("%w: token %d", store.ErrBadOption, token)
+		return fmt.Errorf("%w: token %d", store.ErrInvalidOption, token)
 	}
 	return nil
 }
 
-var errTTL = fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+var errTTL = fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 
 // maxFieldLen bounds owners and client ids.
 const maxFieldLen = 128

@@ -15,7 +15,7 @@ import (
 // before it asks; others may not.
 func CheckKey(key string) error {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
-		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
+		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrInvalidKey, store.MaxKeyLen)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 // CheckPollInterval refuses pauses that are too short or too long.
 func CheckPollInterval(interval time.Duration) error {
 	if interval < minPollInterval || interval > maxPollInterval {
-		return fmt.Errorf("%w: poll interval %v, %v to %v are allowed", store.ErrBadOption, interval, minPollInterval, maxPollInterval)
+		return fmt.Errorf("%w: poll interval %v, %v to %v are allowed", store.ErrInvalidOption, interval, minPollInterval, maxPollInterval)
 	}
 	return nil
 }

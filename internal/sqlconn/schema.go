@@ -37,7 +37,7 @@ var prefixPattern = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,30}\.)?[A-Za-z
 // CheckPrefix refuses what names of tables can't begin with.
 func CheckPrefix(prefix string) error {
 	if !prefixPattern.MatchString(prefix) {
-		return fmt.Errorf("%w: prefix %q", store.ErrBadOption, prefix)
+		return fmt.Errorf("%w: prefix %q", store.ErrInvalidOption, prefix)
 	}
 	return nil
 }

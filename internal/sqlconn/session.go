@@ -25,9 +25,9 @@ type Session struct {
 func NewSession(c *Conn, id string, events func(store.Event), interval time.Duration) (*Session, error) {
 	switch {
 	case !IsField(id):
-		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrBadOption)
+		return nil, fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrInvalidOption)
 	case events == nil:
-		return nil, fmt.Errorf("%w: nil events", store.ErrBadOption)
+		return nil, fmt.Errorf("%w: nil events", store.ErrInvalidOption)
 	case c.Closed():
 		return nil, store.ErrClosed
 	}

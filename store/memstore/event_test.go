@@ -76,10 +76,10 @@ func TestClientThatLeftIsToldNothing(t *testing.T) {
 func TestJoinRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	s := New()
-	if _, err := s.Open("", func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Open without an id: got %v, want ErrBadOption", err)
+	if _, err := s.Open("", func(store.Event) {}); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Open without an id: got %v, want ErrInvalidOption", err)
 	}
-	if _, err := s.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Open without a receiver of events: got %v, want ErrBadOption", err)
+	if _, err := s.Open("id", nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Open without a receiver of events: got %v, want ErrInvalidOption", err)
 	}
 }

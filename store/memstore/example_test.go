@@ -32,7 +32,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, err = theirs.TryLock(ctx, "report", asynclock.WithHolder("example"))
+	_, err = theirs.TryLock(ctx, "report", asynclock.WithDescription("example"))
 	fmt.Println("while held:", err != nil)
 
 	pending := theirs.LockChan(ctx, "report")

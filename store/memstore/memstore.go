@@ -69,7 +69,7 @@ func (s *Store) Features() store.Features {
 // caused them, before that request returns and with no lock of the store held.
 func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	if id == "" || events == nil {
-		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrBadOption)
+		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrInvalidOption)
 	}
 	return &session{store: s, events: events}, nil
 }

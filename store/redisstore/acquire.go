@@ -59,9 +59,9 @@ func (c *call) request(q *store.AcquireRequest, address string) error {
 	}
 	switch {
 	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.WaiterTTL <= 0):
-		return fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	case q.Ticket < 0 || q.Ticket > redisconn.MaxToken:
-		return fmt.Errorf("%w: ticket %d", store.ErrBadOption, q.Ticket)
+		return fmt.Errorf("%w: ticket %d", store.ErrInvalidOption, q.Ticket)
 	}
 	c.text(q.Owner)
 	c.text(address)

@@ -113,8 +113,8 @@ func TestAStandaloneClientOfAClusterRenewsAllBuckets(t *testing.T) {
 	}
 	for range 2 {
 		for i, got := range c.session.Renew(t.Context(), renewals) {
-			if i == 0 && !errors.Is(got.Err, store.ErrBadOption) {
-				t.Errorf("Renew with a bad TTL: got %v, want ErrBadOption", got.Err)
+			if i == 0 && !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("Renew with a bad TTL: got %v, want ErrInvalidOption", got.Err)
 			} else if i > 0 && got.Err != nil {
 				t.Errorf("Renew %d: got %v, want no error", i, got.Err)
 			}

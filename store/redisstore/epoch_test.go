@@ -303,8 +303,8 @@ func TestADamagedEpochIsReported(t *testing.T) {
 func TestFailoverGraceIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []time.Duration{-1, 0, time.Millisecond, 25 * time.Hour} {
-		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("WithFailoverGrace(%v): got %v, want ErrBadOption", bad, err)
+		if _, err := newSettings([]Option{WithFailoverGrace(bad)}); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("WithFailoverGrace(%v): got %v, want ErrInvalidOption", bad, err)
 		}
 	}
 }

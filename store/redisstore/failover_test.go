@@ -132,7 +132,7 @@ func TestAFailoverMakesNoTwoHolders(t *testing.T) {
 		p.sv.acquaint(t, ttl)
 		a, b := p.locks(t, ttl, WithFailoverGrace(ttl)), p.locks(t, ttl, WithFailoverGrace(ttl))
 		p.cut(t)
-		first, err := a.Lock(t.Context(), "key", asynclock.WithoutRenewal())
+		first, err := a.Lock(t.Context(), "key", asynclock.WithRenewal(false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestWithoutTheGraceAFailoverMakesTwoHolders(t *testing.T) {
 	eachPair(t, func(t *testing.T, p *pair) {
 		a, b := p.locks(t, asynclock.DefaultTTL, WithoutFailoverGrace()), p.locks(t, asynclock.DefaultTTL, WithoutFailoverGrace())
 		p.cut(t)
-		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithoutRenewal())
+		first, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithRenewal(false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 		p.sv.acquaint(t, long)
 		a, b := p.locks(t, asynclock.DefaultTTL), p.locks(t, asynclock.DefaultTTL)
 		p.cut(t)
-		lease, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithHolder("the first"))
+		lease, err := a.Lock(t.Context(), "key", asynclock.WithTTL(10*time.Minute), asynclock.WithDescription("the first"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 // locksOf makes a lock client of its own store on the server.
 func (sv *server) locksOf(t *testing.T, name string) *asynclock.Client {
 	t.Helper()
-	c, err := asynclock.New(sv.store(t), asynclock.WithHolder(name))
+	c, err := asynclock.New(sv.store(t), asynclock.WithDescription(name))
 	if err != nil {
 		t.Fatal(err)
 	}

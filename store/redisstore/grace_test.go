@@ -177,7 +177,7 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	const ttl = 3 * time.Second
 	p.sv.acquaint(t, ttl)
 	a, b := p.locks(t, ttl, WithFailoverGrace(ttl)), p.locks(t, ttl, WithFailoverGrace(ttl))
-	first, err := a.Lock(t.Context(), "key", asynclock.WithoutRenewal())
+	first, err := a.Lock(t.Context(), "key", asynclock.WithRenewal(false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func newSettings(opts []Option) (settings, error) {
 	s := settings{prefix: DefaultPrefix, grace: DefaultFailoverGrace}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
 		if err := o(&s); err != nil {
 			return s, err
@@ -47,11 +47,11 @@ func newSettings(opts []Option) (settings, error) {
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if prefix == "" || len(prefix) > maxPrefixLen {
-			return fmt.Errorf("%w: prefix of %d bytes, 1 to %d are allowed", store.ErrBadOption, len(prefix), maxPrefixLen)
+			return fmt.Errorf("%w: prefix of %d bytes, 1 to %d are allowed", store.ErrInvalidOption, len(prefix), maxPrefixLen)
 		}
 		for _, c := range []byte(prefix) {
 			if !isPrefixByte(c) {
-				return fmt.Errorf("%w: prefix %q has a character other than letters, digits, '.', '_' and '-'", store.ErrBadOption, prefix)
+				return fmt.Errorf("%w: prefix %q has a character other than letters, digits, '.', '_' and '-'", store.ErrInvalidOption, prefix)
 			}
 		}
 		s.prefix = prefix
@@ -76,7 +76,7 @@ func isPrefixByte(c byte) bool {
 func WithFailoverGrace(least time.Duration) Option {
 	return func(s *settings) error {
 		if least < store.MinTTL || least > store.MaxTTL {
-			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", store.ErrBadOption, least, store.MinTTL, store.MaxTTL)
+			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", store.ErrInvalidOption, least, store.MinTTL, store.MaxTTL)
 		}
 		s.grace = least
 		return nil
@@ -107,7 +107,7 @@ func WithoutFailoverGrace() Option {
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil

@@ -87,7 +87,7 @@ func checkRelease(q *store.ReleaseRequest) error {
 		return err
 	}
 	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
+		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 			continue
 		}
 		if q.TTL <= 0 {
-			replies[i].Err = fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+			replies[i].Err = fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 			continue
 		}
 		indexes = append(indexes, i)

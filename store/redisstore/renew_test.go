@@ -130,8 +130,8 @@ func TestRenewBatches(t *testing.T) {
 			}
 		}
 		want := map[int]error{
-			0: store.ErrBadKey, 10: store.ErrBadOption, 63: store.ErrBadOption, 64: store.ErrExpired,
-			65: store.ErrStolen, 150: store.ErrForeignData, 151: store.ErrForeignData, 199: store.ErrBadOption,
+			0: store.ErrInvalidKey, 10: store.ErrInvalidOption, 63: store.ErrInvalidOption, 64: store.ErrExpired,
+			65: store.ErrStolen, 150: store.ErrForeignData, 151: store.ErrForeignData, 199: store.ErrInvalidOption,
 		}
 		renewals[0].Key = ""
 		renewals[10].Owner = "two words"

@@ -43,7 +43,7 @@ var _ store.Store = (*Store)(nil)
 // listening to them.
 //
 // Commands never go to replicas, whatever option says. The errors are those of
-// asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
+// asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied.
 func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {

@@ -26,27 +26,27 @@ func TestBadOptions(t *testing.T) {
 		"colon": WithPrefix("a:b"), "star": WithPrefix("*"), "space": WithPrefix("a b"), "umlaut": WithPrefix("ä"),
 		"long prefix": WithPrefix(strings.Repeat("x", 65)),
 	} {
-		if st, err := Open(sv.Option, option); !errors.Is(err, store.ErrBadOption) || st != nil {
-			t.Errorf("Open with %s: got %v, %v; want ErrBadOption", name, st, err)
+		if st, err := Open(sv.Option, option); !errors.Is(err, store.ErrInvalidOption) || st != nil {
+			t.Errorf("Open with %s: got %v, %v; want ErrInvalidOption", name, st, err)
 		}
-		if st, err := New(sv.Raw, option); !errors.Is(err, store.ErrBadOption) || st != nil {
-			t.Errorf("New with %s: got %v, %v; want ErrBadOption", name, st, err)
+		if st, err := New(sv.Raw, option); !errors.Is(err, store.ErrInvalidOption) || st != nil {
+			t.Errorf("New with %s: got %v, %v; want ErrInvalidOption", name, st, err)
 		}
 	}
-	if _, err := New(nil); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("New without a client: got %v, want ErrBadOption", err)
+	if _, err := New(nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("New without a client: got %v, want ErrInvalidOption", err)
 	}
 	st, err := New(sv.Raw, WithPrefix(strings.Repeat("x", 64)), WithPrefix("A-z_0.9"), WithLogger(slog.Default()))
 	if err != nil {
 		t.Fatalf("good options: got %v", err)
 	}
 	for _, id := range []string{"", "-", "two words", "line\n", "ü", strings.Repeat("x", 129)} {
-		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
+		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Open as %q: got %v, want ErrInvalidOption", id, err)
 		}
 	}
-	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Open without events: got %v, want ErrBadOption", err)
+	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Open without events: got %v, want ErrInvalidOption", err)
 	}
 }
 
@@ -170,16 +170,16 @@ func TestBadRequests(t *testing.T) {
 				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, store.ErrBadOption) {
-				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
+			} else if !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("%+v: got %+v, want ErrInvalidOption", batch[i], got)
 			}
 		}
 		for name, q := range map[string]store.ReleaseRequest{
 			"negative token": {Key: "key", Owner: "a", Token: -1}, "huge token": {Key: "key", Owner: "a", Token: 1<<53 - 1},
 			"negative keep": {Key: "key", Owner: "a", HoldBack: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 		} {
-			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrBadOption) {
-				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("Release with %s: got %+v, want ErrInvalidOption", name, got)
 			}
 		}
 		if got := c.session.Acquire(t.Context(), nil); got != nil {

@@ -57,7 +57,7 @@ func checkAcquire(q *store.AcquireRequest) error {
 		return err
 	}
 	if q.TTL <= 0 {
-		return fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	}
 	return nil
 }

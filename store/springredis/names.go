@@ -38,9 +38,9 @@ const maxRegistryKeyLen = 512
 func checkRegistryKey(registryKey string) error {
 	switch {
 	case registryKey == "" || len(registryKey) > maxRegistryKeyLen || !utf8.ValidString(registryKey):
-		return fmt.Errorf("%w: registry key must be UTF-8 of 1 to %d bytes", store.ErrBadOption, maxRegistryKeyLen)
+		return fmt.Errorf("%w: registry key must be UTF-8 of 1 to %d bytes", store.ErrInvalidOption, maxRegistryKeyLen)
 	case strings.HasPrefix(registryKey, sidePrefix), strings.HasPrefix(registryKey, pubsub.ProbePrefix):
-		return fmt.Errorf("%w: registry keys that begin as %q does are reserved", store.ErrBadOption, registryKey)
+		return fmt.Errorf("%w: registry keys that begin as %q does are reserved", store.ErrInvalidOption, registryKey)
 	}
 	return nil
 }

@@ -125,8 +125,8 @@ func TestBadRegistryKeys(t *testing.T) {
 	for _, registryKey := range []string{
 		"", "\xff", strings.Repeat("x", 513), "asynclock.spring", "asynclock.spring:x", "asynclock.springs", "pubsub-probe:x",
 	} {
-		if err := checkRegistryKey(registryKey); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("%q: got %v, want ErrBadOption", registryKey, err)
+		if err := checkRegistryKey(registryKey); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("%q: got %v, want ErrInvalidOption", registryKey, err)
 		}
 	}
 	for _, registryKey := range []string{"a", "shop", " ", "a:b", "größe", "[*]", strings.Repeat("x", 512)} {

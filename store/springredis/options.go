@@ -69,7 +69,7 @@ func newSettings(opts []Option) (settings, error) {
 	s := settings{pollInterval: DefaultPollInterval}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
 		if err := o.apply(&s); err != nil {
 			return s, err
@@ -82,7 +82,7 @@ func newSettings(opts []Option) (settings, error) {
 func WithLockType(t LockType) Option {
 	return option(func(s *settings) error {
 		if t != SpinLock && t != PubSubLock {
-			return fmt.Errorf("%w: %v", store.ErrBadOption, t)
+			return fmt.Errorf("%w: %v", store.ErrInvalidOption, t)
 		}
 		s.lockType = t
 		return nil
@@ -95,7 +95,7 @@ func WithLockType(t LockType) Option {
 func WithPollInterval(interval time.Duration) Option {
 	return option(func(s *settings) error {
 		if interval < minPollInterval || interval > maxPollInterval {
-			return fmt.Errorf("%w: poll interval %v, %v to %v are allowed", store.ErrBadOption, interval, minPollInterval, maxPollInterval)
+			return fmt.Errorf("%w: poll interval %v, %v to %v are allowed", store.ErrInvalidOption, interval, minPollInterval, maxPollInterval)
 		}
 		s.pollInterval = interval
 		return nil
@@ -110,7 +110,7 @@ func WithPollInterval(interval time.Duration) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil

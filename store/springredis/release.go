@@ -27,7 +27,7 @@ func (s *session) putRelease(q *store.ReleaseRequest) (c call, err error) {
 		return c, err
 	}
 	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrBadOption)
+		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 	}
 	if q.Requeue != nil {
 		if err := checkAcquire(q.Requeue); err != nil {

@@ -22,7 +22,7 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 				return c, err
 			}
 			if q.TTL <= 0 {
-				return c, fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+				return c, fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 			}
 			c.keys = s.store.names.keysOf(q.Key)[:2]
 			c.args = []string{q.Owner, millis(q.TTL), strconv.FormatInt(q.Token, 10)}

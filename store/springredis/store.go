@@ -32,7 +32,7 @@ var _ store.Store = (*Store)(nil)
 //
 // The registry key is UTF-8 of 1 to 512 bytes and begins neither with
 // "asynclock.spring" nor with "pubsub-probe:". The errors are those of asynclock:
-// ErrBadOption, ErrUnreachable or ErrDenied.
+// ErrInvalidOption, ErrUnreachable or ErrDenied.
 func Open(option rueidis.ClientOption, registryKey string, opts ...Option) (*Store, error) {
 	st, err := newStore(registryKey, opts)
 	if err != nil {

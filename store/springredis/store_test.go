@@ -28,30 +28,30 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"no option": nil, "lock type": WithLockType(2), "negative lock type": WithLockType(-1),
 		"interval 0": WithPollInterval(0), "interval too short": WithPollInterval(time.Microsecond), "interval too long": WithPollInterval(time.Hour), "nil logger": WithLogger(nil),
 	} {
-		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Open with %s: got %v, want ErrBadOption", name, err)
+		if _, err := Open(sv.Option, "shop", option); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Open with %s: got %v, want ErrInvalidOption", name, err)
 		}
-		if _, err := New(sv.Raw, "shop", option); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
+		if _, err := New(sv.Raw, "shop", option); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("New with %s: got %v, want ErrInvalidOption", name, err)
 		}
 	}
-	if _, err := Open(sv.Option, ""); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Open without a registry key: got %v, want ErrBadOption", err)
+	if _, err := Open(sv.Option, ""); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Open without a registry key: got %v, want ErrInvalidOption", err)
 	}
-	if _, err := New(nil, "shop"); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("New without a client: got %v, want ErrBadOption", err)
+	if _, err := New(nil, "shop"); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("New without a client: got %v, want ErrInvalidOption", err)
 	}
 	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, "shop"); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("nobody listens: got %v, want ErrUnreachable", err)
 	}
 	st := sv.store(t)
 	for _, id := range []string{"", "-", "a b", "ä", "a\n", strings.Repeat("x", redisconn.MaxFieldLen+1)} {
-		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
+		if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Open as %q: got %v, want ErrInvalidOption", id, err)
 		}
 	}
-	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Open without events: got %v, want ErrBadOption", err)
+	if _, err := st.Open("id", nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Open without events: got %v, want ErrInvalidOption", err)
 	}
 	if got := LockType(7).String(); got != "LockType(7)" {
 		t.Errorf("String of no lock type: got %q", got)
@@ -78,19 +78,19 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, store.ErrBadOption) {
-				t.Errorf("%+v: got %+v, want ErrBadOption", batch[i], got)
+			} else if !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("%+v: got %+v, want ErrInvalidOption", batch[i], got)
 			}
 		}
 		for _, key := range []string{"", "\xff", strings.Repeat("x", store.MaxKeyLen+1)} {
-			if got := c.Acquire(redistest.Request(key, "a")); !errors.Is(got.Err, store.ErrBadKey) {
-				t.Errorf("Acquire of %q: got %+v, want ErrBadKey", key, got)
+			if got := c.Acquire(redistest.Request(key, "a")); !errors.Is(got.Err, store.ErrInvalidKey) {
+				t.Errorf("Acquire of %q: got %+v, want ErrInvalidKey", key, got)
 			}
-			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, store.ErrBadKey) {
-				t.Errorf("Inspect of %q: got %v, want ErrBadKey", key, err)
+			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, store.ErrInvalidKey) {
+				t.Errorf("Inspect of %q: got %v, want ErrInvalidKey", key, err)
 			}
-			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, store.ErrBadKey) {
-				t.Errorf("Force of %q: got %v, want ErrBadKey", key, err)
+			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, store.ErrInvalidKey) {
+				t.Errorf("Force of %q: got %v, want ErrInvalidKey", key, err)
 			}
 		}
 		noOwner := redistest.Request("key", "")
@@ -99,12 +99,12 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			"negative keep": {Key: "key", Owner: "a", HoldBack: -1}, "requeue elsewhere": {Key: "key", Owner: "a", Requeue: &batch[0]},
 			"requeue of nobody": {Key: "key", Owner: "a", Requeue: &noOwner}, "no owner": {Key: "key"},
 		} {
-			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrBadOption) {
-				t.Errorf("Release with %s: got %+v, want ErrBadOption", name, got)
+			if got := c.session.Release(t.Context(), []store.ReleaseRequest{q})[0]; !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("Release with %s: got %+v, want ErrInvalidOption", name, got)
 			}
 		}
-		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a"}); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Renew without TTL: got %v, want ErrBadOption", err)
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a"}); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Renew without TTL: got %v, want ErrInvalidOption", err)
 		}
 		if got := c.list("key"); len(got) != 0 {
 			t.Errorf("after bad requests: got %q held, want nothing", got)

@@ -14,7 +14,7 @@
 //	defer store.Close()
 //	locks, err := asynclock.New(store, asynclock.WithTTL(springsql.DefaultTTL))
 //
-// docs/spring.md says with which releases of Java, and how to migrate. docs/sql.md says which
+// docs/stores/spring.md says with which releases of Java, and how to migrate. docs/stores/sql.md says which
 // rights it takes and what a lock costs. Where no Java service has to take part, use package
 // sqlstore: Java's table has room neither for a queue nor for notifications.
 //
@@ -30,7 +30,7 @@
 //     ([WithSkewWarning]);
 //   - no peer is of the other [SpringVersion]. [New] refuses tables that show that one may
 //     be;
-//   - Java services run in the time zone UTC (-Duser.timezone=UTC), unless docs/spring.md
+//   - Java services run in the time zone UTC (-Duser.timezone=UTC), unless docs/stores/spring.md
 //     says otherwise of their releases.
 //
 // Tokens rise through tenures of Java, which has none. The row of a key that no Go client has

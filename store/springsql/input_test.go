@@ -22,16 +22,16 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"blank region": WithRegion(" "), "region with NUL": WithRegion("a\x00"),
 		"no version": WithSpringVersion(0), "a short TTL": WithRepositoryTTL(time.Millisecond), "negative skew": WithSkewWarning(-1),
 	} {
-		if _, err := New(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
+		if _, err := New(t.Context(), d, o); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("New with %s: got %v, want ErrInvalidOption", name, err)
 		}
-		if err := Migrate(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Migrate with %s: got %v, want ErrBadOption", name, err)
+		if err := Migrate(t.Context(), d, o); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Migrate with %s: got %v, want ErrInvalidOption", name, err)
 		}
 	}
 	for _, d := range []Database{{}, Postgres(nil), PostgresPool(nil), MySQL(nil)} {
-		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("New without a database: got %v, want ErrBadOption", err)
+		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("New without a database: got %v, want ErrInvalidOption", err)
 		}
 	}
 	if got := SpringVersion(9).String(); got != "SpringVersion(9)" {
@@ -64,7 +64,7 @@ func TestMigrationSQLOf6x(t *testing.T) {
 			t.Errorf("MigrationSQL for %s: got names that are not ours to have", name)
 		}
 	}
-	if _, err := MigrationSQL(Database{}); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("MigrationSQL for no database: got %v, want ErrBadOption", err)
+	if _, err := MigrationSQL(Database{}); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("MigrationSQL for no database: got %v, want ErrInvalidOption", err)
 	}
 }

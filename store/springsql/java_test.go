@@ -249,11 +249,11 @@ func TestMySQLRegionsAreASCII(t *testing.T) {
 	t.Parallel()
 	d := sqltest.OnMySQL(t)
 	prefix := WithPrefix(d.NewPrefix(t))
-	if err := Migrate(t.Context(), d.Database, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("Migrate: got %v, want ErrBadOption", err)
+	if err := Migrate(t.Context(), d.Database, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("Migrate: got %v, want ErrInvalidOption", err)
 	}
-	if _, err := New(t.Context(), d.Database, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("New: got %v, want ErrBadOption", err)
+	if _, err := New(t.Context(), d.Database, prefix, WithRegion("Süd")); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("New: got %v, want ErrInvalidOption", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func newSettings(opts []Option) (settings, error) {
 	}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
 		if err := o.apply(&s); err != nil {
 			return s, err
@@ -94,7 +94,7 @@ func WithPollInterval(interval time.Duration) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil
@@ -110,7 +110,7 @@ func WithRegion(region string) Option {
 	return option(func(s *settings) error {
 		if n := utf8.RuneCountInString(region); n > 100 || !utf8.ValidString(region) ||
 			strings.TrimSpace(region) == "" || strings.ContainsRune(region, 0) {
-			return fmt.Errorf("%w: a region has 1 to 100 characters of UTF-8, not all of them spaces and none of them NUL", store.ErrBadOption)
+			return fmt.Errorf("%w: a region has 1 to 100 characters of UTF-8, not all of them spaces and none of them NUL", store.ErrInvalidOption)
 		}
 		s.region = region
 		return nil
@@ -123,7 +123,7 @@ func WithRegion(region string) Option {
 func WithSpringVersion(v SpringVersion) Option {
 	return option(func(s *settings) error {
 		if v != Spring6 && v != Spring7 {
-			return fmt.Errorf("%w: %v", store.ErrBadOption, v)
+			return fmt.Errorf("%w: %v", store.ErrInvalidOption, v)
 		}
 		s.version = v
 		return nil
@@ -138,7 +138,7 @@ func WithSpringVersion(v SpringVersion) Option {
 func WithRepositoryTTL(ttl time.Duration) Option {
 	return option(func(s *settings) error {
 		if ttl < store.MinTTL || ttl > store.MaxTTL {
-			return fmt.Errorf("%w: repository TTL %v is outside %v to %v", store.ErrBadOption, ttl, store.MinTTL, store.MaxTTL)
+			return fmt.Errorf("%w: repository TTL %v is outside %v to %v", store.ErrInvalidOption, ttl, store.MinTTL, store.MaxTTL)
 		}
 		s.ttl = ttl
 		return nil
@@ -153,7 +153,7 @@ func WithRepositoryTTL(ttl time.Duration) Option {
 func WithSkewWarning(bound time.Duration) Option {
 	return option(func(s *settings) error {
 		if bound < 0 {
-			return fmt.Errorf("%w: skew %v", store.ErrBadOption, bound)
+			return fmt.Errorf("%w: skew %v", store.ErrInvalidOption, bound)
 		}
 		s.skew = bound
 		return nil

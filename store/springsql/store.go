@@ -25,7 +25,7 @@ var _ store.Store = (*Store)(nil)
 // the same table, by [WithPrefix], and region, by [WithRegion]. [Migrate] makes the table
 // and what this store needs beside it.
 //
-// It looks at the table first. The errors are asynclock's ErrBadOption, ErrUnreachable,
+// It looks at the table first. The errors are asynclock's ErrInvalidOption, ErrUnreachable,
 // ErrDenied, ErrClosed (the pool is) and ctx's own. A [*SchemaError] says that tables or
 // routines are missing or of another release, that the server could write no lock, or
 // that peers could steal each other's live locks.

@@ -52,7 +52,7 @@ func (st *Store) look(ctx context.Context) (t table, err error) {
 func (st *Store) checkCharacters() error {
 	for _, r := range st.settings.region {
 		if questionsTo[st.conn.Kind()].asciiRegions && r >= utf8.RuneSelf {
-			return fmt.Errorf("%w: on MySQL a region has to be ASCII", store.ErrBadOption)
+			return fmt.Errorf("%w: on MySQL a region has to be ASCII", store.ErrInvalidOption)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@
 //	defer store.Close()
 //	locks, err := asynclock.New(store)
 //
-// docs/sql.md says what to set up, which rights it takes and what a lock costs.
+// docs/stores/sql.md says what to set up, which rights it takes and what a lock costs.
 //
 // Package springsql keeps locks in the table of Spring Integration's JdbcLockRegistry. Use
 // it where a Java service has to take part, and this one otherwise. Only here a key goes by

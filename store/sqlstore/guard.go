@@ -36,7 +36,7 @@ type StaleError = sqlconn.StaleError
 // each key that was ever guarded is kept in a table for good.
 //
 // Where one row is all that a lock protects, a column of its own does the same without
-// another row's lock; see docs/sql.md:
+// another row's lock; see docs/stores/sql.md:
 //
 //	UPDATE orders SET state = $1, fence = $2 WHERE id = $3 AND fence <= $2
 func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {

@@ -107,7 +107,7 @@ func TestGuardOfPgx(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := newTables(t, sqltest.OnMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("GuardPgx on MySQL: got %v, want ErrBadOption", err)
+	if err := newTables(t, sqltest.OnMySQL(t)).GuardPgx(t.Context(), nil, "key", 1); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("GuardPgx on MySQL: got %v, want ErrInvalidOption", err)
 	}
 }

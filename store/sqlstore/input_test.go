@@ -21,16 +21,16 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"a long prefix": WithPrefix(strings.Repeat("a", 32)), "interval 0": WithPollInterval(0), "a long interval": WithPollInterval(time.Hour),
 		"nil logger": WithLogger(nil),
 	} {
-		if _, err := New(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("New with %s: got %v, want ErrBadOption", name, err)
+		if _, err := New(t.Context(), d, o); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("New with %s: got %v, want ErrInvalidOption", name, err)
 		}
-		if err := Migrate(t.Context(), d, o); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Migrate with %s: got %v, want ErrBadOption", name, err)
+		if err := Migrate(t.Context(), d, o); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Migrate with %s: got %v, want ErrInvalidOption", name, err)
 		}
 	}
 	for _, d := range []Database{{}, Postgres(nil), PostgresPool(nil), MySQL(nil)} {
-		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("New without a database: got %v, want ErrBadOption", err)
+		if _, err := New(t.Context(), d); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("New without a database: got %v, want ErrInvalidOption", err)
 		}
 	}
 }
@@ -72,8 +72,8 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 				if got.Status != store.Granted {
 					t.Errorf("good request beside bad ones: got %+v, want Granted", got)
 				}
-			} else if !errors.Is(got.Err, store.ErrBadOption) && !errors.Is(got.Err, store.ErrBadKey) {
-				t.Errorf("%+v: got %+v, want ErrBadOption or ErrBadKey", batch[i], got)
+			} else if !errors.Is(got.Err, store.ErrInvalidOption) && !errors.Is(got.Err, store.ErrInvalidKey) {
+				t.Errorf("%+v: got %+v, want ErrInvalidOption or ErrInvalidKey", batch[i], got)
 			}
 		}
 		for _, q := range []store.ReleaseRequest{
@@ -83,20 +83,20 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			{Key: "key", Owner: "a", Requeue: &store.AcquireRequest{Key: "key", Owner: "", TTL: sqltest.Long}},
 			{Key: "key", Owner: "a", Requeue: &store.AcquireRequest{Key: "key", Owner: "b", TTL: sqltest.Long, Wait: true}},
 		} {
-			if got := c.Session.Release(t.Context(), []store.ReleaseRequest{q})[0].Err; !errors.Is(got, store.ErrBadOption) {
-				t.Errorf("Release of %+v: got %v, want ErrBadOption", q, got)
+			if got := c.Session.Release(t.Context(), []store.ReleaseRequest{q})[0].Err; !errors.Is(got, store.ErrInvalidOption) {
+				t.Errorf("Release of %+v: got %v, want ErrInvalidOption", q, got)
 			}
 		}
-		if got := c.Session.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a"}})[0].Err; !errors.Is(got, store.ErrBadOption) {
-			t.Errorf("Renew without a TTL: got %v, want ErrBadOption", got)
+		if got := c.Session.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a"}})[0].Err; !errors.Is(got, store.ErrInvalidOption) {
+			t.Errorf("Renew without a TTL: got %v, want ErrInvalidOption", got)
 		}
 		for _, id := range []string{"", "a b", "ä"} {
-			if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrBadOption) {
-				t.Errorf("Open as %q: got %v, want ErrBadOption", id, err)
+			if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrInvalidOption) {
+				t.Errorf("Open as %q: got %v, want ErrInvalidOption", id, err)
 			}
 		}
-		if _, err := st.Open("id", nil); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Open without events: got %v, want ErrBadOption", err)
+		if _, err := st.Open("id", nil); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Open without events: got %v, want ErrInvalidOption", err)
 		}
 		st.Close()
 		if _, err := st.Open("id", func(store.Event) {}); !errors.Is(err, store.ErrClosed) {

@@ -32,7 +32,7 @@ var ErrIsolation = errors.New("sqlstore: the transaction is not READ COMMITTED")
 // it goes on reading what was committed before it had the lock, and the lock would protect
 // nothing. It is refused with [ErrIsolation] otherwise, and may go on without the lock.
 //
-// Errors are the driver's own, ErrIsolation and ErrBadKey.
+// Errors are the driver's own, ErrIsolation and ErrInvalidKey.
 func LockTx(ctx context.Context, tx *sql.Tx, key string) error {
 	id, err := advisoryID(key)
 	if err != nil {

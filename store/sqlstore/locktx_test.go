@@ -32,11 +32,11 @@ func TestLockOfATransaction(t *testing.T) {
 	if err := LockTx(t.Context(), second, key); err != nil {
 		t.Errorf("LockTx after the transaction that had the key: got %v, want no error", err)
 	}
-	if err := LockTx(t.Context(), second, ""); !errors.Is(err, store.ErrBadKey) {
-		t.Errorf("LockTx of no key: got %v, want ErrBadKey", err)
+	if err := LockTx(t.Context(), second, ""); !errors.Is(err, store.ErrInvalidKey) {
+		t.Errorf("LockTx of no key: got %v, want ErrInvalidKey", err)
 	}
-	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, store.ErrBadKey) {
-		t.Errorf("TryLockTx of no key: got %v, want ErrBadKey", err)
+	if _, err := TryLockTx(t.Context(), second, ""); !errors.Is(err, store.ErrInvalidKey) {
+		t.Errorf("TryLockTx of no key: got %v, want ErrInvalidKey", err)
 	}
 }
 

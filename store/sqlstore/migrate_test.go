@@ -55,7 +55,7 @@ func TestMigrationSQLIsWhatMigrateRuns(t *testing.T) {
 			t.Errorf("MigrationSQL for %s: got names that are not ours to have", name)
 		}
 	}
-	if _, err := MigrationSQL(Database{}); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("MigrationSQL for no database: got %v, want ErrBadOption", err)
+	if _, err := MigrationSQL(Database{}); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("MigrationSQL for no database: got %v, want ErrInvalidOption", err)
 	}
 }

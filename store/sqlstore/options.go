@@ -39,7 +39,7 @@ func newSettings(opts []Option) (settings, error) {
 	s := settings{prefix: DefaultPrefix, pollInterval: DefaultPollInterval, listen: true}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
 		if err := o.apply(&s); err != nil {
 			return s, err
@@ -81,7 +81,7 @@ func WithPollInterval(interval time.Duration) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil

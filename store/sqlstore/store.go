@@ -21,7 +21,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// New uses tables which [Migrate] makes. The errors are asynclock's ErrBadOption,
+// New uses tables which [Migrate] makes. The errors are asynclock's ErrInvalidOption,
 // ErrUnreachable, ErrDenied, ErrClosed (the pool is) and ctx's own, and [*SchemaError]
 // where tables or routines are missing or of another release, or the server could write
 // no lock.

@@ -59,12 +59,12 @@ func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) 
 	_, timeout := st.health.now()
 	switch {
 	case r.Owner == "":
-		return "", fmt.Errorf("%w: empty owner", store.ErrBadOption)
+		return "", fmt.Errorf("%w: empty owner", store.ErrInvalidOption)
 	case r.TTL <= 0:
-		return "", fmt.Errorf("%w: TTL must be positive", store.ErrBadOption)
+		return "", fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	case r.TTL < timeout && !st.settings.shortTTLs:
 		return "", fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
-			store.ErrBadOption, r.TTL, timeout)
+			store.ErrInvalidOption, r.TTL, timeout)
 	}
 	return st.settings.names.lock(r.Key)
 }

@@ -15,7 +15,7 @@
 // The Java key "order/42" is the Go key "order/42": the path of a lock is the root, a slash and the
 // unchanged key. Some keys are not valid in ZooKeeper's paths: those with control characters, an
 // empty segment, or characters beyond Unicode's first plane. Java refuses them; this store spells
-// them differently. Two kinds of keys are refused with asynclock.ErrBadKey: keys that look like a
+// them differently. Two kinds of keys are refused with asynclock.ErrInvalidKey: keys that look like a
 // waiter of the key above them ("a/lock-0000000001"), and keys that look like the different
 // spelling of another key. docs/stores/zookeeper.md says when to choose ZooKeeper, and how the two
 // languages differ.
@@ -39,7 +39,7 @@
 //     them, ten times in a session timeout. When the session ends, all leases end.
 //   - A TTL longer than the session timeout counts only as long as the session is alive: a lease
 //     that can't be renewed ends with the session. A shorter TTL is refused with
-//     asynclock.ErrBadOption, unless [WithShortTTLs] is set. This includes the TTL that
+//     asynclock.ErrInvalidOption, unless [WithShortTTLs] is set. This includes the TTL that
 //     asynclock.WithMaxHold implies.
 //   - The process itself implements asynclock.WithMinHold. If the process ends, the key is free
 //     when its session ends.

@@ -17,18 +17,18 @@ import (
 // checkServers returns the error in the addresses of servers, if any.
 func checkServers(servers []string) error {
 	if len(servers) == 0 {
-		return fmt.Errorf("%w: no servers", store.ErrBadOption)
+		return fmt.Errorf("%w: no servers", store.ErrInvalidOption)
 	}
 	for _, server := range zk.FormatServers(servers) {
 		if strings.Contains(server, "/") {
-			return fmt.Errorf("%w: server %q has a path, which belongs into zkstore.WithRoot", store.ErrBadOption, server)
+			return fmt.Errorf("%w: server %q has a path, which belongs into zkstore.WithRoot", store.ErrInvalidOption, server)
 		}
 		host, port, err := net.SplitHostPort(server)
 		if err != nil {
-			return fmt.Errorf("%w: server: %w", store.ErrBadOption, err)
+			return fmt.Errorf("%w: server: %w", store.ErrInvalidOption, err)
 		}
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil || host == "" || strings.Contains(host, ",") {
-			return fmt.Errorf("%w: server %q is no host:port", store.ErrBadOption, server)
+			return fmt.Errorf("%w: server %q is no host:port", store.ErrInvalidOption, server)
 		}
 	}
 	return nil

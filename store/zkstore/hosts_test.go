@@ -91,8 +91,8 @@ func TestServersHaveTheirTurn(t *testing.T) {
 func TestServersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"", ":2181", "zk1:2181/chroot", "zk1:2181,zk2:2181", "zk1,zk2", "::1", "zk1:port", "zk1:70000", "zk1:1:2"} {
-		if _, err := Open([]string{"127.0.0.1:1", server}); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Open with the server %q: got %v, want ErrBadOption", server, err)
+		if _, err := Open([]string{"127.0.0.1:1", server}); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Open with the server %q: got %v, want ErrInvalidOption", server, err)
 		}
 	}
 	if err := checkServers([]string{"zk1", "zk2:2182", "[::1]:2181"}); err != nil {
@@ -107,8 +107,8 @@ func FuzzServers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, server string) {
 		err := checkServers([]string{server})
-		if err != nil && !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("%q: got %v, want ErrBadOption", server, err)
+		if err != nil && !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("%q: got %v, want ErrInvalidOption", server, err)
 		}
 	})
 }

@@ -35,20 +35,20 @@ type names struct {
 // lock returns the path of a key.
 func (n names) lock(key string) (string, error) {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
-		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrBadKey, store.MaxKeyLen)
+		return "", fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrInvalidKey, store.MaxKeyLen)
 	}
 	if n.pathTo == nil {
 		switch below := strings.Split(key, "/")[1:]; {
 		case strings.HasPrefix(key, escaped):
-			return "", fmt.Errorf("%w: it begins with %q", store.ErrBadKey, escaped)
+			return "", fmt.Errorf("%w: it begins with %q", store.ErrInvalidKey, escaped)
 		case validPath("/"+key) && slices.ContainsFunc(below, isNode):
-			return "", fmt.Errorf("%w: %q would be a node of the lock above it", store.ErrBadKey, key)
+			return "", fmt.Errorf("%w: %q would be a node of the lock above it", store.ErrInvalidKey, key)
 		}
 		return n.root + "/" + escape(key), nil
 	}
 	path := n.pathTo(key)
 	if !validPath(path) {
-		return "", fmt.Errorf("%w: it is mapped to %q, which is no path of ZooKeeper's", store.ErrBadKey, path)
+		return "", fmt.Errorf("%w: it is mapped to %q, which is no path of ZooKeeper's", store.ErrInvalidKey, path)
 	}
 	return path, nil
 }

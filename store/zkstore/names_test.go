@@ -40,13 +40,13 @@ func TestKeysThatAreNone(t *testing.T) {
 		// Names that are the spelling of other keys.
 		"asynclock.escaped:a", "asynclock.escaped:",
 	} {
-		if _, err := n.lock(key); !errors.Is(err, store.ErrBadKey) {
-			t.Errorf("lock(%.10q): got %v, want ErrBadKey", key, err)
+		if _, err := n.lock(key); !errors.Is(err, store.ErrInvalidKey) {
+			t.Errorf("lock(%.10q): got %v, want ErrInvalidKey", key, err)
 		}
 	}
 	n.pathTo = func(string) string { return "no path" }
-	if _, err := n.lock("key"); !errors.Is(err, store.ErrBadKey) {
-		t.Errorf("a key mapped to no path: got %v, want ErrBadKey", err)
+	if _, err := n.lock("key"); !errors.Is(err, store.ErrInvalidKey) {
+		t.Errorf("a key mapped to no path: got %v, want ErrInvalidKey", err)
 	}
 }
 

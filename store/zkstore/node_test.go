@@ -18,7 +18,7 @@ import (
 func TestNodesAreCurators(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
-	c := locks(t, open(t, root), asynclock.WithHolder("somebody"))
+	c := locks(t, open(t, root), asynclock.WithDescription("somebody"))
 	lease := lock(t, c, "a/key")
 	names, _, err := conn.Children(root + "/a/key")
 	if err != nil || len(names) != 1 {

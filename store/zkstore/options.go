@@ -56,7 +56,7 @@ func newSettings(opts []Option) (settings, error) {
 	}
 	for _, o := range opts {
 		if o == nil {
-			return s, fmt.Errorf("%w: nil option", store.ErrBadOption)
+			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
 		if err := o(&s); err != nil {
 			return s, err
@@ -76,7 +76,7 @@ func newSettings(opts []Option) (settings, error) {
 func WithRoot(root string) Option {
 	return func(s *settings) error {
 		if !validPath(root) {
-			return fmt.Errorf("%w: root %q is no path of ZooKeeper's", store.ErrBadOption, root)
+			return fmt.Errorf("%w: root %q is no path of ZooKeeper's", store.ErrInvalidOption, root)
 		}
 		s.names.root = root
 		return nil
@@ -90,7 +90,7 @@ func WithRoot(root string) Option {
 func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key string, ok bool)) Option {
 	return func(s *settings) error {
 		if pathTo == nil || keyAt == nil {
-			return fmt.Errorf("%w: nil function", store.ErrBadOption)
+			return fmt.Errorf("%w: nil function", store.ErrInvalidOption)
 		}
 		s.names.pathTo, s.names.keyAt = pathTo, keyAt
 		return nil
@@ -104,7 +104,7 @@ func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key 
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < minSessionTimeout || d > maxSessionTimeout {
-			return fmt.Errorf("%w: session timeout %v is outside %v to %v", store.ErrBadOption, d, minSessionTimeout, maxSessionTimeout)
+			return fmt.Errorf("%w: session timeout %v is outside %v to %v", store.ErrInvalidOption, d, minSessionTimeout, maxSessionTimeout)
 		}
 		s.sessionTimeout = d
 		return nil
@@ -118,7 +118,7 @@ func WithSessionTimeout(d time.Duration) Option {
 func WithTickTime(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond || d > maxSessionTimeout {
-			return fmt.Errorf("%w: tick time %v is outside %v to %v", store.ErrBadOption, d, time.Millisecond, maxSessionTimeout)
+			return fmt.Errorf("%w: tick time %v is outside %v to %v", store.ErrInvalidOption, d, time.Millisecond, maxSessionTimeout)
 		}
 		s.tickTime = d
 		return nil
@@ -150,7 +150,7 @@ func WithRevocation() Option {
 func WithDigest(user, password string) Option {
 	return func(s *settings) error {
 		if user == "" || strings.Contains(user, ":") {
-			return fmt.Errorf("%w: user must not be empty or contain a colon", store.ErrBadOption)
+			return fmt.Errorf("%w: user must not be empty or contain a colon", store.ErrInvalidOption)
 		}
 		s.user, s.password, s.digest = user, password, true
 		return nil
@@ -162,7 +162,7 @@ func WithDigest(user, password string) Option {
 func WithACL(acl []zk.ACL) Option {
 	return func(s *settings) error {
 		if len(acl) == 0 {
-			return fmt.Errorf("%w: empty access control list", store.ErrBadOption)
+			return fmt.Errorf("%w: empty access control list", store.ErrInvalidOption)
 		}
 		s.acl = acl
 		return nil
@@ -174,7 +174,7 @@ func WithACL(acl []zk.ACL) Option {
 func WithTLS(config *tls.Config) Option {
 	return func(s *settings) error {
 		if config == nil {
-			return fmt.Errorf("%w: nil TLS configuration", store.ErrBadOption)
+			return fmt.Errorf("%w: nil TLS configuration", store.ErrInvalidOption)
 		}
 		s.tls = config
 		return nil
@@ -185,7 +185,7 @@ func WithTLS(config *tls.Config) Option {
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *settings) error {
 		if dial == nil {
-			return fmt.Errorf("%w: nil dialer", store.ErrBadOption)
+			return fmt.Errorf("%w: nil dialer", store.ErrInvalidOption)
 		}
 		s.dial = dial
 		return nil
@@ -200,7 +200,7 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
-			return fmt.Errorf("%w: nil logger", store.ErrBadOption)
+			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
 		s.logger = logger
 		return nil

@@ -21,7 +21,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 
 func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply store.ReleaseReply) {
 	if r.HoldBack < 0 || r.Owner == "" || r.Requeue != nil && r.Requeue.Key != r.Key {
-		reply.Err = fmt.Errorf("%w: no owner, a negative time to keep, or a requeue for another key", store.ErrBadOption)
+		reply.Err = fmt.Errorf("%w: no owner, a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 		return reply
 	}
 	if _, reply.Err = s.store.settings.names.lock(r.Key); reply.Err != nil {

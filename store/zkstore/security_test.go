@@ -99,12 +99,12 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"only the way back":        WithKeyToPath(nil, func(string) (string, bool) { return "", false }),
 		"a root that Java refuses": WithRoot("/a//b"),
 	} {
-		if _, err := Open([]string{"127.0.0.1:1"}, o); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("%s: got %v, want ErrBadOption", name, err)
+		if _, err := Open([]string{"127.0.0.1:1"}, o); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("%s: got %v, want ErrInvalidOption", name, err)
 		}
 	}
-	if _, err := Open(nil); !errors.Is(err, store.ErrBadOption) {
-		t.Errorf("no servers: got %v, want ErrBadOption", err)
+	if _, err := Open(nil); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("no servers: got %v, want ErrInvalidOption", err)
 	}
 }
 

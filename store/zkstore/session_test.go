@@ -249,8 +249,8 @@ func TestTTLsBelowTheSessionTimeoutAreRefused(t *testing.T) {
 	t.Cleanup(st.Close)
 	c := locks(t, st, asynclock.WithTTL(20*time.Second))
 	for _, option := range []asynclock.LockOption{asynclock.WithTTL(19 * time.Second), asynclock.WithMaxHold(time.Second)} {
-		if _, err := c.Lock(t.Context(), "key", option); !errors.Is(err, store.ErrBadOption) {
-			t.Errorf("Lock: got %v, want ErrBadOption", err)
+		if _, err := c.Lock(t.Context(), "key", option); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("Lock: got %v, want ErrInvalidOption", err)
 		}
 	}
 	unlock(t, lock(t, c, "key"))

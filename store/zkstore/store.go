@@ -54,7 +54,7 @@ const patience = 10 * time.Second
 // for a session. Each connection looks up the host's name again. A path after the port, which other
 // clients use as a root, is refused: use [WithRoot].
 //
-// The errors are those of asynclock: ErrBadOption, ErrUnreachable or ErrDenied.
+// The errors are those of asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied.
 func Open(servers []string, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -230,7 +230,7 @@ func (st *Store) SessionTimeout() time.Duration {
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	switch {
 	case id == "" || events == nil:
-		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrBadOption)
+		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrInvalidOption)
 	case st.closed.Load():
 		return nil, store.ErrClosed
 	}

@@ -209,7 +209,7 @@ func TestKeysThatLookLikeNodes(t *testing.T) {
 	if !slices.Equal(listed, keys) {
 		t.Errorf("List: got %q, want %q", listed, keys)
 	}
-	if _, err := c.TryLock(t.Context(), "a/lock-0000000001"); !errors.Is(err, store.ErrBadKey) {
-		t.Errorf("TryLock of what would wait for another key: got %v, want ErrBadKey", err)
+	if _, err := c.TryLock(t.Context(), "a/lock-0000000001"); !errors.Is(err, store.ErrInvalidKey) {
+		t.Errorf("TryLock of what would wait for another key: got %v, want ErrInvalidKey", err)
 	}
 }

@@ -70,7 +70,7 @@ func TestARenewalWatchesAgain(t *testing.T) {
 func TestANodeThatIsGoneBeforeItIsWatchedAgain(t *testing.T) {
 	t.Parallel()
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
-	lease := lock(t, locks(t, open(t, root)), "key", asynclock.WithTTL(time.Hour), asynclock.WithoutRenewal())
+	lease := lock(t, locks(t, open(t, root)), "key", asynclock.WithTTL(time.Hour), asynclock.WithRenewal(false))
 	node := root + "/key/" + children(t, conn, root)[0]
 	if _, err := conn.Multi(&zk.SetDataRequest{Path: node, Version: -1}, &zk.DeleteRequest{Path: node, Version: -1}); err != nil {
 		t.Fatal(err)

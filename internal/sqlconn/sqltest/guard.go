@@ -44,7 +44,7 @@ func (s Suite) GuardRefusesStaleTokens(t *testing.T) {
 			key   string
 			token int64
 			want  error
-		}{{"", 1, store.ErrBadKey}, {"key", 0, store.ErrBadOption}} {
+		}{{"", 1, store.ErrInvalidKey}, {"key", 0, store.ErrInvalidOption}} {
 			if err := b.Store.Guard(t.Context(), b.Begin(t), bad.key, bad.token); !errors.Is(err, bad.want) {
 				t.Errorf("Guard(%q, %d): got %v, want %v", bad.key, bad.token, err, bad.want)
 			}

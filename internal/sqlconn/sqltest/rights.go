@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,22 +18,22 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// grants are the statements of docs/sql.md for one kind of database, for tables of a
+// grants are the statements of docs/stores/sql.md for one kind of database, for tables of a
 // prefix and a user. The place is their schema, or the database.
 func grants(t *testing.T, after, prefix, user, place string) (statements []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/sql.md")
+	text, err := os.ReadFile(filepath.Join(kit.Root(t), "docs/stores/sql.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(text), "## Rights")
 	_, rest, found := strings.Cut(rest, after)
 	if !found {
-		t.Fatalf("docs/sql.md does not say %q", after)
+		t.Fatalf("docs/stores/sql.md does not say %q", after)
 	}
 	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(rest)
 	if block == nil {
-		t.Fatalf("docs/sql.md has no grants after %q", after)
+		t.Fatalf("docs/stores/sql.md has no grants after %q", after)
 	}
 	edit := strings.NewReplacer("asynclock_", prefix, "INT_", prefix, " TO app", " TO "+user, " TO 'app'", " TO '"+user+"'",
 		"ON app.", "ON "+place+".", "ON SCHEMA public", "ON SCHEMA "+place)
@@ -43,7 +44,7 @@ func grants(t *testing.T, after, prefix, user, place string) (statements []strin
 	return statements
 }
 
-// Rights are what comes before the grants for a store's tables in docs/sql.md.
+// Rights are what comes before the grants for a store's tables in docs/stores/sql.md.
 type Rights struct{ OnPostgres, OnMySQL string }
 
 // useAll does everything that needs a right.
@@ -96,7 +97,7 @@ func (s Suite) wantDenied(t *testing.T, d Database, prefix string) {
 	}
 }
 
-// RightsSuffice is a test: a user with the rights of docs/sql.md can do everything, and one
+// RightsSuffice is a test: a user with the rights of docs/stores/sql.md can do everything, and one
 // without them is told so.
 func (s Suite) RightsSuffice(t *testing.T) {
 	for _, schema := range []string{"public", "locks"} {

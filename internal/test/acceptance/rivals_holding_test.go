@@ -171,7 +171,7 @@ func lateReleaseLeavesTheSuccessorAlone(t *testing.T) {
 	tell(t, env.again, pausedHolderHasLost)
 	tell(t, env.again, func(env *Env) {
 		ours, theirs := env.client(), env.client()
-		late := env.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithoutRenewal())
+		late := env.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithRenewal(false))
 		next := env.lock(theirs, "key")
 		name := env.redisKeys("key")['l']
 		before := ask(t, server, "GET", name)

@@ -181,8 +181,8 @@ var secret = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 
 func inspectAndListTell(env *Env) {
 	const many = 40 // of thousands, and of pages, the tests of the stores tell
-	holder := env.client(asynclock.WithHolder("the holder"))
-	waiter, observer := env.client(asynclock.WithHolder("the waiter")), env.client()
+	holder := env.client(asynclock.WithDescription("the holder"))
+	waiter, observer := env.client(asynclock.WithDescription("the waiter")), env.client()
 	leases := make([]*asynclock.Lease, many)
 	for i := range leases {
 		leases[i] = env.lock(holder, fmt.Sprint("order:", i))
@@ -285,11 +285,11 @@ func hostileKeysAreKeys(env *Env) {
 	}
 
 	for _, key := range []string{"", strings.Repeat("x", asynclock.MaxKeyLen+1), "\xff", "a\xc3"} {
-		if _, err := ours.Lock(env.ctx, key); !errors.Is(err, asynclock.ErrBadKey) {
-			env.Errorf("Lock(%.20q): got %v, want ErrBadKey", key, err)
+		if _, err := ours.Lock(env.ctx, key); !errors.Is(err, asynclock.ErrInvalidKey) {
+			env.Errorf("Lock(%.20q): got %v, want ErrInvalidKey", key, err)
 		}
-		if _, err := ours.Inspect(env.ctx, key); !errors.Is(err, asynclock.ErrBadKey) {
-			env.Errorf("Inspect(%.20q): got %v, want ErrBadKey", key, err)
+		if _, err := ours.Inspect(env.ctx, key); !errors.Is(err, asynclock.ErrInvalidKey) {
+			env.Errorf("Inspect(%.20q): got %v, want ErrInvalidKey", key, err)
 		}
 	}
 }

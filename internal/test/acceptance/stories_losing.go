@@ -53,7 +53,7 @@ func (env *Env) wantSuccession(first, next *asynclock.Lease, done <-chan struct{
 func forgottenLeaseEnds(env *Env) {
 	ours, theirs := env.client(), env.client()
 	start := time.Now()
-	first := env.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithoutRenewal())
+	first := env.lock(ours, "key", asynclock.WithTTL(short), asynclock.WithRenewal(false))
 	done := first.Done()
 	next := env.lock(theirs, "key")
 	env.wantSuccession(first, next, done)

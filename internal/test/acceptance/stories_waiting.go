@@ -28,7 +28,7 @@ func wokenWaiterRunsAtOnce(env *Env) {
 }
 
 func tryLockSaysWhoHolds(env *Env) {
-	holder := env.client(asynclock.WithHolder("the night shift"))
+	holder := env.client(asynclock.WithDescription("the night shift"))
 	other, third := env.client(), env.client()
 	lease := env.lock(holder, "key")
 	pending := third.LockChan(env.ctx, "key")

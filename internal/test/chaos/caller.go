@@ -71,7 +71,7 @@ func (c *caller) newTask() task {
 		t.hold = c.upTo(5 * time.Millisecond)
 	}
 	if c.chance(c.Habits.Unrenewed) {
-		t.options = append(t.options, asynclock.WithoutRenewal())
+		t.options = append(t.options, asynclock.WithRenewal(false))
 		t.toEnd = c.chance(c.Habits.ToEnd)
 	} else if c.chance(c.Habits.Bounded) {
 		t.options = append(t.options, asynclock.WithMaxHold(t.ttl/2))

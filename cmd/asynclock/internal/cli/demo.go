@@ -65,7 +65,7 @@ func (a *app) workerCommand() *cobra.Command {
 				return err
 			}
 			server.ForceSingleClient = true // otherwise miniredis would be used as a Cluster
-			locks, err := a.connectTo(server, asynclock.WithTTL(ttl), asynclock.WithHolder(holder))
+			locks, err := a.connectTo(server, asynclock.WithTTL(ttl), asynclock.WithDescription(holder))
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func (p place) newClient(t *testing.T) *asynclock.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	client, err := asynclock.New(store, asynclock.WithHolder("a test"), asynclock.WithTTL(patience))
+	client, err := asynclock.New(store, asynclock.WithDescription("a test"), asynclock.WithTTL(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (o runOptions) settings(command string) []asynclock.ClientOption {
 		holder = describeHolder(command)
 	}
 	options := []asynclock.ClientOption{
-		asynclock.WithTTL(o.ttl), asynclock.WithMinHold(o.minHold), asynclock.WithHolder(holder),
+		asynclock.WithTTL(o.ttl), asynclock.WithMinHold(o.minHold), asynclock.WithDescription(holder),
 	}
 	if o.maxHold != 0 {
 		options = append(options, asynclock.WithMaxHold(o.maxHold))
@@ -173,8 +173,8 @@ func describeHolder(command string) string {
 		}
 		return r
 	}, fmt.Sprintf("pid %d@%s %s", os.Getpid(), host, filepath.Base(command)))
-	if len(text) > asynclock.MaxHolderLen {
-		text = strings.ToValidUTF8(text[:asynclock.MaxHolderLen], "")
+	if len(text) > asynclock.MaxDescriptionLen {
+		text = strings.ToValidUTF8(text[:asynclock.MaxDescriptionLen], "")
 	}
 	return text
 }

@@ -415,7 +415,7 @@ func TestRunHolderDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(info.Holder, "ää") || len(info.Holder) > asynclock.MaxHolderLen {
+	if !strings.Contains(info.Holder, "ää") || len(info.Holder) > asynclock.MaxDescriptionLen {
 		t.Errorf("got holder %q, want the command's name, cut", info.Holder)
 	}
 	cancel()

@@ -76,7 +76,7 @@ func renewTooLate(t *testing.T, b table, java *javapeer.Peer, client *asynclock.
 	wantHeld(t, client, "java")
 	java.Do("unlock", "java")
 
-	lease := lock(t, client, "go", asynclock.WithoutRenewal())
+	lease := lock(t, client, "go", asynclock.WithRenewal(false))
 	b.end(t, -time.Second)
 	if err := lease.Renew(t.Context(), long); !errors.Is(err, asynclock.ErrExpired) {
 		t.Errorf("Renew after the TTL: got %v, want ErrExpired", err)

@@ -44,7 +44,7 @@ func TestJDBCZones(t *testing.T) {
 					t.Errorf("what remains of Java's TTL of %v: got %v", long, got)
 				}
 				b.end(t, time.Second)
-				lease = lock(t, client, "key", asynclock.WithoutRenewal())
+				lease = lock(t, client, "key", asynclock.WithRenewal(false))
 				b.end(t, time.Second)
 				awaitJava(t, java, "key")
 				if err := lease.Unlock(t.Context()); !errors.Is(err, asynclock.ErrLost) {

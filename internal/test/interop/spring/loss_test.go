@@ -145,7 +145,7 @@ func TestExpiryUnderGo(t *testing.T) {
 
 func expireUnderGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
-	lease := lock(t, client, "key", asynclock.WithoutRenewal())
+	lease := lock(t, client, "key", asynclock.WithRenewal(false))
 	awaitJava(t, java, "key")
 	select {
 	case <-lease.Done():

@@ -70,7 +70,7 @@ func goClient(t *testing.T, root string, opts ...zkstore.Option) *asynclock.Clie
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	client, err := asynclock.New(store, asynclock.WithTTL(long), asynclock.WithHolder("a Go service"))
+	client, err := asynclock.New(store, asynclock.WithTTL(long), asynclock.WithDescription("a Go service"))
 	if err != nil {
 		t.Fatal(err)
 	}
