@@ -33,7 +33,8 @@
 //
 // Where to look:
 //
-//	who gets the key next                   asynclock/next.go; in Redis: store/redisstore/lock.lua
+//	who gets the key next, in a client      asynclock/next.go: giveToNextLocked; cohort.go
+//	who gets the key next, in Redis         store/redisstore/release_fast.lua; lock.lua: choose
 //	where a lease learns that it is lost    asynclock/holding.go: tickLocked, loseLocked
 //	how long a lease is trusted             asynclock/timing.go: trustUntil
 //	how the parts fit, and why              docs/design.md
@@ -41,5 +42,6 @@
 //
 // Tests have a folder of their own, internal/test: the stories that each store must pass
 // (acceptance), the fault suite (chaos), Java (interop), the servers, and the mutants.
-// asynclock_test.go, beside this file, lists the stores that the stories run on.
+// asynclock_test.go, beside this file, lists the stores of this module that the stories run
+// on. The other stores have such a list in their acceptance_test.go.
 package asynclockgo

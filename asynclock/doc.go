@@ -2,7 +2,7 @@
 
 // Package asynclock gives out locks that several processes share.
 //
-// A [Client] takes keys in a store. Each holding of a key is a [Lease]:
+// A [Client] takes keys in a store. What a caller gets is a [Lease] of the key:
 //
 //	locks, err := asynclock.New(store)
 //	...
@@ -17,9 +17,9 @@
 // # What is guaranteed
 //
 // At most one lease of a key is trusted at any time, in all processes that use the same
-// store. A lease is trusted until its deadline. The client computes the deadline before it
-// sends a request, from its own clock. The store's TTL starts later, so the lease always
-// ends before the store can give the key to another client, however slow the network is.
+// store. A lease is trusted until its deadline. The client counts the TTL from before it sent
+// the request, on its own clock. The store counts from later, so the lease ends before the
+// store can give the key to another client, however slow the network is.
 // [Lease.Context] is cancelled at the deadline. [Lease.Valid] checks it without relying on
 // any goroutine having run.
 //

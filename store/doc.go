@@ -12,6 +12,6 @@
 // package storetest:
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) store.Store { return open(t) }, storetest.Options{})
+//		storetest.Run(t, func(t *testing.T) store.Store { return open(t) })
 //	}
 package store

@@ -40,7 +40,7 @@ type waiter struct {
 
 // find returns the lock of key as it is now, without an expired holding and dead waiters. A key
 // without state gets an empty lock, which [turn.settle] stores if it is used.
-func (t *turn) find(key string) *lock {
+func (t *txn) find(key string) *lock {
 	k := t.locks[key]
 	if k == nil {
 		return &lock{key: key, at: -1}
@@ -49,7 +49,7 @@ func (t *turn) find(key string) *lock {
 	return k
 }
 
-func (t *turn) expire(k *lock) {
+func (t *txn) expire(k *lock) {
 	if k.held && !t.now.Before(k.until) {
 		k.holding = holding{}
 	}
@@ -59,7 +59,7 @@ func (t *turn) expire(k *lock) {
 }
 
 // settle stores a lock that is in use and forgets any other.
-func (t *turn) settle(k *lock) {
+func (t *txn) settle(k *lock) {
 	used := k.held || len(k.queue) > 0
 	switch {
 	case used && k.at < 0:
@@ -79,7 +79,7 @@ func (t *turn) settle(k *lock) {
 
 // sweep forgets keys that were left to expire and are not requested again. Each call looks at a few
 // keys in turn, so no call pays for all.
-func (t *turn) sweep() {
+func (t *txn) sweep() {
 	for range min(sweepPerCall, len(t.swept)) {
 		if t.cursor >= len(t.swept) {
 			t.cursor = 0
@@ -99,7 +99,7 @@ func (k *lock) heldBy(owner string) bool {
 
 // keepBack holds the key back from everyone until then. The record of its last holder stays
 // visible.
-func (k *lock) keepBack(until time.Time) {
+func (k *lock) holdBack(until time.Time) {
 	k.owner, k.session, k.watch, k.wanted, k.until = "", nil, false, false, until
 }
 

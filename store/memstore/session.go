@@ -28,30 +28,30 @@ var _ store.Session = (*session)(nil)
 func (c *session) Lane(string) int { return 0 }
 
 func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	return serve(ctx, c, batch, (*turn).acquire, func(err error) store.AcquireReply {
+	return serve(ctx, c, batch, (*txn).acquire, func(err error) store.AcquireReply {
 		return store.AcquireReply{Err: err}
 	})
 }
 
 func (c *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
-	return serve(ctx, c, batch, (*turn).renew, func(err error) store.RenewReply {
+	return serve(ctx, c, batch, (*txn).renew, func(err error) store.RenewReply {
 		return store.RenewReply{Err: err}
 	})
 }
 
 func (c *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	return serve(ctx, c, batch, (*turn).release, func(err error) store.ReleaseReply {
+	return serve(ctx, c, batch, (*txn).release, func(err error) store.ReleaseReply {
 		return store.ReleaseReply{Err: err}
 	})
 }
 
 func (c *session) Inspect(ctx context.Context, key string) (info store.Info, err error) {
-	err = c.take(ctx, func(t *turn) { info = t.inspect(key) })
+	err = c.take(ctx, func(t *txn) { info = t.inspect(key) })
 	return info, err
 }
 
 func (c *session) Force(ctx context.Context, key string) (held bool, err error) {
-	err = c.take(ctx, func(t *turn) { held = t.force(key) })
+	err = c.take(ctx, func(t *txn) { held = t.force(key) })
 	return held, err
 }
 
@@ -60,7 +60,7 @@ func (c *session) Force(ctx context.Context, key string) (held bool, err error) 
 func (c *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		var keys []string
-		err := c.take(ctx, func(t *turn) {
+		err := c.take(ctx, func(t *txn) {
 			for key := range t.locks {
 				if strings.HasPrefix(key, prefix) {
 					keys = append(keys, key)
@@ -97,9 +97,9 @@ func (c *session) Close(context.Context) error {
 }
 
 // serve answers a batch in one turn.
-func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*turn, Q) R, failed func(error) R) []R {
+func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*txn, Q) R, failed func(error) R) []R {
 	replies := make([]R, len(batch))
-	err := c.take(ctx, func(t *turn) {
+	err := c.take(ctx, func(t *txn) {
 		for i, request := range batch {
 			replies[i] = one(t, request)
 		}
@@ -113,7 +113,7 @@ func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*turn,
 }
 
 // take runs f as one turn at the store, then delivers the events that f caused.
-func (c *session) take(ctx context.Context, f func(*turn)) error {
+func (c *session) take(ctx context.Context, f func(*txn)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ func (c *session) take(ctx context.Context, f func(*turn)) error {
 }
 
 // locked is the part of take that has the store to itself.
-func (c *session) locked(f func(*turn)) ([]mail, error) {
+func (c *session) locked(f func(*txn)) ([]mail, error) {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	if c.left {
 		return nil, store.ErrClosed
 	}
-	t := turn{Store: c.store, from: c, now: time.Now()}
+	t := txn{Store: c.store, from: c, now: time.Now()}
 	t.sweep()
 	f(&t)
 	return t.mail, nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest is the suite that every [store.Store] has to pass. It uses the store as the
-// core does, through its sessions, and checks the contract in package asynclock rule by rule.
+// Package storetest is the suite that every [store.Store] has to pass. It uses the store as
+// package asynclock does, through sessions, and checks the contract of package store rule by rule.
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) store.Store {

@@ -17,7 +17,7 @@
 // ASYNCLOCK_REDIS_URL, ASYNCLOCK_SENTINEL_URL, ASYNCLOCK_CLUSTER_URL,
 // ASYNCLOCK_ZOOKEEPER, ASYNCLOCK_POSTGRES_URL and ASYNCLOCK_MYSQL_URL, and
 // ASYNCLOCK_REQUIRE=1 forbids them to skip. The Java programs are built with Maven, in
-// interop, if the packages to be tested may need them; ASYNCLOCK_SPRING and
+// internal/test/interop, if the packages to be tested may need them; ASYNCLOCK_SPRING and
 // ASYNCLOCK_ZOOKEEPER_PEER say where they are.
 //
 // The exit code is that of go test or of the command.

@@ -10,7 +10,7 @@ import (
 
 // A turn is the time for which one call has the store to itself, with the mutex held. The clock
 // stands still in it.
-type turn struct {
+type txn struct {
 	*Store
 	from *session
 	now  time.Time
@@ -23,19 +23,19 @@ type mail struct {
 }
 
 // tell queues an event, unless the client has left.
-func (t *turn) tell(to *session, event store.Event) {
+func (t *txn) notify(to *session, event store.Event) {
 	if !to.left {
 		t.mail = append(t.mail, mail{to, event})
 	}
 }
 
-func (t *turn) acquire(r store.AcquireRequest) store.AcquireReply {
+func (t *txn) acquire(r store.AcquireRequest) store.AcquireReply {
 	k := t.find(r.Key)
 	defer t.settle(k)
 	return t.acquireFrom(k, r)
 }
 
-func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
+func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	if k.heldBy(r.Owner) {
 		k.until = later(k.until, t.now.Add(r.TTL))
 		k.watch, k.wanted = r.NotifyQueued, r.NotifyRequests
@@ -52,7 +52,7 @@ func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 			return k.granted()
 		case !r.Wait:
 			return store.AcquireReply{
-				Status: store.Held, Holder: k.description, HolderToken: k.token, HolderNotified: t.tellWanted(k),
+				Status: store.Held, Holder: k.description, HolderToken: k.token, HolderNotified: t.notifyRequested(k),
 				Remaining: k.remaining(t.now), Waiters: len(k.queue),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
@@ -68,7 +68,7 @@ func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 	rank := k.place(r.Owner)
 	if rank == 0 {
-		t.tellWanted(k)
+		t.notifyRequested(k)
 	}
 	return store.AcquireReply{
 		Status: store.Waiting, Remaining: k.remaining(t.now),
@@ -78,16 +78,16 @@ func (t *turn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 
 // tellWanted notifies the holder of a refused request, if the holder asked for that. It reports
 // whether the holder was notified.
-func (t *turn) tellWanted(k *lock) bool {
+func (t *txn) notifyRequested(k *lock) bool {
 	if !k.held || !k.wanted {
 		return false
 	}
-	t.tell(k.session, store.Event{Kind: store.EventRequested, Owner: k.owner})
+	t.notify(k.session, store.Event{Kind: store.EventRequested, Owner: k.owner})
 	return true
 }
 
 // queue adds the request to the queue, or records its heartbeat if it is already there.
-func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
+func (t *txn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 	w := waiter{AcquireRequest: r, session: t.from, since: t.now, deadline: t.now.Add(r.WaiterTTL)}
 	if place >= 0 {
 		w.Ticket, w.since = k.queue[place].Ticket, k.queue[place].since
@@ -99,7 +99,7 @@ func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 		w.Ticket = t.counter
 	}
 	if len(k.queue) == 0 && k.held && k.watch {
-		t.tell(k.session, store.Event{Kind: store.EventQueued, Owner: k.owner})
+		t.notify(k.session, store.Event{Kind: store.EventQueued, Owner: k.owner})
 	}
 	k.insert(w)
 	return w
@@ -108,7 +108,7 @@ func (t *turn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 // pass gives a free key to the first in its queue. The requesting owner gets the key in the reply,
 // for its whole TTL. Any other owner is notified by an event and gets the key for its grant TTL, so
 // that a lost event blocks the key for no longer.
-func (t *turn) pass(k *lock, asking string) {
+func (t *txn) pass(k *lock, asking string) {
 	if len(k.queue) == 0 {
 		return
 	}
@@ -118,14 +118,14 @@ func (t *turn) pass(k *lock, asking string) {
 		return
 	}
 	grant := t.grant(k, w, w.GrantTTL)
-	t.tell(w.session, store.Event{
+	t.notify(w.session, store.Event{
 		Kind: store.EventGrant, Owner: w.Owner,
 		Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
 	})
 }
 
 // grant makes w the holder. Tokens are made only here.
-func (t *turn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
+func (t *txn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
 	grant := store.Grant{Token: t.counter + 1, Reserved: spare}
 	t.counter += 1 + spare
 	k.holding = holding{
@@ -135,7 +135,7 @@ func (t *turn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
 	return grant
 }
 
-func (t *turn) renew(r store.RenewRequest) store.RenewReply {
+func (t *txn) renew(r store.RenewRequest) store.RenewReply {
 	k := t.find(r.Key)
 	switch {
 	case k.heldBy(r.Owner):
@@ -151,7 +151,7 @@ func (t *turn) renew(r store.RenewRequest) store.RenewReply {
 	}
 }
 
-func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
+func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 	k := t.find(r.Key)
 	defer t.settle(k)
 	if r.Uncertain {
@@ -163,7 +163,7 @@ func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
 	switch {
 	case held && r.HoldBack > 0:
 		t.raise(r.Token)
-		k.keepBack(t.now.Add(r.HoldBack))
+		k.holdBack(t.now.Add(r.HoldBack))
 	case held:
 		t.raise(r.Token)
 		k.holding = holding{}
@@ -183,21 +183,21 @@ func (t *turn) release(r store.ReleaseRequest) store.ReleaseReply {
 	return reply
 }
 
-func (t *turn) force(key string) bool {
+func (t *txn) force(key string) bool {
 	k := t.find(key)
 	defer t.settle(k)
 	if !k.held {
 		return false
 	}
 	if k.owner != "" {
-		t.tell(k.session, store.Event{Kind: store.EventForced, Owner: k.owner})
+		t.notify(k.session, store.Event{Kind: store.EventForced, Owner: k.owner})
 	}
 	k.holding = holding{}
 	t.pass(k, "")
 	return true
 }
 
-func (t *turn) inspect(key string) store.Info {
+func (t *txn) inspect(key string) store.Info {
 	k := t.find(key)
 	info := store.Info{
 		Key: key, Held: k.held, Holder: k.description, Token: k.token,
