@@ -32,10 +32,10 @@
 // told from one that has lost its data: its first lock waits until it is 15 s old.
 // Tests that start servers want [WithoutFailoverGrace].
 //
-// Tokens of new grants also rise after the data was lost, as long as the server's clock
-// is not set back, and but for a key that was taken by force: for as long as that
-// holder's TTL had to run, 24 h at most, its tokens may be ahead of the clock, and if
-// the data is lost meanwhile they go back to the clock.
+// Tokens of new grants also rise after the data was lost, as long as the server's clock is
+// not set back. A key that was taken by force is an exception. Its tokens may be ahead of the
+// clock until the old holder's TTL would have ended, 24 h at most. If the data is lost in
+// that time, they go back to the clock.
 //
 // # What is not guaranteed
 //

@@ -107,8 +107,8 @@ var macros = map[string]macro{
 
 	"addFlag": {[]string{"$flags", "$letter"}, "$flags == '-' and '$letter' or $flags .. '$letter'"},
 
-	// Whoever may not publish, or uses a server without pub-sub, has waiters that poll. So
-	// a failure is no error.
+	// A failure is no error: without the right to publish, or on a server without pub-sub,
+	// waiters poll.
 	"publish": {[]string{"$mode", "$name", "$message"}, "redis.pcall($mode == 's' and 'SPUBLISH' or 'PUBLISH', $name, $message)"},
 
 	// The answer's second element is how many would receive a message.

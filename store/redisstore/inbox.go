@@ -51,9 +51,8 @@ func (s *session) address(ctx context.Context, key string) string {
 	}
 }
 
-// inboxName is address for what is told to a holder. Nothing is granted by that, so it
-// need not be known whether the inbox works, which for a while after a restart it is
-// not; it will soon, as a rule.
+// inboxName is like address, for notifications to a holder. They grant nothing, so the inbox
+// need not be known to work. For a while after a restart it is not. Usually it works soon.
 func (s *session) inboxName(key string) string {
 	if in := s.inbox(bucketOf(key)); in != nil {
 		return in.channel.address()

@@ -75,8 +75,8 @@ func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, r
 	return crossing, moving
 }
 
-// sensible returns the indexes of batch but for those that make no sense, which are
-// answered at once.
+// sensible returns the indexes of the well-formed requests of batch, and answers the
+// malformed ones at once.
 func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 	indexes := make([]int, 0, len(batch))
 	for i := range batch {
