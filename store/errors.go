@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// What a store returns is one of these, or an error that wraps one. Package asynclock has
-// the same values by the same names, for its users.
+// A store returns one of these errors, or an error that wraps one. Package asynclock has the
+// same values by the same names, for its users.
 var (
 	// ErrUnreachable: the store can't be reached, or refuses for now (it is
 	// loading, failing over, out of memory). Nothing happened.

@@ -16,7 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What our routines raise.
+// SQLSTATEs that our routines raise.
 const (
 	stateNotReadCommitted = "AL001"
 	stateOtherSchema      = "AL002"

@@ -13,9 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// ErrStale says that a later lease of the key has guarded a transaction already. What
-// the transaction was to do belongs to a lease that has ended; roll it back. See
-// [StaleError] for which it was.
+// ErrStale says that a later lease of the key has guarded a transaction already. The rejected
+// transaction belongs to a lease that has ended: roll it back. [StaleError] has the tokens.
 var ErrStale = errors.New("guard: stale fencing token")
 
 // A StaleError is [ErrStale] with the tokens.

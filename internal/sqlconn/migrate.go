@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// A migration makes the routines that are missing or differ, and leaves the others
-// alone. A program may migrate at each start, and must not take away what others are calling
-// at that moment. What tells them apart is a stamp in each body, a hash of the
-// statement that made it. So whatever else replaces a routine, an older release for
-// one, takes the stamp away with it.
+// A migration makes the routines that are missing or differ, and leaves the others alone. A
+// program may migrate at each start, and must not remove routines that others are calling at
+// that moment. Each body has a stamp, a hash of the statement that made it, which shows
+// whether the routine differs. Anything else that replaces a routine, such as an older
+// release, removes its stamp.
 
 // A migration is a script and where its tables and routines go.
 type migration struct {

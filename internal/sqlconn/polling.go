@@ -87,10 +87,9 @@ func (w *Waiters) Forget(owner string) {
 	delete(w.owners, owner)
 }
 
-// NextPoll is how soon a waiter of a rank polls again, besides what the core does by itself:
-// by its heartbeat, and once the holder's TTL has run out. What remains of that TTL says
-// nothing of an unlock, which can come at any time, so it is not asked here. A positive
-// most bounds the pause.
+// NextPoll returns how soon a waiter of a rank polls again. The core polls as well: by the
+// waiter's heartbeat, and once the holder's TTL has run out. The remaining TTL plays no part
+// here, because an unlock can come at any time. A positive most bounds the pause.
 func (w *Waiters) NextPoll(owner string, rank int, most time.Duration) time.Duration {
 	wait := max(w.interval, w.waited(owner)/pollBackoff)
 	// Each one ahead has its turn first.

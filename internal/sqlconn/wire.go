@@ -72,7 +72,7 @@ type Answer struct {
 	} `json:"queue"`
 }
 
-// What routines answer in s.
+// Values of s in the answers of routines.
 const (
 	StatusGranted = 1
 	StatusWaiting = 2

@@ -14,17 +14,17 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// lockKinds are the Redis keys of a lock that the scripts need to grant it, in
-// their order, before that of the epoch.
+// lockKinds are the kinds of a lock's Redis keys that the scripts need to grant it, in their
+// order. The key of the epoch follows them.
 const lockKinds = "lqwfx"
 
-// Acquire sends one command per request, all at once, and one more for each that has
-// found that there is no guard.
+// Acquire sends one command per request, all at once. A request that finds that the server
+// hides its history takes a second command.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	if len(batch) == 0 {
 		return nil
 	}
-	address := s.address(ctx, batch[0].Key) // for all, since they are of one lane
+	address := s.address(ctx, batch[0].Key) // for the whole batch, which is of one lane
 	return perform(ctx, s, batch, exchange[store.AcquireRequest, store.AcquireReply]{
 		put: func(c *call, q *store.AcquireRequest, _ bool) error {
 			return c.acquire(s.store.settings.prefix, q, address, s.store.grace(q.Key))
@@ -107,15 +107,15 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 		answer.WillNotify = q.NotifyRequests && address != noAddress
 	}
 	if answer.Status == store.Waiting && address == noAddress {
-		// In the grace there is nothing to be had, however often one asks.
+		// In the grace nothing is granted, however often a waiter polls.
 		answer.Recheck = grace + recheck(answer.Rank, q.WaiterTTL)
 	}
 	return answer, false
 }
 
-// recheckAfter is how soon the first in the queue asks again when no message can
-// reach it, give or take a third. Those behind it ask in proportion to their
-// rank, so that a long queue does not ask all the time.
+// recheckAfter is how soon the first in the queue polls again when no message can reach it,
+// give or take a third. The pause of those behind it grows with their rank, so that a long
+// queue does not poll all the time.
 const recheckAfter = 37500 * time.Microsecond
 
 func recheck(rank int, liveness time.Duration) time.Duration {

@@ -241,8 +241,8 @@ func TestTheHolderIsToldOfTheFirstWaiter(t *testing.T) {
 		b.Wait("key", "c")
 		a.heardNothing(sv)
 
-		// Who did not ask is not told. The flag is the request's, also for those
-		// who come to hold by a message.
+		// A holder that did not request it is not notified. The flag is the request's, also
+		// for an owner that is granted the key by a message.
 		b.release(store.ReleaseRequest{Key: "key", Owner: "c"})
 		a.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		b.Heard(store.EventGrant, "b")

@@ -10,9 +10,9 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// A call is one run of a script: its Redis keys and arguments. They are
-// collected in one buffer and become strings all at once, because a string each
-// would be most of what an uncontended lock allocates.
+// A call is one run of a script: its Redis keys and arguments. They are collected in one
+// buffer and become strings all at once. Separate strings would be most of the allocations of
+// an uncontended lock.
 type call struct {
 	script *redisconn.Script
 	buffer []byte
@@ -35,7 +35,7 @@ func borrowCalls(n int) *[]call {
 	return borrowed
 }
 
-// maxPooled is how many calls are worth keeping: those of a usual pipeline.
+// maxPooled is the largest number of calls worth keeping: those of a usual pipeline.
 const maxPooled = redisconn.MaxPipeline
 
 func returnCalls(borrowed *[]call) {

@@ -17,7 +17,7 @@ type channel struct {
 	store   *Store
 	name    string
 	sharded bool
-	// The name behind the letters that tell scripts how to use it.
+	// The name, each time behind the letter that tells scripts how to use it.
 	byShard, byCount, blindly string
 
 	counted atomic.Bool // the server that publishes knows who receives
@@ -77,16 +77,16 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 	return err
 }
 
-// Publish sends to the channel as the scripts do, and learns by the way whether
-// the number of receivers means anything: not in a Cluster, nor behind some
-// proxies, nor while the subscription is on a replica.
+// Publish sends to the channel as the scripts do, and learns whether the number of receivers
+// means anything. It means nothing in a Cluster, behind some proxies, and while the
+// subscription is on a replica.
 func (ch *channel) Publish(ctx context.Context, payload string) error {
 	b := ch.store.conn.Commands.B()
 	if ch.sharded {
 		receivers, err := ch.store.conn.Commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
 		if err == nil && receivers == 0 {
-			// Replicas don't redirect subscriptions, so the client may know only
-			// the old primary. They redirect this.
+			// Replicas redirect EXISTS, but not subscriptions, so the client may know only
+			// the old primary.
 			ch.store.conn.Inboxes.Do(ctx, ch.store.conn.Inboxes.B().Exists().Key(ch.name).Build())
 			return errElsewhere
 		}
@@ -97,7 +97,7 @@ func (ch *channel) Publish(ctx context.Context, payload string) error {
 	return err
 }
 
-// errElsewhere: after a failover the subscription is still on the old primary.
-// Being a replica now it delivers what the new one sends, but handoffs would
-// pass us over, because the new one knows of no receiver.
+// errElsewhere: after a failover the subscription is still on the old primary. As a replica
+// it delivers the messages of the new primary. But handoffs would pass us over, because the
+// new primary knows of no receiver.
 var errElsewhere = errors.New("redisstore: the primary of the channel's slot does not know the subscription")

@@ -210,8 +210,8 @@ func TestHoldingsOfASlotThatMovesAreRenewed(t *testing.T) {
 	nodes[to].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	nodes[from].Do(t, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 
-	// What had to wait for the move is done by the next renewal. The new node can't
-	// know whether anything was lost on the way, and believes who says so.
+	// The next renewal does the work that had to wait for the move. The new node can't know
+	// whether anything was lost on the way, and believes an owner that says so.
 	was[3] = nil
 	renewed("after the move", 10*long)
 	if got := c.renew(*contended); got.Waiters != 1 {

@@ -116,7 +116,7 @@ const (
 )
 
 func (d *differential) drawState(t *rapid.T) (st differentialState) {
-	// What is usual comes six times, so that it often comes together.
+	// The usual value comes six times, so that usual values often come together.
 	pick := func(name, usual string, others ...string) string {
 		return rapid.SampledFrom(append(slices.Repeat([]string{usual}, 6), others...)).Draw(t, name)
 	}

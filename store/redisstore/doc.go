@@ -10,32 +10,31 @@
 //	defer store.Close()
 //	locks, err := asynclock.New(store)
 //
-// Taking a key is one command, giving it back is one command, and both do all
-// there is to do: an acquire that finds the key held joins its queue, and a
-// release hands the key to the first waiter and sends it one message. Each is a
-// Lua script, and so atomic. Waiters are served in the order in which their
-// clients came, and nobody is woken in vain. If this client gave the key to the only waiter last
-// time and the store had nothing to do with the server for a millisecond, an EXISTS goes
-// ahead of the release, so that the server writes to the waiter first.
+// Taking a key is one command, and giving it back is one command. An acquire that finds the
+// key held joins its queue. A release hands the key to the first waiter and sends it one
+// message. Each is a Lua script, and so atomic. Waiters are served in the order in which
+// their clients came, and nobody is woken in vain. Sometimes an EXISTS goes ahead of the
+// release, so that the server writes to the waiter first. This happens if the client's last
+// release of the key went to the only waiter, and the store has been idle for a millisecond.
 //
 // # Guarantees
 //
-// A key has at most one holder at a time, tokens rise with each holder, and
-// nothing is kept for ever: every Redis key has a TTL. This holds as long as the
-// server's clock is not set forward, and it keeps what it acknowledged or is
-// restarted or failed over when it does not.
+// A key has at most one holder at a time, tokens rise with each holder, and nothing is kept
+// for ever: every Redis key has a TTL. This holds as long as the server's clock is not set
+// forward. It also requires that the server keeps what it acknowledged, or loses it only by a
+// restart or a failover.
 //
-// A server that was started or promoted may have forgotten holdings. So it makes
-// nobody a holder until these have ended by their TTL: for 15 s at least, see
-// [WithFailoverGrace]. Meanwhile holders go on and write back what is missing, waiters
-// wait, and a TryLock fails with asynclock.ErrUnreachable. A fresh server can't be
-// told from one that has lost its data: its first lock waits until it is 15 s old.
-// Tests that start servers want [WithoutFailoverGrace].
+// A server that was started or promoted may have forgotten holdings. So it grants nothing
+// until these have ended by their TTL: for 15 s at least, see [WithFailoverGrace]. Meanwhile
+// holders go on and write back what is missing, waiters wait, and a TryLock fails with
+// asynclock.ErrUnreachable. A fresh server can't be distinguished from one that has lost its
+// data, so its first lock waits until it is 15 s old. Tests that start servers should use
+// [WithoutFailoverGrace].
 //
-// Tokens of new grants also rise after the data was lost, as long as the server's clock
-// is not set back, and but for a key that was taken by force: for as long as that
-// holder's TTL had to run, 24 h at most, its tokens may be ahead of the clock, and if
-// the data is lost meanwhile they go back to the clock.
+// Tokens of new grants also rise after the data was lost, as long as the server's clock is
+// not set back. A key that was taken by force is an exception. Its tokens may be ahead of the
+// clock until the old holder's TTL would have ended, 24 h at most. If the data is lost in
+// that time, they go back to the clock.
 //
 // # What is not guaranteed
 //
@@ -48,22 +47,21 @@
 //
 // # Messages
 //
-// Each client subscribes to one channel of its own, its inbox. Where that does not
-// work, because an ACL forbids it or a proxy drops it, the store logs so once and
-// waiters ask again every few dozen milliseconds instead. A holding that was
-// taken meanwhile stays without messages: its client learns by the next renewal
-// that the key was taken by force, or that somebody waits for it.
+// Each client subscribes to one channel of its own, its inbox. Where an ACL forbids that or a
+// proxy drops it, the store logs so once, and waiters poll every few dozen milliseconds
+// instead. A holding that was taken meanwhile stays without messages. Its client learns by
+// the next renewal that the key was taken by force, or that somebody waits for it.
 //
-// In a Cluster whose servers have sharded pub-sub a client has an inbox per
-// bucket of keys that it uses, of 256; each costs two goroutines and a message to
-// itself every 5 to 10 s. Messages then stay with one node and its replicas,
-// where others go to all nodes.
+// In a Cluster whose servers have sharded pub-sub, a client has an inbox for each bucket of
+// keys that it uses, 256 at most. Each inbox costs two goroutines and a message to itself
+// every 5 to 10 s. Sharded messages stay with one node and its replicas. Other messages go to
+// all nodes.
 //
-// While a Cluster moves a slot, its servers refuse each script that names a key
-// that is there and one that is not, and most locks lack some of their five.
-// Renewals go on, because they get by with the holder's record; leases outlive a
-// move, however long it takes. To take or inspect a key of that slot, to queue for
-// it or to give it back may fail with asynclock.ErrUnreachable until it is over.
+// While a Cluster moves a slot, its servers refuse scripts of which some Redis keys exist
+// there and others don't. Most locks lack some of their five Redis keys. Renewals need only
+// the holder's record, so they go on, and leases outlive a move, however long it takes. Other
+// requests for a key of that slot may fail with asynclock.ErrUnreachable until the move is
+// over: to take it, to queue for it, to inspect it or to give it back.
 //
 // # Rights
 //
@@ -79,8 +77,7 @@
 // +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
 // Cluster +role. Behind Sentinel: +role, without which no client connects.
 //
-// On Redis 6.2 leave out what it does not know: +spublish, +ssubscribe and
-// +sunsubscribe.
+// Redis 6.2 does not know +spublish, +ssubscribe and +sunsubscribe: leave them out there.
 //
 // # Reading the code
 //

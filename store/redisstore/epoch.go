@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// errHidden: the server does not say what history it has, so that the guard that
-// epoch.lua describes can't be had.
+// errHidden: the server does not say which history it has, so the guard that epoch.lua
+// describes is impossible.
 var errHidden = fmt.Errorf("%w: redisstore: the server hides its replication id", store.ErrUnreachable)
 
 // graceError answers a request that won't wait. It is not asynclock.ErrHeld, for
@@ -21,13 +21,12 @@ func graceError(grace time.Duration) error {
 	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", store.ErrUnreachable, grace)
 }
 
-// hiddenFor is for how long there is no guard where a server has hidden its
-// replication id, before a request looks again: that costs it a second command, but
-// rights change.
+// hiddenFor is for how long the guard stays off where a server has hidden its replication id.
+// Then a request looks again, because rights change. The look costs it a second command.
 const hiddenFor = time.Minute
 
-// grace is what scripts are told about a key: for how long, at least, a server grants
-// nothing that may have forgotten holdings; 0 where there is no guard.
+// grace returns an argument of the scripts for a key: for how long, at least, a server that
+// may have forgotten holdings grants nothing. It is 0 where there is no guard.
 func (st *Store) grace(key string) time.Duration {
 	if until := st.hiding(key).Load(); until != nil && time.Now().Before(*until) {
 		return 0
@@ -35,8 +34,8 @@ func (st *Store) grace(key string) time.Duration {
 	return st.settings.grace
 }
 
-// hiding is until when there is no guard for a key. The nodes of a Cluster need not
-// have the same rights, and what a node has are buckets.
+// hiding returns until when there is no guard for a key. Each bucket has its own time,
+// because the nodes of a Cluster may differ in rights, and a bucket is on one node.
 func (st *Store) hiding(key string) *atomic.Pointer[time.Time] {
 	if st.conn.Cluster() {
 		return &st.hidden[bucketOf(key)]
@@ -53,8 +52,8 @@ func (st *Store) hides(key string) {
 	}
 }
 
-// graceSeen says once per grace that nothing is granted for a while. Each bucket has
-// its own, and they begin at about the same time.
+// graceSeen logs once per grace that nothing is granted for a while. Each bucket has a grace
+// of its own, and all of them begin at about the same time.
 func (st *Store) graceSeen(grace time.Duration) {
 	now := time.Now()
 	quiet := st.quiet.Load()

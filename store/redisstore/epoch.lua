@@ -50,9 +50,9 @@ local function look(ttl, lost)
     return
   end
   if not value then
-    -- The bucket is used for the first time, or the server was restarted empty. What it
-    -- forgot is older than its process. The age of the process is given in whole
-    -- seconds, and may be one second too many.
+    -- The bucket is used for the first time, or the server was restarted empty. Forgotten
+    -- holdings are older than the process. Redis gives the age of the process in whole
+    -- seconds, and it may be one second too many.
     local server = not lost and redis.pcall('INFO', 'server')
     local uptime = type(server) == 'string' and string.match(server, 'uptime_in_seconds:(%d+)') or 0
     local age = math.max(0, uptime - 1) * 1000 -- ms

@@ -256,7 +256,7 @@ func TestTheGuardComesBackWhenHistoryIsShown(t *testing.T) {
 	}
 }
 
-// What one node of a Cluster hides, others need not.
+// One node of a Cluster may hide its history while others show theirs.
 func TestTheGuardIsOffOnlyWhereHistoryIsHidden(t *testing.T) {
 	t.Parallel()
 	sv, nodes := ownCluster(t)

@@ -67,7 +67,7 @@ func Example_select() {
 	}
 }
 
-// What to do about each kind of failure.
+// This example handles each kind of failure.
 func Example_errors() {
 	ctx := context.Background()
 	var locks *asynclock.Client

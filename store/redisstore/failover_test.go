@@ -147,7 +147,8 @@ func TestAFailoverMakesNoTwoHolders(t *testing.T) {
 	})
 }
 
-// What the test above prevents, and what is left then.
+// The grace in the test above prevents two holders. Without the grace only tokens tell the
+// two apart.
 func TestWithoutTheGraceAFailoverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, p *pair) {
@@ -172,7 +173,7 @@ func TestWithoutTheGraceAFailoverMakesTwoHolders(t *testing.T) {
 	})
 }
 
-// Who holds the key goes on holding it: its renewal writes back what is missing.
+// The holder of a key goes on holding it: its renewal writes back what is missing.
 func TestAHolderIsRememberedAgainAfterAFailover(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, p *pair) {

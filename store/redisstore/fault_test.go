@@ -175,7 +175,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	}
 }
 
-// Who may not ask for receivers still sends, and the grant stays.
+// A user without the right to count receivers still sends, and the grant stays.
 func TestUnknownReceiversAreNotNone(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)

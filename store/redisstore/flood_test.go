@@ -61,7 +61,7 @@ func TestAFloodedQueue(t *testing.T) {
 	})
 	begin := time.Now()
 	honest.release(store.ReleaseRequest{Key: "key", Owner: "early", Token: grant.Token})
-	if took := time.Since(begin); took > 5*time.Second { // as a rule it is a fiftieth of that
+	if took := time.Since(begin); took > 5*time.Second { // usually it is a fiftieth of that
 		t.Errorf("a release past %d who can't be reached: took %v, want it short", many, took)
 	}
 	honest.Want(late, store.Granted)

@@ -53,7 +53,7 @@ func claim(t *testing.T, pending <-chan asynclock.Result) *asynclock.Lease {
 	}
 }
 
-// Whoever may publish, and not read, knows everything but the owner ids: which
+// The attacker may publish, and not read. It knows everything except the owner ids: which
 // channels there are, which tokens come next, and who had the key before.
 func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestAPublisherMakesNoHolderAndEndsNoLease(t *testing.T) {
 			}
 		}
 	}
-	// What the store says afterwards arrives afterwards.
+	// The store's own messages arrive after the forged ones.
 	third := sv.locksOf(t, "third").LockChan(t.Context(), "key")
 	kit.Eventually(t, "two waiters", func() bool { return sv.Number(t, "ZCARD", sv.redisKey("key", 'q')) == 2 })
 	select {
@@ -169,8 +169,8 @@ func TestWhoKnowsAnOwnerIsBelieved(t *testing.T) {
 	}
 }
 
-// Whoever may write a lock's queue can put anything there. It costs time, or is
-// reported, and never makes two holders or stops the queue for good.
+// A user who may write a lock's queue can put anything there. Forged entries cost time, or
+// are reported. They never make two holders and never stop the queue for good.
 func TestForgedQueueEntries(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// The scripts share formats, which are defined here. A script asks for a fragment of Lua
-// as <% name argument | argument %>, where the arguments are Lua, and gets it in place.
-// A Lua function could not stand instead: to create one costs more than a command.
+// The scripts share formats, which are defined here. A script asks for a fragment of Lua as
+// <% name argument | argument %>, where the arguments are Lua, and gets it in place. A Lua
+// function would be too slow: creating one costs more than a command.
 //
-// "<%" is in no Lua program, because what is less than something can't begin with "%".
-// The usual "{{" begins a table of tables.
+// "<%" is in no Lua program, because no Lua expression begins with "%". The usual "{{" begins
+// a table of tables.
 //
-// This is not text/template, because a program that links that keeps every exported method
-// of every type, and rueidis has many: a program that takes one lock had 24 MB, not 9.
+// This is not text/template. A program that links text/template keeps every exported method
+// of every type, and rueidis has many. A program that takes one lock had 24 MB with it, and
+// has 9 MB without.
 
-// A format is what a text consists of: words, with a space between them. The last word
-// may contain spaces.
+// A format describes a text of words, with a space between them. The last word may contain
+// spaces.
 type format []word
 
 type word struct {
@@ -34,7 +35,7 @@ var (
 	//	token    its fencing token
 	//	owner    its owner id; '-' in a record that keeps the key back
 	//	channel  how it is notified
-	//	flags    what it wants and what it was given
+	//	flags    what it requested and what it was given
 	//	holder   its description, which may be anything
 	record = format{
 		{name: "token", pattern: "%d+"},
@@ -59,7 +60,7 @@ var (
 		{name: "holder", pattern: ".*"},
 	}
 
-	// An epoch is what a server writes down about itself, for a bucket of keys:
+	// An epoch is a server's record about itself, for a bucket of keys:
 	//
 	//	id       of its replication history
 	//	ready    the ms from which on it grants
@@ -107,8 +108,8 @@ var macros = map[string]macro{
 
 	"addFlag": {[]string{"$flags", "$letter"}, "$flags == '-' and '$letter' or $flags .. '$letter'"},
 
-	// Whoever may not publish, or uses a server without pub-sub, has waiters that poll. So
-	// a failure is no error.
+	// A failure is no error: without the right to publish, or on a server without pub-sub,
+	// waiters poll.
 	"publish": {[]string{"$mode", "$name", "$message"}, "redis.pcall($mode == 's' and 'SPUBLISH' or 'PUBLISH', $name, $message)"},
 
 	// The answer's second element is how many would receive a message.
@@ -121,7 +122,7 @@ var macros = map[string]macro{
 	"forced":    {[]string{"$owner"}, "'r ' .. $owner"},
 }
 
-// expand puts the fragments in place that a script asks for.
+// expand replaces a script's requests for fragments by their Lua.
 func expand(source string) (string, error) {
 	var lua strings.Builder
 	for {

@@ -192,7 +192,7 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	}
 }
 
-// Who has lost its key by force, and has not heard of it, does not write its
+// An owner that has lost its key by force, and has not been notified, does not write its
 // holding anew, however long the grace is.
 func TestForceInTheGraceIsNotUndone(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {

@@ -12,12 +12,12 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// noAddress is the channel of a client that can't be told anything.
+// noAddress is the channel of a client that can't be notified.
 const noAddress = "-"
 
-// settleWithin is how long the first requests of a session wait for its inbox.
-// Without it they would name no channel, and have to ask again and again for
-// what the inbox would tell a moment later.
+// settleWithin is how long the first requests of a session wait for its inbox. Otherwise they
+// would name no channel, and their owners would have to poll, although the inbox would work a
+// moment later.
 const settleWithin = 250 * time.Millisecond
 
 // An inbox is one channel and its subscription.
@@ -51,9 +51,8 @@ func (s *session) address(ctx context.Context, key string) string {
 	}
 }
 
-// inboxName is address for what is told to a holder. Nothing is granted by that, so it
-// need not be known whether the inbox works, which for a while after a restart it is
-// not; it will soon, as a rule.
+// inboxName is like address, for notifications to a holder. They grant nothing, so the inbox
+// need not be known to work. For a while after a restart it is not. Usually it works soon.
 func (s *session) inboxName(key string) string {
 	if in := s.inbox(bucketOf(key)); in != nil {
 		return in.channel.address()
@@ -64,10 +63,10 @@ func (s *session) inboxName(key string) string {
 // inbox returns the inbox for the keys of a bucket, and opens it if need be. It
 // returns nil after Close.
 //
-// In a Cluster a classic message goes to every node, and the one that sends it
-// can't tell whether anyone received it. A sharded message stays with the
-// bucket's node, which can. So there is one inbox per bucket in use where the
-// server has sharded pub-sub, and elsewhere one for all.
+// In a Cluster a classic message goes to every node, and the sending node can't tell whether
+// anyone received it. A sharded message stays with the bucket's node, and that node can tell.
+// So there is one inbox per bucket in use where the server has sharded pub-sub, and elsewhere
+// one for all.
 func (s *session) inbox(bucket int) *inbox {
 	place, sharded := &s.classic, s.store.conn.Cluster() && !s.store.unsharded.Load()
 	if sharded {
@@ -127,7 +126,7 @@ func (s *session) message(payload string) {
 	s.events(event)
 }
 
-// up: waiters look, and with that say that they can be told from now on.
+// up: waiters poll once, and these requests say that they can be notified from now on.
 func (s *session) up(about store.Event) {
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
 	about.Kind = store.EventResync
@@ -137,7 +136,8 @@ func (s *session) up(about store.Event) {
 func (s *session) down(about store.Event, err error) {
 	about.Kind = store.EventDisconnected
 	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
-		// The inbox for all keys takes over. Close waits for these too.
+		// The inbox for all keys takes over. The session's Close waits for these inboxes,
+		// too.
 		for i := range s.sharded {
 			if in := s.sharded[i].Load(); in != nil {
 				go in.Close(context.Background()) //nolint:errcheck // not here: it waits for this function

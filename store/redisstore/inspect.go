@@ -48,14 +48,13 @@ func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error
 	return info, nil
 }
 
-// Force also takes a key that is kept back after its holder has released it.
+// Force also takes a key that is held back after its holder has released it.
 //
-// The next token is larger than any that the old holder could still use inside
-// its client before its TTL ends. So tokens are ahead of the server's clock for
-// the rest of that TTL, 24 h at most, and follow each other without gaps.
-// Meanwhile clients don't hand the key on among their own waiters, and a release
-// to a waiter takes the server a little longer. Should the server lose its data
-// meanwhile, tokens go back to its clock.
+// The next token is larger than any that the old holder could still use inside its client
+// before its TTL ends. So tokens are ahead of the server's clock for the rest of that TTL, 24
+// h at most, and follow each other without gaps. In that time clients don't hand the key on
+// among their own waiters, and a release to a waiter takes the server a little longer. If the
+// server loses its data in that time, tokens go back to its clock.
 func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	var c call
 	if err := s.usable(); err != nil {

@@ -62,9 +62,9 @@ func appendEpoch(b []byte, prefix string, bucket int) []byte {
 	return append(b, ":e"...)
 }
 
-// appendEncoded appends key with everything percent-encoded that would end the
-// braces early, mean something in a pattern, or fool a person who reads it. It
-// works byte by byte, so a key's prefix is encoded to a prefix.
+// appendEncoded appends key. It percent-encodes bytes that would end the braces early, mean
+// something in a pattern, or mislead a reader. It works byte by byte, so a prefix of a key
+// becomes a prefix of its encoding.
 func appendEncoded(b []byte, key string) []byte {
 	for i := range len(key) {
 		if c := key[i]; mustEncode(c) {

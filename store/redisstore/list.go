@@ -36,13 +36,13 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 type listing struct {
 	session *session
 	yield   func(store.Info, error) bool
-	// seen are keys with waiters that were yielded: they have a queue besides a
-	// record, so SCAN names them twice.
+	// seen are keys with waiters that were yielded. SCAN names them twice, because they have
+	// a queue and a record.
 	seen map[string]bool
 }
 
-// show inspects what a page names and yields what is held or waited for, or an error,
-// which is the last. It reports whether the caller wants more.
+// show inspects the keys of a page and yields those that are held or waited for. An error is
+// yielded last. It reports whether the caller wants more.
 func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 	st := l.session.store
 	var keys []string

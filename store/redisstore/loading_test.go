@@ -13,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A server that was started with data answers while it reads them, but does nothing
-// yet. Who asks is told so at once, and nothing that was held goes to a second.
+// A server that was started with data answers while it reads them, but does nothing yet.
+// Requests fail at once, and no key that was held goes to a second holder.
 func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t, "--rdbcompression", "no")

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A server out of memory refuses SET, but not to a script whose first write was
-// one that it allows. What ends or extends a holding needs to go on then.
+// A server out of memory refuses SET, except to a script whose first write is one that the
+// server allows. Releases and renewals must go on then.
 
 func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	t.Parallel()

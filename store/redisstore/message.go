@@ -19,8 +19,8 @@ import (
 //	w owner                             somebody asked in vain for what the owner has
 //	r owner                             the key was taken from the owner
 //
-// It accepts exactly what the scripts write. Channels are no secret, so what
-// comes in may come from anyone.
+// It accepts exactly what the scripts write. Channels are no secret, so a message may come
+// from anyone.
 func parseMessage(payload string) (event store.Event, ok bool) {
 	kind, rest, _ := strings.Cut(payload, " ")
 	owner, rest, more := strings.Cut(rest, " ")

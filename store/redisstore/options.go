@@ -63,16 +63,16 @@ func isPrefixByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// WithFailoverGrace sets for how long, at least, a server grants no key to anyone
-// after it may have lost what it acknowledged: since its start, if it was started
-// without data; since that was noticed, if it is a promoted replica or was started
-// with old data. Holders go on meanwhile, waiters wait, and a TryLock fails with
-// asynclock.ErrUnreachable. The grace is as long as the longest TTL of the last day
-// or two if that is longer and the server knows it.
+// WithFailoverGrace sets for how long, at least, a server grants nothing after it may have
+// lost what it acknowledged. The grace counts from the server's start if it was started
+// without data. It counts from the moment when this was noticed if the server is a promoted
+// replica or was started with old data. In the grace, holders go on, waiters wait, and a
+// TryLock fails with asynclock.ErrUnreachable. If the server knows a longer TTL of the last
+// day or two, the grace is as long as the longest of these.
 //
-// Choose the longest TTL in use: a holding with a longer one may be forgotten by a
-// server that was started without data. All clients of a prefix have to agree. From
-// 100 ms to 24 h, default [DefaultFailoverGrace].
+// Choose the longest TTL in use: a server that was started without data may forget a holding
+// with a longer one. All clients of a prefix have to agree. From 100 ms to 24 h, default
+// [DefaultFailoverGrace].
 func WithFailoverGrace(least time.Duration) Option {
 	return func(s *settings) error {
 		if least < store.MinTTL || least > store.MaxTTL {
@@ -83,14 +83,13 @@ func WithFailoverGrace(least time.Duration) Option {
 	}
 }
 
-// WithoutFailoverGrace turns that off, for those who would rather have two holders
-// than none for a while. After a restart or a failover a key may then be granted
-// again while its holder, which the server has forgotten, still trusts its lease:
-// until its next renewal, within a third of its TTL, only tokens keep the two apart.
-// All clients of a prefix have to agree.
+// WithoutFailoverGrace turns the grace off, for those who would rather risk two holders than
+// wait. After a restart or a failover the server may have forgotten a holder that still
+// trusts its lease, and may grant the key again. Until the old holder's next renewal, within
+// a third of its TTL, only tokens keep the two apart. All clients of a prefix have to agree.
 //
-// Tests that start a server of their own want this too, as a server without data is
-// not to be told from one that lost them.
+// Use it also in tests that start a server of their own: a server without data can't be
+// distinguished from one that lost its data.
 func WithoutFailoverGrace() Option {
 	return func(s *settings) error {
 		s.grace = 0
@@ -98,12 +97,12 @@ func WithoutFailoverGrace() Option {
 	}
 }
 
-// WithLogger sets where the store writes what an operator may want to know: that
-// messages don't come through, and that they do again; that a server was restarted
-// or failed over and grants nothing for a while, or can't be guarded so. Owner ids
-// never appear in it. A goroutine of its own calls the handler, so one that is slow or
-// blocks delays nothing; beyond 1000 records that wait for it, more are dropped.
-// Default: nothing is written.
+// WithLogger sets where the store writes messages for operators. It logs when notifications
+// stop coming through, and when they come through again. It logs when a server was restarted
+// or failed over and grants nothing for a while, and when a server can't be guarded this way.
+// Owner ids never appear in the log. A goroutine of its own calls the handler, so a slow
+// handler delays nothing. While 1000 records wait for the handler, further records are
+// dropped. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

@@ -10,37 +10,38 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// primer is a command that goes to the server ahead of a release, in the same write,
-// and changes nothing. With it the next holder is told before the last one is.
+// primer returns a command that goes to the server ahead of a release, in the same write, and
+// changes nothing. With it the server notifies the next holder before it answers the last
+// one.
 //
-// Redis writes to nobody before it has run all that it had read, and then first to the
-// client that came last to have something to be told: it keeps them in a list that grows
-// at its head (clients_pending_write; Valkey does so too). In a release by itself the
-// message to the next holder comes before the answer to the last one. So the answer is
-// written first, and wakes a process, and the next holder waits meanwhile. The answer to a
-// primer puts the last holder on the list before that message.
+// Redis runs every command it has read before it writes any reply, and then writes to the
+// most recently queued client first: it keeps these clients in a list that grows at its head
+// (clients_pending_write; Valkey does so too). A release by itself queues the message to the
+// next holder before the answer to the last one. So the answer is written first, and wakes a
+// process while the next holder waits. The answer to a primer puts the last holder on the
+// list before that message.
 //
-// It costs a command, which a busy server had better be spared and an uncontended key does
-// not need. So it is sent when both of these say that it is worth its while:
+// A primer costs a command. It would burden a busy server, and an uncontended key does not
+// need it. So it is sent only when both of these conditions hold:
 //
-//   - When this session gave the key back last, by a common release, somebody had it then,
-//     and nobody waited besides (handoffs). That foretells, as well as can be without asking,
-//     that it will be so again. Where many wait for a key, most of a wait is the others'
-//     holding, and commands are what there must not be more of.
-//   - The store had nothing to do with the server (in a Cluster: with any node) for a while,
-//     which is probably asleep then (activity). A key that is handed on more often than that
-//     makes it busy.
+//   - The session's last release of the key, a common one, handed it to the only waiter
+//     (handoffs). This is the best available prediction that the next release will do the
+//     same. Where many wait for a key, most of a wait is the others' holding, and more
+//     commands would only make it longer.
+//   - The store had nothing to do with the server (in a Cluster: with any node) for a while
+//     (activity). The server is probably asleep then. A key that is handed on more often
+//     keeps the server busy.
 //
 // Releases that are sent together do without: all but the first have an answer ahead of
 // them anyway.
 func primer(client rueidis.CoreClient, key string) rueidis.Completed {
-	// rueidis does not know it for a command that only reads, which it might repeat, and have the
-	// release's answer wait for that.
+	// rueidis does not take an arbitrary command for one that only reads. It might repeat a
+	// command that only reads, and the release's answer would wait for that.
 	return client.B().Arbitrary("EXISTS").Keys(key).Build()
 }
 
-// handoffs remembers which keys were handed to the only one who waited when they were
-// given back last: a bit for all keys of one hash.
+// handoffs remembers which keys went to their only waiter when they were last given back: one
+// bit for all keys of the same hash.
 type handoffs [128]atomic.Uint32
 
 var handoffsSeed = maphash.MakeSeed()
@@ -50,13 +51,13 @@ func (h *handoffs) bit(key string) (word *atomic.Uint32, mask uint32) {
 	return &h[hash/32%uint64(len(h))], 1 << (hash % 32)
 }
 
-// last reports whether the key was so handed on last time.
+// last reports whether the key went to its only waiter last time.
 func (h *handoffs) last(key string) bool {
 	word, mask := h.bit(key)
 	return word.Load()&mask != 0
 }
 
-// note says whether it was this time.
+// note records whether the key went to its only waiter this time.
 func (h *handoffs) note(key string, toTheLast bool) {
 	word, mask := h.bit(key)
 	switch isSet := word.Load()&mask != 0; {
@@ -67,14 +68,14 @@ func (h *handoffs) note(key string, toTheLast bool) {
 	}
 }
 
-// An activity is when the store last had to do with its server: when that answered or failed
-// to, or sent a message.
+// An activity is when the store last had to do with its server: when the server answered or
+// failed to, or sent a message.
 type activity struct {
 	began time.Time
 	last  atomic.Int64 // how long after that, in nanoseconds
 }
 
-// note says that it had so just now.
+// note records that the store has to do with the server just now.
 func (a *activity) note() { a.last.Store(int64(time.Since(a.began))) }
 
 // idle reports whether the server may have gone to sleep since.

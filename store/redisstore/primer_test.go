@@ -140,7 +140,7 @@ func TestReleasesTogetherHaveNoPrimer(t *testing.T) {
 	}
 }
 
-// What a client hears of the server says that it is awake.
+// Anything that a client hears from the server shows that the server is awake.
 func TestWhatIsHeardOfAServer(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		st := sv.store(t)

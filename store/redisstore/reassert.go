@@ -13,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// reassert asks once more for the holdings that were not found or have another
-// owner: a server that has forgotten something writes them anew.
+// reassert requests the holdings once more that were not found or have another owner. A
+// server that has forgotten something writes them anew.
 func (s *session) reassert(ctx context.Context, batch []store.RenewRequest, replies []store.RenewReply) {
 	var missed []int
 	for i := range replies {
@@ -27,13 +27,13 @@ func (s *session) reassert(ctx context.Context, batch []store.RenewRequest, repl
 	}
 	calls := borrowCalls(len(missed))
 	defer returnCalls(calls)
-	address := s.inboxName(batch[missed[0]].Key) // for all, since they are of one lane
+	address := s.inboxName(batch[missed[0]].Key) // for the whole batch, which is of one lane
 	for n, i := range missed {
 		(*calls)[n].reassert(s.store, &batch[i], address)
 	}
 	for n, result := range s.store.run(ctx, *calls) {
 		i := missed[n]
-		if isTryAgain(result) { // its slot is being moved; what renew.lua said holds
+		if isTryAgain(result) { // its slot is being moved; the answer of renew.lua holds
 			continue
 		}
 		before := replies[i].Err

@@ -150,8 +150,9 @@ func TestAServerOutOfMemoryWritesAnew(t *testing.T) {
 	}
 }
 
-// After a restart a holder's inbox is not known to work, as a rule, when it writes its
-// holding anew. It works a moment later, and who queues then has to be told of.
+// After a restart a holder's inbox is usually not known to work yet when the holder writes
+// its holding anew. The inbox works a moment later, and the holder has to be notified of
+// owners that queue then.
 func TestAHoldingIsWrittenAnewWithItsInbox(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // Release sends one command per request, all at once. A request that release_fast.lua can't
-// do costs another one. A request by itself may have a primer.
+// do costs a second command. A request that is sent alone may have a primer.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
 		return nil
@@ -34,11 +34,11 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 	})
 }
 
-// requeueAddress is the address for the requests that queue again, if there are any.
+// requeueAddress returns the address for the requests that queue again, if there are any.
 func (s *session) requeueAddress(ctx context.Context, batch []store.ReleaseRequest) string {
 	for i := range batch {
 		if batch[i].Requeue != nil {
-			return s.address(ctx, batch[0].Key) // for all, since they are of one lane
+			return s.address(ctx, batch[0].Key) // for the whole batch, which is of one lane
 		}
 	}
 	return noAddress
@@ -53,8 +53,8 @@ const (
 	releasePrimed                    // by release_fast.lua, with a primer if it is sent by itself
 )
 
-// plan decides how a release is made. One that is made again was no case for
-// release_fast.lua.
+// plan decides how a release is made. A release is made again if release_fast.lua could not
+// do it.
 func (s *session) plan(q *store.ReleaseRequest, again bool) releasePlan {
 	switch {
 	case again,

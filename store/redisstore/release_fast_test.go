@@ -20,7 +20,7 @@ import (
 func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		d := newDifferential(t, sv)
-		// Who hears a channel is said by its name.
+		// A channel's name says how many hear it.
 		heard := strings.NewReplacer(
 			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', name)", "({0, string.find(name, 'deaf', 1, true) and 0 or 2})",
 			"redis.pcall('PUBSUB', mode == 's' and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))", "({0, string.find(channel, 'deaf', 1, true) and 0 or 2})",
@@ -69,8 +69,8 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 	})
 }
 
-// drawHolding returns a state in which the key is held, as a rule, and who gives it
-// back, with the last token used.
+// drawHolding returns a state in which the key is usually held, the owner that gives it back,
+// and the last token used.
 func (d *differential) drawHolding(t *rapid.T) (st differentialState, owner, used string) {
 	pick := func(name, usual string, others ...string) string {
 		return rapid.SampledFrom(append(slices.Repeat([]string{usual}, 6), others...)).Draw(t, name)

@@ -15,23 +15,23 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding
-// takes a server some 6 µs, in a call of 64 as in one of 256, so that more would
-// gain nothing and block it for longer.
+// renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding takes
+// a server some 6 µs, in a call of 64 as in one of 256. Larger calls would gain nothing and
+// block the server for longer.
 const renewalsPerCall = 100
 
-// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, before
-// that of the epoch, and
-// movingKinds those that it has to do with while a cluster moves their slot.
+// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, before the key
+// of the epoch. movingKinds are those that it has to make do with while a Cluster moves their
+// slot.
 const (
 	renewKinds  = "lqf"
 	movingKinds = "l"
 )
 
-// Renew sends one command per 100 requests, all at once, and one more for each
-// holding that the server does not have, in case it has forgotten it. A server that is
-// taken for a standalone one, and is a Cluster's node, refuses keys of several slots
-// in one command; from then on there is one per bucket.
+// Renew sends one command per 100 requests, all at once. It sends one more for each holding
+// that the server does not have, in case the server has forgotten it. A Cluster's node that
+// was taken for a standalone server refuses keys of several slots in one command. From then
+// on Renew sends one command per bucket.
 func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
 	replies := make([]store.RenewReply, len(batch))
 	if err := s.usable(); err != nil {
@@ -54,9 +54,8 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 	return replies
 }
 
-// renewChunks sends one command per chunk. It returns the indexes of requests
-// that the server refused because their slots are several, or because it is moving
-// their slot.
+// renewChunks sends one command per chunk. It returns the indexes of the requests that the
+// server refused: those of several slots (crossing), and those whose slot it is moving.
 func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, replies []store.RenewReply, chunks [][]int, kinds string) (crossing, moving []int) {
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
@@ -75,8 +74,8 @@ func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, r
 	return crossing, moving
 }
 
-// sensible returns the indexes of batch but for those that make no sense, which are
-// answered at once.
+// sensible returns the indexes of the well-formed requests of batch, and answers the
+// malformed ones at once.
 func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 	indexes := make([]int, 0, len(batch))
 	for i := range batch {
@@ -93,8 +92,8 @@ func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 	return indexes
 }
 
-// chunks divides indexes of batch by what goes into one call. Where slots matter
-// that is of one bucket.
+// chunks divides indexes of batch into those of one call each. Where slots matter, a call has
+// keys of one bucket only.
 func (s *session) chunks(batch []store.RenewRequest, indexes []int) (chunks [][]int) {
 	slotted := s.store.conn.Cluster() || s.store.slotted.Load()
 	latest := make(map[int]int) // chunk of each bucket, or of all

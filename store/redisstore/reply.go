@@ -84,7 +84,7 @@ func (r *reply) token() int64 { return r.between(0, redisconn.MaxGiven) }
 
 func (r *reply) count() int { return int(r.between(0, math.MaxInt32)) }
 
-// millis reads a time to go. It may be negative, where Redis has none to tell.
+// millis reads a remaining time. It may be negative, where Redis knows none.
 func (r *reply) millis() time.Duration {
 	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
 }

@@ -169,7 +169,7 @@ func readerRights(t *testing.T) []string {
 	return rights
 }
 
-// Whoever only looks needs no right to change anything, and can't.
+// A user that only looks needs no right to change anything, and can't change anything.
 func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)

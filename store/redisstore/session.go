@@ -29,8 +29,8 @@ type session struct {
 
 var _ store.Session = (*session)(nil)
 
-// newSession opens the inbox for all keys where there is one, so that it is live
-// by the time of the first wait.
+// newSession opens the inbox for all keys, if there is one, so that the inbox is live by the
+// time of the first wait.
 func newSession(st *Store, id string, events func(store.Event)) *session {
 	s := &session{store: st, id: id, events: events}
 	if !st.conn.Cluster() {
@@ -39,8 +39,8 @@ func newSession(st *Store, id string, events func(store.Event)) *session {
 	return s
 }
 
-// Lane: in a Cluster the keys of a bucket share a node, and a script may have
-// several of them. Elsewhere everything does.
+// Lane returns the bucket in a Cluster: the keys of a bucket share a node, and a script may
+// have several of them. Elsewhere all keys share one lane.
 func (s *session) Lane(key string) int {
 	if s.store.conn.Cluster() {
 		return bucketOf(key)
@@ -48,8 +48,8 @@ func (s *session) Lane(key string) int {
 	return 0
 }
 
-// Close closes the inboxes. It waits for their goroutines until ctx ends; they
-// end anyway.
+// Close closes the inboxes. It waits for their goroutines until ctx ends. They end in any
+// case.
 func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
@@ -64,7 +64,7 @@ func (s *session) Close(ctx context.Context) error {
 	return cmp.Or(errs...)
 }
 
-// usable says why nothing can be asked any more, if so.
+// usable returns why no request can be sent any more, or nil.
 func (s *session) usable() error {
 	if s.left.Load() || s.store.conn.Closed() {
 		return store.ErrClosed

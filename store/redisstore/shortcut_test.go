@@ -54,8 +54,8 @@ func TestShortcutsLeaveNothingForEver(t *testing.T) {
 	})
 }
 
-// What a shortcut forgets shows only later: when the holder dies and the clock
-// has gone back, or when somebody queues behind it.
+// An omission of a shortcut shows only later: when the holder dies and the clock has gone
+// back, or when another owner queues.
 func TestShortcutsRememberWhatTheyGave(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
@@ -79,7 +79,7 @@ func TestShortcutsRememberWhatTheyGave(t *testing.T) {
 	})
 }
 
-// What a shortcut can't do must not take it.
+// A release that a shortcut can't do must not take it.
 func TestShortcutsAreForPlainReleases(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What a sharded inbox has missed concerns the keys of its bucket only.
+// Messages that a sharded inbox has missed concern the keys of its bucket only.
 func TestSilenceOfAShardedInboxIsItsBuckets(t *testing.T) {
 	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))

@@ -15,16 +15,16 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Store is locks in one Redis deployment, under one prefix. Stores with the
-// same prefix share their locks, whatever client they use and whether it talks
-// to the deployment as to a cluster or not.
+// A Store is the locks of one Redis deployment, under one prefix. Stores with the same prefix
+// share their locks, whatever client they use, and whether or not that client knows that the
+// deployment is a Cluster.
 type Store struct {
 	conn     *redisconn.Conn
 	settings settings
 	log      *asynclog.Log
 
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
-	slotted   atomic.Bool // what was taken for a standalone server has shown to be a cluster's node
+	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 	activity  activity    // of the server
 
@@ -59,14 +59,14 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 // New uses the application's own client, which [Store.Close] leaves open. That
 // saves two connections per server and costs:
 //
-//   - Renewals and messages wait behind whatever else the client sends and
-//     receives. Delays beyond a third of the TTL lose leases.
+//   - Renewals and messages wait behind everything else that the client sends and receives.
+//     Delays beyond a third of the TTL lose leases.
 //   - With several connections per server, as is rueidis' default, the commands
 //     of one client may overtake each other; that is safe and costs round trips.
 //   - Without AlwaysPipelining, a call whose context ends may close the
 //     connection that it shares with others.
-//   - With a ConnLifetime, a command that is under way when one ends may be sent
-//     twice, in a failover to two servers; Open does without.
+//   - With a ConnLifetime, a command that is under way when a connection's lifetime ends may
+//     be sent twice, in a failover to two servers. Open sets no ConnLifetime.
 //   - Scripts and subscriptions must not go to replicas; see
 //     rueidis.ClientOption.SendToReplicas.
 func New(client rueidis.Client, opts ...Option) (*Store, error) {
@@ -85,10 +85,10 @@ func newStore(conn *redisconn.Conn, s settings) *Store {
 	return &Store{conn: conn, settings: s, log: asynclog.New(s.logger), activity: activity{began: time.Now()}}
 }
 
-// Close closes the connections that [Open] opened, if any. Then and after
-// [New] alike, the store answers with asynclock.ErrClosed from now on, to its
-// sessions too. Close the asynclock.Clients first: those of a closed store can't
-// give back what they hold. It waits a second at most for the log handler.
+// Close closes the connections that [Open] opened. A client that was given to [New] stays
+// open. From now on the store and its sessions answer with asynclock.ErrClosed. Close the
+// asynclock.Clients first: clients of a closed store can't give back the keys that they hold.
+// Close waits a second at most for the log handler.
 func (st *Store) Close() {
 	if st.conn.Close() {
 		st.log.Close()

@@ -23,7 +23,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	// What Java has done.
+	// Here Java has taken the lock.
 	if err := server.Set("shop:order:42", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"); err != nil {
 		log.Fatal(err)
 	}

@@ -45,8 +45,7 @@ func TestAJavaHolderIsRespected(t *testing.T) {
 	})
 }
 
-// What Java finds is a string with a TTL that is no registry's id and differs
-// each time.
+// Java finds a string with a TTL that is no registry's id and differs each time.
 func TestWhatJavaFinds(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))

@@ -52,7 +52,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// What the server says of slots is what counts.
+// The server computes the same slots.
 func TestSlotsAreTheServers(t *testing.T) {
 	t.Parallel()
 	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))

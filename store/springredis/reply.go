@@ -10,7 +10,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
-// What a script answers in the first place.
+// The first element of a script's answer.
 const (
 	replyForeign = -1 // and then the Redis key that holds something else; nothing was changed
 	replyFree    = 0

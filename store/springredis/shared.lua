@@ -1,18 +1,18 @@
--- What the scripts share. Their KEYS are those that they need of these, in this
--- order:
+-- Functions that the scripts share. The KEYS of a script are those that it needs of these, in
+-- this order:
 --
 -- lock     the holder, as a string with a TTL. If it is ours:
 --            asynclock TOKEN CLOCK OWNER DESCRIPTION
 --          where CLOCK is t if the token came from the clock, else -, and OWNER
---          is - while nobody has the key but it is kept back. Anything else is
---          somebody else's, as a rule the id of a Java registry: it compares
---          values with its own id and writes over none.
+--          is - while nobody has the key but it is held back. Any other value is
+--          foreign, usually the id of a Java registry. A registry compares values
+--          with its own id and overwrites none.
 -- counter  the last token, as a string
 -- gone     a sorted set: withdrawn owners, by the ms of the server's clock until
 --          which they are refused
 
--- What to answer if a key is not what it has to be: that it is foreign, or, if the
--- server does not let us look, its own error.
+-- foreign returns the answer if a key is not what it has to be: that it is foreign, or the
+-- server's own error if the server does not let us look.
 local function foreign(found, key)
   if type(found) == 'table' and not string.find(found.err, 'WRONGTYPE', 1, true) then
     return found

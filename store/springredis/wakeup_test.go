@@ -107,7 +107,7 @@ func TestMessagesOfBothGenerationsWake(t *testing.T) {
 		}
 		c.heardNothing(sv)
 
-		// Whoever has the key, or has given up, waits no more.
+		// An owner that has the key, or has given up, no longer waits.
 		j.release(t, "key")
 		c.Want(redistest.Request("key", "a"), store.Granted)
 		c.release(store.ReleaseRequest{Key: "other", Owner: "b"})
@@ -152,7 +152,7 @@ func TestRegistryKeysAreNoPatterns(t *testing.T) {
 	})
 }
 
-// Who asks too late is not remembered as one who waits.
+// An owner whose request comes too late is not remembered as a waiter.
 func TestWhoHasLeftDoesNotWait(t *testing.T) {
 	t.Parallel()
 	c := join(t, onMiniredis(t).store(t, WithLockType(PubSubLock)))

@@ -41,10 +41,9 @@
 //
 // # Where it runs
 //
-// What happens to locks happens in routines in the database, which the migration makes:
-// a request, of any number of keys, is one statement, one round trip and one
-// transaction. Deadlocks and serialization failures are tried again, with growing
-// pauses. Waiters poll.
+// All work on locks is done by routines in the database, which the migration makes. A
+// request, of any number of keys, is one statement, one round trip and one transaction.
+// Deadlocks and serialization failures are tried again, with growing pauses. Waiters poll.
 //
 // # Reading the code
 //

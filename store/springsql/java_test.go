@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What UUIDConverter of Spring Integration makes of keys.
+// The LOCK_KEYs here are those that UUIDConverter of Spring Integration makes.
 func TestLockKeyIsJavas(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{

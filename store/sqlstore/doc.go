@@ -22,20 +22,19 @@
 //
 // # Guarantees
 //
-// What package asynclock promises holds as long as the server keeps what it acknowledged and
-// its clock does not jump forward. Tokens are the larger of the clock in microseconds and
-// one more than the last token (of the key, or of all keys whose rows were forgotten). They
-// don't go back as long as the server keeps what it acknowledged. One that was restored from
-// a backup, or a replica without the last commits, goes on with its clock. If that is
-// behind the lost server's, a token may come again.
+// The promises of package asynclock hold as long as the server keeps what it acknowledged and
+// its clock does not jump forward. Tokens are the larger of the clock in microseconds and one
+// more than the last token (of the key, or of all keys whose rows were forgotten). They don't
+// go back as long as the server keeps what it acknowledged. One that was restored from a
+// backup, or a replica without the last commits, goes on with its clock. If that is behind
+// the lost server's, a token may come again.
 //
 // # Where it runs
 //
-// What happens to locks happens in routines in the database, which the migration makes:
-// a request, of any number of keys, is one statement, one round trip and one
-// transaction. Deadlocks and serialization failures are tried again, with growing
-// pauses. A request waits for a locked row only if it is alone in its statement, and as
-// long as its context lasts.
+// All work on locks is done by routines in the database, which the migration makes. A
+// request, of any number of keys, is one statement, one round trip and one transaction.
+// Deadlocks and serialization failures are tried again, with growing pauses. A request waits
+// for a locked row only if it is alone in its statement, and as long as its context lasts.
 //
 // # Notifications
 //

@@ -68,8 +68,8 @@ func atReadCommitted(ctx context.Context, tx *sql.Tx, what string, id int64) (is
 	return answer.Bool, err
 }
 
-// advisoryID is the number of a key. What is hashed with it keeps it apart from other
-// programs' numbers.
+// advisoryID returns the number of a key's advisory lock. The prefix that is hashed with the
+// key keeps it apart from other programs' numbers.
 func advisoryID(key string) (int64, error) {
 	if err := sqlconn.CheckKey(key); err != nil {
 		return 0, err

@@ -19,8 +19,8 @@ import (
 const (
 	// long is the TTL of what must not expire while a story runs.
 	long = 30 * time.Second
-	// soon is when what a message announces is there. By a heartbeat it would as
-	// a rule come later.
+	// soon is how quickly the effect of a message must show. A heartbeat would usually bring
+	// it later.
 	soon = long / 20
 	// short is the TTL of what has to expire. In the last tenth of it the lease has
 	// ended and the key has not passed on, so that stories can tell which was first.

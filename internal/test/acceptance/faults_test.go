@@ -19,9 +19,9 @@ func openOwnServer(t *testing.T) (*Env, *servers.Redis) {
 	return openRedis(t, d.address, "story"), d.Nodes[0]
 }
 
-// onOwnServers makes a test twice: on servers that let everyone do everything, and on
-// those that speak TLS only, with the least rights for the clients. What the test does
-// to the servers is not done by those.
+// onOwnServers runs a test twice: on servers that let everyone do everything, and on servers
+// that speak TLS only, with the least rights for the clients. The test itself disturbs the
+// servers as another user, with all rights.
 func onOwnServers(t *testing.T, start func(*testing.T, *servers.Encryption) *deployment, test func(*testing.T, *Env, *deployment)) {
 	t.Helper()
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
-// What the README shows is code that runs: each of its blocks of Go stands,
-// line for line, in a file of examples.
+// The README shows code that runs: each of its blocks of Go stands, line for line, in a file
+// of examples.
 func TestReadmeShowsCodeOfExamples(t *testing.T) {
 	t.Parallel()
 	blocks := goBlocks(kit.ReadFile(t, "README.md"))

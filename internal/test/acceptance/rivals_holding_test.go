@@ -129,7 +129,7 @@ func watchdogEndsWithTheLock(t *testing.T) {
 			cancel()
 		}
 	}
-	// What is renewed though nobody holds it is renewed each third of the TTL.
+	// A renewal that goes on although nobody holds the key would come each third of the TTL.
 	kit.Eventually(t, "a TTL in which nothing is sent", func() bool {
 		sent, _ := y.during(t, func() { time.Sleep(short) })
 		return sent["EVALSHA"]+sent["EVAL"] == 0
@@ -192,13 +192,14 @@ func lateReleaseLeavesTheSuccessorAlone(t *testing.T) {
 // waits are their renewals, many to a command.
 func heldLocksAreQuiet(t *testing.T) {
 	const (
-		// A lock is given up when the server has not answered for a third of ttl. What has
-		// no answer in time is sent again, too. A busy machine answers within seconds.
+		// A lock is given up when the server has not answered for a third of ttl. A request
+		// without an answer in time is also sent again. A busy machine answers within
+		// seconds.
 		ttl = 8 * time.Second
 		// each is when a lease is renewed.
 		each = ttl / 3
-		// perCommand is how many renewals go together, at least, on the average. As a rule
-		// they are 64. Where timers fire late they are fewer, and one by one they would be 1.
+		// perCommand is how many renewals must share a command, on average. Usually 64 do.
+		// Where timers fire late there are fewer. If each were sent alone it would be 1.
 		perCommand = 16
 	)
 	for _, held := range []int{1, 1000} {

@@ -11,7 +11,7 @@ import (
 //
 //	go run ./internal/test/testenv -v -run TestRivalsFailures ./internal/test/acceptance
 //
-// What is said of others is of the releases and reports named. Numbers were
+// Statements about other libraries apply to the releases and reports named. Numbers were
 // measured with rueidislock 1.0.76, Redis 7.0.15 and two cores.
 var rivalsFailures = []struct {
 	name string

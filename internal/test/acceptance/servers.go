@@ -10,12 +10,12 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// What some tests do to Redis would disturb all others on the same server. They
-// start servers of their own, where tests with servers are wanted at all.
+// Some tests disturb Redis so much that no other test could use the same server. They start
+// servers of their own, if tests with servers are requested at all.
 
 // A deployment is servers of one test's own.
 type deployment struct {
-	address                      // of whoever may do everything
+	address                      // of the user who may do everything
 	*servers.Deployment          // of one node, if it stands alone
 	rights              []string // that a user needs there
 	// refused is what a user is refused and does not need: rueidis asks, by the way,

@@ -45,8 +45,8 @@ func tell(t *testing.T, open func(*testing.T) *Env, story func(*Env)) {
 // again opens a place that is open already, for another telling.
 func (env *Env) again(*testing.T) *Env { return env }
 
-// mistimed reports what a stall would explain. What nothing excuses is for
-// Errorf.
+// mistimed reports a failure that a stall would explain. Use Errorf for a failure that
+// nothing excuses.
 func (env *Env) mistimed(format string, args ...any) {
 	env.timing.mu.Lock()
 	defer env.timing.mu.Unlock()

@@ -44,9 +44,9 @@ func rights(t *testing.T) (always, inCluster []string) {
 // toList are the rights to list keys, which not every user needs.
 var toList = []string{"+scan", "+role"}
 
-// onServersForLockers starts servers that speak nothing but TLS, and opens places on
-// them, each with a user of its own who has the least rights. What a story does to a
-// server, and what it looks at there, is not done by that user.
+// onServersForLockers starts servers that speak nothing but TLS, and opens places on them,
+// each with a user of its own who has the least rights. The story itself disturbs and
+// inspects a server as another user.
 func onServersForLockers(start func(*testing.T, *servers.Encryption) *deployment) func(*testing.T) func(*testing.T) *Env {
 	return func(t *testing.T) func(*testing.T) *Env {
 		t.Helper()

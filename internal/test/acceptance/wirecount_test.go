@@ -16,7 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
-// What locks cost on the wire. Each test has a Redis server to itself and
+// These tests measure what locks cost on the wire. Each test has a Redis server to itself and
 // counts twice:
 //
 //   - Every command that a client sends, whatever it is for, as its connections
@@ -110,9 +110,9 @@ func handoffsCostTheSameForMany(t *testing.T) {
 // costOfHandoffs has clients take a key so many times, hold it for so long, and send at
 // most so many commands for each handoff. It returns what they have sent.
 func costOfHandoffs(t *testing.T, clients, rounds int, hold time.Duration, atMost float64) map[string]int {
-	// What the clock brings is not counted by the handoff, or it would depend on
-	// how busy the machine is: keep-alives of two connections that are idle, once
-	// a second, and a probe of the inbox.
+	// Commands that the clock triggers are not counted as part of a handoff, because their
+	// number would depend on how busy the machine is. They are the keep-alives of two idle
+	// connections, once a second, and a probe of the inbox.
 	pacedPerSecond := 3 * clients
 	env, server := openOwnServer(t)
 	y := &tally{server: server}

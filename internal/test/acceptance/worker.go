@@ -145,7 +145,7 @@ func (c *worker) hears() (r report) {
 	if r.Problem != "" {
 		c.env.Fatalf("the worker reports: %s", r.Problem)
 	}
-	c.env.timing.note(r.Stall - c.paused) // but for what was meant to be
+	c.env.timing.note(r.Stall - c.paused) // except the pause that the test ordered
 	c.paused = 0
 	return r
 }

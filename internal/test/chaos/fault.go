@@ -113,7 +113,7 @@ var faults = []fault{
 	{name: "FLUSHALL", lane: storage, lossy: true, strike: func(b *blow) error { return b.command("FLUSHALL") }},
 	{name: "out of memory", lane: storage, strike: (*blow).exhaust},
 	{name: "foreign write", lane: storage, strike: (*blow).scribble},
-	// What would coincide like this too seldom to be waited for.
+	// Coincidences that are too rare to wait for.
 	{name: "worker paused, its messages later still", lane: processes, rare: true, strike: (*blow).outrun},
 	{name: "slow replies, with a rival for each key", lane: network, rare: true, strike: (*blow).overstay},
 	{name: "failover", lane: storage, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
@@ -137,7 +137,7 @@ func faultsNamed(names []string) (some []fault, err error) {
 	return some, nil
 }
 
-// faultsAt returns all faults that a site can have, but for the rare ones.
+// faultsAt returns all faults that a site can have, except the rare ones.
 func faultsAt(site string) (some []fault) {
 	for _, f := range faults {
 		if !f.rare && (len(f.only) == 0 || slices.Contains(f.only, site)) {

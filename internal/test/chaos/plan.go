@@ -11,10 +11,10 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
 
-// attack strikes with the faults of one lane, one after the other, until ctx ends
-// or there have been as many as there are to be. What comes when, whom it hits and for how long follows from the seed:
-// each fault once in random order, and again. What the workers are doing at that
-// moment does not, so a seed repeats a run as closely as a real machine can.
+// attack strikes with the faults of one lane, one after the other, until ctx ends or there
+// have been as many as there are to be. The seed decides which fault comes when, whom it hits
+// and for how long: each fault once in random order, and again. It does not decide what the
+// workers are doing at that moment, so a seed repeats a run as closely as a real machine can.
 func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 	var mine []fault
 	for _, f := range deck {

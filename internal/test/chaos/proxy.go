@@ -17,8 +17,8 @@ type weather struct {
 	up, down time.Duration // how much later requests and replies arrive
 	messages time.Duration // likewise those of pub-sub
 
-	// What a black hole swallows never arrives, and neither end is told. When it
-	// closes, so do the connections that have lost something.
+	// A black hole swallows bytes: they never arrive, and neither end is notified. When the
+	// hole closes, so do the connections that have lost something.
 	holeUp, holeDown bool
 	mute             bool // messages of pub-sub vanish, and nothing else
 

@@ -120,9 +120,9 @@ func (b *blow) outrun() (err error) {
 	return nil
 }
 
-// overstay lets all replies to workers be late, to the end, while somebody waits
-// for each key. Who counts its trust from a reply, and keeps its lease to the end,
-// still trusts it when the next has the key.
+// overstay makes all replies to workers late, to the end, while a rival waits for each key. A
+// worker that counted its trust from a reply, and kept its lease to the end, would still
+// trust it when the next holder has the key.
 func (b *blow) overstay() (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), b.limits().Turns)
 	defer cancel()

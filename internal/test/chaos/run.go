@@ -148,8 +148,8 @@ func (r *run) perform(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// What a proxy has delayed is on its way for so long, and Close waits for the
-	// last messages for a second only.
+	// A message that a proxy has delayed can be on its way for so long, and Close waits only
+	// a second for the last messages.
 	time.Sleep(r.longestTTL())
 	r.dismiss()
 	if err := r.sweep(ctx); err != nil {

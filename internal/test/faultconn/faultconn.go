@@ -47,7 +47,8 @@ func (l *Line) Commands() map[string]int { return l.sent.counts() }
 // DialRedis connects to a Redis server and counts the commands. It is rueidis' DialCtxFn.
 func (l *Line) DialRedis(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
 	if config != nil {
-		// What is counted and cut is what goes into the encryption and comes out of it.
+		// The line counts and cuts below: it sees the plain text, before encryption and after
+		// decryption.
 		return l.connect(ctx, addr, &tls.Dialer{NetDialer: dialer, Config: config}, true)
 	}
 	return l.connect(ctx, addr, dialer, true)

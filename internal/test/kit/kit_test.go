@@ -63,7 +63,7 @@ func TestOnlyOneAsksForTheNight(t *testing.T) {
 	}
 }
 
-// What a person has said with -parallel stays.
+// A person's own -parallel stays.
 func TestInParallel(t *testing.T) {
 	all, args := flag.CommandLine, os.Args
 	t.Cleanup(func() { flag.CommandLine, os.Args = all, args })

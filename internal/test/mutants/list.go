@@ -67,8 +67,7 @@ func parseAll(root fs.FS) (all []mutant, err error) {
 //	-a line that goes
 //	+a line that comes instead
 //
-// where file and its lines may come several times. What stays is there to say
-// which place is meant.
+// where file and its lines may come several times. Lines that stay say which place is meant.
 func parse(name, text string) (all []mutant, err error) {
 	var m *mutant
 	for i, line := range strings.Split(text, "\n") {

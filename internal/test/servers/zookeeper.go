@@ -19,11 +19,11 @@ import (
 // sessions that end need not wait long.
 const Tick = 200 * time.Millisecond
 
-// jar is where Debian's package zookeeper has the server. What it needs besides,
-// its manifest names.
+// jar is where Debian's package zookeeper has the server. The jar's manifest names what else
+// it needs.
 const jar = "/usr/share/java/zookeeper.jar"
 
-// classPath is what its manifest names, and what it forgets: what speaks TLS needs
+// classPath is the jar and two libraries that its manifest forgets: a server with TLS needs
 // more of Netty, which the package brings along.
 const classPath = jar + ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 

@@ -19,8 +19,8 @@ func events(all ...[3]string) string {
 	return b.String()
 }
 
-// What failed once is named, by its innermost part. Whether it is forgiven depends on the
-// time that it runs in.
+// A test that failed once is named by its innermost part. A test in real time is forgiven if
+// it passes when repeated. A test in virtual time is not.
 func TestWhatIsForgiven(t *testing.T) {
 	t.Parallel()
 	const real, virtual = modulePath + "/store/redisstore", modulePath + "/asynclock"

@@ -97,8 +97,8 @@ func (s *setting) split(args []string) (flags, packages []string) {
 	return flags, packages
 }
 
-// compile compiles what is to be tested, as go test will want it. What is wrong there, go
-// test will say.
+// compile compiles the packages to be tested, as go test will need them. It ignores errors,
+// because go test will report them.
 func (s *setting) compile(ctx context.Context, args []string, log io.Writer) error {
 	_, packages := s.split(args)
 	fmt.Fprintln(log, "testenv: compiling the tests meanwhile")

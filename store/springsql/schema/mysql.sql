@@ -20,9 +20,9 @@ CREATE TABLE IF NOT EXISTS INT_LOCK (
 	PRIMARY KEY (LOCK_KEY, REGION)
 ) ENGINE = InnoDB
 //
--- What Java has no column for, of keys that a Go client has used: the key's name, of
--- which LOCK_KEY is a hash, who holds it in words, and its last token. Java neither reads
--- nor writes it. A lock is held by what INT_LOCK says, alone.
+-- A row for each key that a Go client has used, with what Java's table has no column for: the
+-- key's name, of which LOCK_KEY is a hash, its holder in words, and its last token. Java
+-- neither reads nor writes this table. Only INT_LOCK decides whether a lock is held.
 CREATE TABLE IF NOT EXISTS INT_LOCK_LEASE (
 	LOCK_KEY CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
 	REGION VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -84,8 +84,8 @@ CREATE PROCEDURE INT_LOCK_BEGIN(
 	OUT v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin, OUT v_now DATETIME(6), OUT v_live DATETIME(6))
 BEGIN
 	DECLARE v_base BIGINT DEFAULT JSON_EXTRACT(request, '$.base');
-	-- A request that its client has given up is not to go on for long. What the
-	-- application has set is back when the routine ends.
+	-- A request must not go on for long after its client has given it up. The application's
+	-- own setting is restored when the routine ends.
 	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'EXPIRED_AFTER 1' THEN
@@ -103,8 +103,8 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_HOLDER
 //
--- What is known of a key's holder: held, left, holder, token, or client where it is
--- Java. All of it is for people.
+-- The holder of a key, for people to read: held, left, holder, token, or client if Java holds
+-- it.
 CREATE PROCEDURE INT_LOCK_HOLDER(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
 	IN v_live DATETIME(6), OUT answer LONGTEXT CHARACTER SET utf8mb4)
@@ -285,12 +285,13 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_SWEEP
 //
--- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
--- of any more; so many of each. It waits for no row. What Java's table says of such a key
--- goes, too, if it expired more than a day ago, by the client's clock and the server's:
--- Java removes no row that it has not made, and of a key kept back nobody has.
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard of
+-- any more, up to v_limit of each. It waits for no row. The key's row in INT_LOCK goes, too,
+-- if it expired more than a day ago by both the client's clock and the server's. Java would
+-- leave it: it only removes rows that it made itself, and the row of a key that is held back
+-- has an id that nobody has.
 --
--- A token that is ahead of the clock stays, for a new row would begin with the clock.
+-- A row whose token is ahead of the clock stays, because a new row would begin at the clock.
 CREATE PROCEDURE INT_LOCK_SWEEP(IN v_live DATETIME(6), IN v_limit INT)
 BEGIN
 	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT '';

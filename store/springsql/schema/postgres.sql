@@ -18,9 +18,9 @@ CREATE TABLE IF NOT EXISTS INT_LOCK (
 	PRIMARY KEY (LOCK_KEY, REGION)
 );
 
--- What Java has no column for, of keys that a Go client has used: the key's name,
--- of which LOCK_KEY is a hash, who holds it in words, and its last token. Java
--- neither reads nor writes it. A lock is held by what INT_LOCK says, alone.
+-- A row for each key that a Go client has used, with what Java's table has no column for: the
+-- key's name, of which LOCK_KEY is a hash, its holder in words, and its last token. Java
+-- neither reads nor writes this table. Only INT_LOCK decides whether a lock is held.
 CREATE TABLE IF NOT EXISTS INT_LOCK_LEASE (
 	LOCK_KEY CHAR(36) NOT NULL,
 	REGION VARCHAR(100) NOT NULL,
@@ -234,12 +234,13 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Sweep: forget keys that no Go client has used for a day, and owners that are not heard
--- of any more; so many of each. It waits for no row. What Java's table says of such a key
--- goes, too, if it expired more than a day ago, by the client's clock and the server's:
--- Java removes no row that it has not made, and of a key kept back nobody has.
+-- Sweep: forget keys that no Go client has used for a day, and owners that are not heard of
+-- any more, up to v_limit of each. It waits for no row. The key's row in INT_LOCK goes, too,
+-- if it expired more than a day ago by both the client's clock and the server's. Java would
+-- leave it: it only removes rows that it made itself, and the row of a key that is held back
+-- has an id that nobody has.
 --
--- A token that is ahead of the clock stays, for a new row would begin with the clock.
+-- A row whose token is ahead of the clock stays, because a new row would begin at the clock.
 CREATE OR REPLACE FUNCTION INT_LOCK_SWEEP(v_live TIMESTAMP, v_limit INT) RETURNS VOID LANGUAGE plpgsql AS $$
 DECLARE
 	v_dead TIMESTAMP := LEAST(v_live, clock_timestamp() AT TIME ZONE 'UTC') - INTERVAL '1 day';
@@ -258,8 +259,8 @@ BEGIN
 		ORDER BY LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
 END $$;
 
--- What is known of a key's holder: held, left, holder, token, or client where it is
--- Java. All of it is for people.
+-- The holder of a key, for people to read: held, left, holder, token, or client if Java holds
+-- it.
 CREATE OR REPLACE FUNCTION INT_LOCK_HOLDER(v_key CHAR(36), v_region VARCHAR(100), v_live TIMESTAMP)
 	RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE

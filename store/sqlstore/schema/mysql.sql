@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS asynclock_lock (
 	KEY (last_use)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
--- The queues. Whoever changes one has locked the key's row before.
+-- The queues. A transaction locks the key's row before it changes the key's queue.
 CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	`key` VARBINARY(1536) NOT NULL,
 	ticket BIGINT NOT NULL AUTO_INCREMENT,
@@ -77,8 +77,8 @@ DROP PROCEDURE IF EXISTS asynclock_begin
 -- Begin the transaction of a request.
 CREATE PROCEDURE asynclock_begin(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
-	-- A request that its client has given up is not to go on for long. What the
-	-- application has set is back when the routine ends.
+	-- A request must not go on for long after its client has given it up. The application's
+	-- own setting is restored when the routine ends.
 	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 1' THEN
@@ -485,7 +485,7 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_info
 //
--- What is known of a key: held, left, holder, token, waiters.
+-- The state of a key: held, left, holder, token, waiters.
 CREATE PROCEDURE asynclock_info(IN v_key VARBINARY(1536), OUT answer LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);

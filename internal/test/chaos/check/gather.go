@@ -34,7 +34,7 @@ type gathering struct {
 	begin, end history.Time // of the first request, and of the last answer
 }
 
-// add adds a record of any kind. What it tells of a run as a whole is not judged.
+// add adds a record of any kind. Records of the run as a whole are not judged.
 func (g *gathering) add(r *history.Record) {
 	switch r.Kind {
 	case history.Held:

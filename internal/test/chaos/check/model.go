@@ -33,8 +33,8 @@ type lockState struct {
 	last  int64
 }
 
-// lockInput is an operation on the model: a lease begins or ends. What an
-// operation answers is part of the input, since each names its token.
+// lockInput is an operation on the model: a lease begins or ends. An operation's answer is
+// part of the input, since each operation names its token.
 type lockInput struct {
 	begins bool
 	number int // of the lease, by token

@@ -13,10 +13,9 @@ import (
 // checkOverlaps: no two trusted leases of a key overlap, except where the store
 // lost what it had acknowledged.
 //
-// That a lease is trusted is known for the time from its answer to the last
-// moment before somebody asked Valid and heard yes. Trust ends once, so it was
-// there in between. What was not asked is not known, so this accuses nobody
-// wrongly, however slow the machine.
+// A lease is known to be trusted from its answer until just before the last call of Valid
+// that returned true. Trust ends only once, so the lease was trusted in between. Later trust
+// is not assumed. So this accuses nobody wrongly, however slow the machine.
 func (c *checker) checkOverlaps(k *key) {
 	var trusted []*lease // those that may still be, when the next one begins
 	for _, l := range k.leases {
@@ -63,10 +62,10 @@ func (l *lease) process() string {
 	return name
 }
 
-// excuse finds the loss of data that explains why two leases overlap: the holding of
-// one of the two was asked for before the loss was over, and the second began after it had
-// begun, while the first could not yet have noticed. Who has lost its key in the
-// store learns so from its next renewal, and trusts it for a TTL at most.
+// excuse finds the loss of data that explains why two leases overlap. One of the two was
+// requested before the loss was over. The second began after the loss had begun, and before
+// the first could have noticed. A client that has lost its key in the store learns this by
+// its next renewal, and trusts the key for a TTL at most.
 //
 // A clock that was set forward loses no more than the last of each TTL, so it
 // explains no longer overlap than that.

@@ -7,7 +7,7 @@ import "fmt"
 // A Kind is what a record tells.
 type Kind string
 
-// What there is to tell.
+// The kinds of records.
 const (
 	// Run: what the history is one of. Comes once.
 	Run Kind = "run"

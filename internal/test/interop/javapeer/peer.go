@@ -27,9 +27,9 @@ func (p *Process) Open(t *testing.T, arguments ...string) *Peer {
 	return peer
 }
 
-// Close closes what was opened for the peer, and waits for that. The locks that it
-// holds it leaves behind, as if it had been killed, but for those that end with a
-// connection. It may be closed again, and when its process was killed.
+// Close closes what was opened for the peer, and waits for that. The peer leaves its locks
+// behind, as if it had been killed, except those that end with a connection. A second Close
+// is allowed, and so is one after the process was killed.
 func (p *Peer) Close() {
 	p.t.Helper()
 	select {

@@ -37,7 +37,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// What can't be started is said to each test that asks for it.
+// Each test that requests a process is told if it can't be started.
 func TestNoProcess(t *testing.T) {
 	fakeJava(t, "nothing")
 	var shared Shared

@@ -11,10 +11,10 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// Java takes a key by two statements of one transaction. While that is under way,
-// a row that Go can't see yet is there, or one that Go sees as it was. Whoever comes
-// then waits for its end, and heeds what it has done. (Here the transaction is not
-// Java's own, since nothing halts that between its statements.)
+// Java takes a key by two statements of one transaction. While the transaction is under way,
+// the key's row exists but Go can't see it yet, or Go sees its old version. A Go client that
+// comes then waits for the transaction to end, and respects its result. (This test uses a
+// transaction of its own, since nothing can halt Java's between its statements.)
 func TestJDBCJavaIsAboutToTakeIt(t *testing.T) {
 	t.Parallel()
 	const key, javaKey = "my-lock", "eda23b8c-64b2-3f01-8c10-660455d15168"

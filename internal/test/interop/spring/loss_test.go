@@ -162,8 +162,8 @@ func expireUnderGo(t *testing.T, java *javapeer.Peer, client *asynclock.Client) 
 	java.Do("unlock", "key")
 }
 
-// What Go loses to Java without a TTL's end, as old Java releases and people at a
-// prompt bring about, its next renewal tells.
+// Go may lose a key to Java before its TTL ends, because of an old Java release or a person
+// at a prompt. The next renewal notices.
 func TestJavaHoldsWhatGoHeld(t *testing.T) {
 	onEach(t, func(t *testing.T, s setup) {
 		replaceGo(t, openPeer(t, s), goClient(t, s), func() { remove(t, s, "key") })

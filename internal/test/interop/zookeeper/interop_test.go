@@ -158,8 +158,8 @@ func TestExclusion(t *testing.T) {
 	}
 }
 
-// What Go spells differently, or refuses, Java can't have, but for what would be
-// nodes of another key's lock.
+// Java can't lock a key that Go spells differently or refuses, except a key whose path is
+// that of a node of another key's lock.
 func TestWhatJavaCantHave(t *testing.T) {
 	t.Parallel()
 	java := openPeer(t, newRoot(), long)

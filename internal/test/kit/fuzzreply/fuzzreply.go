@@ -16,9 +16,9 @@ const (
 	maxLength = 20
 )
 
-// Message makes a message of data: i and an integer of one byte, t and a text
-// behind its length, e and an error likewise, l and a list behind its length, n
-// for null, b for true. What is missing is null.
+// Message makes a message of data: i and an integer of one byte, t and a text behind its
+// length, e and an error likewise, l and a list behind its length, n for null, b for true.
+// Missing elements are null.
 func Message(data []byte) (m rueidis.RedisMessage, err error) {
 	wire, _ := appendMessage(make([]byte, 7), data, maxDepth) // 7 bytes of TTL
 	return m, m.CacheUnmarshalView(wire)

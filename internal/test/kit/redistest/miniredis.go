@@ -18,8 +18,7 @@ import (
 // than what elsewhere means that the server is dead.
 const Unhurried = time.Minute
 
-// runMiniredis starts a server in this process. Its clock stands still but for what
-// pass adds to it.
+// runMiniredis starts a server in this process. Its clock only moves when pass is called.
 func runMiniredis(t testing.TB) (option rueidis.ClientOption, pass func(time.Duration)) {
 	t.Helper()
 	mini := miniredis.RunT(t)

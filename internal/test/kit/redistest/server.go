@@ -35,8 +35,7 @@ func OnEachServer(t *testing.T, test func(*testing.T, *Server)) {
 	})
 }
 
-// OnMiniredis is a server in this process. Its clock stands still but for what Pass
-// adds to it.
+// OnMiniredis is a server in this process. Its clock only moves when Pass is called.
 func OnMiniredis(t testing.TB) *Server {
 	t.Helper()
 	option, pass := runMiniredis(t)

@@ -28,13 +28,13 @@ func Watch() (end func()) {
 	return func() { runtime.MemProfileRate = rate }
 }
 
-// patience is how long Find looks again before it believes what it has found. What
-// is about to be given up is gone then; and so is a timer that fires as soon.
+// patience is how long Find looks again before it reports a timer. Timers that are about to
+// be given up are gone by then, and so are timers that fire that soon.
 const patience = time.Second / 4
 
-// Find returns an error that says who made the timers that are armed, if any are
-// that were made by a package whose path begins so while Watch was on. Whoever made
-// them must not be reachable any more: what was stopped may still be in use.
+// Find returns an error that says who made the timers that are still armed. It reports timers
+// that were made while Watch was on, by a package whose path begins with path. Their makers
+// must not be reachable any more: a stopped timer may still be in use.
 func Find(path string) error {
 	for start := time.Now(); ; time.Sleep(patience / 10) {
 		found := find(path)

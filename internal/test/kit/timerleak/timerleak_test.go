@@ -97,7 +97,7 @@ func armTen(d time.Duration) (stop func()) {
 	}
 }
 
-// What others made, and what was made before, is not reported.
+// Find does not report timers of other packages, or timers made before Watch.
 func TestOthersTimersAreTheirs(t *testing.T) {
 	before := time.AfterFunc(time.Hour, func() {})
 	defer before.Stop()
