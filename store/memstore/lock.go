@@ -39,7 +39,7 @@ type waiter struct {
 }
 
 // find returns the lock of key as it is now, without an expired holding and dead waiters. A key
-// without state gets an empty lock, which [turn.settle] stores if it is used.
+// without state gets an empty lock, which [txn.settle] stores if it is used.
 func (t *txn) find(key string) *lock {
 	k := t.locks[key]
 	if k == nil {
@@ -97,7 +97,7 @@ func (k *lock) heldBy(owner string) bool {
 	return k.held && k.owner != "" && k.owner == owner
 }
 
-// keepBack holds the key back from everyone until then. The record of its last holder stays
+// holdBack holds the key back from everyone until then. The record of its last holder stays
 // visible.
 func (k *lock) holdBack(until time.Time) {
 	k.owner, k.session, k.watch, k.wanted, k.until = "", nil, false, false, until

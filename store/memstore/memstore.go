@@ -16,7 +16,7 @@
 // Tokens rise for as long as the Store lives and start again from 1 in the next Store. A resource
 // that outlives the process and checks tokens needs a store that also outlives it.
 //
-// To read the code, begin with lock.go: the state of a key and all that can happen to it. turn.go
+// To read the code, begin with lock.go: the state of a key and all that can happen to it. txn.go
 // is the call in which it happens.
 package memstore
 

@@ -96,7 +96,7 @@ func (c *session) Close(context.Context) error {
 	return nil
 }
 
-// serve answers a batch in one turn.
+// serve answers a batch in one transaction.
 func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*txn, Q) R, failed func(error) R) []R {
 	replies := make([]R, len(batch))
 	err := c.take(ctx, func(t *txn) {
@@ -112,7 +112,7 @@ func serve[Q, R any](ctx context.Context, c *session, batch []Q, one func(*txn, 
 	return replies
 }
 
-// take runs f as one turn at the store, then delivers the events that f caused.
+// take runs f as one transaction at the store, then delivers the events that f caused.
 func (c *session) take(ctx context.Context, f func(*txn)) error {
 	if err := ctx.Err(); err != nil {
 		return err

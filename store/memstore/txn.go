@@ -8,7 +8,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A turn is the time for which one call has the store to itself, with the mutex held. The clock
+// A txn is the time for which one call has the store to itself, with the mutex held. The clock
 // stands still in it.
 type txn struct {
 	*Store
@@ -76,7 +76,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 }
 
-// tellWanted notifies the holder of a refused request, if the holder asked for that. It reports
+// notifyRequested notifies the holder of a refused request, if the holder asked for that. It reports
 // whether the holder was notified.
 func (t *txn) notifyRequested(k *lock) bool {
 	if !k.held || !k.wanted {

@@ -85,5 +85,5 @@
 // next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
 // renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
 // formats that they share, and puts them in place. session.go and call.go send them;
-// inbox.go and channel.go hear.
+// inbox.go and channel.go receive notifications.
 package redisstore

@@ -22,7 +22,7 @@ import (
 func rights(t *testing.T) (always, inCluster []string) {
 	t.Helper()
 	_, text, _ := strings.Cut(kit.ReadFile(t, "store/redisstore/doc.go"), "\n// # Rights\n")
-	text, _, found := strings.Cut(text, "On Redis 6.2")
+	text, _, found := strings.Cut(text, "Redis 6.2 does not know")
 	if !found {
 		t.Fatal("store/redisstore/doc.go has no section Rights that ends with Redis 6.2")
 	}
