@@ -43,7 +43,7 @@ func ExampleLease_Context() {
 	})
 
 	answer := httptest.NewRecorder()
-	handler(answer, httptest.NewRequest(http.MethodPost, "/orders/42", http.NoBody))
+	handler(answer, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/orders/42", http.NoBody))
 	fmt.Println(answer.Code)
 	// Output:
 	// 200

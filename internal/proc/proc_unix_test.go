@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/proc"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 const patience = 10 * time.Second
@@ -51,15 +52,9 @@ func state(t *testing.T, pid string) string {
 // until waits for a process to be in one of the states.
 func until(t *testing.T, pid, states string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		now := state(t, pid)
-		if strings.Contains(states, now) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got state %s, want one of %s", now, states)
-		}
-	}
+	kit.Eventually(t, "process "+pid+" in one of the states "+states, func() bool {
+		return strings.Contains(states, state(t, pid))
+	})
 }
 
 // TestGroup: signals reach what the child started.

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // processesWith returns the command lines of all processes that name dir.
@@ -38,7 +40,7 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Parallel()
 		dir := temporary(t)
 		p := startProcess(t, temporaryIn(dir), bin, "demo")
-		until(t, "the workers", func() bool { return len(processesWith(t, dir)) == 5 })
+		kit.Eventually(t, "the workers", func() bool { return len(processesWith(t, dir)) == 5 })
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -65,11 +67,11 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir() // nobody is left to remove the files
 		p := startProcess(t, temporaryIn(dir), bin, "demo")
-		until(t, "the workers", func() bool { return len(processesWith(t, dir)) == 5 })
+		kit.Eventually(t, "the workers", func() bool { return len(processesWith(t, dir)) == 5 })
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		p.result(t)
-		until(t, "the end of the workers", func() bool { return len(processesWith(t, dir)) == 0 })
+		kit.Eventually(t, "the end of the workers", func() bool { return len(processesWith(t, dir)) == 0 })
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // status returns a field of what Linux says about a process, or nothing.
@@ -27,7 +29,7 @@ func status(pid, field string) string {
 // signals.
 func guardOf(t *testing.T, parent int, signals ...syscall.Signal) (pid int) {
 	t.Helper()
-	until(t, "a guard", func() bool {
+	kit.Eventually(t, "a guard", func() bool {
 		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			t.Fatal(err)
@@ -73,8 +75,8 @@ func TestRunKilledWhenItsGuardHadAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.result(t)
-	until(t, "the end of what the command started", func() bool { return !alive(pid) })
-	until(t, "the end of the guard", func() bool { return !alive(strconv.Itoa(guard)) })
+	kit.Eventually(t, "the end of what the command started", func() bool { return !alive(pid) })
+	kit.Eventually(t, "the end of the guard", func() bool { return !alive(strconv.Itoa(guard)) })
 }
 
 // TestRunDismissesItsGuard: none is left behind, and none is needed for a command to

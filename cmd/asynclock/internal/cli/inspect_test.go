@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
@@ -78,7 +79,7 @@ func TestInspect(t *testing.T) {
 	waiting := redis.newClient(t).LockChan(t.Context(), "orders/42")
 	fields := []string{"key", "held", "holder", "token", "remaining_ms", "waiters", "queue"}
 	var got map[string]any
-	until(t, "one waiter", func() bool {
+	kit.Eventually(t, "one waiter", func() bool {
 		r := redis.run(t, "inspect", "--json", "orders/42")
 		r.want(t, 0)
 		got = object(t, r.stdout, fields...)
@@ -166,7 +167,7 @@ func TestOwnersStaySecret(t *testing.T) {
 	server := startRedis(t)
 	server.hold(t, "k")
 	server.newClient(t).LockChan(t.Context(), "k")
-	until(t, "one waiter", func() bool { return strings.Contains(server.run(t, "inspect", "k").stdout, "waiters   1") })
+	kit.Eventually(t, "one waiter", func() bool { return strings.Contains(server.run(t, "inspect", "k").stdout, "waiters   1") })
 	var record string
 	for _, key := range server.Keys() {
 		if strings.HasSuffix(key, ":l") {

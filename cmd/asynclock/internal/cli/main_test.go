@@ -148,13 +148,3 @@ func (r result) want(t *testing.T, code int, stderr ...string) {
 		t.Errorf("got stderr %q, want none", r.stderr)
 	}
 }
-
-// until waits for a condition that other processes bring about.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting: %s", what)
-		}
-	}
-}

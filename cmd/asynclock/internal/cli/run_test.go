@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // background runs the command in this process while the test goes on.
@@ -35,7 +37,7 @@ func finished(t *testing.T, done <-chan result) result {
 func exists(t *testing.T, path string) string {
 	t.Helper()
 	var content []byte
-	until(t, filepath.Base(path), func() bool {
+	kit.Eventually(t, filepath.Base(path), func() bool {
 		var err error
 		content, err = os.ReadFile(path)
 		return err == nil
@@ -123,7 +125,7 @@ func TestRunWhileHeld(t *testing.T) {
 
 	waiting := redis.background(t.Context(), "run", "--key", "k", bin, "touch", file)
 	client := redis.newClient(t)
-	until(t, "a waiter", func() bool {
+	kit.Eventually(t, "a waiter", func() bool {
 		info, err := client.Inspect(t.Context(), "k")
 		if err != nil {
 			t.Fatal(err)

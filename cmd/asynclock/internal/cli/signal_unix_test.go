@@ -22,6 +22,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
 // alive reports whether a process runs, by the process id in text. One that
@@ -58,7 +59,7 @@ func TestRunKillsAfterTheGrace(t *testing.T) {
 			if took := time.Since(lost); took < grace {
 				t.Errorf("it took %v, want the grace of %v to pass", took, grace)
 			}
-			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
+			kit.Eventually(t, "the end of the stubborn process", func() bool { return !alive(pid) })
 		})
 	}
 }
@@ -147,7 +148,7 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		p := redis.startProcess(t, bin, "run", "--key", "k", bin, "exit", "0")
-		until(t, "a waiter", waiters(1))
+		kit.Eventually(t, "a waiter", waiters(1))
 		if err := p.Process.Signal(syscall.SIGUSR1); err != nil { // has nowhere to go
 			t.Fatal(err)
 		}
@@ -155,7 +156,7 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.result(t).want(t, 128+int(s), "while waiting for \"k\"")
-		until(t, "nobody to wait", waiters(0))
+		kit.Eventually(t, "nobody to wait", waiters(0))
 	}
 }
 
@@ -335,7 +336,9 @@ func TestRunWithNobodyReading(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
 			reader, writer := fullPipe(t)
-			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", "--ttl", brief, flag, bin, "stubborn", file)}
+			// The TTL is the default, so that no renewal comes at the moment of the force. A renewal
+			// that finds nobody reports an expired lease.
+			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", flag, bin, "stubborn", file)}
 			p.Env = redis.env()
 			p.Stderr = writer
 			if err := p.Start(); err != nil {
@@ -344,7 +347,7 @@ func TestRunWithNobodyReading(t *testing.T) {
 			t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
 			pid := exists(t, file)
 			redis.run(t, "unlock", "--force", "k").want(t, 0)
-			until(t, "the end of the command", func() bool { return !alive(pid) })
+			kit.Eventually(t, "the end of the command", func() bool { return !alive(pid) })
 			writer.Close() // ours
 			said := make(chan string, 1)
 			go func() { // ends with the process
@@ -374,7 +377,7 @@ func TestRunKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.result(t)
-			until(t, "the end of the stubborn process", func() bool { return !alive(pid) })
+			kit.Eventually(t, "the end of the stubborn process", func() bool { return !alive(pid) })
 			redis.run(t, "run", "--key", what, "--wait", patience.String(), bin, "exit", "0").want(t, 0)
 		})
 	}
