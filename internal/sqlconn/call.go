@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// How often a statement is tried that the server rolls back because of others, and
-// the pause after the first try; it doubles.
+// Retries of a statement that the server rolls back because of others: the number of tries,
+// and the pause after the first try. The pause doubles each time.
 const (
 	tries      = 6
 	firstPause = 2 * time.Millisecond
@@ -71,7 +71,8 @@ func pause(ctx context.Context, d time.Duration) error {
 // Jitter returns a duration from two thirds of d to four thirds.
 func Jitter(d time.Duration) time.Duration { return backoff.Jitter(d, 1.0/3) }
 
-// failed is the error of a call that the database did not carry out, or may not have.
+// failed returns the error of a call that the database did not carry out, or may not have
+// carried out.
 func (c *Conn) failed(err error, routine string) error {
 	switch {
 	case c.closed.Load():

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sqlconn is what every store in a database does in the same way: how it calls
-// routines, for whole batches; what it takes an error for; how waiters poll; how a
-// migration runs; and how a transaction is guarded.
+// Package sqlconn has the common parts of all stores in databases: calling routines for whole
+// batches, classifying errors, polling, running migrations and guarding transactions.
 package sqlconn
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A Config says what a store's tables and routines are called.
+// A Config has the names of a store's tables and routines.
 type Config struct {
 	Package  string // of the store, for errors
 	Prefix   string // of all names
@@ -23,20 +22,20 @@ type Config struct {
 	Tables   Tables
 }
 
-// Tables are what a store knows of its own tables, and others don't.
+// Tables describe the tables of one store, in which it differs from other stores.
 type Tables interface {
 	// Item begins an item about a key.
 	Item(key string) Item
-	// Owner is an owner as the tables have it.
+	// Owner returns an owner as it is stored in the tables.
 	Owner(owner string) string
-	// Fence is the name of a key in the table of fences.
+	// Fence returns the name of a key in the table of fences.
 	Fence(key string) string
 	// Holder describes the holder of a key.
 	Holder(Answer) string
-	// Request is what a routine takes, to be sent as JSON.
+	// Request returns the argument of a routine, which is sent as JSON.
 	Request(sent time.Time, items []Item) any
-	// Observe takes in that the server's clock stood at server at some moment between the
-	// sending of a request and the receipt of its answer.
+	// Observe records a reading of the server's clock. The clock stood at server at some
+	// moment between the sending of a request and the receipt of its answer.
 	Observe(server, sent, received time.Time)
 }
 
@@ -52,8 +51,8 @@ type Conn struct {
 	complete atomic.Bool // the routines were there
 	closed   atomic.Bool
 
-	// WholeTransactions: statements don't run at READ COMMITTED by themselves. It is
-	// noticed by the first call.
+	// WholeTransactions: the default level of statements is not READ COMMITTED, so each call
+	// needs a transaction of its own. The first call notices.
 	WholeTransactions atomic.Bool
 }
 
@@ -66,7 +65,7 @@ func Open(d Database, config Config) (*Conn, error) {
 	return &Conn{Config: config, db: db, pool: d.pool, release: release, dialect: d.dialect}, nil
 }
 
-// Close ends the Conn, and reports whether it was open. The application's pool stays open.
+// Close ends the Conn and reports whether it was open. The application's pool stays open.
 func (c *Conn) Close() bool {
 	if c.closed.Swap(true) {
 		return false
@@ -78,7 +77,7 @@ func (c *Conn) Close() bool {
 // Closed reports whether Close was called.
 func (c *Conn) Closed() bool { return c.closed.Load() }
 
-// DB is what statements of the store's own are run on.
+// DB returns the pool for the store's own statements.
 func (c *Conn) DB() *sql.DB { return c.db }
 
 // Kind is KindPostgres or KindMySQL.
@@ -87,7 +86,7 @@ func (c *Conn) Kind() string { return c.dialect.name }
 // Failure says what an error of the database means to asynclock.
 func (c *Conn) Failure(err error) error { return c.dialect.failure(err) }
 
-// IsDuplicate reports whether an error says that there is such a row already.
+// IsDuplicate reports whether an error says that the row exists already.
 func (c *Conn) IsDuplicate(err error) bool { return c.dialect.duplicate(err) }
 
 // CheckServer refuses a server on which every lock would fail.
@@ -102,7 +101,7 @@ func (c *Conn) CheckServer(ctx context.Context) error {
 	return err
 }
 
-// CheckRoutines sees whether the routines are there and are ours.
+// CheckRoutines checks that the routines exist and are ours.
 func (c *Conn) CheckRoutines(ctx context.Context) error {
 	_, err := c.Call(ctx, "INSPECT", []Item{})
 	c.complete.Store(err == nil)

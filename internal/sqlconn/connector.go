@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A Connector opens connections beside the pool: a connection that listens is in
-// nobody else's way for as long as it does, and would starve a small pool.
+// A Connector opens connections beside the pool. A connection of the pool would be
+// unavailable to others for as long as it listens, which would starve a small pool.
 type Connector func(ctx context.Context) (*pgx.Conn, error)
 
 // Connector returns one that connects as the pool does. It is nil where the pool is
@@ -50,8 +50,8 @@ func (c *Conn) poolConnector() Connector {
 	}
 }
 
-// connectTo connects with a configuration that was another's, whose receiver of
-// notifications it may name: ours are to stay with the connection.
+// connectTo connects with a configuration of the application. That may name the application's
+// receiver of notifications, which must not get ours.
 func connectTo(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	config.OnNotification = nil
 	return pgx.ConnectConfig(ctx, config)

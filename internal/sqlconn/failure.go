@@ -23,8 +23,8 @@ const (
 	stateNoFloor          = "AL003"
 )
 
-// neverSent is the error of a request that the server has not seen. A dial that took
-// too long passes for a context's end, so that is not asked first.
+// neverSent returns the error of a request that the server has not seen. It does not look for
+// the end of a context, because a dial that took too long looks the same.
 func neverSent(err error, state string, states map[string]error) error {
 	if errors.Is(meaning(state, states), store.ErrDenied) {
 		return fmt.Errorf("%w: %w", store.ErrDenied, err)
@@ -44,13 +44,13 @@ func meaning(state string, states map[string]error) error {
 	return errServer
 }
 
-// isClosedPool reports whether the application has closed its pool, after which no request
-// will come through. That of database/sql says so by its text alone.
+// isClosedPool reports whether the application has closed its pool, after which every request
+// fails. The error of database/sql can be recognized only by its text.
 func isClosedPool(err error) bool {
 	return errors.Is(err, puddle.ErrClosedPool) || strings.Contains(err.Error(), "sql: database is closed")
 }
 
-// failure says what an error means that no server sent.
+// failure classifies an error that no server sent.
 func failure(err error) error {
 	var dial *net.OpError
 	switch {
@@ -61,6 +61,6 @@ func failure(err error) error {
 	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
-	// Sent or not, there is no telling.
+	// The request may have been sent or not.
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }

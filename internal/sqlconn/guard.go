@@ -57,8 +57,8 @@ func (c *Conn) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64)
 	})
 }
 
-// guard raises the fence of a key to a token, by a statement that returns how high it is
-// then.
+// guard raises the fence of a key to a token, by a statement that returns the fence's new
+// value.
 func (c *Conn) guard(key string, token int64, raise func(name string) (int64, error)) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *Conn) guard(key string, token int64, raise func(name string) (int64, er
 	}
 	newest, err := raise(c.Tables.Fence(key))
 	switch {
-	case err != nil: // as it is: the transaction is the caller's, and so are its errors
+	case err != nil: // unchanged: the transaction is the caller's, and so are its errors
 		return fmt.Errorf("%s: guard %q: %w", c.Package, key, err)
 	case newest > token:
 		return &StaleError{Key: key, Token: token, Newest: newest}

@@ -8,7 +8,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// AcquireItem is what a routine is asked for a request.
+// AcquireItem returns the item for a request.
 func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	switch {
@@ -27,7 +27,7 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	return it, nil
 }
 
-// ReleaseItem is what a routine is asked for a request.
+// ReleaseItem returns the item for a request.
 func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	if err == nil {
@@ -51,7 +51,7 @@ func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	return it, nil
 }
 
-// RenewItem is what a routine is asked for a request.
+// RenewItem returns the item for a request.
 func (s *Session) RenewItem(q *store.RenewRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// CheckKey reports whether key can name a lock, as asynclock.New's client does
-// before it asks; others may not.
+// CheckKey returns an error if key can't name a lock. The client of asynclock.New checks this
+// before each request, but other callers may not.
 func CheckKey(key string) error {
 	if key == "" || len(key) > store.MaxKeyLen || !utf8.ValidString(key) {
 		return fmt.Errorf("%w: must be UTF-8 of 1 to %d bytes", store.ErrInvalidKey, store.MaxKeyLen)

@@ -20,7 +20,7 @@ import (
 // A migration is a script and where its tables and routines go.
 type migration struct {
 	script string
-	schema sql.NullString // null: where the database puts names without one
+	schema sql.NullString // null: the database's default for names without one
 }
 
 func newMigration(script, prefix string) migration {
@@ -28,7 +28,7 @@ func newMigration(script, prefix string) migration {
 	return migration{script, sql.NullString{String: schema, Valid: found}}
 }
 
-// Migrate runs a script, which may have to wait its turn among those who use the locks.
+// Migrate runs a script, which may have to wait for others that use the locks.
 func (c *Conn) Migrate(ctx context.Context, script string) error {
 	m := newMigration(script, c.Prefix)
 	for try := 1; ; try++ {
@@ -42,7 +42,7 @@ func (c *Conn) Migrate(ctx context.Context, script string) error {
 	}
 }
 
-// stampPlace is where a routine's body begins; behind it there is room for a comment.
+// stampPlace matches the begin of a routine's body, behind which a comment may follow.
 var stampPlace = regexp.MustCompile(`AS \$\$|(?m:^(?:\w+: )?BEGIN$)`)
 
 // stampPattern finds stamps.
@@ -61,13 +61,13 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stamps returns those of the routines that there are, by a query for their bodies.
+// stamps returns the stamps of the existing routines, by a query for their bodies.
 func stamps(ctx context.Context, db querier, query string, schema sql.NullString) (map[string]bool, error) {
 	rows, err := db.QueryContext(ctx, query, schema)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // what there was to read has been read
+	defer func() { _ = rows.Close() }() // everything has been read
 	found := make(map[string]bool)
 	for rows.Next() {
 		var body string

@@ -13,20 +13,20 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// migrateLock keeps two from migrating at a time.
+// migrateLock keeps two migrations from running at a time.
 const migrateLock = "asynclock migrate"
 
 const mySQLBodies = `SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES
 	WHERE ROUTINE_SCHEMA = COALESCE(?, DATABASE()) AND ROUTINE_DEFINITION LIKE '%-- asynclock %'`
 
-// A routine takes two statements, of which each may have comments before it.
+// A routine takes two statements. Each of them may have comments before it.
 var (
 	mySQLDrop   = regexp.MustCompile(`(?m)^DROP PROCEDURE `)
 	mySQLCreate = regexp.MustCompile(`(?m)^CREATE PROCEDURE `)
 )
 
-// migrateMySQL runs statement after statement: nothing else can be done with those that
-// make routines.
+// migrateMySQL runs statement after statement. Statements that make routines can't be sent in
+// any other way.
 func migrateMySQL(ctx context.Context, db *sql.DB, m migration) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func migrateMySQL(ctx context.Context, db *sql.DB, m migration) error {
 	return nil
 }
 
-// lockMigrations waits until no other migration is under way, and keeps others waiting until
-// unlock is called.
+// lockMigrations waits until no other migration runs, and makes others wait until unlock is
+// called.
 func lockMigrations(ctx context.Context, conn *sql.Conn) (unlock func(), err error) {
 	var got sql.NullBool
 	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", migrateLock).Scan(&got); err != nil {
@@ -81,8 +81,8 @@ type statement struct {
 	stamp string // is in the body of that routine
 }
 
-// plan takes a script apart. Of a routine, the statement that drops it comes before the one
-// that makes it.
+// plan divides a script into statements. The statement that drops a routine comes before the
+// one that makes it.
 func plan(script string) (all []statement) {
 	_, script, _ = strings.Cut(script, "DELIMITER //\n") // for the command line client
 	drop := ""
@@ -101,8 +101,8 @@ func plan(script string) (all []statement) {
 	return all
 }
 
-// run runs the statement. MariaDB replaces a routine in one step. MySQL drops it before, and
-// what is called meanwhile fails.
+// run runs the statement. MariaDB replaces a routine in one step. On MySQL the routine is
+// dropped before, and calls in between fail.
 func (s statement) run(ctx context.Context, conn *sql.Conn, replaces bool) error {
 	texts := []string{s.text}
 	switch {

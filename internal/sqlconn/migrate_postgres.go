@@ -8,13 +8,13 @@ import (
 	"regexp"
 )
 
-// postgresRoutine is a statement that makes one.
+// postgresRoutine matches a statement that makes a routine.
 var postgresRoutine = regexp.MustCompile(`(?s)CREATE OR REPLACE FUNCTION [^;]*? AS \$\$.*?\$\$;\n`)
 
 const postgresBodies = `SELECT prosrc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 	WHERE nspname = COALESCE(lower($1), current_schema()) AND prosrc LIKE '%-- asynclock %'`
 
-// migratePostgres sends one message of several statements, which is one transaction.
+// migratePostgres sends all statements in one message, which makes them one transaction.
 func migratePostgres(ctx context.Context, db *sql.DB, m migration) error {
 	known, err := stamps(ctx, db, postgresBodies, m.schema)
 	if err != nil {

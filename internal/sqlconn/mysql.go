@@ -17,7 +17,7 @@ import (
 
 var mySQL = dialect{
 	name:    KindMySQL,
-	batch:   32, // it reads all of the argument anew for each item
+	batch:   32, // the server reads all of the argument anew for each item
 	failure: mySQLFailure,
 	state:   mySQLState,
 	again: func(err error, routine string) bool {
@@ -41,15 +41,15 @@ var mySQL = dialect{
 		'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW', '')`,
 }
 
-// isMissing reports whether it is this routine that is missing, and none that it calls,
-// which may be after its COMMIT.
+// isMissing reports whether this routine is missing, rather than one that it calls. The
+// missing call could come after the COMMIT.
 func isMissing(err error, routine string) bool {
 	name := routine[strings.LastIndexByte(routine, '.')+1:]
 	return mySQLNumber(err) == 1305 && strings.HasSuffix(strings.ToLower(err.Error()), "."+strings.ToLower(name)+" does not exist")
 }
 
-// callMySQL sends the argument as digits, which is one round trip where a prepared
-// statement would take two, has nothing to escape, and is read the same under any
+// callMySQL sends the argument as hexadecimal digits. That is one round trip, where a
+// prepared statement would take two. Digits need no escapes and mean the same under any
 // character set of the connection. The routine begins and ends its transaction itself.
 func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err error) {
 	conn, err := db.Conn(ctx)
@@ -59,8 +59,8 @@ func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err 
 	defer func() { _ = conn.Close() }() // back to the pool
 	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", r.routine, r.argument)).Scan(&out)
 	if mySQLNumber(err) != 0 {
-		// One that was killed in the middle has not come to its ROLLBACK, and the connection
-		// is to go back without its locks and with what the application has set.
+		// A routine that was killed in the middle has not reached its ROLLBACK. The
+		// connection must go back without locks, and with the application's own settings.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		for _, undo := range []string{
@@ -73,7 +73,7 @@ func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err 
 	return out, err
 }
 
-// mySQLNumbers says what an error's number means. None of these errors leaves anything
+// mySQLNumbers says what an error's number means. After each of these errors nothing has been
 // done.
 var mySQLNumbers = map[uint16]error{
 	1040: store.ErrUnreachable, // too many connections
@@ -109,9 +109,9 @@ var mySQLNumbers = map[uint16]error{
 	1698: store.ErrDenied,
 }
 
-// mySQLUnknown are those of which there is no telling, for a routine goes on after its
-// COMMIT: shut down, interrupted, killed, out of time (max_statement_time), and a proxy that
-// has lost the server. So are other errors of the connection, class 08.
+// mySQLUnknown are errors of unknown outcome, because a routine goes on after its COMMIT.
+// They are shutdown, interruption, kill, timeout (max_statement_time), and a proxy that has
+// lost the server. Other errors of the connection, class 08, are also of unknown outcome.
 var mySQLUnknown = map[uint16]bool{1053: true, 1317: true, 1927: true, 1969: true, 2006: true, 2013: true}
 
 func mySQLFailure(err error) error {

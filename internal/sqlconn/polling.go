@@ -11,7 +11,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Bounds of the pause between two polls, and what it is without an option.
+// Bounds of the pause between two polls, and its default.
 const (
 	DefaultPollInterval = 100 * time.Millisecond
 
@@ -34,7 +34,8 @@ const (
 	maxPolls    = 10
 )
 
-// Waiters are the owners of a session that poll, and since when each of them waits.
+// Waiters are the owners of a session that poll, and the time since when each of them has
+// waited.
 type Waiters struct {
 	interval time.Duration // the pause between two polls
 
@@ -46,14 +47,15 @@ type Waiters struct {
 type waiting struct{ since, asked time.Time }
 
 const (
-	// silence is how long an owner is kept that does not ask any more. An answer may cross
-	// its owner's release, which is no matter of the store's. Then it would stay for ever.
+	// silence is how long an owner is kept that no longer polls. An answer may cross its
+	// owner's release, which a store does not prevent. Such an owner would otherwise be kept
+	// for ever.
 	silence = 2 * maxPolls * maxPollInterval
-	// firstCleaning is how many owners are kept without a look.
+	// firstCleaning is the number of owners below which nothing is cleaned.
 	firstCleaning = 1024
 )
 
-// waited is for how long an owner has waited, which begins now if it did not yet.
+// waited returns how long an owner has waited. An unknown owner begins to wait now.
 func (w *Waiters) waited(owner string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +70,7 @@ func (w *Waiters) waited(owner string) time.Duration {
 	return now.Sub(one.since)
 }
 
-// cleanLocked makes room for one more.
+// cleanLocked makes room for one more owner.
 func (w *Waiters) cleanLocked(now time.Time) {
 	if w.owners == nil {
 		w.owners = make(map[string]waiting)
@@ -80,7 +82,7 @@ func (w *Waiters) cleanLocked(now time.Time) {
 	w.cleanAt = 2 * len(w.owners)
 }
 
-// Forget is for an owner that does not wait any more.
+// Forget removes an owner that no longer waits.
 func (w *Waiters) Forget(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +94,7 @@ func (w *Waiters) Forget(owner string) {
 // here, because an unlock can come at any time. A positive most bounds the pause.
 func (w *Waiters) NextPoll(owner string, rank int, most time.Duration) time.Duration {
 	wait := max(w.interval, w.waited(owner)/pollBackoff)
-	// Each one ahead has its turn first.
+	// Each waiter ahead has its turn first.
 	wait = min(wait+time.Duration(min(rank, maxPolls))*w.interval, maxPolls*w.interval)
 	if most > 0 {
 		wait = min(wait, most)

@@ -34,9 +34,10 @@ var postgres = dialect{
 	migrate: migratePostgres,
 }
 
-// callPostgres calls a function. Of drivers only pgx keeps driver.ErrBadConn for what was
-// never sent, which database/sql then sends itself; for others it must not, since the answer
-// to the second try would be taken for that to the first.
+// callPostgres calls a function. After driver.ErrBadConn database/sql sends a statement
+// again. Only pgx limits this error to statements that were never sent. With other drivers
+// the statement must not be sent again, because the answer to the second try would be taken
+// for the first.
 func callPostgres(ctx context.Context, db *sql.DB, r routineCall) (out string, err error) {
 	statement := "SELECT " + r.routine + "($1::text::jsonb)::text"
 	if r.whole {
@@ -57,9 +58,9 @@ func callPostgres(ctx context.Context, db *sql.DB, r routineCall) (out string, e
 	return out, err
 }
 
-// commitSoon has the server end a transaction whose client has stopped between the routine's
-// answer and its COMMIT, and has a second for that. Until then the rows of the whole batch
-// are locked, and no TTL is of any help.
+// commitSoon gives the client a second between the routine's answer and its COMMIT. The
+// server then ends the transaction of a client that has stopped there. Until then the rows of
+// the whole batch are locked, and no TTL helps.
 const commitSoon = " FROM set_config('idle_in_transaction_session_timeout', '1000', TRUE)"
 
 func callInTransaction(ctx context.Context, db *sql.DB, statement, argument string) (out string, err error) {
@@ -68,7 +69,7 @@ func callInTransaction(ctx context.Context, db *sql.DB, statement, argument stri
 		return "", err
 	}
 	if err := tx.QueryRowContext(ctx, statement, argument).Scan(&out); err != nil {
-		_ = tx.Rollback() // it has failed already, and why is said by err
+		_ = tx.Rollback() // it has failed already, and err says why
 		return "", err
 	}
 	if err = tx.Commit(); errors.Is(err, driver.ErrBadConn) {
@@ -80,10 +81,10 @@ func callInTransaction(ctx context.Context, db *sql.DB, statement, argument stri
 // errCut is driver.ErrBadConn of a statement that may have been sent.
 var errCut = errors.New("database: the connection broke")
 
-// postgresStates says what a SQLSTATE means, or the class that its first two
-// characters are. They leave nothing done, except those of an unknown outcome.
+// postgresStates says what a SQLSTATE means, or its class, the first two characters. Nothing
+// has been done after these errors, except after those of unknown outcome.
 var postgresStates = map[string]error{
-	// The connection: in a session it is a pooler that says so, of its own connection to the
+	// The connection: within a session a pooler reports this about its own connection to the
 	// server, on which the statement was under way.
 	"08":    store.ErrOutcomeUnknown,
 	"40003": store.ErrOutcomeUnknown, // the server itself does not know
@@ -101,7 +102,7 @@ var postgresStates = map[string]error{
 	"3D000": store.ErrDenied, // no such database
 }
 
-// postgresRetries are those for which the server says: do it again.
+// postgresRetries are the SQLSTATEs after which the server recommends to try again.
 var postgresRetries = map[string]bool{"40001": true, "40P01": true}
 
 // postgresState finds the SQLSTATE, by the method that pgx and others have.

@@ -13,10 +13,10 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Routine is one in the database, and how its requests and replies are written.
+// A Routine is a routine in the database, and the format of its requests and replies.
 type Routine[Request, Reply any] struct {
 	Name   string
-	Put    func(*Request) (Item, error)          // makes an item of a request, or says why it makes no sense
+	Put    func(*Request) (Item, error)          // makes an item of a request, or says why the request is malformed
 	Read   func(*Request, Answer) (Reply, error) // makes a reply of the answer
 	Failed func(error) Reply                     // makes a reply of an error
 }
@@ -41,18 +41,18 @@ type round[Request, Reply any] struct {
 	replies []Reply
 
 	places []place
-	alone  []place // what the server refused together with others
+	alone  []place // refused by the server together with others
 	busy   []place // whose rows others have locked
 }
 
-// A place is an item, and whose it is.
+// A place is an item and the index of its request.
 type place struct {
 	Item
 	of int
 }
 
-// prepare makes the items. It sorts them: calls that lock rows in one order everywhere never
-// wait for each other.
+// prepare makes the items and sorts them. Calls that lock rows in the same order never
+// deadlock.
 func (r *round[Request, Reply]) prepare(ctx context.Context) {
 	unusable := r.session.usable()
 	for i := range r.batch {
@@ -76,26 +76,26 @@ func (r *round[Request, Reply]) send(ctx context.Context, some []place) {
 	r.settle(some, answers, err)
 }
 
-// sendAlone sends one after the other what the server refused together. Nothing has happened
-// to these yet. One of them can't be served, maybe by the error of its own client. The
-// others must not fail with it.
+// sendAlone sends one by one the items that the server refused together. Nothing has been
+// done for them yet. One of them can't be served, maybe because of its own client's error.
+// The others must not fail with it.
 func (r *round[Request, Reply]) sendAlone(ctx context.Context) {
 	for i := range r.alone {
 		r.send(ctx, r.alone[i:i+1])
 	}
 }
 
-// rowPatience is how long the requests of a batch wait for rows that are locked, all of
-// them together; but never for more than half of what is left of its time. The answers to
-// the others have come already, and are to be of use to them.
+// rowPatience is how long all requests of a batch together wait for locked rows. They never
+// wait for more than half of the batch's remaining time, because the answers to the other
+// requests have come already and must arrive in time.
 const rowPatience = time.Second
 
-// errRowLocked: somebody has a transaction open on the lock's row. The request may have
-// come through nevertheless, when we were about to give it up.
+// errRowLocked: another transaction is open on the lock's row. The request may still have
+// succeeded while we were giving it up.
 var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", store.ErrOutcomeUnknown)
 
-// sendInLine sends one after the other those whose rows are locked, to get in line for them.
-// Meanwhile nobody else's rows are locked.
+// sendInLine sends one by one the items whose rows are locked, and each waits for its row.
+// Meanwhile no other rows are kept locked.
 func (r *round[Request, Reply]) sendInLine(ctx context.Context) {
 	patience := rowPatience
 	if deadline, ok := ctx.Deadline(); ok {
@@ -106,7 +106,7 @@ func (r *round[Request, Reply]) sendInLine(ctx context.Context) {
 		inTime, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(len(r.busy)-i))
 		one := r.busy[i : i+1]
 		answers, err := r.call(inTime, one)
-		if err != nil && ctx.Err() == nil && inTime.Err() != nil { // of which the caller knows nothing
+		if err != nil && ctx.Err() == nil && inTime.Err() != nil { // a limit that the caller does not know
 			err = errRowLocked
 		}
 		r.settle(one, answers, err)
@@ -127,7 +127,7 @@ func (r *round[Request, Reply]) call(ctx context.Context, some []place) ([]Answe
 	return answers, err
 }
 
-// settle makes replies of the answers, or of the error of all of them.
+// settle turns the answers into replies, or the error into a reply to each.
 func (r *round[Request, Reply]) settle(some []place, answers []Answer, err error) {
 	for i, p := range some {
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A SchemaError says that a table is not what it has to be, and that locks in it
-// would exclude nobody or not for long. Nothing was changed.
+// A SchemaError says that a table is not as required: locks in it would exclude nobody, or
+// not for long. Nothing was changed.
 type SchemaError struct {
 	Table string
 	Why   string
@@ -21,7 +21,7 @@ type SchemaError struct {
 
 func (e *SchemaError) Error() string { return "table " + e.Table + ": " + e.Why }
 
-// Opened is why a store can't be opened.
+// Opened returns the error of a store that can't be opened.
 func Opened(pkg string, err error) error {
 	var schema *SchemaError
 	if errors.As(err, &schema) {
@@ -30,11 +30,11 @@ func Opened(pkg string, err error) error {
 	return fmt.Errorf("%s: open: %w", pkg, err)
 }
 
-// prefixPattern: no quotes, so that the database folds the case as it does for
-// Java's unquoted names.
+// prefixPattern allows no quotes, so that the database folds the case as it does for Java's
+// unquoted names.
 var prefixPattern = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,30}\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`)
 
-// CheckPrefix refuses what names of tables can't begin with.
+// CheckPrefix refuses a prefix that names of tables can't have.
 func CheckPrefix(prefix string) error {
 	if !prefixPattern.MatchString(prefix) {
 		return fmt.Errorf("%w: prefix %q", store.ErrInvalidOption, prefix)
@@ -51,8 +51,8 @@ func Script(files embed.FS, d Database) (string, error) {
 	return string(text), err
 }
 
-// Renamed gives a script's tables and routines another prefix. The name of an index
-// has no schema: it is always in its table's.
+// Renamed gives a script's tables and routines another prefix. The name of an index has no
+// schema: an index is always in the schema of its table.
 func Renamed(script, from, to string) string {
 	bare := to[strings.LastIndexByte(to, '.')+1:]
 	script = strings.ReplaceAll(script, "INDEX IF NOT EXISTS "+from, "INDEX IF NOT EXISTS \x00")

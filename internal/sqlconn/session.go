@@ -12,9 +12,9 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Session is one client of a store, as far as all stores do the same.
+// A Session is the part of a store's session that all stores in databases share.
 type Session struct {
-	Waiters // those that poll
+	Waiters // the owners that poll
 
 	conn *Conn
 	left atomic.Bool
@@ -40,7 +40,7 @@ func (s *Session) Lane(string) int { return 0 }
 // Leave ends the session, and reports whether it was open.
 func (s *Session) Leave() bool { return !s.left.Swap(true) }
 
-// usable says why nothing can be asked any more, if so.
+// usable returns why no request can be sent any more, or nil.
 func (s *Session) usable() error {
 	if s.left.Load() || s.conn.Closed() {
 		return store.ErrClosed
@@ -53,8 +53,9 @@ const (
 	listPage = 500
 	// queueShown is how many waiters Inspect describes.
 	queueShown = 10
-	// emptyPages is how many pages in a row may be full of keys that were gone when the
-	// routine looked closer. They are asked for again, from the last key that has a name.
+	// emptyPages is how many pages in a row may consist of keys that were gone when the
+	// routine looked closer. Such a page is requested again, from the last key that has a
+	// name.
 	emptyPages = 3
 )
 
@@ -122,7 +123,7 @@ func (s *Session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 				return
 			}
 			empty++
-			if after != "" { // not all of them were gone between two looks of the routine
+			if after != "" { // some were still there when the routine looked closer
 				page.After, empty = after, 0
 			}
 			if empty == emptyPages {
@@ -133,7 +134,7 @@ func (s *Session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	}
 }
 
-// page asks for a page of a listing.
+// page requests a page of a listing.
 func (s *Session) page(ctx context.Context, page Item) ([]Answer, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
@@ -141,15 +142,15 @@ func (s *Session) page(ctx context.Context, page Item) ([]Answer, error) {
 	return s.conn.Call(ctx, "LIST", []Item{page})
 }
 
-// yieldPage yields the keys of a page that are in use. It returns the last key that is
-// named, if any, and whether to go on.
+// yieldPage yields the keys of a page that are in use. It returns the last key that has a
+// name, if any, and whether to go on.
 func (s *Session) yieldPage(answers []Answer, yield func(store.Info, error) bool) (last string, goOn bool) {
 	for _, a := range answers {
 		key, ok := KeyOf(a.Name)
 		if ok && (a.Held || a.Waiters > 0) && !yield(s.info(key, a), nil) {
 			return last, false
 		}
-		if a.Key != "" { // not gone between two looks of the routine
+		if a.Key != "" { // it was still there when the routine looked closer
 			last = a.Key
 		}
 	}

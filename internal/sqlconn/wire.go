@@ -11,12 +11,12 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// All that happens to a lock happens in routines in the database, one call of one
-// for a whole batch, which is one round trip and one transaction. They are in each
-// store's directory schema, and take and give JSON, so that a batch of any length is the
-// same statement in every dialect.
+// Routines in the database do all the work on locks. A whole batch is one call of one
+// routine, which is one round trip and one transaction. The routines are in each store's
+// directory schema. They take and return JSON, so that a batch of any length is the same
+// statement in every dialect.
 
-// An Item asks for one thing. Each routine reads some of these fields.
+// An Item is one request to a routine. Each routine reads some of these fields.
 type Item struct {
 	Key    string `json:"key"`
 	Name   string `json:"name,omitempty"` // where Key is a hash
@@ -42,7 +42,7 @@ type Item struct {
 	Size   int    `json:"size,omitempty"`
 }
 
-// A Reply is what routines give: the server's clock, in µs since 1970, and an answer for
+// A Reply is the result of a routine: the server's clock, in µs since 1970, and an answer for
 // each item.
 type Reply struct {
 	Clock int64    `json:"clock"`
@@ -82,14 +82,13 @@ const (
 
 	statusExpired = -2
 	statusStolen  = -3
-	statusLocked  = -4 // not the lock, its row; to one of several items only
+	statusLocked  = -4 // the row, not the lock; only for one of several items
 )
 
-// ErrReply is an answer that our routines don't give: they are others than this release
-// knows.
+// ErrReply: a routine's answer is not one that this release knows.
 var ErrReply = errors.New("database: unexpected answer of a routine: is the schema of another release?")
 
-// ReadReply reads what a routine gave.
+// ReadReply reads the result of a routine.
 func ReadReply(text string) (Reply, error) {
 	var r Reply
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -101,9 +100,9 @@ func ReadReply(text string) (Reply, error) {
 	return r, nil
 }
 
-// Remaining is how long a key is held yet, or -1 if that is not known. It is never zero: a
-// lock that ends right now is held still, and one that has ended while we looked may be, by
-// another.
+// Remaining returns how long a key is still held, or -1 if that is unknown. It is never zero:
+// a lock that ends right now is still held, and a lock that has ended meanwhile may be held
+// by another owner.
 func (a Answer) Remaining() time.Duration {
 	if a.Left <= 0 {
 		return -1
@@ -115,7 +114,7 @@ func (a Answer) Remaining() time.Duration {
 // client counts on.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
-// Renewed is why a holding was not renewed; nil: it was.
+// Renewed returns why a holding was not renewed, or nil if it was.
 func (a Answer) Renewed() error {
 	switch a.Status {
 	case StatusGranted:

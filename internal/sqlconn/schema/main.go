@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command schema writes the scripts of the stores in databases, from parts that they
-// share: the begin of a request, the loop over its items, locking rows, sweeping. The
-// scripts are checked in, so that they can be run as they are.
+// Command schema writes the scripts of the stores in databases. It makes them from shared
+// parts: the begin of a request, the loop over its items, locking rows, sweeping. The scripts
+// are checked in, so that they can be run as they are.
 package main
 
 import (

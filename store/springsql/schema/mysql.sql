@@ -1,13 +1,13 @@
 -- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Locks shared with Spring Integration 7.x, on MySQL 8.0 and MariaDB 10.6 or newer.
--- Migrate runs this file, with another prefix than INT_ if one is set; the command
--- line client runs it as it is. It can be run again, and by a later release; requests
--- that come while a routine is being replaced are tried again.
+-- Locks shared with Spring Integration 7.x, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate
+-- runs this file, and replaces the prefix INT_ if another one is set. The command line client
+-- runs it as it is. It can be run again, also by a later release. Requests that come while a
+-- routine is being replaced are tried again.
 --
--- For releases up to 6.5, lines that end in "-- 7.x" are left out and EXPIRED_AFTER
--- becomes CREATED_DATE everywhere; MigrationSQL prints that.
+-- For releases up to 6.5, lines that end in "-- 7.x" are left out and EXPIRED_AFTER becomes
+-- CREATED_DATE everywhere. MigrationSQL prints that version.
 DELIMITER //
 
 -- Java's own table, as its releases create it.
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_LEASE (
 	KEY (LAST_USE)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
--- Owners that were withdrawn while a request of theirs was without an answer.
+-- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 	CLIENT_ID CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
 	REGION VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -46,8 +46,8 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 ) ENGINE = InnoDB
 //
 
--- The largest token that has guarded a transaction, of each key. These rows are for
--- good: one that is deleted lets a holder that overslept write.
+-- The largest token of each key that has guarded a transaction. These rows must never be
+-- deleted: without its row, a holder that overslept could write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 	`key` VARBINARY(2048) NOT NULL PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
@@ -55,26 +55,26 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 //
 
 -- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
--- "items"}, an answer for each item in its order, as one transaction. "now" is the
--- client's clock in UTC, which is what Java compares with, and "base" what Java adds to
--- the column that says when a lock ends: nothing for EXPIRED_AFTER, the TTL of Java's
--- repositories for CREATED_DATE. So a row is live if that column is not before
--- now - base, as in Java, where at equality a lock is still held. Durations are in
--- microseconds; "clock" is the server's, since 1970. They refuse a client that takes the
--- table for one of another generation.
+-- "items"}, with an answer for each item, in the same order, as one transaction. "now" is the
+-- client's clock in UTC, because Java compares with it. "base" is what Java adds to the
+-- column that says when a lock ends: nothing for EXPIRED_AFTER, the TTL of Java's
+-- repositories for CREATED_DATE. So a row is live if that column is not before now - base. At
+-- equality a lock is still held, as in Java. Durations are in microseconds. "clock" is the
+-- server's, since 1970. The routines refuse a client that takes the table for one of another
+-- generation.
 --
--- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
--- an item whose rows somebody else has locked or is about to make, and the client sends
--- that one alone.
--- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.
+-- A request of one item waits for its rows. A request of several items waits for none,
+-- because it would delay others that need its other rows, and their renewals. It answers s:
+-- -4 for an item whose rows another transaction has locked or is about to make. The client
+-- then sends this item alone.
+-- A statement that locks both rows of a key begins with the row of INT_LOCK_LEASE.
 --
--- After its COMMIT a routine calls no other that could be missing because of a migration:
--- a request that fails is taken for one of which nothing has happened. Answers are bytes,
--- which no connection's character set changes.
+-- After its COMMIT a routine must not fail because another routine is missing, which a
+-- migration may cause. The failed request would be taken for one that has done nothing.
+-- Answers are bytes, which no connection's character set changes.
 --
--- Texts that are compared with Java's columns are ASCII: that goes with every character
--- set and collation which those may have.
+-- Texts that are compared with Java's columns are ASCII, which is compatible with every
+-- character set and collation of these columns.
 
 DROP PROCEDURE IF EXISTS INT_LOCK_BEGIN
 //
@@ -94,8 +94,8 @@ BEGIN
 	SET v_region = JSON_UNQUOTE(JSON_EXTRACT(request, '$.region'));
 	SET v_now = JSON_UNQUOTE(JSON_EXTRACT(request, '$.now'));
 	SET v_live = v_now - INTERVAL v_base MICROSECOND;
-	-- Under autocommit = 0 whoever had the connection before may have left a transaction
-	-- open, in which there is no setting the level. BEGIN would end it, too.
+	-- Under autocommit = 0 the connection's last user may have left a transaction open, in
+	-- which the level can't be set. BEGIN would end that transaction, too.
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
@@ -122,12 +122,12 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
 //
--- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and that of
--- INT_LOCK, if there is one; without v_wait only if no other transaction has them locked or
--- is about to make the first, which shows only by waiting for it: not at all in MariaDB, for
--- a second in MySQL. Where the server ends a whole transaction that waits too long, nothing
--- is made without v_wait. As long as we have the first, Go's requests for this key
--- come one after the other.
+-- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and its row of
+-- INT_LOCK, if there is one. Without v_wait this is done only if no other transaction has
+-- them locked or is about to make the first. The latter shows only by waiting for the row:
+-- not at all in MariaDB, for a second in MySQL. Where the server ends a whole transaction
+-- that waits too long, nothing is made without v_wait. As long as we have the first row, Go's
+-- requests for this key come one after the other.
 CREATE PROCEDURE INT_LOCK_TAKE(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
 	IN v_name VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
@@ -163,8 +163,8 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_FIND
 //
--- Lock the row of INT_LOCK, if there is one, and say whether it is ours now, or there is
--- none: without v_wait another transaction may have it.
+-- Lock the row of INT_LOCK, if there is one. The result is true if the row is ours now or
+-- does not exist. Without v_wait it is false if another transaction has the row locked.
 CREATE PROCEDURE INT_LOCK_FIND(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
 	IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
@@ -182,8 +182,8 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_ACQUIRE
 //
--- Acquire: take the key if nobody has it. Sent again for the same owner it extends the
--- holding and answers the same.
+-- Acquire: take the key if nobody has it. A repetition for the same owner extends the holding
+-- and answers the same.
 --
 -- items    key, name, owner, ttl, holder
 -- answers  s: 1 granted (token, clocked), 3 held (what INT_LOCK_HOLDER says), 5 gone, -4 a
@@ -272,7 +272,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	-- So rows go eight times as fast as each key that is used once can make them.
+	-- So rows are deleted eight times as fast as they are made, even if each key is used only
+	-- once.
 	IF RAND() < 0.02 * JSON_LENGTH(request, '$.items') THEN
 		BEGIN
 			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
@@ -331,7 +332,7 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_RENEW
 //
--- Renew: extend holdings. It never shortens one and never brings back one that has
+-- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended, which Java's own does.
 --
 -- items    key, owner, ttl, token
@@ -388,8 +389,8 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
 //
--- Release: end a holding, or keep the key from everybody for a while longer, under an id
--- that nobody has.
+-- Release: end a holding, or hold the key back for a while longer, under an id that nobody
+-- has.
 --
 -- items    key, name, owner, token, keep, uncertain
 -- answers  held: the owner held the key until now; or s: -4, a row is locked
@@ -413,15 +414,15 @@ BEGIN
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']')), v_answers = CONCAT(v_answers, IF(i > 0, ',', '')), i = i + 1;
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_owner = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_token = JSON_EXTRACT(q, '$.token'), v_keep = JSON_EXTRACT(q, '$.keep'), v_until = NULL;
-		-- A request of the owner that is under way has this row or comes after us.
+		-- A request of the same owner that is under way has this row or comes after us.
 		CALL INT_LOCK_TAKE(v_key, v_region, JSON_UNQUOTE(JSON_EXTRACT(q, '$.name')), JSON_LENGTH(request, '$.items') = 1, v_taken);
 		IF NOT v_taken THEN
 			SET v_answers = CONCAT(v_answers, '{"s": -4}');
 			ITERATE items;
 		END IF;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request, with
-			-- the first one still on its way.
+			-- The owner is remembered even if it holds the key. A repeated request may have
+			-- taken the key while the first one is still on its way.
 			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
 				VALUES (v_owner, v_region, UTC_TIMESTAMP(6) + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE GONE_UNTIL = VALUES(GONE_UNTIL);
@@ -448,7 +449,7 @@ END
 //
 DROP PROCEDURE IF EXISTS INT_LOCK_FORCE
 //
--- Force: take the key from whoever has it, Java included.
+-- Force: take the key from its holder, even from Java.
 --
 -- items    key
 -- answers  held: somebody held the key until now
@@ -474,9 +475,9 @@ BEGIN
 		DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
 		SET v_held = COALESCE(v_until >= v_live, FALSE);
 		IF v_held THEN
-			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
-			-- key on inside its client, with a token for each microsecond. The next holder's is
-			-- to be larger than all of these, so that resources refuse them.
+			-- The old holder may pass the key on inside its client, with a token for each
+			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
+			-- token has to be larger than all of these, so that resources refuse them.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE(), TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;

@@ -1,12 +1,12 @@
 -- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Locks shared with Spring Integration 7.x, on PostgreSQL. Migrate runs this
--- file, with another prefix than INT_ if one is set; psql -f runs it as it is. It
--- can be run again, and by a later release.
+-- Locks shared with Spring Integration 7.x, on PostgreSQL. Migrate runs this file, and
+-- replaces the prefix INT_ if another one is set. psql -f runs it as it is. It can be run
+-- again, also by a later release.
 --
--- For releases up to 6.5, lines that end in "-- 7.x" are left out and
--- EXPIRED_AFTER becomes CREATED_DATE everywhere; MigrationSQL prints that.
+-- For releases up to 6.5, lines that end in "-- 7.x" are left out and EXPIRED_AFTER becomes
+-- CREATED_DATE everywhere. MigrationSQL prints that version.
 
 -- Java's own table, as its releases create it.
 CREATE TABLE IF NOT EXISTS INT_LOCK (
@@ -38,7 +38,7 @@ DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that the
 	END IF;
 END $$;
 
--- Owners that were withdrawn while a request of theirs was without an answer.
+-- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS INT_LOCK_GONE (
 	CLIENT_ID CHAR(36) NOT NULL,
 	REGION VARCHAR(100) NOT NULL,
@@ -51,31 +51,30 @@ DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that the
 	END IF;
 END $$;
 
--- The largest token that has guarded a transaction, of each key. These rows are for
--- good: one that is deleted lets a holder that overslept write.
+-- The largest token of each key that has guarded a transaction. These rows must never be
+-- deleted: without its row, a holder that overslept could write.
 CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 	key TEXT COLLATE "C" PRIMARY KEY, -- REGION, "%%" and LOCK_KEY
 	token BIGINT NOT NULL
 );
 
 -- The routines take {"schema", "region", "now", "base", "items"} and answer {"clock",
--- "items"}, an answer for each item in its order. "now" is the client's clock in
--- UTC, which is what Java compares with, and "base" what Java adds to the column
--- that says when a lock ends: nothing for EXPIRED_AFTER, the TTL of Java's
--- repositories for CREATED_DATE. So a row is live if that column is not before
--- now - base, as in Java, where at equality a lock is still held. Durations are in
--- microseconds; "clock" is the server's, since 1970.
+-- "items"}, with an answer for each item, in the same order. "now" is the client's clock in
+-- UTC, because Java compares with it. "base" is what Java adds to the column that says when a
+-- lock ends: nothing for EXPIRED_AFTER, the TTL of Java's repositories for CREATED_DATE. So a
+-- row is live if that column is not before now - base. At equality a lock is still held, as
+-- in Java. Durations are in microseconds. "clock" is the server's, since 1970.
 --
--- Every statement has to see what others had committed when it began, which only
--- READ COMMITTED gives: under any other level the routines refuse to run, and the
--- client then asks for that level. They also refuse a client that takes the table for
+-- Every statement has to see what others had committed when it began. Only READ COMMITTED
+-- gives that. Under any other level the routines refuse to run, and the client then sets that
+-- level. They also refuse a client that takes the table for
 -- one of another generation.
 --
--- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
--- an item whose rows somebody else has locked or is about to make, and the client sends
--- that one alone.
--- Whatever locks both rows of a key begins with that of INT_LOCK_LEASE.
+-- A request of one item waits for its rows. A request of several items waits for none,
+-- because it would delay others that need its other rows, and their renewals. It answers s:
+-- -4 for an item whose rows another transaction has locked or is about to make. The client
+-- then sends this item alone.
+-- A statement that locks both rows of a key begins with the row of INT_LOCK_LEASE.
 
 CREATE OR REPLACE FUNCTION INT_LOCK_CLOCK(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -92,8 +91,8 @@ CREATE OR REPLACE FUNCTION INT_LOCK_ALONE(request JSONB) RETURNS BOOLEAN LANGUAG
 	SELECT jsonb_array_length(request->'items') = 1
 $$;
 
--- Lock the row of INT_LOCK, if there is one, and report whether it is ours now, or there
--- is none: without v_wait another transaction may have it.
+-- Lock the row of INT_LOCK, if there is one. The result is true if the row is ours now or
+-- does not exist. Without v_wait it is false if another transaction has the row locked.
 CREATE OR REPLACE FUNCTION INT_LOCK_FIND(v_key CHAR(36), v_region VARCHAR(100), v_wait BOOLEAN) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
 BEGIN
 	IF v_wait THEN
@@ -104,9 +103,10 @@ BEGIN
 	RETURN FOUND OR NOT EXISTS (SELECT 1 FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region);
 END $$;
 
--- The key's row of INT_LOCK_LEASE, locked, and made if there is none; without v_wait null
--- if another transaction has it locked or is about to make it, which shows only by waiting
--- for it. As long as we have it, Go's requests for this key come one after the other.
+-- The key's row of INT_LOCK_LEASE, locked, and made if there is none. Without v_wait it is
+-- null if another transaction has the row locked or is about to make it. The latter shows
+-- only by waiting for the row. As long as we have the row, Go's requests for this key come
+-- one after the other.
 CREATE OR REPLACE FUNCTION INT_LOCK_TAKE(v_key CHAR(36), v_region VARCHAR(100), v_name TEXT, v_wait BOOLEAN)
 	RETURNS INT_LOCK_LEASE LANGUAGE plpgsql AS $$
 DECLARE
@@ -138,8 +138,8 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Acquire: take the key if nobody has it. Sent again for the same owner it extends
--- the holding and answers the same.
+-- Acquire: take the key if nobody has it. A repetition for the same owner extends the holding
+-- and answers the same.
 --
 -- items    key, name, owner, ttl, holder
 -- answers  s: 1 granted (token, clocked), 3 held (left, holder, token, client: the
@@ -227,7 +227,8 @@ BEGIN
 		END IF;
 		v_answers := v_answers || v_answer;
 	END LOOP;
-	-- So rows go eight times as fast as each key that is used once can make them.
+	-- So rows are deleted eight times as fast as they are made, even if each key is used only
+	-- once.
 	IF random() < 0.02 * jsonb_array_length(request->'items') THEN
 		PERFORM INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * jsonb_array_length(request->'items')));
 	END IF;
@@ -277,7 +278,7 @@ BEGIN
 	RETURN COALESCE(v_answer, '{"held": false}');
 END $$;
 
--- Renew: extend holdings. It never shortens one and never brings back one that has
+-- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended, which Java's own does.
 --
 -- items    key, owner, ttl, token
@@ -322,8 +323,8 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Release: end a holding, or keep the key from everybody for a while longer, under
--- an id that nobody has.
+-- Release: end a holding, or hold the key back for a while longer, under an id that nobody
+-- has.
 --
 -- items    key, name, owner, token, keep, uncertain
 -- answers  held: the owner held the key until now; or s: -4, a row is locked
@@ -342,15 +343,15 @@ BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key CHAR(36), name TEXT, owner CHAR(36), token BIGINT, keep BIGINT, uncertain BOOLEAN)
 	LOOP
-		-- A request of the owner that is under way has this row or comes after us.
+		-- A request of the same owner that is under way has this row or comes after us.
 		v_lease := INT_LOCK_TAKE(q.key, v_region, q.name, INT_LOCK_ALONE(request));
 		IF v_lease.LOCK_KEY IS NULL OR NOT INT_LOCK_FIND(q.key, v_region, INT_LOCK_ALONE(request)) THEN
 			v_answers := v_answers || '{"s": -4}';
 			CONTINUE;
 		END IF;
 		IF q.uncertain THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request, with
-			-- the first one still on its way.
+			-- The owner is remembered even if it holds the key. A repeated request may have
+			-- taken the key while the first one is still on its way.
 			INSERT INTO INT_LOCK_GONE (CLIENT_ID, REGION, GONE_UNTIL)
 				VALUES (q.owner, v_region, clock_timestamp() + INTERVAL '2 minutes')
 				ON CONFLICT (CLIENT_ID, REGION) DO UPDATE SET GONE_UNTIL = EXCLUDED.GONE_UNTIL;
@@ -374,7 +375,7 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Force: take the key from whoever has it, Java included.
+-- Force: take the key from its holder, even from Java.
 --
 -- items    key
 -- answers  held: somebody held the key until now
@@ -397,9 +398,9 @@ BEGIN
 			RETURNING CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until;
 		v_held := FOUND AND v_until >= v_live;
 		IF v_held THEN
-			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
-			-- key on inside its client, with a token for each microsecond. The next holder's is
-			-- to be larger than all of these, so that resources refuse them.
+			-- The old holder may pass the key on inside its client, with a token for each
+			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
+			-- token has to be larger than all of these, so that resources refuse them.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = CURRENT_DATE,
 				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + (EXTRACT(EPOCH FROM v_until - v_live) * 1000000)::BIGINT)
 				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;

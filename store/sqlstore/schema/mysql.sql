@@ -1,10 +1,10 @@
 -- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The store's own tables and routines, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate
--- runs this file, with another prefix than asynclock_ if one is set; the command line
--- client runs it as it is. It can be run again, and by a later release; requests that
--- come while a routine is being replaced are tried again.
+-- The store's own tables and routines, on MySQL 8.0 and MariaDB 10.6 or newer. Migrate runs
+-- this file, and replaces the prefix asynclock_ if another one is set. The command line
+-- client runs it as it is. It can be run again, also by a later release. Requests that come
+-- while a routine is being replaced are tried again.
 DELIMITER //
 
 -- A row for each key that is in use or was so in the last day or two. Times are in UTC.
@@ -33,15 +33,15 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	KEY (ticket)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
--- Owners that were withdrawn while a request of theirs was without an answer.
+-- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner VARBINARY(128) NOT NULL PRIMARY KEY,
 	gone_until DATETIME(6) NOT NULL,
 	KEY (gone_until)
 ) ENGINE = InnoDB
 //
--- The largest token of all the rows of asynclock_lock that were deleted. It makes
--- tokens rise without keeping a row for each key for ever.
+-- The largest token of all deleted rows of asynclock_lock. It makes tokens rise, although no
+-- key's row is kept for ever.
 CREATE TABLE IF NOT EXISTS asynclock_floor (
 	one INT PRIMARY KEY,
 	token BIGINT NOT NULL
@@ -50,27 +50,27 @@ CREATE TABLE IF NOT EXISTS asynclock_floor (
 INSERT INTO asynclock_floor VALUES (1, 0) ON DUPLICATE KEY UPDATE token = token
 //
 
--- The largest token that has guarded a transaction, of each key. These rows are for
--- good: one that is deleted lets a holder that overslept write.
+-- The largest token of each key that has guarded a transaction. These rows must never be
+-- deleted: without its row, a holder that overslept could write.
 CREATE TABLE IF NOT EXISTS asynclock_fence (
 	`key` VARBINARY(2048) NOT NULL PRIMARY KEY,
 	token BIGINT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
 
--- The routines take {"schema", "items"} and answer {"clock", "items"}, an answer for
--- each item in its order, as one transaction. Durations are in microseconds; "clock" is
--- the server's, since 1970. No other clock matters to anything here. In a procedure each
--- statement has a UTC_TIMESTAMP of its own.
+-- The routines take {"schema", "items"} and answer {"clock", "items"}, with an answer for
+-- each item, in the same order, as one transaction. Durations are in microseconds. "clock" is
+-- the server's, since 1970. No other clock matters here. In a procedure each statement has a
+-- UTC_TIMESTAMP of its own.
 --
--- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
--- an item whose rows somebody else has locked or is about to make, and the client sends
--- that one alone.
+-- A request of one item waits for its rows. A request of several items waits for none,
+-- because it would delay others that need its other rows, and their renewals. It answers s:
+-- -4 for an item whose rows another transaction has locked or is about to make. The client
+-- then sends this item alone.
 --
--- After its COMMIT a routine calls no other that could be missing because of a migration:
--- a request that fails is taken for one of which nothing has happened. Answers are bytes,
--- which no connection's character set changes.
+-- After its COMMIT a routine must not fail because another routine is missing, which a
+-- migration may cause. The failed request would be taken for one that has done nothing.
+-- Answers are bytes, which no connection's character set changes.
 
 DROP PROCEDURE IF EXISTS asynclock_begin
 //
@@ -84,8 +84,8 @@ BEGIN
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 1, the client wants others';
 	END IF;
-	-- Under autocommit = 0 whoever had the connection before may have left a transaction
-	-- open, in which there is no setting the level. BEGIN would end it, too.
+	-- Under autocommit = 0 the connection's last user may have left a transaction open, in
+	-- which the level can't be set. BEGIN would end that transaction, too.
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	START TRANSACTION;
@@ -93,8 +93,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_lowest
 //
--- The token that new keys begin with. Its row is missing where tables were copied without
--- what is in them, and then no key can begin.
+-- The token that new keys begin with. If tables were copied without their contents, its row
+-- is missing, and no new key can be used.
 CREATE PROCEDURE asynclock_lowest(OUT v_token BIGINT)
 BEGIN
 	SET v_token = (SELECT token FROM asynclock_floor);
@@ -105,10 +105,10 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_take
 //
--- Lock the key's row, which is made if there is none; without v_wait only if no other
--- transaction has it locked or is about to make it, which shows only by waiting for it: not
--- at all in MariaDB, for a second in MySQL. Where the server ends a whole transaction
--- that waits too long, nothing is made without v_wait.
+-- Lock the key's row, which is made if there is none. Without v_wait this is done only if no
+-- other transaction has the row locked or is about to make it. The latter shows only by
+-- waiting for the row: not at all in MariaDB, for a second in MySQL. Where the server ends a
+-- whole transaction that waits too long, nothing is made without v_wait.
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
@@ -132,7 +132,7 @@ BEGIN
 			INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
 				ON DUPLICATE KEY UPDATE last_use = last_use;
 			SET @@innodb_lock_wait_timeout = 1;
-			-- The floor is read after a row of this key was deleted, if one was.
+			-- If a row of this key was deleted, the floor is read after that.
 			CALL asynclock_lowest(v_token);
 			UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
 			SET v_taken = TRUE;
@@ -142,13 +142,13 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_grant
 //
--- Make someone the holder. Only here do tokens come into being.
+-- Make an owner the holder. Tokens are made only here.
 CREATE PROCEDURE asynclock_grant(
 	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN v_ttl BIGINT, IN v_holder VARBINARY(512))
 BEGIN
 	DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
 	DECLARE v_clock BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
-	-- In this order: clocked looks at the token before.
+	-- The order matters: clocked reads the old token.
 	UPDATE asynclock_lock SET owner = v_owner, held_until = v_now + INTERVAL v_ttl MICROSECOND, holder = v_holder,
 		clocked = v_clock > token, token = GREATEST(token + 1, v_clock), last_use = UTC_DATE()
 		WHERE `key` = v_key;
@@ -156,9 +156,9 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_pass
 //
--- Give a free key to the first in its queue. The owner that asks gets it in the answer
--- and for its whole TTL. Any other has to ask, and gets it for its grant TTL: should it
--- be gone, the key is stuck no longer.
+-- Give a free key to the first in its queue. The requesting owner gets it in the answer and
+-- for its whole TTL. Any other owner has to poll, and gets the key for its grant TTL. If that
+-- owner is gone, the key is stuck no longer than that.
 CREATE PROCEDURE asynclock_pass(IN v_key VARBINARY(1536), IN v_asking VARBINARY(128), IN v_ttl BIGINT)
 BEGIN
 	DECLARE v_ticket, v_grant BIGINT;
@@ -176,8 +176,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_acquire_one
 //
--- Acquire: take the key, or join its queue, or do neither. Sent again for the same
--- owner it is the waiter's heartbeat, and the way to learn that it was granted the key.
+-- Acquire: take the key, or join its queue, or do neither. A repetition for the same owner is
+-- the waiter's heartbeat. By it the waiter also learns that it was granted the key.
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
@@ -243,7 +243,8 @@ this: BEGIN
 				LEAVE this;
 			END IF;
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
-			-- Of the dead, too, who are many where the key is held for long and clients come and go.
+			-- Dead waiters are deleted, too. There are many of them if the key is held for
+			-- long and clients come and go.
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= v_now;
 			INSERT INTO asynclock_waiter (`key`, ticket, owner, alive_until, since, grant_ttl, holder)
 				VALUES (v_key, NULLIF(v_ticket, 0), v_asking, v_now + INTERVAL v_alive MICROSECOND, v_now, v_grant, v_holder);
@@ -282,7 +283,8 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	-- So rows go eight times as fast as each key that is used once can make them.
+	-- So rows are deleted eight times as fast as they are made, even if each key is used only
+	-- once.
 	IF RAND() < 0.02 * JSON_LENGTH(request, '$.items') THEN
 		BEGIN
 			DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; -- others will sweep
@@ -295,8 +297,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_sweep
 //
--- Sweep: forget keys that nobody has used for a day, but not their tokens, and owners that
--- are not heard of any more; so many of each. It waits for no row.
+-- Sweep: forget keys that nobody has used for a day, except their tokens, and owners that are
+-- not heard of any more. The number of each is limited. It waits for no row.
 CREATE PROCEDURE asynclock_sweep(IN v_limit INT)
 BEGIN
 	DECLARE v_key VARBINARY(1536) DEFAULT '';
@@ -331,7 +333,7 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_renew
 //
--- Renew: extend holdings. It never shortens one and never brings back one that has
+-- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended.
 --
 -- items    key, owner, ttl, token
@@ -381,9 +383,9 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_release
 //
--- Release: end what an owner has, its holding or its place in the queue. The key goes
--- to the next waiter in this same transaction, or is kept from everybody for a while
--- longer. Requeue, an item of acquire, joins the queue before that.
+-- Release: end an owner's holding or its place in the queue. The key goes to the next waiter
+-- in the same transaction, or is held back for a while longer. Before that, requeue, an item
+-- of acquire, joins the queue.
 --
 -- items    key, owner, token, keep, uncertain, requeue
 -- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
@@ -415,8 +417,8 @@ BEGIN
 		SET v_now = UTC_TIMESTAMP(6);
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 		IF JSON_UNQUOTE(JSON_EXTRACT(q, '$.uncertain')) = 'true' THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request, with
-			-- the first one still on its way.
+			-- The owner is remembered even if it holds the key. A repeated request may have
+			-- taken the key while the first one is still on its way.
 			INSERT INTO asynclock_gone VALUES (v_asking, v_now + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE gone_until = VALUES(gone_until);
 		END IF;
@@ -443,7 +445,7 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_force
 //
--- Force: take the key from whoever has it, and pass it on.
+-- Force: take the key from its holder, and pass it on.
 --
 -- items    key
 -- answers  held: somebody held the key until now
@@ -467,9 +469,9 @@ BEGIN
 		SELECT held_until INTO v_until FROM asynclock_lock WHERE `key` = v_key;
 		SET v_held = v_until > v_now;
 		IF v_held THEN
-			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
-			-- key on inside its client, with a token for each microsecond. The next holder's is
-			-- to be larger than all of these, so that resources refuse them.
+			-- The old holder may pass the key on inside its client, with a token for each
+			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
+			-- token has to be larger than all of these, so that resources refuse them.
 			UPDATE asynclock_lock SET
 				token = IF(clocked AND owner <> '', GREATEST(token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_until)), token),
 				owner = NULL, held_until = v_now WHERE `key` = v_key;
@@ -500,8 +502,8 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_inspect
 //
--- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
--- asks to see whether all is there.
+-- Inspect: who holds the key, and the first in its queue. A client calls it without a key to
+-- check that all routines exist.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}

@@ -1,9 +1,9 @@
 -- Code generated from internal/sqlconn/schema/src by go generate; DO NOT EDIT.
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The store's own tables and routines, on PostgreSQL. Migrate runs this file, with
--- another prefix than asynclock_ if one is set; psql -f runs it as it is. It can be
--- run again, and by a later release.
+-- The store's own tables and routines, on PostgreSQL. Migrate runs this file, and replaces
+-- the prefix asynclock_ if another one is set. psql -f runs it as it is. It can be run again,
+-- also by a later release.
 
 -- A row for each key that is in use or was so in the last day or two.
 CREATE TABLE IF NOT EXISTS asynclock_lock (
@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS asynclock_lock (
 	token BIGINT NOT NULL,         -- the last one known to be used; never goes back
 	clocked BOOLEAN NOT NULL DEFAULT FALSE, -- it came from the clock
 	inbox TEXT NOT NULL DEFAULT '', -- the channel that the holder listens to
-	watch BOOLEAN NOT NULL DEFAULT FALSE, -- tell it when the queue gets its first waiter
+	watch BOOLEAN NOT NULL DEFAULT FALSE, -- notify it when the queue gets its first waiter
 	last_use DATE NOT NULL
 );
 DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	UNIQUE (owner, key)
 );
 
--- Owners that were withdrawn while a request of theirs was without an answer.
+-- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner TEXT PRIMARY KEY,
 	gone_until TIMESTAMPTZ NOT NULL
@@ -49,33 +49,33 @@ DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that the
 	END IF;
 END $$;
 
--- The largest token of all the rows of asynclock_lock that were deleted. It makes
--- tokens rise without keeping a row for each key for ever.
+-- The largest token of all deleted rows of asynclock_lock. It makes tokens rise, although no
+-- key's row is kept for ever.
 CREATE TABLE IF NOT EXISTS asynclock_floor (
 	one BOOLEAN PRIMARY KEY CHECK (one),
 	token BIGINT NOT NULL
 );
 INSERT INTO asynclock_floor VALUES (TRUE, 0) ON CONFLICT DO NOTHING;
 
--- The largest token that has guarded a transaction, of each key. These rows are for
--- good: one that is deleted lets a holder that overslept write.
+-- The largest token of each key that has guarded a transaction. These rows must never be
+-- deleted: without its row, a holder that overslept could write.
 CREATE TABLE IF NOT EXISTS asynclock_fence (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	token BIGINT NOT NULL
 );
 
--- The routines take {"schema", "items"} and answer {"clock", "items"}, an answer for
--- each item in its order. Durations are in microseconds; "clock" is the server's, since
--- 1970. No other clock matters to anything here.
+-- The routines take {"schema", "items"} and answer {"clock", "items"}, with an answer for
+-- each item, in the same order. Durations are in microseconds. "clock" is the server's, since
+-- 1970. No other clock matters here.
 --
--- Every statement has to see what others had committed when it began, which only
--- READ COMMITTED gives: under any other level the routines refuse to run, and the
--- client then asks for that level.
+-- Every statement has to see what others had committed when it began. Only READ COMMITTED
+-- gives that. Under any other level the routines refuse to run, and the client then sets that
+-- level.
 --
--- A request of one item waits for its rows. One of several waits for none, for it would
--- keep those waiting that want its other rows, and their renewals. It answers s: -4 for
--- an item whose rows somebody else has locked or is about to make, and the client sends
--- that one alone.
+-- A request of one item waits for its rows. A request of several items waits for none,
+-- because it would delay others that need its other rows, and their renewals. It answers s:
+-- -4 for an item whose rows another transaction has locked or is about to make. The client
+-- then sends this item alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -92,8 +92,8 @@ CREATE OR REPLACE FUNCTION asynclock_alone(request JSONB) RETURNS BOOLEAN LANGUA
 	SELECT jsonb_array_length(request->'items') = 1
 $$;
 
--- The key's row, locked; null if there is none, or without v_wait if another transaction
--- has it locked.
+-- The key's row, locked. It is null if there is no such row. Without v_wait it is also null
+-- if another transaction has the row locked.
 CREATE OR REPLACE FUNCTION asynclock_find(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	l asynclock_lock;
@@ -106,8 +106,8 @@ BEGIN
 	RETURN l;
 END $$;
 
--- The token that new keys begin with. Its row is missing where tables were copied without
--- what is in them, and then no key can begin.
+-- The token that new keys begin with. If tables were copied without their contents, its row
+-- is missing, and no new key can be used.
 CREATE OR REPLACE FUNCTION asynclock_lowest() RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
 	v_token BIGINT;
@@ -119,8 +119,9 @@ BEGIN
 	RETURN v_token;
 END $$;
 
--- The key's row, locked, and made if there is none; without v_wait null if another
--- transaction has it locked or is about to make it, which shows only by waiting for it.
+-- The key's row, locked, and made if there is none. Without v_wait it is null if another
+-- transaction has the row locked or is about to make it. The latter shows only by waiting for
+-- the row.
 CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	v_patience TEXT := current_setting('lock_timeout');
@@ -133,7 +134,7 @@ BEGIN
 		END IF;
 		BEGIN
 			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
-			-- The floor is read after a row of this key was deleted, if one was.
+			-- If a row of this key was deleted, the floor is read after that.
 			INSERT INTO asynclock_lock (key, held_until, token, last_use)
 				VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
 				ON CONFLICT (key) DO NOTHING;
@@ -151,7 +152,7 @@ CREATE OR REPLACE FUNCTION asynclock_waiters(v_key TEXT) RETURNS BIGINT LANGUAGE
 	SELECT count(*) FROM asynclock_waiter WHERE key = v_key AND alive_until > clock_timestamp()
 $$;
 
--- Make someone the holder. Only here do tokens come into being.
+-- Make an owner the holder. Tokens are made only here.
 CREATE OR REPLACE FUNCTION asynclock_grant(
 	l asynclock_lock, v_owner TEXT, v_ttl BIGINT, v_holder TEXT, v_inbox TEXT, v_watch BOOLEAN
 ) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
@@ -166,10 +167,10 @@ BEGIN
 	RETURN l;
 END $$;
 
--- Give a free key to the first in its queue. The owner that asks gets it in the answer
--- and for its whole TTL. Any other is told by a message, which goes out with the
--- commit, and gets it for its grant TTL: should the message be lost, the key is stuck
--- no longer.
+-- Give a free key to the first in its queue. The requesting owner gets it in the answer and
+-- for its whole TTL. Any other owner is notified by a message, which is sent with the commit,
+-- and gets the key for its grant TTL. If the message is lost, the key is stuck no longer than
+-- that.
 CREATE OR REPLACE FUNCTION asynclock_pass(l asynclock_lock, v_asking TEXT, v_ttl BIGINT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	w asynclock_waiter;
@@ -194,8 +195,8 @@ CREATE OR REPLACE FUNCTION asynclock_granted(l asynclock_lock) RETURNS JSONB LAN
 	SELECT jsonb_build_object('s', 1, 'token', l.token, 'clocked', l.clocked, 'waiters', asynclock_waiters(l.key))
 $$;
 
--- Acquire: take the key, or join its queue, or do neither. Sent again for the same
--- owner it is the waiter's heartbeat, and the way to learn of a grant that was missed.
+-- Acquire: take the key, or join its queue, or do neither. A repetition for the same owner is
+-- the waiter's heartbeat. It also finds a grant whose message was missed.
 --
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox
 -- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
@@ -245,7 +246,8 @@ BEGIN
 		IF v_ticket IS NULL AND (q->>'limit')::BIGINT BETWEEN 1 AND v_waiters THEN
 			RETURN '{"s": 4}';
 		END IF;
-		-- Of the dead, too, who are many where the key is held for long and clients come and go.
+		-- Dead waiters are deleted, too. There are many of them if the key is held for long
+		-- and clients come and go.
 		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR alive_until <= v_now);
 		INSERT INTO asynclock_waiter (key, ticket, owner, alive_until, since, grant_ttl, holder, inbox, watch)
 			VALUES (l.key, COALESCE(v_ticket, nextval(pg_get_serial_sequence('asynclock_waiter', 'ticket'))), v_owner,
@@ -280,15 +282,16 @@ BEGIN
 	FOR q IN SELECT * FROM jsonb_array_elements(request->'items') LOOP
 		v_answers := v_answers || asynclock_acquire_one(q, asynclock_alone(request));
 	END LOOP;
-	-- So rows go eight times as fast as each key that is used once can make them.
+	-- So rows are deleted eight times as fast as they are made, even if each key is used only
+	-- once.
 	IF random() < 0.02 * jsonb_array_length(request->'items') THEN
 		PERFORM asynclock_sweep(GREATEST(400, 8 * jsonb_array_length(request->'items')));
 	END IF;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Sweep: forget keys that nobody has used for a day, but not their tokens, and owners that
--- are not heard of any more; so many of each. It waits for no row.
+-- Sweep: forget keys that nobody has used for a day, except their tokens, and owners that are
+-- not heard of any more. The number of each is limited. It waits for no row.
 CREATE OR REPLACE FUNCTION asynclock_sweep(v_limit INT) RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM asynclock_gone WHERE owner IN (
@@ -312,7 +315,7 @@ BEGIN
 		FROM (SELECT max(token) AS last FROM unused) unused WHERE unused.last IS NOT NULL;
 END $$;
 
--- Renew: extend holdings. It never shortens one and never brings back one that has
+-- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended. The holder's inbox may work by now, if it did not when the key was granted.
 --
 -- items    key, owner, ttl, token, watch, inbox
@@ -347,9 +350,9 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Release: end what an owner has, its holding or its place in the queue. The key goes
--- to the next waiter in this same statement, or is kept from everybody for a while
--- longer. Requeue, an item of acquire, joins the queue before that.
+-- Release: end an owner's holding or its place in the queue. The key goes to the next waiter
+-- in the same statement, or is held back for a while longer. Before that, requeue, an item of
+-- acquire, joins the queue.
 --
 -- items    key, owner, token, keep, uncertain, requeue
 -- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
@@ -374,8 +377,8 @@ BEGIN
 		END IF;
 		v_now := clock_timestamp();
 		IF q.uncertain THEN
-			-- Also when the owner holds the key: that may be the work of a repeated request, with
-			-- the first one still on its way.
+			-- The owner is remembered even if it holds the key. A repeated request may have
+			-- taken the key while the first one is still on its way.
 			INSERT INTO asynclock_gone VALUES (q.owner, v_now + INTERVAL '2 minutes')
 				ON CONFLICT (owner) DO UPDATE SET gone_until = EXCLUDED.gone_until;
 		END IF;
@@ -400,7 +403,7 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Force: take the key from whoever has it, tell it, and pass the key on.
+-- Force: take the key from its holder, notify the holder, and pass the key on.
 --
 -- items    key
 -- answers  held: somebody held the key until now
@@ -421,9 +424,9 @@ BEGIN
 			IF l.inbox <> '' THEN
 				PERFORM pg_notify(l.inbox, 'forced ' || l.owner);
 			END IF;
-			-- Until it hears of this, or stops trusting its TTL, the old holder may pass the
-			-- key on inside its client, with a token for each microsecond. The next holder's is
-			-- to be larger than all of these, so that resources refuse them.
+			-- The old holder may pass the key on inside its client, with a token for each
+			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
+			-- token has to be larger than all of these, so that resources refuse them.
 			UPDATE asynclock_lock SET owner = NULL, inbox = '', watch = FALSE, held_until = clock_timestamp(),
 				token = CASE WHEN clocked AND owner <> '' THEN GREATEST(token, asynclock_clock(request) + asynclock_left(l)) ELSE token END
 				WHERE key = q.key RETURNING * INTO l;
@@ -440,8 +443,8 @@ CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUA
 		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
 $$;
 
--- Inspect: who holds the key, and the first in its queue. Of no key it is what a client
--- asks to see whether all is there.
+-- Inspect: who holds the key, and the first in its queue. A client calls it without a key to
+-- check that all routines exist.
 --
 -- items    key, size (of the queue to show)
 -- answers  what asynclock_info says, and queue, of {holder, age}
