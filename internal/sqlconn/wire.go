@@ -85,7 +85,7 @@ const (
 	statusLocked  = -4 // the row, not the lock; only for one of several items
 )
 
-// ErrReply: a routine's answer is not one that this release knows.
+// ErrReply is returned if a routine's answer is not one that this release knows.
 var ErrReply = errors.New("database: unexpected answer of a routine: is the schema of another release?")
 
 // ReadReply reads the result of a routine.
