@@ -13,22 +13,22 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// unknownWaiters is how many wait, as far as the store can tell: Java's waiters
-// are nowhere to be counted. One makes a client that passes a key on inside give
-// it away after a few times, which zero would not.
+// unknownWaiters is the reported number of waiters, because Java's waiters can't be counted.
+// With 1, a client that passes a key on inside gives it away after a few times. With 0 it
+// would not.
 const unknownWaiters = 1
 
 // Pauses between two tries, in units of the poll interval.
 const (
-	// While messages come through: what it takes to notice that a holder which
-	// sends none is gone, besides its TTL.
+	// While messages come through. So long, besides the TTL, it takes to notice that a holder
+	// is gone that sends no message.
 	ticksWhenTold = 10
-	// After a client has had its turn, in which to let others come: a tenth.
+	// After a client has had its turn, a tenth of an interval lets others come.
 	turnsPerTick = 10
 )
 
-// Acquire sends one command per request, all at once. Nobody queues: a waiter is
-// one that asks again, when a message or Recheck says so.
+// Acquire sends one command per request, all at once. Nobody queues: a waiter polls, when a
+// message or Recheck says so.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	return perform(ctx, s, acquireScript, batch, s.putAcquire, s.readAcquire,
 		func(err error) store.AcquireReply { return store.AcquireReply{Err: err} },
@@ -89,15 +89,15 @@ func (s *session) readAcquire(q *store.AcquireRequest, result rueidis.RedisResul
 	if err := r.failed(s.store, status); err != nil {
 		answer = store.AcquireReply{Err: err}
 	}
-	// One whose fate is unknown is found by messages still: it will ask again.
+	// If the outcome is unknown, messages still find the owner, because it will poll again.
 	if answer.Err == nil && answer.Status != store.Waiting {
 		s.waiting.remove(s.store.names.lock(q.Key), q.Owner)
 	}
 	return answer
 }
 
-// recheck is how soon a waiter asks again, besides what the core does by itself:
-// once the holder's TTL has run out, and by its heartbeat.
+// recheck returns how soon a waiter polls again. The core polls as well: once the holder's
+// TTL has run out, and by the waiter's heartbeat.
 func (s *session) recheck() time.Duration {
 	interval := s.store.settings.pollInterval
 	if s.live() {
@@ -106,9 +106,9 @@ func (s *session) recheck() time.Duration {
 	return jitter(interval)
 }
 
-// turn answers a client that has given the key back and wants it again for others
-// of its own: it waits without being told, so that Java has a chance to come
-// first. Asked in the same step, as a queue would, it would always win.
+// turn answers a client that has given the key back and requests it again for other waiters
+// of its own. The client waits without notifications, so that Java has a chance to come
+// first. If it requested the key in the same step, as with a queue, it would always win.
 func (s *session) turn() *store.AcquireReply {
 	return &store.AcquireReply{
 		Status:    store.Waiting,

@@ -1,5 +1,5 @@
--- acquire: take the key if nobody has it. Sent again for the same owner it sets
--- the TTL and answers the same.
+-- acquire: take the key if nobody has it. A repetition for the same owner sets the TTL and
+-- answers the same.
 --
 -- KEYS  lock, counter, gone (see shared.lua)
 -- ARGV  owner, ttl (ms), description of the holder
@@ -13,7 +13,7 @@
 
 --include shared.lua
 if owner == ARGV[1] then
-  -- Never shorter than it was: a renewal may have come before.
+  -- The TTL never becomes shorter, because a renewal may have come before.
   redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ARGV[2]))
   return {1, token, clock == 't' and 1 or 0}
 end

@@ -10,10 +10,10 @@ import (
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
-// A deletion is which command scripts delete locks with: the best that the server
-// has of those in shared.lua. Scripts try from here on and say how far they came,
-// so that only the first one tries in vain, and one more should a failover lead
-// to an older server.
+// A deletion is the command that scripts delete locks with: the best of those in shared.lua
+// that the server has. Scripts try the commands from this one on, and say which one worked.
+// So only the first script tries in vain, and one more if a failover leads to an older
+// server.
 type deletion struct {
 	place atomic.Int32 // in deletions, less one: the zero value starts with the best
 }
@@ -22,10 +22,10 @@ type deletion struct {
 // them.
 var deletions = [...]string{"DELEX", "UNLINK", "DEL"}
 
-// from is the argument of the next script.
+// from returns the argument of the next script.
 func (d *deletion) from() string { return strconv.Itoa(int(d.place.Load()) + 1) }
 
-// used takes in what a script says: the number of a command, from 1, or 0.
+// used records a script's answer: the number of the command that worked, from 1, or 0.
 func (d *deletion) used(n int64, log *asynclog.Log) {
 	if n < 1 {
 		return

@@ -13,10 +13,9 @@
 //	defer store.Close()
 //	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
 //
-// The Java key "order:42" is the Go key "order:42". docs/stores/spring.md says which
-// releases are safe peers, what to set on the Java side, how to migrate, and what
-// each method of the Java API is called here. Where no Java peer is, use
-// store/redisstore: it does more with less.
+// The Java key "order:42" is the Go key "order:42". docs/stores/spring.md says which releases
+// are safe peers, what to set on the Java side, how to migrate, and what each method of the
+// Java API is called here. Without a Java peer, use store/redisstore: it does more with less.
 //
 // # Guarantees
 //
@@ -29,49 +28,46 @@
 //
 // # What is not guaranteed
 //
-//   - Order. Java's waiters are in no queue, so nobody is: whoever asks first after
-//     a release wins. There is no handoff to the next waiter, no queue limit
-//     (asynclock.WithQueueLimit has no effect), and Inspect knows no waiters.
-//   - That Java's holders are told of a loss. They learn it when they unlock.
-//   - One holder after a restart or a failover. There is no grace here, as there is in
-//     store/redisstore: Java would not wait for it. A server that was restarted without
-//     data, or a replica that had not heard of a holding, gives the key to whoever asks
-//     next, at once. The old holder in Go learns of it at its next renewal, within a
-//     third of its TTL, in Java when it unlocks; until then only tokens keep two
-//     holders in Go apart.
-//   - Eviction is no different: use maxmemory-policy noeviction.
+//   - Order. Java's waiters are in no queue, so nobody is: the first request after a release
+//     wins. There is no handoff to the next waiter, no queue limit (asynclock.WithQueueLimit
+//     has no effect), and Inspect knows no waiters.
+//   - Notifying Java's holders of a loss. They learn of it when they unlock.
+//   - One holder after a restart or a failover. Unlike store/redisstore, this store has no
+//     grace, because Java would not wait for it. A server that was restarted without data, or
+//     a replica that missed a holding, gives the key to the next request at once. An old
+//     holder in Go learns of this by its next renewal, within a third of its TTL. An old
+//     holder in Java learns of it when it unlocks. Until then only tokens keep two holders in
+//     Go apart.
+//   - Locks that survive eviction: use maxmemory-policy noeviction.
 //
 // # Tokens
 //
-// Java has no fencing tokens; this store has. Each lease of a Go client carries
-// one that is larger than all before it. The last one is kept in a counter beside
-// the lock, which Java neither reads nor writes, and the next is the larger of
-// counter+1 and the server's clock in microseconds. So tokens rise through
-// tenures of Java as well: whoever holds the key after Java has a larger token
-// than whoever held it before, and a resource that checks tokens refuses a Go
+// Java has no fencing tokens; this store has. Each lease of a Go client carries one that is
+// larger than all before it. The last one is kept in a counter beside the lock, which Java
+// neither reads nor writes, and the next is the larger of counter+1 and the server's clock in
+// microseconds. So tokens rise through tenures of Java as well: a Go holder after Java has a
+// larger token than the Go holder before Java. A resource that checks tokens refuses a Go
 // client that overslept a Java holder.
 //
-// It can't do more than that. Java's writes carry no token, so a resource can
-// refuse neither a Java holder that overslept, nor, until the next Go lease has
-// shown its token, a Go client that overslept into a tenure of Java. The counter
-// is kept for a day after its last use; beyond that, and when the data was lost,
-// the clock alone makes tokens rise, as long as it is not set back. There is one more
-// exception: after a force, tokens may be ahead of the clock for as long as the TTL of a
-// holder in Go had to run, 24 h at most, and if the data is lost meanwhile they go back
-// to the clock.
+// Tokens can't do more than that. Java's writes carry no token, so a resource can't refuse a
+// Java holder that overslept. Nor can it refuse a Go client that overslept into a tenure of
+// Java, until the next Go lease has shown its token. The counter is kept for a day after its
+// last use. After that, and when the data was lost, the clock alone makes tokens rise, as
+// long as it is not set back. There is one more exception. After a force, tokens may be ahead
+// of the clock until the TTL of a holder in Go would have ended, 24 h at most. If the data is
+// lost in that time, they go back to the clock.
 //
 // # Waiting
 //
-// With [SpinLock] a waiter asks every 100 ms. With [PubSubLock] it is woken by the
-// message of a release, of old Java releases and of new ones, and asks besides
-// once a second, and when the TTL that it was told has run out: holders that
-// crash, or that are in mode SPIN_LOCK in Java, send no message, and messages get
-// lost. Where subscriptions don't work, it asks every 100 ms.
+// With [SpinLock] a waiter polls every 100 ms. With [PubSubLock] the message of a release
+// wakes it, from old Java releases and from new ones. It also polls once a second, and when
+// the TTL that it knows has run out. The reason is that messages get lost, and that some
+// holders send none: those that crash, and those in mode SPIN_LOCK in Java. Where
+// subscriptions don't work, it polls every 100 ms.
 //
-// A release by this store is announced in either mode, on the channels of both
-// generations. A key that is kept back (asynclock.WithMinHold) or that expires is
-// announced by nobody, and Java waiters in mode PUB_SUB_LOCK may then sleep for as
-// long as their registry's TTL.
+// This store announces a release in either mode, on the channels of both generations. Nobody
+// announces a key that is held back (asynclock.WithMinHold) or that expires. Java waiters in
+// mode PUB_SUB_LOCK may then sleep for as long as their registry's TTL.
 //
 // # Rights
 //

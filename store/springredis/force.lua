@@ -1,5 +1,5 @@
--- force: take the key from whoever holds it, Java included, also from nobody who
--- keeps it back, and tell who can be told.
+-- force: take the key from its holder, even from Java, or from nobody if it is held back.
+-- Everybody who can be notified is notified.
 --
 -- KEYS  lock, counter (see shared.lua)
 -- ARGV  which command to delete with, the channel of the key, that of old
@@ -19,9 +19,9 @@ end
 local left = redis.call('PTTL', lock)
 local deleted = delete(tonumber(ARGV[1]))
 if clock == 't' and owner then
-  -- Until it hears of this, or stops trusting its TTL, the old holder may pass
-  -- the key on inside its client, with a token for each microsecond. The next
-  -- holder's is to be larger than all of these, so that resources refuse them.
+  -- The old holder may pass the key on inside its client, with a token for each microsecond,
+  -- until it is notified or stops trusting its TTL. The next holder's token has to be larger
+  -- than all of these, so that resources refuse them.
   store_token(math.max(last, now() + left * 1000))
 end
 if owner and owner ~= '-' then

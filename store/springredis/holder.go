@@ -4,9 +4,9 @@ package springredis
 
 import "github.com/google/uuid"
 
-// describe says who it is that holds a lock with a value that is not ours. A
-// registry's id is its secret: whoever knows it can release in its name. The
-// first digits are enough to tell two registries apart.
+// describe describes the holder of a lock whose value is not ours. A registry's id is its
+// secret: a client that knows the id can release in the registry's name. The first digits are
+// enough to tell two registries apart.
 func describe(value string) string {
 	const digits = 8
 	if len(value) != 36 {

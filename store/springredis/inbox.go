@@ -21,7 +21,7 @@ func (s *session) openInbox() {
 	s.inbox = pubsub.Open(ch, pubsub.Handler{Message: s.message, Up: s.up, Down: s.down})
 }
 
-// message wakes whoever waits for what is free, or ends what was taken by force.
+// message wakes the waiters for a free key, or ends a lease whose key was taken by force.
 func (s *session) message(payload string) {
 	if owner, ok := parseForced(payload); ok {
 		s.events(store.Event{Kind: store.EventForced, Owner: owner})
@@ -32,13 +32,13 @@ func (s *session) message(payload string) {
 	}
 }
 
-// up: waiters look, as they may have missed something.
+// up: waiters poll once, because they may have missed something.
 func (s *session) up() {
 	s.store.log.Add(slog.LevelInfo, "springredis: messages come through", slog.String("client", s.id))
 	s.events(store.Event{Kind: store.EventResync})
 }
 
-// down: waiters look once more, and learn with the answer to poll.
+// down: waiters poll once, and the answer tells them to go on polling.
 func (s *session) down(err error) {
 	s.store.log.Add(slog.LevelWarn, "springredis: messages don't come through; waiters ask again and again instead",
 		slog.String("client", s.id), slog.Any("error", err))
@@ -50,9 +50,9 @@ func (s *session) down(err error) {
 type channels struct {
 	store    *Store
 	patterns []string
-	// probes is a channel that the second pattern matches, as it does those of the
-	// locks. Java registries get what is sent there, too; it is the name of no key
-	// that they wait for.
+	// probes is a channel that the second pattern matches, like the channels of the locks.
+	// Java registries receive probes, too, and ignore them: a probe names no key that they
+	// wait for.
 	probes string
 }
 

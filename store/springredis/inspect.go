@@ -48,13 +48,12 @@ func (s *session) readInfo(key string, result rueidis.RedisResult) (store.Info, 
 }
 
 // Force takes the key from Java, too, where unlock then throws a
-// ConcurrentModificationException. Holders in Go are told in mode [PubSubLock];
-// the others notice at their next renewal.
+// ConcurrentModificationException. Holders in Go are notified in mode [PubSubLock]. Other
+// holders in Go notice by their next renewal.
 //
-// The next token is larger than any that a holder in Go could still use inside its
-// client before its TTL ends. So tokens may be ahead of the server's clock for the rest
-// of that TTL, 24 h at most. Should the server lose its data meanwhile, they go back to
-// its clock.
+// The next token is larger than any that a holder in Go could still use inside its client
+// before its TTL ends. So tokens may be ahead of the server's clock for the rest of that TTL,
+// 24 h at most. If the server loses its data in that time, they go back to its clock.
 func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err

@@ -11,10 +11,10 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// List scans one primary after the other and inspects what it finds, page by
-// page. When a primary can't be reached, an error comes last, behind the keys of the
-// others. Other things whose names begin as the registry's locks do are left out
-// where they are no strings; strings look like locks of Java.
+// List scans one primary after the other and inspects what it finds, page by page. When a
+// primary can't be reached, an error comes last, behind the keys of the others. Other Redis
+// keys may have names like the registry's locks. They are left out unless they are strings,
+// which look like locks of Java.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		if err := s.usable(); err != nil {
@@ -33,8 +33,8 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	}
 }
 
-// show inspects what a page names and yields what is held, or an error, which is the
-// last. It reports whether the caller wants more.
+// show inspects the keys of a page and yields those that are held. An error is yielded last.
+// It reports whether the caller wants more.
 func (s *session) show(ctx context.Context, redisKeys []string, yield func(store.Info, error) bool) (more bool) {
 	if err := s.usable(); err != nil {
 		yield(store.Info{}, err)

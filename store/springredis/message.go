@@ -13,9 +13,9 @@ import (
 //	shop:order:42                    the lock with this Redis key is free
 //	asynclock.spring:forced OWNER    a key was taken from OWNER by force
 //
-// The former is Java's. The latter is ours and no Java registry's business: it
-// looks for what it is told among the keys that it waits for, and does not find
-// it. Channels are no secret, so what comes in may come from anyone.
+// The first is Java's. The second is ours, and a Java registry ignores it, because it is not
+// among the keys that the registry waits for. Channels are no secret, so a message may come
+// from anyone.
 
 const forcedPrefix = sidePrefix + ":forced "
 

@@ -25,17 +25,16 @@ const (
 	maxPollInterval = time.Minute
 )
 
-// A LockType is how waiters learn that a key is free, like Java's RedisLockType.
-// Clients of both types exclude each other, and every type tells others of a
-// release; it decides only how this store's clients wait.
+// A LockType is how waiters learn that a key is free, like Java's RedisLockType. Clients of
+// both types exclude each other, and both types announce releases. The type only decides how
+// this store's clients wait.
 type LockType int
 
 const (
-	// SpinLock asks again and again: SPIN_LOCK, the default in both languages.
+	// SpinLock polls: SPIN_LOCK, the default in both languages.
 	SpinLock LockType = iota
-	// PubSubLock subscribes to the registry's channels, and asks again ten times
-	// more rarely, because holders that crash or spin send no message:
-	// PUB_SUB_LOCK.
+	// PubSubLock subscribes to the registry's channels: PUB_SUB_LOCK. It still polls, ten
+	// times more rarely, because holders that crash or spin send no message.
 	PubSubLock
 )
 
@@ -102,11 +101,11 @@ func WithPollInterval(interval time.Duration) Option {
 	})
 }
 
-// WithLogger sets where the store writes what an operator may want to know: which
-// command releases, that messages don't come through, and that they do again.
-// Owner ids never appear in it. A goroutine of its own calls the handler, so one that
-// is slow or blocks delays nothing; beyond 1000 records that wait for it, more are
-// dropped. Default: nothing is written.
+// WithLogger sets where the store writes what an operator may want to know: which command
+// releases, that messages don't come through, and that they do again. Owner ids never appear
+// in it. A goroutine of its own calls the handler, so a slow handler delays nothing. While
+// 1000 records wait for the handler, further records are dropped. Default: nothing is
+// written.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {

@@ -1,5 +1,5 @@
--- release: end what an owner has. If it holds the key, the key is free
--- afterwards, or kept back, and those who wait are told.
+-- release: end an owner's holding or waiting. If the owner holds the key, the key is free
+-- afterwards, or held back, and waiters are notified.
 --
 -- KEYS  lock, counter, gone (see shared.lua)
 -- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
@@ -22,7 +22,8 @@ if type(gone) == 'table' then
   return foreign(gone, KEYS[3])
 end
 
--- The key goes first: a server out of memory allows that, and then the rest, too.
+-- The key is deleted first, because a server out of memory allows that, and then allows the
+-- rest, too.
 local deleted = 0
 if held then
   local keep = tonumber(ARGV[3])
@@ -37,8 +38,8 @@ if held then
   end
 end
 if uncertain then
-  -- Also when it held the key: that may be the work of a repeated request, with
-  -- the first one still under way. The kernel resends what it had buffered for
+  -- The owner is remembered even if it held the key. A repeated request may have taken the
+  -- key while the first one is still under way. The kernel resends what it had buffered for
   -- about 100 s.
   local ms = math.floor(now() / 1000)
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))

@@ -1,5 +1,5 @@
--- renew: extend a holding. It never shortens one, and never brings back one that
--- is gone: that would hide that somebody else had the key.
+-- renew: extend a holding. It never shortens a holding. It never brings back one that is
+-- gone, because that would hide that somebody else had the key.
 --
 -- KEYS  lock, counter (see shared.lua)
 -- ARGV  owner, ttl (ms), last token used

@@ -59,7 +59,7 @@ func (r *reply) between(low, high int64) int64 {
 
 func (r *reply) status() int64 { return r.between(replyStolen, replyGone) }
 
-// millis reads a time to go. It is negative where Redis has none to tell.
+// millis reads a remaining time. It is negative where Redis knows none.
 func (r *reply) millis() time.Duration {
 	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
 }
@@ -84,8 +84,7 @@ func (r *reply) holder() (token int64, description string) {
 	return token, description
 }
 
-// failed turns what went wrong, if anything did, into an error of asynclock's.
-// It is to be asked after the last read.
+// failed returns an error of asynclock's if anything went wrong. Call it after the last read.
 func (r *reply) failed(st *Store, status int64) error {
 	switch {
 	case r.err == errReply: //nolint:errorlint // our own, never wrapped

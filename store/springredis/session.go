@@ -37,8 +37,8 @@ func newSession(st *Store, id string, events func(store.Event)) *session {
 	return s
 }
 
-// Lane: in a Cluster a node is a path of its own, and only keys of one slot are
-// known to share it. Elsewhere everything does.
+// Lane returns the slot in a Cluster: only keys of one slot are known to share a node.
+// Elsewhere all keys share one lane.
 func (s *session) Lane(key string) int {
 	if s.store.conn.Cluster() {
 		return slotOf(s.store.names.lock(key))
@@ -54,7 +54,7 @@ func (s *session) Close(ctx context.Context) error {
 	return s.inbox.Close(ctx)
 }
 
-// usable says why nothing can be asked any more, if so.
+// usable returns why no request can be sent any more, or nil.
 func (s *session) usable() error {
 	if s.left.Load() || s.store.conn.Closed() {
 		return store.ErrClosed
@@ -62,7 +62,7 @@ func (s *session) usable() error {
 	return nil
 }
 
-// live reports whether releases are heard of.
+// live reports whether messages about releases arrive.
 func (s *session) live() bool { return s.inbox != nil && s.inbox.Live() }
 
 // perform runs a script for each request of a batch and returns their replies.

@@ -34,8 +34,8 @@ if value then
   token = owner and tonumber(token)
 end
 
--- The last token that the counter knows of; if it is no counter, nothing, and what
--- to answer. '%.0f' below, because Lua itself prints 14 digits only.
+-- last_token returns the last token that the counter knows. If the Redis key is no counter,
+-- it returns nil and the answer. '%.0f' below prints all digits. Lua itself prints only 14.
 local function last_token()
   local last = redis.pcall('GET', KEYS[2])
   if not last then
@@ -56,8 +56,9 @@ local function now()
   return time[1] * 1000000 + time[2]
 end
 
--- Deletes the lock with the best command that the server has, from the given one
--- on, and says which it was. The first compares once more while it deletes.
+-- This function deletes the lock with the best command that the server has, from the given
+-- one on, and says which command it was. The first command compares once more while it
+-- deletes.
 local function delete(from)
   local commands = {{'DELEX', lock, 'IFEQ', value}, {'UNLINK', lock}, {'DEL', lock}}
   for i = from, 2 do
@@ -70,8 +71,8 @@ local function delete(from)
   return 3
 end
 
--- Tells Java and Go, the old releases and the new, that the lock is free. That it
--- is counts, even where the server forbids to say so.
+-- This function announces to Java and Go, old releases and new ones, that the lock is free.
+-- The lock is free even where the server forbids the announcement.
 local function announce(channel, old_channel)
   redis.pcall('PUBLISH', channel, lock)
   redis.pcall('PUBLISH', old_channel, lock)

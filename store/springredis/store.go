@@ -44,8 +44,8 @@ func Open(option rueidis.ClientOption, registryKey string, opts ...Option) (*Sto
 	return st, nil
 }
 
-// New uses the application's own client, which [Store.Close] leaves open. What
-// that saves and costs is said at redisstore.New.
+// New uses the application's own client, which [Store.Close] leaves open. redisstore.New says
+// what this saves and costs.
 func New(client rueidis.Client, registryKey string, opts ...Option) (*Store, error) {
 	st, err := newStore(registryKey, opts)
 	if err != nil {
@@ -68,10 +68,10 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 	return &Store{names: newNames(registryKey), settings: s, log: asynclog.New(s.logger)}, nil
 }
 
-// Close closes the connections that [Open] opened, if any. Then and after
-// [New] alike, the store answers with asynclock.ErrClosed from now on, to its
-// sessions too. Close the asynclock.Clients first: those of a closed store can't
-// give back what they hold. It waits a second at most for the log handler.
+// Close closes the connections that [Open] opened. A client that was given to [New] stays
+// open. From now on the store and its sessions answer with asynclock.ErrClosed. Close the
+// asynclock.Clients first: clients of a closed store can't give back the keys that they hold.
+// Close waits a second at most for the log handler.
 func (st *Store) Close() {
 	if st.conn.Close() {
 		st.log.Close()

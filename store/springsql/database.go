@@ -10,14 +10,12 @@ import (
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 )
 
-// A Database is the application's own pool of connections, with the dialect that
-// it speaks: [Postgres], [PostgresPool] or [MySQL]. The store never closes it. Package
-// sqlstore has the same type.
+// A Database is the application's own pool of connections, and its dialect: [Postgres],
+// [PostgresPool] or [MySQL]. The store never closes it. Package sqlstore has the same type.
 //
-// Every statement takes one connection from the pool for as long as it runs and no
-// two at once, so that a pool of one connection is enough. No statement runs inside
-// a transaction of the application: those are bound to a connection that the store
-// never sees.
+// Every statement takes one connection from the pool for as long as it runs, and never two at
+// once. So a pool of one connection is enough. No statement runs inside a transaction of the
+// application: such a transaction is bound to a connection that the store never sees.
 type Database = sqlconn.Database
 
 // Postgres takes a pool of database/sql for PostgreSQL 11 or newer.
@@ -30,6 +28,6 @@ func PostgresPool(pool *pgxpool.Pool) Database { return sqlconn.PostgresPool(poo
 // or newer, of the driver go-sql-driver/mysql.
 func MySQL(db *sql.DB) Database { return sqlconn.MySQL(db) }
 
-// A SchemaError says that a table is not what it has to be, and that locks in it
-// would exclude nobody or not for long. Nothing was changed.
+// A SchemaError says that a table is not as required: locks in it would exclude nobody, or
+// not for long. Nothing was changed.
 type SchemaError = sqlconn.SchemaError

@@ -24,7 +24,7 @@ type StaleError = sqlconn.StaleError
 // before the first write, with lease.Key() and lease.Token(), and roll back if it fails.
 //
 // Every writer has to use Guard, of a store with the same table and region. Leases of Java
-// have no tokens, so Guard knows nothing of them. It is as that of package sqlstore,
+// have no tokens, so Guard knows nothing of them. Guard works like that of package sqlstore,
 // whose documentation says more.
 func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {
 	return st.conn.Guard(ctx, tx, key, token)

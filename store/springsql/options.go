@@ -88,8 +88,8 @@ func WithPollInterval(interval time.Duration) Option {
 }
 
 // WithLogger sets where the store writes what an operator may want to know: that clocks
-// differ. A goroutine of its own calls the handler, so one that is slow or blocks delays
-// nothing; beyond 1000 records that wait for it, more are dropped. Default: nothing is
+// differ. A goroutine of its own calls the handler, so a slow handler delays nothing. While
+// 1000 records wait for the handler, further records are dropped. Default: nothing is
 // written.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
@@ -101,11 +101,11 @@ func WithLogger(logger *slog.Logger) Option {
 	})
 }
 
-// WithRegion sets the REGION of Java's DefaultLockRepository: UTF-8 of 1 to 100
-// characters, not all of them spaces and none of them NUL; on MySQL they have to be ASCII.
-// Locks of different regions are different locks. To Java's table on MySQL, as Spring
-// makes it, regions are the same that differ by case alone; [New] refuses one of
-// which another spelling was used in the last day. Default [DefaultRegion].
+// WithRegion sets the REGION of Java's DefaultLockRepository: UTF-8 of 1 to 100 characters,
+// not all of them spaces and none of them NUL; on MySQL they have to be ASCII. Locks of
+// different regions are different locks. Java's table on MySQL, as Spring makes it, takes
+// regions that differ only by case for the same. [New] refuses a region of which another
+// spelling was used in the last day. Default [DefaultRegion].
 func WithRegion(region string) Option {
 	return option(func(s *settings) error {
 		if n := utf8.RuneCountInString(region); n > 100 || !utf8.ValidString(region) ||
@@ -145,10 +145,10 @@ func WithRepositoryTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithSkewWarning sets from which difference between this machine's clock and the
-// database server's on a warning is logged, when it is first seen and each time that
-// it comes back; 0 turns it off. Two clients whose clocks differ from the server's
-// by less than the bound differ from each other by less than twice that. Default
+// WithSkewWarning sets the bound of the difference between this machine's clock and the
+// database server's. A larger difference is logged as a warning when it is first seen, and
+// each time that it comes back. 0 turns the warning off. Two clients whose clocks differ from
+// the server's by less than the bound differ from each other by less than twice that. Default
 // [DefaultSkew].
 func WithSkewWarning(bound time.Duration) Option {
 	return option(func(s *settings) error {

@@ -19,22 +19,22 @@ type session struct {
 
 var _ store.Session = (*session)(nil)
 
-// Close leaves nothing behind that it would have to wait for.
+// Close has nothing to wait for.
 func (s *session) Close(context.Context) error {
 	s.Leave()
 	return nil
 }
 
-// unknownWaiters is how many wait for a key, as far as the store can tell: Java's waiters are
-// nowhere to be counted. One makes a client that passes a key on inside give it away after
-// a few times, which zero would not.
+// unknownWaiters is the reported number of waiters, because Java's waiters can't be counted.
+// With 1, a client that passes a key on inside gives it away after a few times. With 0 it
+// would not.
 const unknownWaiters = 1
 
 // errFreed: the key was held when the routine looked first, and free when it looked who
 // holds it.
 var errFreed = errors.New("springsql: the key has been freed meanwhile")
 
-// freedTries is how often a request is made that finds a key freed each time.
+// freedTries is how often a request is sent whose key is freed each time.
 const freedTries = 3
 
 // Acquire is one call for the whole batch, and further ones for the few whose keys were
@@ -53,7 +53,7 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	return replies
 }
 
-// behindSomebody is the reply to a request that finds its key held, by nobody knows whom.
+// behindSomebody returns the reply to a request whose key is held by an unknown holder.
 func (s *session) behindSomebody(q *store.AcquireRequest) store.AcquireReply {
 	if q.Wait {
 		return store.AcquireReply{Status: store.Waiting, Remaining: -1, Recheck: s.NextPoll(q.Owner, 0, 0)}
@@ -100,9 +100,9 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer) (reply 
 	return reply, err
 }
 
-// turnsPerPoll is how many times shorter than the poll interval a client pauses that has
-// given a key back and wants it again for others of its own. In that pause, Java has a
-// chance to come first. Asked in the same step it would always win.
+// turnsPerPoll divides the poll interval. The result is the pause of a client that has given
+// a key back and requests it again for other waiters of its own. In that pause, Java has a
+// chance to come first. A request in the same step would always win.
 const turnsPerPoll = 10
 
 // Release is one call for the whole batch.

@@ -10,9 +10,9 @@ import (
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
-// A skewWatch compares this machine's clock with the server's. Java compares what is
-// in its table with the clock of whichever client looks, so two clients whose clocks
-// differ take each other's locks too early.
+// A skewWatch compares this machine's clock with the server's. Java compares the times in its
+// table with the clock of the client that looks. So two clients whose clocks differ take each
+// other's locks too early.
 type skewWatch struct {
 	bound time.Duration // 0: none
 	log   *asynclog.Log
@@ -20,13 +20,13 @@ type skewWatch struct {
 	far atomic.Bool // the last measurement was beyond the bound
 }
 
-// observe takes in that the server's clock stood at server at some moment between the
-// sending of a request and the receipt of its answer.
+// observe records a reading of the server's clock. The clock stood at server at some moment
+// between the sending of a request and the receipt of its answer.
 func (w *skewWatch) observe(server, sent, received time.Time) {
 	if w.bound == 0 {
 		return
 	}
-	// How much it is off at least, whenever that moment was.
+	// The least difference, whenever that moment was.
 	var skew time.Duration
 	if ahead := server.Sub(received.Round(0)); ahead > 0 { // Round: by the wall clock
 		skew = ahead

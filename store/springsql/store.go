@@ -61,10 +61,10 @@ func open(database Database, opts []Option) (*Store, error) {
 	return st, nil
 }
 
-// Close ends the store, which answers with asynclock.ErrClosed from now on, to its
-// sessions too. The application's pool stays open. Close the asynclock.Clients
-// first, and the pool last: those of a closed store or pool can't give back what they
-// hold. It waits a second at most for the log handler.
+// Close ends the store. From now on the store and its sessions answer with
+// asynclock.ErrClosed. The application's pool stays open. Close the asynclock.Clients first,
+// and the pool last: clients of a closed store or pool can't give back the keys that they
+// hold. Close waits a second at most for the log handler.
 func (st *Store) Close() {
 	if st.conn.Close() {
 		st.log.Close()

@@ -116,8 +116,8 @@ func (st *Store) checkRows(ctx context.Context, t table) error {
 	return err
 }
 
-// checkRegion refuses a region that others know by another name: locks would be shared by
-// both, but not the counters of their tokens.
+// checkRegion refuses a region that others know by another name. Both names would share
+// locks, but not the counters of their tokens.
 func (st *Store) checkRegion(ctx context.Context, t table) error {
 	ask := questionsTo[st.conn.Kind()]
 	if ask.otherRegion == "" {
@@ -165,8 +165,8 @@ func (t table) version() (v SpringVersion, why string) {
 	return Spring6, ""
 }
 
-// unfit is why locks in the table would not exclude everybody, or empty. The longest name
-// of a region that is needed has so many characters.
+// unfit returns why locks in the table would not exclude everybody, or an empty text. The
+// argument region is the number of characters of the longest region name that is needed.
 func (t table) unfit(v SpringVersion, region int) string {
 	stamp := t.columns[strings.ToLower(v.column())]
 	switch {

@@ -46,8 +46,8 @@ func (t *tables) Item(key string) sqlconn.Item {
 
 func (t *tables) Owner(owner string) string { return clientID(owner) }
 
-// Fence is the same for all keys that are one lock to Java. Of "%%" there is none in a
-// region's name.
+// Fence returns the same name for all keys that are one lock to Java. The encoded name of a
+// region never contains "%%".
 func (t *tables) Fence(key string) string { return sqlconn.KeyName(t.region) + "%%" + lockKey(key) }
 
 // Holder describes the holder of a key. The id of a Java repository is its secret: with it,

@@ -5,8 +5,8 @@ package springsql
 import "fmt"
 
 // A SpringVersion is a range of Spring Integration's releases whose tables look alike.
-// Releases of two ranges on one table steal each other's live locks, since neither moves
-// forward what the other looks at.
+// Releases of two ranges on one table steal each other's live locks, since neither updates
+// the column that the other reads.
 type SpringVersion int
 
 const (

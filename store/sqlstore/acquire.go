@@ -9,15 +9,15 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// Acquire is one call for the whole batch, and further ones for the few that want
-// another answer.
+// Acquire makes one call for the whole batch, and further calls for the few requests that
+// need another answer.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	address := s.address(ctx)
 	replies := s.acquire(ctx, batch, address)
 	for i := range replies {
 		if q, r := batch[i], &replies[i]; r.Err != nil && q.Ticket > 0 && s.store.conn.IsDuplicate(r.Err) {
-			// Somebody else has its place, as may be once tables were restored from a backup. It
-			// gets another one.
+			// Another owner has its place, which can happen after tables were restored from a
+			// backup. It gets a new place.
 			q.Ticket = 0
 			*r = s.acquire(ctx, []store.AcquireRequest{q}, address)[0]
 		}
@@ -51,7 +51,8 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address
 		reply.Remaining = a.Remaining()
 		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
 		if address == "" { // nobody tells it
-			// It may have been granted the key, and has so long to find out.
+			// The key may have been granted to it, for the grant TTL only, and only a poll
+			// shows it.
 			reply.Recheck = s.NextPoll(q.Owner, a.Rank, q.GrantTTL/3)
 		}
 	case a.Status == sqlconn.StatusHeld:

@@ -15,19 +15,19 @@
 //
 // docs/stores/sql.md says what to set up, which rights it takes and what a lock costs.
 //
-// Package springsql keeps locks in the table of Spring Integration's JdbcLockRegistry. Use
-// it where a Java service has to take part, and this one otherwise. Only here a key goes by
-// one clock, the server's. Only here it has a queue: waiters are served in their order, and
-// the key passes to the next of them in the statement that releases it.
+// Package springsql keeps locks in the table of Spring Integration's JdbcLockRegistry. Use it
+// where a Java service has to take part, and this one otherwise. Only this store uses a
+// single clock, the server's. Only this store has a queue: waiters are served in their order,
+// and the statement that releases a key passes it to the next waiter.
 //
 // # Guarantees
 //
 // The promises of package asynclock hold as long as the server keeps what it acknowledged and
 // its clock does not jump forward. Tokens are the larger of the clock in microseconds and one
 // more than the last token (of the key, or of all keys whose rows were forgotten). They don't
-// go back as long as the server keeps what it acknowledged. One that was restored from a
-// backup, or a replica without the last commits, goes on with its clock. If that is behind
-// the lost server's, a token may come again.
+// go back as long as the server keeps what it acknowledged. A server that was restored from a
+// backup goes on with its own clock, and so does a replica without the last commits. If that
+// clock is behind the lost server's, a token may come again.
 //
 // # Where it runs
 //
@@ -38,11 +38,11 @@
 //
 // # Notifications
 //
-// On PostgreSQL each client has a connection of its own beside the pool, on which it
-// listens (LISTEN) to a channel with a secret name. When it fails, waiters poll until it
-// is back; no wait is without a timer in any case. A pooler that shares connections
-// between transactions loses notifications, which is noticed: connect to the database
-// itself, or use [WithoutNotifications]. On MySQL waiters poll.
+// On PostgreSQL each client has a connection of its own beside the pool, on which it listens
+// (LISTEN) to a channel with a secret name. If this connection fails, waiters poll until it
+// is back. Every wait also has a timer. A pooler that shares connections between transactions
+// loses notifications. The store notices that and polls. Connect to the database itself, or
+// use [WithoutNotifications]. On MySQL waiters poll.
 //
 // # Writes that come too late
 //

@@ -18,15 +18,14 @@ var ErrStale = sqlconn.ErrStale
 // A StaleError is [ErrStale] with the tokens.
 type StaleError = sqlconn.StaleError
 
-// Guard makes everything that a transaction writes depend on a lease's fencing token:
-// it fails with [ErrStale] if a later lease of the key has guarded a transaction that
-// was committed, and keeps later leases' Guard waiting until this transaction ends. Call
-// it before the first write, with lease.Key() and lease.Token(), and roll back if it
-// fails.
+// Guard makes everything that a transaction writes depend on a lease's fencing token. It
+// fails with [ErrStale] if a later lease of the key has guarded a transaction that was
+// committed. It keeps later leases' Guard waiting until this transaction ends. Call it before
+// the first write, with lease.Key() and lease.Token(), and roll back if it fails.
 //
-// So the writes of a holder that overslept come before those of the next holder, or not
-// at all, whatever clocks and networks do; provided that every writer uses Guard, with
-// the same store's tables. That a lease is still held it does not ask.
+// So the writes of a holder that overslept come before those of the next holder, or not at
+// all, whatever clocks and networks do. This requires that every writer uses Guard, with the
+// same store's tables. Guard does not check that the lease is still held.
 //
 // The transaction is the caller's own, in the store's database, of any isolation level. On
 // PostgreSQL, REPEATABLE READ and SERIALIZABLE give a later lease's Guard SQLSTATE 40001
@@ -34,8 +33,8 @@ type StaleError = sqlconn.StaleError
 // transaction again. The largest token of
 // each key that was ever guarded is kept in a table for good.
 //
-// Where one row is all that a lock protects, a column of its own does the same without
-// another row's lock; see docs/stores/sql.md:
+// If a lock protects only one row, a column of that row does the same without locking another
+// row. See docs/stores/sql.md:
 //
 //	UPDATE orders SET state = $1, fence = $2 WHERE id = $3 AND fence <= $2
 func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// An inbox is a channel that nobody else knows. Its name is random, because everybody who
-// may connect to the database may listen and send where they like. It is told:
+// An inbox is a channel that nobody else knows. Its name is random, because every user of the
+// database may listen and send on any channel. Its messages are:
 //
 //	grant OWNER TOKEN CLOCKED MICROSECONDS WAITERS
 //	contended OWNER
@@ -35,23 +35,23 @@ func (s *session) openInbox() {
 		Message: s.notified,
 		Up: func() {
 			s.store.log.Add(slog.LevelInfo, "sqlstore: notifications come through", slog.String("client", s.id))
-			s.events(store.Event{Kind: store.EventResync}) // waiters look, as they may have missed something
+			s.events(store.Event{Kind: store.EventResync}) // waiters poll once, because they may have missed something
 		},
 		Down: func(err error) {
 			s.store.log.Add(slog.LevelWarn, "sqlstore: notifications don't come through; waiters poll instead",
 				slog.String("client", s.id), slog.Any("error", err))
-			s.events(store.Event{Kind: store.EventResync}) // waiters look once more, and learn with the answer to poll
+			s.events(store.Event{Kind: store.EventResync}) // waiters poll once, and the answer tells them to go on polling
 		},
 	})
 }
 
-// settleWithin is how long the first requests of a session wait for its inbox. Without
-// that they would name none, and have to ask again and again for what it would tell a
+// settleWithin is how long the first requests of a session wait for its inbox. Otherwise they
+// would name no inbox, and their owners would have to poll, although the inbox would work a
 // moment later.
 const settleWithin = 250 * time.Millisecond
 
-// address is where to send notifications for this client, as far as it is known to work;
-// empty: nowhere.
+// address returns the channel for this client's notifications. It is empty while the channel
+// is not known to work.
 func (s *session) address(ctx context.Context) string {
 	if s.inbox == nil || !s.inbox.Live() && !s.inbox.WaitLive(ctx, settleWithin) {
 		return ""
@@ -65,7 +65,7 @@ func (s *session) notified(payload string) {
 	}
 }
 
-// parseEvent reads what an inbox is told.
+// parseEvent reads a message of an inbox.
 func parseEvent(payload string) (e store.Event, ok bool) {
 	words := strings.Split(payload, " ")
 	if len(words) < 2 || !sqlconn.IsField(words[1]) {

@@ -42,8 +42,7 @@ func (l *listener) Receive(ctx context.Context, confirmed func(), deliver func(p
 	}
 }
 
-// Publish sends a probe by a connection of the pool, as the routines send what there
-// is to say.
+// Publish sends a probe by a connection of the pool, as the routines send notifications.
 func (l *listener) Publish(ctx context.Context, payload string) error {
 	_, err := l.store.conn.DB().ExecContext(ctx, "SELECT pg_notify($1, $2)", l.channel, payload)
 	return err

@@ -16,21 +16,21 @@ import (
 // ErrIsolation says that a transaction does not run at READ COMMITTED.
 var ErrIsolation = errors.New("sqlstore: the transaction is not READ COMMITTED")
 
-// LockTx takes a lock that lasts exactly as long as a transaction of the caller's own,
-// on PostgreSQL: pg_advisory_xact_lock. It waits, until ctx ends, for whoever else has
-// it in a transaction.
+// LockTx takes a lock that lasts exactly as long as a transaction of the caller's own, on
+// PostgreSQL: pg_advisory_xact_lock. It waits, until ctx ends, for any other transaction that
+// has the lock.
 //
-// It is another lock than the leases of a [Store], which it neither sees nor excludes.
-// Nobody can lose it before the transaction ends, and whatever the transaction writes is
-// rolled back if its connection is lost; so it needs neither TTL nor token. In return it
-// holds a connection and a transaction open for as long as it lasts, protects nothing
-// outside that database, has no queue to look at, and is gone after a failover. Take
-// several in one order, or the server ends one of the transactions with a deadlock.
-// Keys are hashed to 64 bits: two that meet there exclude each other.
+// This lock neither sees nor excludes the leases of a [Store]. It can't be lost before the
+// transaction ends, and the writes of the transaction are rolled back if its connection is
+// lost. So it needs no TTL and no token. On the other hand it keeps a connection and a
+// transaction open for as long as it lasts. It protects nothing outside that database, has no
+// queue to inspect, and is gone after a failover. Take several in one order, or the server
+// ends one of the transactions with a deadlock. Keys are hashed to 64 bits: two that meet
+// there exclude each other.
 //
-// The transaction has to be READ COMMITTED, PostgreSQL's default: at the levels above that
-// it goes on reading what was committed before it had the lock, and the lock would protect
-// nothing. It is refused with [ErrIsolation] otherwise, and may go on without the lock.
+// The transaction has to be READ COMMITTED, PostgreSQL's default. At higher levels it would
+// go on reading what was committed before it had the lock, and the lock would protect
+// nothing. Such a transaction is refused with [ErrIsolation], and may go on without the lock.
 //
 // Errors are the driver's own, ErrIsolation and ErrInvalidKey.
 func LockTx(ctx context.Context, tx *sql.Tx, key string) error {
@@ -56,8 +56,9 @@ func TryLockTx(ctx context.Context, tx *sql.Tx, key string) (locked bool, err er
 	return locked, nil
 }
 
-// atReadCommitted asks for something that is true or false, if each statement sees what
-// was committed when it began. PostgreSQL takes READ UNCOMMITTED for that, too.
+// atReadCommitted evaluates a condition in a transaction in which each statement sees what
+// was committed when it began. Otherwise it returns ErrIsolation. PostgreSQL treats READ
+// UNCOMMITTED like READ COMMITTED.
 func atReadCommitted(ctx context.Context, tx *sql.Tx, what string, id int64) (is bool, err error) {
 	var answer sql.NullBool
 	err = tx.QueryRowContext(ctx, "SELECT CASE WHEN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN "+

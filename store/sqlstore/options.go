@@ -64,8 +64,8 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithPollInterval sets the pause between two polls of a waiter, give or take a third. A
-// waiter polls where no notification can be counted on. The interval is from 1 ms to a
-// minute. Waiters that have waited for long poll up to ten times more rarely. Default
+// waiter polls when it can't rely on notifications. The interval is from 1 ms to a minute.
+// Waiters that have waited for long poll up to ten times more rarely. Default
 // [DefaultPollInterval].
 func WithPollInterval(interval time.Duration) Option {
 	return option(func(s *settings) error {
@@ -75,9 +75,9 @@ func WithPollInterval(interval time.Duration) Option {
 }
 
 // WithLogger sets where the store writes what an operator may want to know: that
-// notifications don't come through, and that they do again. Owner ids never appear in it.
-// A goroutine of its own calls the handler, so one that is slow or blocks delays nothing;
-// beyond 1000 records that wait for it, more are dropped. Default: nothing is written.
+// notifications don't come through, and that they do again. Owner ids never appear in it. A
+// goroutine of its own calls the handler, so a slow handler delays nothing. While 1000
+// records wait for the handler, further records are dropped. Default: nothing is written.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {

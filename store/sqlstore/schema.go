@@ -12,9 +12,9 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// Migrate makes the tables and routines that [New] needs. Run again it changes
-// nothing, or brings the routines of this release. It needs the right to create
-// tables and routines, which the store itself does not.
+// Migrate makes the tables and routines that [New] needs. A repetition changes nothing, or
+// installs the routines of this release. Migrate needs the right to create tables and
+// routines. The store itself does not.
 //
 // The errors are those of New.
 func Migrate(ctx context.Context, database Database, opts ...Option) error {
@@ -34,8 +34,8 @@ func Migrate(ctx context.Context, database Database, opts ...Option) error {
 	return conn.Migrate(ctx, script)
 }
 
-// MigrationSQL returns what [Migrate] would run, for those who keep their schema by
-// another tool. Of the database only its kind matters; its pool may be nil.
+// MigrationSQL returns the script that [Migrate] would run, for users who manage their schema
+// by another tool. Only the kind of the database matters: its pool may be nil.
 func MigrationSQL(database Database, opts ...Option) (string, error) {
 	s, err := newSettings(opts)
 	if err != nil {

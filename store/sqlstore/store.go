@@ -43,7 +43,7 @@ func New(ctx context.Context, database Database, opts ...Option) (*Store, error)
 	return st, nil
 }
 
-// check looks at what there is in the database, and how notifications could come.
+// check checks the server and the routines, and finds out how notifications can come.
 func (st *Store) check(ctx context.Context) (err error) {
 	if err := st.conn.CheckServer(ctx); err != nil {
 		return err
@@ -57,10 +57,10 @@ func (st *Store) check(ctx context.Context) (err error) {
 	return err
 }
 
-// Close ends the store, which answers with asynclock.ErrClosed from now on, to its
-// sessions too. The application's pool stays open. Close the asynclock.Clients
-// first, and the pool last: those of a closed store or pool can't give back what they
-// hold. It waits a second at most for the log handler.
+// Close ends the store. From now on the store and its sessions answer with
+// asynclock.ErrClosed. The application's pool stays open. Close the asynclock.Clients first,
+// and the pool last: clients of a closed store or pool can't give back the keys that they
+// hold. Close waits a second at most for the log handler.
 func (st *Store) Close() {
 	if st.conn.Close() {
 		st.log.Close()

@@ -25,7 +25,7 @@ const (
 	// short is the TTL of what has to expire. In the last tenth of it the lease has
 	// ended and the key has not passed on, so that stories can tell which was first.
 	short = 2 * time.Second
-	// heartbeat is how often a waiter of that TTL asks again.
+	// heartbeat is how often a waiter with the TTL long polls.
 	heartbeat = long / 10
 	// patience is how long a story waits for what has to happen.
 	patience = 30 * time.Second
@@ -167,8 +167,8 @@ func (env *Env) awaitEnd(l *asynclock.Lease) {
 	}
 }
 
-// remains reports whether what is said to remain of the TTL long can be true, soon
-// after it was set.
+// remains reports whether a reported remainder of the TTL long can be true, soon after the
+// TTL was set.
 func (env *Env) remains(got time.Duration) bool {
 	if env.Sessions {
 		return got < 0 // unknown

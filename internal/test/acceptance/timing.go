@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Where the process that tells a story, or a worker of it, did not get to run,
-// what is about time proves nothing: of two timers, one well after the other,
-// both fire at once when it wakes up. So a meter of such stalls runs beside each
-// story, and what was mistimed counts only if there was none. Otherwise the
-// story is told again, but not for ever: what can't be measured has failed.
+// Times prove nothing if the story's process, or a worker of it, was stalled. When a stalled
+// process wakes up, two timers fire at once, even if one was well after the other. So a meter
+// of stalls runs beside each story. A timing violation counts only if there was no stall.
+// Otherwise the story is told again, up to a limit: a story that can't be measured has
+// failed.
 const (
 	// steady is less than the longest stall that explains nothing: half of the
 	// shortest time that stories count on, which is from the end of a lease whose

@@ -24,8 +24,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A test binary that finds these in its environment is a worker: it has one
-// client and does what it is ordered to.
+// A test binary that finds these variables in its environment is a worker: it has one client
+// and obeys orders.
 const (
 	workerURL  = "ASYNCLOCK_STORY_URL"
 	workerArea = "ASYNCLOCK_STORY_AREA"

@@ -120,8 +120,8 @@ func (d *Deployment) AddReplica(ctx context.Context, master *Redis) (*Redis, err
 	return node, d.Agree(ctx)
 }
 
-// replicate makes a node a master's replica, and waits until it is in step and the
-// master knows it for its replica, whose wish to take over it would ignore otherwise.
+// replicate makes a node a master's replica. It waits until the replica is in step and the
+// master knows it. A master ignores the takeover of an unknown replica.
 func (d *Deployment) replicate(ctx context.Context, node, master *Redis) error {
 	id, err := master.Text(ctx, "CLUSTER", "MYID")
 	if err != nil {

@@ -32,8 +32,8 @@ type DatabaseKind struct {
 	serve   func(bin, dir, port string) []string // the command of the server
 }
 
-// Databases are those that stores support. Nobody minds if a crash of the machine costs
-// the data of a test; that of the server alone has to leave it.
+// Databases are those that stores support. A crash of the machine may lose a test's data, but
+// a crash of the server must not.
 var Databases = []*DatabaseKind{Postgres, MariaDB}
 
 // With returns the same kind with further arguments for the server.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// An Encryption is what servers speak nothing but TLS with, to nobody without a
-// certificate. Those of a nil one speak to anybody.
+// An Encryption makes servers speak only TLS, and only to clients with a certificate. Servers
+// with a nil Encryption speak to anybody.
 type Encryption struct {
 	// Dir has the files, by which another process finds a client's.
 	Dir string
