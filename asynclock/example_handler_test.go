@@ -28,7 +28,7 @@ func ExampleLease_Context() {
 		wait, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		lease, err := locks.Lock(wait, "order:42")
 		cancel()
-		if err != nil { // context.DeadlineExceeded: others hold the key
+		if err != nil { // usually context.DeadlineExceeded: others hold the key, or the store is slow
 			http.Error(w, "busy", http.StatusServiceUnavailable)
 			return
 		}
