@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -122,6 +123,16 @@ func (env *Env) lock(c *asynclock.Client, key string, options ...asynclock.LockO
 		env.Fatal(err)
 	}
 	return lease
+}
+
+// tryLock is TryLock, made again while the store has not answered in time, as on a busy machine.
+func (env *Env) tryLock(c *asynclock.Client, key string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
+	for {
+		lease, err := c.TryLock(env.ctx, key, options...)
+		if !errors.Is(err, asynclock.ErrUnreachable) || env.ctx.Err() != nil {
+			return lease, err
+		}
+	}
 }
 
 // claim waits for a future.

@@ -68,11 +68,11 @@ func reentryIsByContext(env *Env) {
 	if inner.Token() != outer.Token() {
 		env.Errorf("token of the inner lease: got %d, want the outer one's, %d", inner.Token(), outer.Token())
 	}
-	if _, err := ours.TryLock(env.ctx, "key"); !errors.Is(err, asynclock.ErrHeld) {
+	if _, err := env.tryLock(ours, "key"); !errors.Is(err, asynclock.ErrHeld) {
 		env.Errorf("TryLock with an unrelated context: got %v, want ErrHeld", err)
 	}
 	env.unlock(outer)
-	if _, err := theirs.TryLock(env.ctx, "key"); !errors.Is(err, asynclock.ErrHeld) {
+	if _, err := env.tryLock(theirs, "key"); !errors.Is(err, asynclock.ErrHeld) {
 		env.Errorf("TryLock while the inner lease lasts: got %v, want ErrHeld", err)
 	}
 	if !inner.Valid(0) {
@@ -251,11 +251,7 @@ func hostileKeysAreKeys(env *Env) {
 	ours, theirs := env.client(), env.client()
 	leases := make(map[string]*asynclock.Lease)
 	for _, key := range keys {
-		lease, err := ours.TryLock(env.ctx, key)
-		if err != nil {
-			env.Fatalf("TryLock(%q): got %v, want a lease: no other key is this one", key, err)
-		}
-		leases[key] = lease
+		leases[key] = env.lock(ours, key) // at once, or no other key would be this one
 	}
 	listed := make(map[string]bool)
 	for info, err := range theirs.List(env.ctx, "") {
@@ -272,7 +268,7 @@ func hostileKeysAreKeys(env *Env) {
 			env.Errorf("List: %q is not in it", key)
 		}
 		var held *asynclock.HeldError
-		if _, err := theirs.TryLock(env.ctx, key); !errors.As(err, &held) || held.Key != key || held.Token != leases[key].Token() {
+		if _, err := env.tryLock(theirs, key); !errors.As(err, &held) || held.Key != key || held.Token != leases[key].Token() {
 			env.Errorf("TryLock(%q) by another: got %v, want it held with token %d", key, err, leases[key].Token())
 		}
 		pending := theirs.LockChan(env.ctx, key)

@@ -34,7 +34,7 @@ func tryLockSaysWhoHolds(env *Env) {
 	pending := third.LockChan(env.ctx, "key")
 	env.awaitWaiters(other, "key", 1)
 
-	_, err := other.TryLock(env.ctx, "key")
+	_, err := env.tryLock(other, "key")
 	var held *asynclock.HeldError
 	if !errors.Is(err, asynclock.ErrHeld) || !errors.As(err, &held) {
 		env.Fatalf("TryLock: got %v, want ErrHeld as a *HeldError", err)
@@ -47,7 +47,7 @@ func tryLockSaysWhoHolds(env *Env) {
 	}
 
 	// The holder's own client knows, too.
-	if _, err := holder.TryLock(env.ctx, "key"); !errors.As(err, &held) || held.Token != lease.Token() {
+	if _, err := env.tryLock(holder, "key"); !errors.As(err, &held) || held.Token != lease.Token() {
 		env.Errorf("TryLock by the holder's client: got %v, want a *HeldError with token %d", err, lease.Token())
 	}
 	env.unlock(lease)
