@@ -86,6 +86,7 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 			return nil, err
 		}
 	}
+	settings.lock.given = 0 // these are defaults
 	c := &Client{
 		settings: settings,
 		log:      asynclog.New(settings.logger),

@@ -168,6 +168,7 @@ func (c *Client) abandonLeases() int {
 			if s.holding != nil { // and has a lease, because rejectWaiters has left no retained key
 				n++
 				s.holding.lease.endAllLocked(ErrClosed)
+				s.queueJoinersLocked() // it turns them away
 				s.forgetOwnerLocked()
 				s.dropLocked()
 			}

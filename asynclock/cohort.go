@@ -38,7 +38,7 @@ type cohort struct {
 // mayPassLocallyLocked reports whether the key may pass to the waiter w without the
 // store.
 func (s *keyState) mayPassLocallyLocked(w *waiter, now watchdog.Instant) bool {
-	return *w.settings == *s.settings && !s.holding.long && // the store was asked on these terms
+	return w.settings.terms == s.settings.terms && !s.holding.long && // the store was asked on these terms
 		s.lastsLongEnoughLocked(now) && s.holding.hasTokenLocked(now) && s.holding.cohort.mayPassLocked(now)
 }
 

@@ -209,6 +209,7 @@ func (s *keyState) loseLocked(cause error) {
 		l.waiter.failLocked(cause)
 	}
 	l.endAllLocked(cause)
+	s.queueJoinersLocked()
 	if keep := l.holdBackLocked(watchdog.Now()); keep > 0 && errors.Is(cause, ErrMaxHold) {
 		s.client.withdraw(store.ReleaseRequest{Key: s.key, Owner: s.owner, Token: l.token, HoldBack: keep, Uncertain: l.uncertain}, l.settings.ttl)
 	}

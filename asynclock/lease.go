@@ -29,6 +29,7 @@ type Lease struct {
 	first   *Lease  // the lease that this one joined by re-entry; nil if none
 	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
 	earlier *Lease  // the lease that joined the same lease before this one
+	joiners *waiter // the last future that may still join this lease; the rest follow by behind
 	waiter  *waiter // the waiter that has to claim it; nil once claimed
 	claimed watchdog.Instant
 	bound   watchdog.Instant // the end by WithMaxHold; 0: none

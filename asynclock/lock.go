@@ -76,6 +76,9 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		}
 		w.stage, w.err = queued, nil // the lease to join ended just now: wait like anyone else
 	}
+	if cancel := w.boundWait(); cancel != nil {
+		defer cancel()
+	}
 	call, _, err := c.enqueue(w, key, nil)
 	if err != nil {
 		return nil, err
@@ -87,14 +90,14 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		}
 	}()
 	if call != nil {
-		call.first = try
-		c.acquire(ctx, call)
+		call.first = w.try
+		c.acquire(w.ctx, call)
 		if call.again {
 			w.tryAgain(call)
 		}
 	}
 	l, err := w.await()
-	if try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
+	if w.try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // the reason why there was no answer
 	}
 	returned = true
@@ -133,6 +136,17 @@ func (w *waiter) tryAgain(first *acquireCall) {
 	}
 }
 
+// secondTryLocked prepares the second try after a refusal. A caller of TryLock waits and makes it.
+// For a future the watchdog does.
+func (s *keyState) secondTryLocked(first *acquireCall) {
+	if !s.waiters.first.future {
+		first.again = true
+		return
+	}
+	now := watchdog.Refresh()
+	s.client.watchdog.Set(&s.entry, now.Add(secondTry(now.Sub(first.sent), first.timeout)))
+}
+
 // secondRequest returns another request if the waiter is still the first. It returns nil if the
 // waiter has stopped waiting, or if a request is under way.
 func (w *waiter) secondRequest() *acquireCall {
@@ -157,11 +171,18 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) 
 	if w.settings, err = c.lockSettings(options); err != nil {
 		return err
 	}
+	if err := w.checkWait(); err != nil {
+		return err
+	}
 	if w.ctx.Err() != nil {
 		return waitEnded(w.ctx)
 	}
+	if !w.settings.reentry {
+		return nil
+	}
 	if l := c.under(w.ctx, key); l != nil {
 		w.state, w.lease, w.stage = l.state, l, joining
+		return w.settings.canJoin(l.settings)
 	}
 	return nil
 }
@@ -202,19 +223,23 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	if err := c.admit(w, key, options); err != nil {
 		return err
 	}
-	if w.stage == joining {
-		w.sendLocked() // nobody else knows this waiter
+	if w.stage == joining && w.joinFuture() {
 		return nil
 	}
+	cancel := w.boundWait()
 	call, g, err := c.enqueue(w, key, w.ctx.Done())
 	if err != nil {
+		if cancel != nil {
+			cancel()
+		}
 		return err
 	}
 	if call != nil {
+		call.first = w.try
 		c.send(call)
 	}
 	if g != nil {
-		w.state.shard.arm(w.ctx, g)
+		w.state.shard.arm(w.ctx, g, cancel)
 	}
 	return nil
 }
@@ -280,7 +305,10 @@ func (s *keyState) removeWaiterLocked(w *waiter, err error) {
 		if wasFirst {
 			s.headChangedLocked()
 		}
-	case joining, claimed, ended:
+	case joining:
+		w.stopJoiningLocked()
+		w.failLocked(err)
+	case claimed, ended:
 	}
 }
 
@@ -290,7 +318,7 @@ func (s *keyState) headChangedLocked() {
 	if s.attempt == nil {
 		return
 	}
-	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
+	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms && !s.attempt.try {
 		if s.attempt.failures > 0 || s.attempt.again { // perhaps the waiter that left gave up
 			s.requestAgainLocked()
 		}

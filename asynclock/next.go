@@ -14,6 +14,7 @@ import (
 // returns the release to send.
 func (s *keyState) giveToNextLocked() *releaseCall {
 	now := watchdog.Refresh()
+	s.queueJoinersLocked()
 	keep := s.holding.lease.holdBackLocked(now)
 	next := s.waiters.first
 	switch {

@@ -4,9 +4,6 @@ package asynclock
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -31,11 +28,6 @@ const (
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
 )
 
-// A ClientOption configures a [Client], in [New].
-type ClientOption interface {
-	applyClient(*clientSettings) error
-}
-
 // A LockOption configures one acquisition. Given to [New], it sets the client's default for every
 // acquisition.
 type LockOption interface {
@@ -43,55 +35,10 @@ type LockOption interface {
 	applyLock(*lockSettings) error
 }
 
-// lockSettings configures one acquisition. The type is comparable, because a lease passes from
-// waiter to waiter inside a client only between equal settings.
-type lockSettings struct {
-	ttl        time.Duration
-	maxHold    time.Duration // 0: no bound
-	minHold    time.Duration
-	retention  time.Duration // 0: none
-	renew      bool
-	queueLimit int
-	holder     string
-}
-
-type clientSettings struct {
-	lock   lockSettings
-	logger *slog.Logger // nil: nothing is logged
-}
-
-func defaultSettings() clientSettings {
-	return clientSettings{
-		lock: lockSettings{
-			ttl:        DefaultTTL,
-			renew:      true,
-			queueLimit: DefaultQueueLimit,
-			holder:     defaultHolder(),
-		},
-	}
-}
-
-// defaultHolder describes where to find the holder: program, host and process.
-func defaultHolder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	text := fmt.Sprintf("%s@%s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
-	if checkHolder(text) != nil { // a host or program name from another world
-		return fmt.Sprintf("pid %d", os.Getpid())
-	}
-	return text
-}
-
 type lockOption func(*lockSettings) error
 
 func (o lockOption) applyLock(s *lockSettings) error     { return o(s) }
 func (o lockOption) applyClient(s *clientSettings) error { return o(&s.lock) }
-
-type clientOption func(*clientSettings) error
-
-func (o clientOption) applyClient(s *clientSettings) error { return o(s) }
 
 // WithTTL sets how long the store keeps a lease that is not renewed. The watchdog renews the lease
 // every third of the TTL. The lease's context ends a little more than a tenth of the TTL early. A
@@ -103,6 +50,7 @@ func WithTTL(ttl time.Duration) LockOption {
 			return err
 		}
 		s.ttl = ttl
+		s.given |= givenTTL
 		return nil
 	})
 }
@@ -123,6 +71,7 @@ func WithMaxHold(d time.Duration) LockOption {
 			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrInvalidOption, d, MinTTL, longestHold)
 		}
 		s.maxHold = d
+		s.given |= givenMaxHold
 		return nil
 	})
 }
@@ -139,6 +88,7 @@ func WithMinHold(d time.Duration) LockOption {
 			return fmt.Errorf("%w: minimum hold %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
 		s.minHold = d
+		s.given |= givenMinHold
 		return nil
 	})
 }
@@ -189,6 +139,7 @@ func WithRetention(d time.Duration) LockOption {
 			return fmt.Errorf("%w: retention %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
 		s.retention = d
+		s.given |= givenRetention
 		return nil
 	})
 }
@@ -198,6 +149,7 @@ func WithRetention(d time.Duration) LockOption {
 func WithRenewal(on bool) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		s.renew = on
+		s.given |= givenRenewal
 		return nil
 	})
 }
@@ -215,6 +167,39 @@ func WithQueueLimit(n int) LockOption {
 	})
 }
 
+// WithWait bounds the wait for the key: after d it fails with [context.DeadlineExceeded]. The error
+// also says who held the key, or what else was in the way. With 0 the request does not wait at all,
+// and fails with [ErrHeld] like [Client.TryLock]. The wait ends with the call's context in any case.
+// The function of [Client.WithLock] is not bounded by d.
+//
+// Default: as long as the context lasts; otherwise from 0 to ten years. TryLock never waits: a
+// client's default means nothing to it, and a call of TryLock refuses any option but 0.
+func WithWait(d time.Duration) LockOption {
+	return lockOption(func(s *lockSettings) error {
+		if d < 0 || d > longestHold {
+			return fmt.Errorf("%w: wait %v is outside 0 to %v", ErrInvalidOption, d, longestHold)
+		}
+		s.wait = d
+		s.given |= givenWait
+		return nil
+	})
+}
+
+// WithReentry says whether the lease takes part in re-entry. Default true: a request joins the lease
+// of the same key that its context was made under, if that lease still lasts (see [Lease.Context]).
+// Everything that runs under one such context then shares the lease, also goroutines that run at the
+// same time, and work that was detached with [context.WithoutCancel].
+//
+// With false the request never joins a lease, and its lease is never joined. A request under a lease
+// of the same key then waits for that lease to end, so whoever waits for the request inside the
+// lease waits in vain.
+func WithReentry(on bool) LockOption {
+	return lockOption(func(s *lockSettings) error {
+		s.reentry = on
+		return nil
+	})
+}
+
 // WithDescription sets the description of the holder and waiter that others see in [HeldError], Inspect
 // and List. It is meant for people, is stored unchanged, and proves nothing. Default: program, host
 // and process id. At most [MaxDescriptionLen] bytes of printable UTF-8.
@@ -224,6 +209,7 @@ func WithDescription(description string) LockOption {
 			return err
 		}
 		s.holder = description
+		s.given |= givenDescription
 		return nil
 	})
 }
@@ -236,48 +222,6 @@ func checkHolder(description string) error {
 		if !unicode.IsPrint(r) {
 			return fmt.Errorf("%w: holder has the unprintable character %q", ErrInvalidOption, r)
 		}
-	}
-	return nil
-}
-
-// WithLogger sets where the client logs what an operator may need. Losses, failed waits and failed
-// releases are warnings. Failed renewals and stale messages are at debug level. Keys and tokens
-// appear in the log, owner ids never. The logger is called in order, by a goroutine that nothing
-// else depends on, and may block. Default: nothing is logged.
-func WithLogger(logger *slog.Logger) ClientOption {
-	return clientOption(func(s *clientSettings) error {
-		if logger == nil {
-			return fmt.Errorf("%w: nil logger", ErrInvalidOption)
-		}
-		s.logger = logger
-		return nil
-	})
-}
-
-// with returns the settings changed by options.
-func (s lockSettings) with(options []LockOption) (lockSettings, error) {
-	for _, o := range options {
-		if o == nil {
-			return s, fmt.Errorf("%w: nil option", ErrInvalidOption)
-		}
-		if err := o.applyLock(&s); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-var errNilContext = fmt.Errorf("%w: nil context", ErrInvalidOption)
-
-// checkKey reports whether key can name a lock in every store.
-func checkKey(key string) error {
-	switch {
-	case key == "":
-		return fmt.Errorf("%w: empty", ErrInvalidKey)
-	case len(key) > MaxKeyLen:
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKeyLen)
-	case !utf8.ValidString(key):
-		return fmt.Errorf("%w: not UTF-8", ErrInvalidKey)
 	}
 	return nil
 }

@@ -2,7 +2,10 @@
 
 package asynclock
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Re-entry works by context. Goroutines have no identity that a lock could belong to. They would
 // also be the wrong unit if one goroutine starts the work and another finishes it. A context names
@@ -39,8 +42,31 @@ func (c *leaseContext) Value(key any) any {
 func (c *Client) under(ctx context.Context, key string) *Lease {
 	lc, _ := ctx.Value(innermost{}).(*leaseContext)
 	for ; lc != nil; lc = lc.outer {
-		if l := lc.lease; l.state.client == c && l.state.key == key && l.shared() {
+		l := lc.lease
+		if l.state.client == c && l.state.key == key && l.settings.reentry && l.shared() {
 			return l
+		}
+	}
+	return nil
+}
+
+// canJoin returns an error if a request has options that a lease it joins can't have, because the
+// lease shares a holding that was made with others.
+func (s *lockSettings) canJoin(held *lockSettings) error {
+	for _, o := range []struct {
+		given given
+		equal bool
+		name  string
+	}{
+		{givenTTL, s.ttl == held.ttl, "WithTTL"},
+		{givenMaxHold, s.maxHold == held.maxHold, "WithMaxHold"},
+		{givenMinHold, s.minHold == held.minHold, "WithMinHold"},
+		{givenRetention, s.retention == held.retention, "WithRetention"},
+		{givenRenewal, s.renew == held.renew, "WithRenewal"},
+		{givenDescription, s.holder == held.holder, "WithDescription"},
+	} {
+		if s.given&o.given != 0 && !o.equal {
+			return fmt.Errorf("%w: %s differs from that of the lease to join", ErrInvalidOption, o.name)
 		}
 	}
 	return nil
@@ -80,6 +106,83 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 	}
 	j.earlier, whole.joiner = whole.joiner, j
 	return j
+}
+
+// joinFuture lets a future join the lease that its context was made under. The join counts only from
+// the claim, so that an unclaimed future keeps nothing. JoinFuture reports false if the lease has
+// ended by now; then the future is to queue like any other.
+func (w *waiter) joinFuture() bool {
+	sh := w.state.shard
+	sh.mu.Lock()
+	whole := w.lease.wholeLocked()
+	if whole == nil {
+		w.stage, w.lease = queued, nil
+		sh.mu.Unlock()
+		return false
+	}
+	w.behind, whole.joiners = whole.joiners, w
+	g := sh.watchLocked(w, w.ctx.Done())
+	w.sendLocked()
+	sh.mu.Unlock()
+	if g != nil {
+		sh.arm(w.ctx, g, nil)
+	}
+	return true
+}
+
+// stopJoiningLocked removes a future from those that may join its lease.
+func (w *waiter) stopJoiningLocked() {
+	whole := w.lease.wholeLocked()
+	if whole == nil || !w.future {
+		return
+	}
+	at := &whole.joiners
+	for *at != w {
+		at = &(*at).behind
+	}
+	*at, w.behind = w.behind, nil
+}
+
+// queueJoinersLocked lets the unclaimed futures that would have joined the lease wait for the key
+// instead, because the lease has ended. It fails those whose result the caller has received
+// already.
+func (s *keyState) queueJoinersLocked() {
+	whole := s.holding.lease
+	var first *waiter // the list has the last one first
+	for w := whole.joiners; w != nil; {
+		next := w.behind
+		w.behind, first = first, w
+		w, whole.joiners = next, next
+	}
+	for w := first; w != nil; w = first {
+		first, w.behind = w.behind, nil
+		switch {
+		case s.client.closing.Load():
+			w.failLocked(ErrClosed)
+		case !w.takeBackLocked():
+			w.failLocked(ErrNotClaimed)
+		default:
+			w.stage, w.lease = queued, nil
+			s.waiters.push(w)
+		}
+	}
+}
+
+// takeBackLocked takes the waiter's result out of its channel. It reports whether it was still
+// there. The channel may have results of other waiters too. It has room for all of them.
+func (w *waiter) takeBackLocked() bool {
+	for range len(w.result) {
+		select {
+		case r := <-w.result:
+			if r.waiter == w {
+				return true
+			}
+			w.result <- r
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // markUnlockedLocked records that this lease was unlocked. It reports whether this was the last of

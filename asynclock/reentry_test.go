@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"strings"
 	"fmt"
 	"testing"
 	"time"
@@ -223,7 +224,7 @@ func TestMaxHoldOfTheFirstBoundsAllThatJoin(t *testing.T) {
 		c := w.client()
 		l := lock(w, c, "key", asynclock.WithMaxHold(time.Minute))
 		w.pass(50 * time.Second)
-		joined, err := c.Lock(l.Context(), "key", asynclock.WithMaxHold(time.Hour)) // its options don't matter
+		joined, err := c.Lock(l.Context(), "key")
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -233,8 +234,8 @@ func TestMaxHoldOfTheFirstBoundsAllThatJoin(t *testing.T) {
 	})
 }
 
-// A future under a lease joins it when it is claimed. Until then it keeps
-// nothing, and after the end of the holding there is nothing to claim.
+// A future under a lease joins it when it is claimed. Until then it keeps nothing. If the holding
+// ends first, the future waits for the key like a call of Lock.
 func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
@@ -251,11 +252,136 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 		unlock(w, l)
 		wantValid(w, joined)
 		unlock(w, joined)
-		w.wantUnused()
 		_, err = (<-forgotten).Lease()
 		wantError(w, err, context.Canceled)
-		_, err = (<-late).Lease()
+		next, err := (<-late).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if next.Token() <= l.Token() {
+			w.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		wantValid(w, next)
+		unlock(w, next)
+		w.wantUnused()
+	})
+}
+
+// A result that was received before the holding ended can't wait any more.
+func TestResultThatIsClaimedAfterTheHoldingIsNotClaimed(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		late := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
+		unlock(w, l)
+		_, err := late.Lease()
 		wantError(w, err, asynclock.ErrNotClaimed)
 		w.wantUnused()
+	})
+}
+
+// Joining futures whose lease is lost wait their turn, in their order.
+func TestFuturesUnderALostLeaseWaitInOrder(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
+		ctx := context.WithoutCancel(l.Context())
+		first, second := c.LockChan(ctx, "key"), c.LockChan(ctx, "key")
+		w.pass(time.Second)
+		wantLost(w, l, asynclock.ErrMaxHold)
+		wantError(w, l.Unlock(w.Context()), asynclock.ErrMaxHold)
+		got, err := (<-first).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.wait()
+		if len(second) != 0 {
+			w.Error("the second future has a result while the first one's lease lasts")
+		}
+		unlock(w, got)
+		got, err = (<-second).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, got)
+		w.wantUnused()
+	})
+}
+
+// Close fails a future that has not joined yet, and whose lease it has to give up.
+func TestCloseFailsAFutureThatHasNotJoined(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
+		abandon(c)
+		_, err := (<-future).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+	})
+}
+
+// A context that ends takes a future with it that has not joined yet.
+func TestContextOfAFutureThatHasNotJoinedEnds(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		ctx, cancel := context.WithCancel(context.WithoutCancel(l.Context()))
+		future := c.LockChan(ctx, "key")
+		cancel()
+		w.wait()
+		unlock(w, l)
+		_, err := (<-future).Lease()
+		wantError(w, err, context.Canceled)
+		w.wantUnused()
+	})
+}
+
+// Whoever does without re-entry waits for the lease, from either side.
+func TestWithoutReentry(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		inside := w.ask(context.WithoutCancel(l.Context()), c, "key", asynclock.WithReentry(false))
+		inside.waits()
+		unlock(w, l)
+		unlock(w, inside.has())
+
+		l = lock(w, c, "key", asynclock.WithReentry(false))
+		under := w.ask(context.WithoutCancel(l.Context()), c, "key")
+		under.waits()
+		unlock(w, l)
+		unlock(w, under.has())
+		w.wantUnused()
+	})
+}
+
+// Options that a joined lease can't have are refused; those that it has anyway are not.
+func TestOptionsOfAJoinedLease(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithMinHold(0))
+		l := lock(w, c, "key", asynclock.WithMaxHold(time.Minute), asynclock.WithTTL(10*time.Second))
+		for name, option := range map[string]asynclock.LockOption{
+			"WithTTL":         asynclock.WithTTL(ttl), // the client's default, but not this lease's
+			"WithMaxHold":     asynclock.WithMaxHold(0),
+			"WithMinHold":     asynclock.WithMinHold(time.Second),
+			"WithRetention":   asynclock.WithRetention(time.Second),
+			"WithRenewal":     asynclock.WithRenewal(false),
+			"WithDescription": asynclock.WithDescription("somebody else"),
+		} {
+			_, err := c.Lock(l.Context(), "key", option)
+			wantError(w, err, asynclock.ErrInvalidOption)
+			if err != nil && !strings.Contains(err.Error(), name) {
+				w.Errorf("got %q, want %s named", err, name)
+			}
+			_, err = (<-c.LockChan(l.Context(), "key", option)).Lease()
+			wantError(w, err, asynclock.ErrInvalidOption)
+		}
+		joined, err := c.Lock(l.Context(), "key", asynclock.WithMaxHold(time.Minute), asynclock.WithTTL(10*time.Second),
+			asynclock.WithWait(0), asynclock.WithQueueLimit(1))
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, joined)
+		unlock(w, l)
 	})
 }

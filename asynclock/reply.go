@@ -110,7 +110,7 @@ func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireRep
 // request instead.
 func (s *keyState) refusedLocked(call *acquireCall, reply *store.AcquireReply) {
 	if reply.HolderNotified && call.first {
-		call.again = true
+		s.secondTryLocked(call)
 		return
 	}
 	s.refuseFirstLocked(&HeldError{

@@ -46,7 +46,7 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	defer s.shard.mu.Unlock()
 	switch {
 	case w.stage == joining:
-		w.joinLocked(ended)
+		stop = w.joinLocked(ended)
 	case w.stage != granted:
 	case ended != nil:
 		s.revokeUnclaimedLocked(ended)
@@ -62,21 +62,26 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	return w.lease, stop, w.err
 }
 
-// joinLocked shares the holding that the waiter's context was made under. The join counts only from
-// here on, so that an unclaimed future keeps nothing.
-func (w *waiter) joinLocked(waitEnded error) {
+// joinLocked shares the holding that the waiter's context was made under. It returns the function
+// that stops the watch for the context's end, if there is one.
+func (w *waiter) joinLocked(waitEnded error) (stop func() bool) {
+	if h, now := w.state.holding, watchdog.Refresh(); h != nil && now >= h.endLocked() {
+		if w.state.tickLocked(now); w.stage != joining {
+			return nil // the lease to join has ended just now
+		}
+	}
 	under := w.lease
+	w.stopJoiningLocked()
+	stop = w.state.shard.unwatchLocked(w)
 	w.stage, w.lease = ended, nil
 	if waitEnded != nil {
 		w.err = waitEnded
-		return
-	}
-	if h, now := w.state.holding, watchdog.Refresh(); h != nil && now >= h.endLocked() {
-		w.state.tickLocked(now)
+		return stop
 	}
 	if w.lease = under.joinLocked(w.ctx); w.lease == nil {
 		w.err = ErrNotClaimed // the holding has ended
-		return
+		return stop
 	}
 	w.stage = claimed
+	return stop
 }

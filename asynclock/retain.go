@@ -71,7 +71,7 @@ func (s *keyState) renewRetainedAt(sent watchdog.Instant, ttl time.Duration) wat
 // it is allowed to, and otherwise through the store.
 func (s *keyState) retakeLocked() {
 	now := watchdog.Refresh()
-	if now < s.holding.retained && s.holding.failures == 0 && *s.waiters.first.settings == *s.settings &&
+	if now < s.holding.retained && s.holding.failures == 0 && s.waiters.first.settings.terms == s.settings.terms &&
 		s.lastsLongEnoughLocked(now) && s.holding.awaitTokenLocked(now) {
 		s.deliverNextLocked()
 		return

@@ -39,8 +39,16 @@ func (sh *shard) watchLocked(w *waiter, done <-chan struct{}) *watch {
 }
 
 // arm makes the watch end with ctx. If no waiter is left by then, the watch is stopped at once.
-func (sh *shard) arm(ctx context.Context, g *watch) {
+// Cancel, if not nil, ends ctx; it is called when the watch is stopped.
+func (sh *shard) arm(ctx context.Context, g *watch, cancel context.CancelFunc) {
 	stop := context.AfterFunc(ctx, func() { sh.watchEnded(ctx, g) })
+	if cancel != nil {
+		stopWatch := stop
+		stop = func() bool {
+			defer cancel()
+			return stopWatch()
+		}
+	}
 	sh.mu.Lock()
 	used := len(g.waiters) > 0
 	if used {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// A ClientOption configures a [Client], in [New].
+type ClientOption interface {
+	applyClient(*clientSettings) error
+}
+
+type clientSettings struct {
+	lock       lockSettings
+	logger     *slog.Logger // nil: nothing is logged
+	ownedStore bool
+}
+
+type clientOption func(*clientSettings) error
+
+func (o clientOption) applyClient(s *clientSettings) error { return o(s) }
+
+// WithLogger sets where the client logs what an operator may need. Losses, failed waits and failed
+// releases are warnings. Failed renewals and stale messages are at debug level. Keys and tokens
+// appear in the log, owner ids never. The logger is called in order, by a goroutine that nothing
+// else depends on, and may block. Default: nothing is logged.
+func WithLogger(logger *slog.Logger) ClientOption {
+	return clientOption(func(s *clientSettings) error {
+		if logger == nil {
+			return fmt.Errorf("%w: nil logger", ErrInvalidOption)
+		}
+		s.logger = logger
+		return nil
+	})
+}
+
+// WithOwnedStore gives the store to the client: [Client.Close] closes it last, and [New] closes it
+// if it fails. Use it for a store that serves this client only. The store must have a method Close
+// without arguments, as the stores of this module have; otherwise New fails with [ErrInvalidOption].
+func WithOwnedStore() ClientOption {
+	return clientOption(func(s *clientSettings) error {
+		s.ownedStore = true
+		return nil
+	})
+}

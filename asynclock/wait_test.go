@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// waiting makes a call that waits for "key", by each of the forms.
+var waiting = map[string]func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error{
+	"Lock": func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error {
+		_, err := c.Lock(ctx, "key", options...)
+		return err
+	},
+	"LockChan": func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error {
+		_, err := (<-c.LockChan(ctx, "key", options...)).Lease()
+		return err
+	},
+	"WithLock": func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error {
+		return c.WithLock(ctx, "key", func(context.Context, *asynclock.Lease) error { return errors.New("fn was called") }, options...)
+	},
+}
+
+func TestWithWaitBoundsTheWait(t *testing.T) {
+	for name, call := range waiting {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
+				l := lock(w, holder, "key")
+				began := time.Now()
+				err := call(w.Context(), c, asynclock.WithWait(2*time.Second))
+				if since(began) != 2*time.Second {
+					w.Errorf("waited for %v, want 2s", since(began))
+				}
+				wantError(w, err, context.DeadlineExceeded)
+				if err != nil && !strings.Contains(err.Error(), "waited for 2s") {
+					w.Errorf("got %q, want the bound named", err)
+				}
+				w.wait()
+				if info := w.inspect("key"); info.Waiters != 0 {
+					w.Errorf("%d are still queued", info.Waiters)
+				}
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+func TestWithWaitZeroIsRefusedAtOnce(t *testing.T) {
+	for name, call := range waiting {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
+				l := lock(w, holder, "key")
+				began := time.Now()
+				err := call(w.Context(), c, asynclock.WithWait(0))
+				if since(began) != 0 {
+					w.Errorf("waited for %v", since(began))
+				}
+				wantError(w, err, asynclock.ErrHeld)
+				if held := new(asynclock.HeldError); !errors.As(err, &held) || held.Holder != "the holder" || held.Token != l.Token() {
+					w.Errorf("got %#v, want the holder", held)
+				}
+				unlock(w, l)
+			})
+		})
+	}
+}
+
+// A wait is bounded also when the store says nothing.
+func TestWithWaitOnASilentStore(t *testing.T) {
+	for name, call := range waiting {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				c := w.client()
+				w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+				began := time.Now()
+				err := call(w.Context(), c, asynclock.WithWait(300*time.Millisecond))
+				if since(began) != 300*time.Millisecond {
+					w.Errorf("waited for %v", since(began))
+				}
+				wantError(w, err, context.DeadlineExceeded)
+			})
+		})
+	}
+}
+
+// The client's default bounds every call that waits; the call's own bound wins.
+func TestWithWaitAsTheClientsDefault(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client(asynclock.WithWait(time.Second))
+		l := lock(w, holder, "key")
+		began := time.Now()
+		_, err := c.Lock(w.Context(), "key")
+		wantError(w, err, context.DeadlineExceeded)
+		if since(began) != time.Second {
+			w.Errorf("waited for %v, want 1s", since(began))
+		}
+		_, err = c.Lock(w.Context(), "key", asynclock.WithWait(0))
+		wantError(w, err, asynclock.ErrHeld)
+		_, err = c.TryLock(w.Context(), "key") // to which the default means nothing
+		wantError(w, err, asynclock.ErrHeld)
+		unlock(w, l)
+	})
+}
+
+// Fn is not bounded by the wait, and neither is the lease.
+func TestWithWaitDoesNotBoundTheWork(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		err := c.WithLock(w.Context(), "key", func(ctx context.Context, lease *asynclock.Lease) error {
+			w.pass(time.Minute)
+			wantValid(w, lease)
+			return ctx.Err()
+		}, asynclock.WithWait(time.Second))
+		if err != nil {
+			w.Error(err)
+		}
+		l, err := (<-c.LockChan(w.Context(), "key", asynclock.WithWait(time.Second))).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(time.Minute)
+		wantValid(w, l)
+		if err := l.Context().Err(); err != nil {
+			w.Errorf("the lease's context: %v", err)
+		}
+		unlock(w, l)
+	})
+}
+
+// A lease passes from waiter to waiter whatever bounds their waits have.
+func TestWaitersOfDifferentPatiencePassTheKeyOn(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		next := w.ask(w.Context(), c, "key", asynclock.WithWait(time.Minute))
+		next.waits()
+		releases := w.calls(asynclocktest.Release.Any)
+		unlock(w, l)
+		l = next.has()
+		if got := w.calls(asynclocktest.Release.Any); got != releases {
+			w.Errorf("%d releases after %d: the key went by the store", got, releases)
+		}
+		unlock(w, l)
+	})
+}
+
+func TestWithWaitIsChecked(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		_, err := c.Lock(w.Context(), "key", asynclock.WithWait(-1))
+		wantError(w, err, asynclock.ErrInvalidOption)
+		_, err = c.TryLock(w.Context(), "key", asynclock.WithWait(time.Second))
+		wantError(w, err, asynclock.ErrInvalidOption)
+		l, err := c.TryLock(w.Context(), "key", asynclock.WithWait(0))
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
+// A future that does not wait gets a key that is only retained, as a TryLock does.
+func TestFutureThatDoesNotWaitGetsARetainedKey(t *testing.T) {
+	story(t, func(w *world) {
+		keeper, c := w.client(asynclock.WithRetention(time.Minute)), w.client()
+		unlock(w, lock(w, keeper, "key"))
+		l, err := (<-c.LockChan(w.Context(), "key", asynclock.WithWait(0))).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+	})
+}
+
