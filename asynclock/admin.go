@@ -20,7 +20,24 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	if err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
+	info.Mine = c.has(&info)
 	return info, nil
+}
+
+// has reports whether the holding that a store describes is this client's.
+func (c *Client) has(info *Info) bool {
+	if !info.Held {
+		return false
+	}
+	sh := c.shardOf(info.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.keys[info.Key]
+	if s == nil || s.holding == nil {
+		return false
+	}
+	// The store may not know the last token of a holding that passes from lease to lease.
+	return s.holding.grant.Token <= info.Token && info.Token <= s.holding.last
 }
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty
@@ -28,13 +45,8 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 // go meanwhile may be missing. After an error it ends.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		var err error
-		switch {
-		case ctx == nil:
-			err = errNilContext
-		case c.closing.Load():
-			err = ErrClosed
-		case len(prefix) > MaxKeyLen || !utf8.ValidString(prefix):
+		err := c.checkOpen(ctx)
+		if err == nil && (len(prefix) > MaxKeyLen || !utf8.ValidString(prefix)) {
 			err = fmt.Errorf("%w: no key has this prefix", ErrInvalidKey)
 		}
 		if err != nil {
@@ -46,6 +58,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 				yield(Info{}, &Error{"list", prefix, err})
 				return
 			}
+			info.Mine = c.has(&info)
 			if !yield(info, nil) {
 				return
 			}
@@ -87,11 +100,18 @@ func (c *Client) releaseRetained(key string) {
 }
 
 func (c *Client) checkCall(ctx context.Context, key string) error {
-	switch {
-	case ctx == nil:
-		return errNilContext
-	case c.closing.Load():
-		return ErrClosed
+	if err := c.checkOpen(ctx); err != nil {
+		return err
 	}
 	return checkKey(key)
+}
+
+func (c *Client) checkOpen(ctx context.Context) error {
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	if c.closing.Load() {
+		return ErrClosed
+	}
+	return nil
 }

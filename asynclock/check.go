@@ -3,11 +3,31 @@
 package asynclock
 
 import (
+	"context"
 	"fmt"
 	"unicode/utf8"
 )
 
-var errNilContext = fmt.Errorf("%w: nil context", ErrInvalidOption)
+var (
+	errNilContext  = fmt.Errorf("%w: nil context", ErrInvalidOption)
+	errNilFunction = fmt.Errorf("%w: nil function", ErrInvalidOption)
+	errNoClient    = fmt.Errorf("%w: the client was not made by New", ErrInvalidOption)
+	errNoLease     = fmt.Errorf("%w: the lease was not made by a client", ErrInvalidOption)
+)
+
+// check returns an error if the client was not made by [New], or ctx is nil.
+func (c *Client) check(ctx context.Context) error {
+	switch {
+	case c == nil || c.session == nil:
+		return errNoClient
+	case ctx == nil:
+		return errNilContext
+	}
+	return nil
+}
+
+// isNone reports whether l is nil or the zero Lease.
+func (l *Lease) isNone() bool { return l == nil || l.state == nil }
 
 // checkKey reports whether key can name a lock in every store.
 func checkKey(key string) error {

@@ -3,6 +3,7 @@
 package asynclock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -42,6 +43,7 @@ type Client struct {
 	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call
 	stop       context.CancelFunc
+	closeStore func() // does nothing if the store is not the client's
 
 	refused sync.Once // logs only once that the store can't support retention
 
@@ -77,16 +79,26 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrInvalidOption)
 	}
-	settings := defaultSettings()
-	for _, o := range options {
-		if o == nil {
-			return nil, fmt.Errorf("%w: nil option", ErrInvalidOption)
-		}
-		if err := o.applyClient(&settings); err != nil {
-			return nil, err
-		}
+	settings, err := newSettings(options)
+	closeStore, closeErr := settings.closerOf(store)
+	if err := cmp.Or(err, closeErr); err != nil {
+		closeStore()
+		return nil, err
 	}
-	settings.lock.given = 0 // these are defaults
+	c := newClient(settings)
+	c.closeStore = closeStore
+	session, err := store.Open(uuid.NewString(), c.onEvent)
+	if err != nil {
+		c.stop()
+		closeStore()
+		return nil, fmt.Errorf("asynclock: join the store: %w", err)
+	}
+	c.start(session, store.Features())
+	return c, nil
+}
+
+// newClient makes a client that has no session yet.
+func newClient(settings clientSettings) *Client {
 	c := &Client{
 		settings: settings,
 		log:      asynclog.New(settings.logger),
@@ -104,19 +116,18 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 		}
 	}
 	c.background, c.stop = context.WithCancel(context.Background())
-	session, err := store.Open(uuid.NewString(), c.onEvent)
-	if err != nil {
-		c.stop()
-		return nil, fmt.Errorf("asynclock: join the store: %w", err)
-	}
-	c.session, c.features = session, store.Features()
+	return c
+}
+
+// start begins the client's work, with its session.
+func (c *Client) start(session store.Session, features store.Features) {
+	c.session, c.features = session, features
 	c.retentionFor(&c.settings.lock)
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
 	c.stops = batch.New(largestBatch, 1, 0, c.stopWatches)
 	c.watchdog = watchdog.New() // last: from here on there is a goroutine to stop
-	return c, nil
 }
 
 // shardOf returns the shard that keeps the key.

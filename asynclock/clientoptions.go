@@ -3,8 +3,11 @@
 package asynclock
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // A ClientOption configures a [Client], in [New].
@@ -16,6 +19,35 @@ type clientSettings struct {
 	lock       lockSettings
 	logger     *slog.Logger // nil: nothing is logged
 	ownedStore bool
+}
+
+// newSettings returns the settings of a client with these options.
+func newSettings(options []ClientOption) (clientSettings, error) {
+	s := defaultSettings()
+	var first error // all options count, so that an owned store is known to be one
+	for _, o := range options {
+		err := fmt.Errorf("%w: nil option", ErrInvalidOption)
+		if o != nil {
+			err = o.applyClient(&s)
+		}
+		first = cmp.Or(first, err)
+	}
+	s.lock.given = 0 // these are defaults
+	return s, first
+}
+
+// closerOf returns the function that closes the store, if the client owns it, and one that does
+// nothing otherwise.
+func (s *clientSettings) closerOf(st store.Store) (func(), error) {
+	nothing := func() {}
+	if !s.ownedStore {
+		return nothing, nil
+	}
+	owned, ok := st.(interface{ Close() })
+	if !ok {
+		return nothing, fmt.Errorf("%w: %T has no method Close to own it by", ErrInvalidOption, st)
+	}
+	return owned.Close, nil
 }
 
 type clientOption func(*clientSettings) error

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -16,27 +17,33 @@ import (
 // confirms releases, and the log handler finishes.
 const closeGrace = time.Second
 
+// closeSilence is how long Close waits for leases before the log names them.
+const closeSilence = time.Second
+
 // Close ends the client:
 //
 //   - It refuses new work.
 //   - It answers all waiters with [ErrClosed]. A caller whose first request is under way gets it
 //     when the request is answered or given up, within a second.
 //   - It gives back retained keys and unclaimed grants.
-//   - It waits until every lease has been unlocked. Until then it renews them.
+//   - It waits until every lease has been unlocked. Until then it renews them. After a second the
+//     log names up to ten of the leases that Close waits for.
 //   - It stops the client's goroutines.
 //
 // If ctx ends first, the remaining leases end with [ErrClosed], and the error of Close says how
-// many they were. Their keys are left to expire, because their holders may still be at work.
+// many they were. Their keys are left to expire, because their holders may still be at work. If ctx
+// has ended before the call, Close waits for a second instead. So work that ended with the same
+// context can still unlock.
 //
 // After the last lease has ended, the store has a second to confirm releases. An unconfirmed
 // release is left to expire too, and an Unlock that waits for it fails with [ErrOutcomeUnknown] and
 // [ErrClosed].
 //
-// Close does not close the store, which stays usable. A second call waits for the first. A nil ctx
+// Close does not close the store, which stays usable, except with [WithOwnedStore]. A second call waits for the first. A nil ctx
 // is [ErrInvalidOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
-	if ctx == nil {
-		return fmt.Errorf("asynclock: close: %w", errNilContext)
+	if err := c.check(ctx); err != nil {
+		return &Error{Op: "close", Err: err}
 	}
 	if c.closing.Swap(true) {
 		return c.awaitClosed(ctx)
@@ -46,6 +53,7 @@ func (c *Client) Close(ctx context.Context) error {
 	left := c.drain(ctx)
 	stuck := c.stopCalls()
 	err := c.closeSession(ctx)
+	c.closeStore()
 	switch {
 	case left > 0:
 		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
@@ -70,13 +78,53 @@ func (c *Client) awaitClosed(ctx context.Context) error {
 // returns how many they were. Then it waits for releases that are under way, because a lost release
 // would cost the next waiter a TTL.
 func (c *Client) drain(ctx context.Context) (left int) {
-	if !c.waitNone(&c.inUse, ctx.Done()) {
+	if !c.awaitLeases(ctx) {
 		left = c.abandonLeases()
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.underWay, grace.Done())
 	return left
+}
+
+// awaitLeases waits until every lease has ended. It reports false if ctx has ended first.
+func (c *Client) awaitLeases(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		defer cancel()
+	}
+	first, cancel := context.WithTimeout(ctx, closeSilence)
+	none := c.waitNone(&c.inUse, first.Done())
+	cancel()
+	if none || ctx.Err() != nil {
+		return none
+	}
+	c.logHeld()
+	return c.waitNone(&c.inUse, ctx.Done())
+}
+
+// logHeld logs for which leases Close waits.
+func (c *Client) logHeld() {
+	const most = 10
+	held, examples := 0, make([]string, 0, most)
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		for key, s := range sh.keys {
+			if s.holding == nil || s.holding.lease == nil {
+				continue
+			}
+			if held++; held <= most {
+				examples = append(examples, fmt.Sprintf("%q, token %d, taken by %s", key, s.holding.last, s.settings.holder))
+			}
+		}
+		sh.mu.Unlock()
+	}
+	if held > 0 {
+		c.log.Add(slog.LevelWarn, "Close waits for leases that were not unlocked",
+			slog.Int("leases", held), slog.Any("examples", examples))
+	}
 }
 
 // stopCalls ends every call that is under way, and all goroutines. It fails if a call of the store

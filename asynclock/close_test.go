@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // closing is a Close in a goroutine of its own.
@@ -428,3 +431,130 @@ type full struct {
 }
 
 func (f full) Open(string, func(store.Event)) (store.Session, error) { return nil, f.err }
+
+// A context that is over at the call leaves a second for work that ended with it.
+func TestCloseWithAContextThatIsOver(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ctx, end := context.WithCancel(w.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- c.WithLock(ctx, "key", func(ctx context.Context, _ *asynclock.Lease) error {
+				<-ctx.Done()
+				time.Sleep(900 * time.Millisecond) // to finish its work
+				return nil
+			})
+		}()
+		w.wait()
+		end()
+		if err := c.Close(ctx); err != nil {
+			w.Error(err)
+		}
+		if err := <-done; err != nil {
+			w.Errorf("the work: %v", err)
+		}
+		w.wantUnused()
+	})
+}
+
+func TestCloseWithAContextThatIsOverDoesNotWaitForEver(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		ctx, end := context.WithCancel(w.Context())
+		end()
+		began := time.Now()
+		wantError(w, c.Close(ctx), context.Canceled)
+		if since(began) != time.Second {
+			w.Errorf("Close took %v, want 1s", since(began))
+		}
+		wantError(w, l.Err(), asynclock.ErrClosed)
+	})
+}
+
+// After a second the log says what Close waits for, once.
+func TestCloseLogsWhatItWaitsFor(t *testing.T) {
+	story(t, func(w *world) {
+		log := new(notebook)
+		c := w.client(log.option(slog.LevelWarn))
+		var leases []*asynclock.Lease
+		for i := range 21 {
+			leases = append(leases, lock(w, c, strconv.Itoa(i), asynclock.WithDescription("the holder")))
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close(w.Context()) }()
+		w.pass(999 * time.Millisecond)
+		w.wait()
+		if got := log.String(); got != "" {
+			w.Errorf("logged within the first second: %s", got)
+		}
+		w.pass(10 * time.Second)
+		log.wantLine(w, "Close waits", "leases=21", "the holder")
+		if n := strings.Count(log.String(), "Close waits"); n != 1 {
+			w.Errorf("logged %d times, want once", n)
+		}
+		if n := strings.Count(log.String(), "token"); n > 10 {
+			w.Errorf("%d leases named, want ten at most", n)
+		}
+		for _, l := range leases {
+			unlock(w, l)
+		}
+		if err := <-closed; err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// A closingStore counts how often it is closed.
+type closingStore struct {
+	store.Store
+
+	closed int
+}
+
+func (s *closingStore) Close() { s.closed++ }
+
+func TestOwnedStoreIsClosedWithItsClient(t *testing.T) {
+	story(t, func(w *world) {
+		owned := &closingStore{Store: w.store}
+		c, err := asynclock.New(owned, asynclock.WithOwnedStore())
+		if err != nil {
+			w.Fatal(err)
+		}
+		if owned.closed != 0 {
+			w.Error("closed before its client")
+		}
+		for range 2 {
+			if err := c.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+		}
+		if owned.closed != 1 {
+			w.Errorf("closed %d times, want once", owned.closed)
+		}
+		shared := &closingStore{Store: w.store}
+		if c, err = asynclock.New(shared); err != nil {
+			w.Fatal(err)
+		}
+		if err := c.Close(w.Context()); err != nil || shared.closed != 0 {
+			w.Errorf("a store that is not the client's: closed %d times, error %v", shared.closed, err)
+		}
+	})
+}
+
+// A New that fails leaves nothing for its caller to close.
+func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
+	for name, options := range map[string][]asynclock.ClientOption{
+		"bad option first": {asynclock.WithTTL(-1), asynclock.WithOwnedStore()},
+		"bad option last":  {asynclock.WithOwnedStore(), nil},
+	} {
+		owned := &closingStore{Store: memstore.New()}
+		_, err := asynclock.New(owned, options...)
+		wantError(t, err, asynclock.ErrInvalidOption)
+		if owned.closed != 1 {
+			t.Errorf("%s: closed %d times, want once", name, owned.closed)
+		}
+	}
+	_, err := asynclock.New(memstore.New(), asynclock.WithOwnedStore())
+	wantError(t, err, asynclock.ErrInvalidOption)
+}

@@ -69,17 +69,20 @@ var (
 
 // An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
-	Op  string // lock, try lock, unlock, renew, inspect, list, force unlock
-	Key string
+	Op  string // lock, try lock, unlock, renew, inspect, list, force unlock, close
+	Key string // empty if the operation is about no key, or about all
 	Err error
 }
 
 func (e *Error) Error() string {
-	key := strconv.Quote(e.Key[:min(len(e.Key), MaxKeyLen)])
-	if len(e.Key) > MaxKeyLen { // not a valid key, and possibly as long as somebody's request
-		key += "..."
+	about := e.Op
+	if e.Key != "" {
+		about += " " + strconv.Quote(e.Key[:min(len(e.Key), MaxKeyLen)])
 	}
-	return "asynclock: " + e.Op + " " + key + ": " + trimPrefix(e.Err)
+	if len(e.Key) > MaxKeyLen { // not a valid key, and possibly as long as somebody's request
+		about += "..."
+	}
+	return "asynclock: " + about + ": " + trimPrefix(e.Err)
 }
 
 // Unwrap returns Err.
@@ -101,7 +104,11 @@ func (e *HeldError) Error() string {
 	} else if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // the description may contain anything
 		by = quoted
 	}
-	return fmt.Sprintf("asynclock: %q is held by %s", e.Key, by)
+	text := "asynclock: held by " + by
+	if e.Token != 0 {
+		text += fmt.Sprintf(" with token %d", e.Token)
+	}
+	return text
 }
 
 // Is reports that a HeldError is [ErrHeld].

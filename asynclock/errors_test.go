@@ -62,11 +62,12 @@ func TestHeldErrorSaysWhoHoldsTheKey(t *testing.T) {
 		want string
 	}{
 		{&asynclock.HeldError{Key: "key", Holder: "host 7"}, "host 7"},
+		{&asynclock.HeldError{Key: "key", Holder: "host 7", Token: 42}, "host 7 with token 42"},
 		{&asynclock.HeldError{Key: "key"}, "another"},
 		{&asynclock.HeldError{Key: "key", Holder: "me\n2026 all is well\x1b[2J"}, `"me\n2026 all is well\x1b[2J"`},
 	} {
-		if got := c.err.Error(); !strings.Contains(got, c.want) || !strings.Contains(got, `"key"`) {
-			t.Errorf("got %q, want it to name %q and the key", got, c.want)
+		if got := c.err.Error(); !strings.Contains(got, c.want) || strings.Contains(got, `"key"`) { // the error around it names the key
+			t.Errorf("got %q, want it to name %q and not the key", got, c.want)
 		}
 		if !errors.Is(c.err, asynclock.ErrHeld) {
 			t.Errorf("%v is no ErrHeld", c.err)

@@ -297,5 +297,8 @@ func TestZeroResult(t *testing.T) {
 	if l != nil {
 		t.Errorf("got lease %v, want none", l)
 	}
-	wantError(t, err, asynclock.ErrNotClaimed)
+	wantError(t, err, asynclock.ErrInvalidOption)
+	if key := (asynclock.Result{}).Key(); key != "" {
+		t.Errorf("got key %q, want none", key)
+	}
 }

@@ -81,7 +81,7 @@ type holdingAndLease struct {
 func (s *keyState) deliverLocked(l *Lease, token int64) {
 	w := s.waiters.pop()
 	s.holding.last = token
-	*l = newLease(s, w, token)
+	l.beginLocked(s, w, token)
 	s.holding.lease = l
 	w.lease = l
 	if w.future {

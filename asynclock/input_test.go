@@ -167,7 +167,7 @@ func TestBadKeysAreRefused(t *testing.T) {
 					wantOp(w, err, op, key)
 				}
 				wantError(w, futureErr, asynclock.ErrInvalidKey)
-				wantError(w, c.WithLock(w.Context(), key, nil), asynclock.ErrInvalidKey)
+				wantError(w, c.WithLock(w.Context(), key, func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
 				for _, err := range c.List(w.Context(), key) {
 					if key != "" { // which is a prefix of all
 						wantError(w, err, asynclock.ErrInvalidKey)

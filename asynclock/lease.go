@@ -18,6 +18,8 @@ import (
 // that the package comment lists. A resource that checks [Lease.Token] is safe even when the
 // assumptions fail.
 type Lease struct {
+	_ noCopy
+
 	state *keyState
 	token int64
 	owner string // in the store; Unlock still needs it after a loss
@@ -45,25 +47,48 @@ type Lease struct {
 	uncertain bool // of owner; see attempt
 }
 
-func newLease(s *keyState, w *waiter, token int64) Lease {
-	return Lease{state: s, token: token, owner: s.owner, uncertain: s.holding.uncertainLocked(), settings: w.settings, parent: w.ctx}
+// A noCopy makes go vet refuse copies of what has it: a copy of a Lease would be unlocked by itself.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// beginLocked makes l the lease of a waiter.
+func (l *Lease) beginLocked(s *keyState, w *waiter, token int64) {
+	l.state, l.token, l.owner, l.uncertain = s, token, s.owner, s.holding.uncertainLocked()
+	l.settings, l.parent = w.settings, w.ctx
 }
 
 // Key returns the key.
-func (l *Lease) Key() string { return l.state.key }
+func (l *Lease) Key() string {
+	if l.isNone() {
+		return ""
+	}
+	return l.state.key
+}
 
 // Token returns the fencing token: a number larger than that of every earlier lease of this key, in
 // any process; the package comment has the exceptions. Send it with each write. A resource can keep
 // the largest token it has seen and refuse smaller ones. It is then safe from holders that were
 // paused or cut off. The token is not a secret and proves nothing. It is 0 if the store has no
 // tokens ([Features]).
-func (l *Lease) Token() int64 { return l.token }
+func (l *Lease) Token() int64 {
+	if l.isNone() {
+		return 0
+	}
+	return l.token
+}
 
 // Context returns a context that ends when the lease ends, at the latest at its trust deadline,
 // with [Lease.Err] as its cause. It has the values of the context that the key was requested with,
 // but neither its end nor its deadline. A request for the same key with this context, or with one
 // made from it, joins this lease instead of waiting for it.
 func (l *Lease) Context() context.Context {
+	if l.isNone() {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errNoLease)
+		return ctx
+	}
 	sh := l.state.shard
 	sh.mu.Lock()
 	ctx := l.ctx
@@ -90,6 +115,9 @@ func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 // Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
 // [ErrUnlocked], a more specific error that matches [ErrLost], or [ErrClosed].
 func (l *Lease) Err() error {
+	if l.isNone() {
+		return errNoLease
+	}
 	l.checkDeadline(0)
 	sh := l.state.shard
 	sh.mu.Lock()
@@ -100,6 +128,9 @@ func (l *Lease) Err() error {
 // Deadline returns the trust deadline: the moment at which the lease ends if nothing renews it.
 // Renewals move the deadline. After the end, Deadline returns the last value.
 func (l *Lease) Deadline() time.Time {
+	if l.isNone() {
+		return time.Time{}
+	}
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -109,7 +140,7 @@ func (l *Lease) Deadline() time.Time {
 // Valid reports whether the lease has not ended and will last for margin more without renewal. Call
 // it before a write that a former holder must not make. Unlike the context, it does not depend on
 // any goroutine having run in time.
-func (l *Lease) Valid(margin time.Duration) bool { return l.checkDeadline(margin) }
+func (l *Lease) Valid(margin time.Duration) bool { return !l.isNone() && l.checkDeadline(margin) }
 
 // checkDeadline compares the trust deadline with the true time. If the deadline has passed, the
 // lease ends here and now, even if the watchdog has not run yet.
@@ -150,6 +181,9 @@ func (l *Lease) untilLocked() watchdog.Instant {
 // the error is the lease's. Otherwise the error is the store's, and the lease lasts as long as
 // before.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
+	if l.isNone() {
+		return &Error{Op: "renew", Err: errNoLease}
+	}
 	if ctx == nil {
 		return &Error{"renew", l.Key(), errNilContext}
 	}

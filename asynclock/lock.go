@@ -55,13 +55,33 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption)
 // nil after the receive.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
 	result := make(chan Result, 1)
+	c.lockInto(ctx, result, key, options)
+	return result
+}
+
+// LockEach is [Client.LockChan] for several keys that share one channel. Each key is requested by
+// itself. The channel has room for all results, receives exactly one for each key, in the order in
+// which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
+// is requested twice.
+//
+// Results that are claimed one by one are leases held at the same time. A caller that waits for one
+// key while it holds another may block others that do so in another order.
+func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
+	results := make(chan Result, len(keys))
+	for _, key := range keys {
+		c.lockInto(ctx, results, key, options)
+	}
+	return results
+}
+
+// lockInto requests a key. The channel has room for the result.
+func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
 	w := &waiter{ctx: ctx, future: true, result: result}
 	if err := c.enqueueFuture(w, key, options); err != nil {
 		w.err = &Error{"lock", key, err}
 		w.stage = ended
 		result <- Result{w}
 	}
-	return result
 }
 
 // lock implements Lock and TryLock.
@@ -162,8 +182,8 @@ func (w *waiter) secondRequest() *acquireCall {
 // admit checks a caller's arguments. If the caller runs under a lease of the same key, admit finds
 // it.
 func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) {
-	if w.ctx == nil {
-		return errNilContext
+	if err := c.check(w.ctx); err != nil {
+		return err
 	}
 	if err := checkKey(key); err != nil {
 		return err

@@ -50,6 +50,22 @@ func (c *Client) under(ctx context.Context, key string) *Lease {
 	return nil
 }
 
+// LeaseFrom returns the innermost lease of the key that ctx was made under: by [Client.WithLock],
+// [Do] or [Lease.Context]. It is how code deep below finds the token. The lease may have ended
+// meanwhile; [Lease.Valid] tells. LeaseFrom reports false if there is no such lease, or ctx is nil.
+func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
+	if ctx == nil {
+		return nil, false
+	}
+	lc, _ := ctx.Value(innermost{}).(*leaseContext)
+	for ; lc != nil; lc = lc.outer {
+		if lc.lease.state.key == key {
+			return lc.lease, true
+		}
+	}
+	return nil, false
+}
+
 // canJoin returns an error if a request has options that a lease it joins can't have, because the
 // lease shares a holding that was made with others.
 func (s *lockSettings) canJoin(held *lockSettings) error {

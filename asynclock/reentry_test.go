@@ -4,8 +4,8 @@ package asynclock_test
 
 import (
 	"context"
-	"strings"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 

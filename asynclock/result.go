@@ -2,11 +2,31 @@
 
 package asynclock
 
-import "github.com/asynclock/asynclock-go/watchdog"
+import (
+	"errors"
+	"fmt"
 
-// A Result is the value that the channel of [Client.LockChan] yields.
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Result is the value that the channels of [Client.LockChan] and [Client.LockEach] yield. The zero
+// Result is none.
 type Result struct {
 	waiter *waiter
+}
+
+// Key returns the key that was requested.
+func (r Result) Key() string {
+	w := r.waiter
+	switch {
+	case w == nil:
+		return ""
+	case w.state != nil:
+		return w.state.key
+	}
+	var refused *Error // before it was queued
+	errors.As(w.err, &refused)
+	return refused.Key
 }
 
 // Lease claims the lease. From then on the caller owns the lease and has to unlock it, and the
@@ -16,7 +36,7 @@ type Result struct {
 func (r Result) Lease() (*Lease, error) {
 	w := r.waiter
 	if w == nil {
-		return nil, ErrNotClaimed // the zero Result, not from LockChan
+		return nil, fmt.Errorf("%w: the zero Result", ErrInvalidOption)
 	}
 	if w.state == nil {
 		return nil, w.err // refused before it was queued

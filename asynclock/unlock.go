@@ -25,6 +25,9 @@ import (
 // it is [ErrUnreachable] or [ErrOutcomeUnknown]; the release is then repeated in the background
 // until the TTL has ended the holding anyway.
 func (l *Lease) Unlock(ctx context.Context) error {
+	if l.isNone() {
+		return l.unlockError(errNoLease)
+	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -57,6 +60,10 @@ func (l *Lease) Unlock(ctx context.Context) error {
 // end.
 func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 	answer := make(chan error, 1)
+	if l.isNone() {
+		answer <- l.unlockError(errNoLease)
+		return answer
+	}
 	if ctx == nil {
 		ctx = context.Background()
 	}

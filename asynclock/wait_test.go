@@ -181,4 +181,3 @@ func TestFutureThatDoesNotWaitGetsARetainedKey(t *testing.T) {
 		unlock(w, l)
 	})
 }
-

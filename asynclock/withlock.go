@@ -17,6 +17,9 @@ import (
 func (c *Client) WithLock(
 	ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error, options ...LockOption,
 ) error {
+	if fn == nil {
+		return &Error{"lock", key, errNilFunction}
+	}
 	_, err := Do(ctx, c, key, func(ctx context.Context, lease *Lease) (struct{}, error) {
 		return struct{}{}, fn(ctx, lease)
 	}, options...)
@@ -28,6 +31,9 @@ func (c *Client) WithLock(
 func Do[T any](
 	ctx context.Context, c *Client, key string, fn func(ctx context.Context, lease *Lease) (T, error), options ...LockOption,
 ) (value T, err error) {
+	if fn == nil {
+		return value, &Error{"lock", key, errNilFunction}
+	}
 	lease, err := c.Lock(ctx, key, options...)
 	if err != nil {
 		return value, err

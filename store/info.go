@@ -13,6 +13,10 @@ type Info struct {
 	Remaining time.Duration // of the holder's TTL; negative if unknown
 	Waiters   int           // how many clients are queued
 	Queue     []WaiterInfo  // the first few of them, in order; nil from List
+
+	// Mine: the client that was asked is the holder, as far as it knows. The client sets it; stores
+	// leave it false.
+	Mine bool
 }
 
 // WaiterInfo describes one queued client.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		blocked := lock(w, w.client(), "3")
+		keys := make([]string, 100)
+		for i := range keys {
+			keys[i] = strconv.Itoa(i)
+		}
+		keys[7] = ""    // refused
+		keys[8] = "100" // twice: the second waits for the first
+		keys = append(keys, "100")
+		results := c.LockEach(w.Context(), keys)
+		if cap(results) != len(keys) {
+			w.Errorf("room for %d results, want %d", cap(results), len(keys))
+		}
+		w.wait()
+		if len(results) != len(keys)-2 {
+			w.Errorf("%d results, want all but two", len(results))
+		}
+		got := make(map[string]int)
+		leases := make(map[string]*asynclock.Lease)
+		take := func() {
+			r := <-results
+			got[r.Key()]++
+			l, err := r.Lease()
+			if r.Key() == "" {
+				wantError(w, err, asynclock.ErrInvalidKey)
+				return
+			}
+			if err != nil {
+				w.Fatal(err)
+			}
+			if l.Key() != r.Key() {
+				w.Errorf("the result of %q has a lease of %q", r.Key(), l.Key())
+			}
+			leases[r.Key()] = l
+		}
+		for range len(keys) - 2 {
+			take()
+		}
+		unlock(w, blocked)
+		take()
+		unlock(w, leases["100"])
+		take()
+		for _, l := range leases {
+			unlock(w, l)
+		}
+		for _, key := range keys {
+			want := 1
+			if key == "100" {
+				want = 2
+			}
+			if got[key] != want {
+				w.Errorf("key %q: %d results, want %d", key, got[key], want)
+			}
+		}
+		w.wantUnused()
+	})
+}
+
+// A joining future that shares its channel with others waits for the key after its lease, too.
+func TestLockEachUnderALeaseThatEnds(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "b")
+		results := c.LockEach(context.WithoutCancel(l.Context()), []string{"a", "b", "c"})
+		w.wait()
+		unlock(w, l)
+		w.wait()
+		for range 3 {
+			r := <-results
+			next, err := r.Lease()
+			if err != nil {
+				w.Fatal(err)
+			}
+			if r.Key() == "b" && next.Token() <= l.Token() {
+				w.Errorf("token %d after %d", next.Token(), l.Token())
+			}
+			unlock(w, next)
+		}
+		w.wantUnused()
+	})
+}
+
+func TestLockEachOfNoKey(t *testing.T) {
+	story(t, func(w *world) {
+		select {
+		case r := <-w.client().LockEach(w.Context(), nil):
+			w.Errorf("got a result of key %q", r.Key())
+		case <-time.After(time.Minute):
+		}
+	})
+}
+
+func TestLeaseFrom(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		if l, ok := asynclock.LeaseFrom(w.Context(), "key"); ok || l != nil {
+			w.Errorf("got %v from a context without leases", l)
+		}
+		if _, ok := asynclock.LeaseFrom(nil, "key"); ok { //nolint:staticcheck // what is tested
+			w.Error("got a lease from no context")
+		}
+		err := c.WithLock(w.Context(), "key", func(ctx context.Context, lease *asynclock.Lease) error {
+			return other.WithLock(ctx, "inner", func(ctx context.Context, inner *asynclock.Lease) error {
+				for key, want := range map[string]*asynclock.Lease{"key": lease, "inner": inner} {
+					if got, ok := asynclock.LeaseFrom(ctx, key); !ok || got != want {
+						w.Errorf("the lease of %q: got %v, %v", key, got, ok)
+					}
+				}
+				if _, ok := asynclock.LeaseFrom(ctx, "third"); ok {
+					w.Error("got a lease of a key that nobody locked")
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			w.Error(err)
+		}
+		l := lock(w, c, "key")
+		ctx := l.Context()
+		unlock(w, l)
+		if got, ok := asynclock.LeaseFrom(ctx, "key"); !ok || got != l || got.Valid(0) {
+			w.Errorf("after the end: got %v, %v; want the lease, which is no longer valid", got, ok)
+		}
+	})
+}
+
+func TestInfoSaysWhatIsMine(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		l := lock(w, c, "key")
+		next := w.ask(w.Context(), c, "key")
+		next.waits()
+		unlock(w, l) // passed on inside the client: the store knows the first token
+		l = next.has()
+		for _, asked := range []struct {
+			by   *asynclock.Client
+			want bool
+		}{{c, true}, {other, false}} {
+			info, err := asked.by.Inspect(w.Context(), "key")
+			if err != nil || info.Mine != asked.want {
+				w.Errorf("Inspect: got mine %v, error %v; want %v", info.Mine, err, asked.want)
+			}
+			for info, err := range asked.by.List(w.Context(), "") {
+				if err != nil || info.Mine != asked.want {
+					w.Errorf("List: got mine %v, error %v; want %v", info.Mine, err, asked.want)
+				}
+			}
+		}
+		unlock(w, l)
+		w.wait()
+		taken := lock(w, other, "key")
+		if info, err := c.Inspect(w.Context(), "key"); err != nil || info.Mine {
+			w.Errorf("after the end: got mine %v, error %v", info.Mine, err)
+		}
+		unlock(w, taken)
+	})
+}
