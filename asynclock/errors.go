@@ -27,6 +27,11 @@ var (
 	// out of memory).
 	ErrUnreachable = store.ErrUnreachable
 
+	// ErrGrace: the server may have forgotten leases, because it was started or promoted lately. It
+	// grants nothing until they have ended. ErrGrace also matches ErrUnreachable. [GraceError] says
+	// how long the grace lasts.
+	ErrGrace = store.ErrGrace
+
 	// ErrOutcomeUnknown: the request was sent and no answer came. The client confirms or undoes its
 	// effect in the background, at the latest by the TTL.
 	ErrOutcomeUnknown = store.ErrOutcomeUnknown
@@ -87,6 +92,9 @@ func (e *Error) Error() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// A GraceError is [ErrGrace] with the time that remains of it. TryLock returns it inside an [*Error].
+type GraceError = store.GraceError
 
 // A HeldError is [ErrHeld] with what the store knows of the holder.
 type HeldError struct {

@@ -46,8 +46,8 @@ type AcquireReply struct {
 	Status AcquireStatus
 	Grant  // if Granted
 
-	Holder         string // if Held and known: the description of the holder
-	HolderToken    int64  // if Held and known: the token of the holder
+	Holder         string // if Waiting or Held, and known: the description of the holder
+	HolderToken    int64  // if Waiting or Held, and known: the token of the holder
 	HolderNotified bool   // if Held: [EventRequested] was sent to the holder, which may give the key back
 
 	Remaining time.Duration // if Waiting or Held: of the holder's TTL; negative if unknown
@@ -57,6 +57,10 @@ type AcquireReply struct {
 	// Recheck, if Waiting and not zero: ask again this soon, because notifications may
 	// not arrive. Zero: the client's own timers are enough.
 	Recheck time.Duration
+	// Grace, if not zero: for this long the store grants nothing to anyone, because it may
+	// have forgotten a holding. It comes with Waiting, and with an error that wraps
+	// [ErrUnreachable].
+	Grace time.Duration
 	// WillNotify, if Granted or Waiting: the request had NotifyRequests, and
 	// notifications reach this client at present.
 	WillNotify bool

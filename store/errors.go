@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // A store returns one of these errors, or an error that wraps one. Package asynclock has the
@@ -13,6 +14,10 @@ var (
 	// ErrUnreachable: the store can't be reached, or refuses for now (it is
 	// loading, failing over, out of memory). Nothing happened.
 	ErrUnreachable = errors.New("asynclock: store unreachable")
+	// ErrGrace: the server may have forgotten holdings, because it was started or promoted
+	// lately. It grants nothing until they have ended. [GraceError] says for how long. It is also
+	// an ErrUnreachable.
+	ErrGrace = fmt.Errorf("%w: grants nothing yet", ErrUnreachable)
 	// ErrOutcomeUnknown: the request was sent and no reply came.
 	ErrOutcomeUnknown = errors.New("asynclock: outcome unknown")
 
@@ -36,3 +41,19 @@ var (
 	// ErrDenied: the store does not let this user do that.
 	ErrDenied = errors.New("asynclock: denied by the store")
 )
+
+// A GraceError is [ErrGrace] with its end.
+type GraceError struct {
+	Remaining time.Duration // of the time in which the server grants nothing
+}
+
+func (e *GraceError) Error() string {
+	round := 100 * time.Millisecond
+	if e.Remaining < time.Second {
+		round = time.Millisecond
+	}
+	return fmt.Sprintf("%v: the server was started or promoted lately, and grants nothing for %v yet", ErrUnreachable, e.Remaining.Round(round))
+}
+
+// Unwrap returns ErrGrace.
+func (e *GraceError) Unwrap() error { return ErrGrace }

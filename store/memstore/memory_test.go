@@ -167,6 +167,15 @@ func TestKeyKeptBackHasNoHolder(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsIsToldWhoHolds(t *testing.T) {
+	t.Parallel()
+	c := join(t, New(), nil)
+	first := c.Acquire(t.Context(), []store.AcquireRequest{{Key: "key", Owner: "1", TTL: ttl, Description: "the first"}})[0]
+	if got := acquire(t, c, "key", "2"); got.Status != store.Waiting || got.Holder != "the first" || got.HolderToken != first.Token {
+		t.Errorf("got %+v, want it to wait for the first, with token %d", got, first.Token)
+	}
+}
+
 func TestListLeavesOutWhatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := New()

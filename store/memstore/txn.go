@@ -71,7 +71,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 		t.notifyRequested(k)
 	}
 	return store.AcquireReply{
-		Status: store.Waiting, Remaining: k.remaining(t.now),
+		Status: store.Waiting, Holder: k.description, HolderToken: k.token, Remaining: k.remaining(t.now),
 		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests,
 	}
 }

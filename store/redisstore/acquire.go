@@ -92,7 +92,7 @@ func flags(q *store.AcquireRequest) string {
 // acquireReply reads the answer to a request that named address. again says that the server
 // hides its history. Nothing has happened then, and the guard is off from now on.
 func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string) (answer store.AcquireReply, again bool) {
-	answer, grace := r.acquireReply()
+	answer = r.acquireReply()
 	if err := r.failed(s.store); err != nil {
 		return store.AcquireReply{Err: err}, false
 	}
@@ -100,15 +100,15 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 		s.store.hides(q.Key)
 		return answer, true
 	}
-	if grace > 0 {
-		s.store.graceSeen(grace)
+	if answer.Grace > 0 {
+		s.store.graceSeen(answer.Grace)
 	}
 	if answer.Status == store.Waiting || answer.Status == store.Granted {
 		answer.WillNotify = q.NotifyRequests && address != noAddress
 	}
 	if answer.Status == store.Waiting && address == noAddress {
 		// In the grace nothing is granted, however often a waiter polls.
-		answer.Recheck = grace + recheck(answer.Rank, q.WaiterTTL)
+		answer.Recheck = answer.Grace + recheck(answer.Rank, q.WaiterTTL)
 	}
 	return answer, false
 }

@@ -10,7 +10,8 @@
 -- Reply, by its first element:
 --   1 granted   token, waiters, whether the token came from the clock
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
---               for how long (ms) nobody is granted anything
+--               for how long (ms) nobody is granted anything, then the holder's token
+--               and description (0 and '' if nobody holds the key)
 --   3 held      the holder's token and remaining ms, waiters, its description,
 --               whether (0 or 1) it was notified of the request
 --   4 full      waiters
@@ -25,7 +26,7 @@
 -- keeps its place. lock.lua does both too, and says why each step is as it is. This
 -- part checks everything before it writes anything.
 local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
-local token, owner, channel, flags, queued
+local token, owner, channel, flags, holder, queued
 local common = not last -- the counter is idle
   or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
 if not common then
@@ -33,7 +34,7 @@ if not common then
 elseif not taken then
   common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
 elseif type(taken) == 'string' and ARGV[6] == '1' then
-  token, owner, channel, flags = string.match(taken, <% pattern record | token owner channel flags %>)
+  token, owner, channel, flags, holder = string.match(taken, <% pattern record %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
   common = token -- the record is sound
     and #token <= 16 and token + 0 <= 9e15 -- its token is one; see whole in lock.lua
@@ -110,7 +111,7 @@ if common then
         local message = <% wanted owner %>
         <% publish string.sub(channel, 1, 1) | string.sub(channel, 2) | message %>
       end
-      return {2, rank, math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0}
+      return {2, rank, math.max(redis.call('PTTL', KEYS[1]), 0), queued + 0, math.max(known, past), 0, token + 0, holder}
     end
   end
 end

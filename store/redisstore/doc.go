@@ -27,7 +27,7 @@
 // A server that was started or promoted may have forgotten holdings. So it grants nothing
 // until these have ended by their TTL: for 15 s at least, see [WithFailoverGrace]. Meanwhile
 // holders go on and write back what is missing, waiters wait, and a TryLock fails with
-// asynclock.ErrUnreachable. A fresh server can't be distinguished from one that has lost its
+// an asynclock.GraceError. A fresh server can't be distinguished from one that has lost its
 // data, so its first lock waits until it is 15 s old. Tests that start servers should use
 // [WithoutFailoverGrace].
 //

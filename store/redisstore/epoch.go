@@ -18,7 +18,7 @@ var errHidden = fmt.Errorf("%w: redisstore: the server hides its replication id"
 // graceError answers a request that won't wait. It is not asynclock.ErrHeld, for
 // the key may well be free.
 func graceError(grace time.Duration) error {
-	return fmt.Errorf("%w: redisstore: the server was started or promoted lately, and grants nothing for %v", store.ErrUnreachable, grace)
+	return &store.GraceError{Remaining: grace}
 }
 
 // hiddenFor is for how long the guard stays off where a server has hidden its replication id.

@@ -71,11 +71,12 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if !a.releaseAgain(store.ReleaseRequest{Key: "released first", Owner: "a", Token: first}).WasHeld {
 			t.Error("Release by who notices: got WasHeld false, want true")
 		}
-		if got := b.Acquire(redistest.Attempt("free", "b")); !errors.Is(got.Err, store.ErrUnreachable) {
-			t.Errorf("a free key: got %+v, want ErrUnreachable", got)
+		if got := b.Acquire(redistest.Attempt("free", "b")); !errors.Is(got.Err, store.ErrGrace) || !errors.Is(got.Err, store.ErrUnreachable) ||
+			got.Grace < long-5*time.Second || got.Grace > long {
+			t.Errorf("a free key: got %+v, want ErrGrace, an ErrUnreachable, and the grace", got)
 		}
-		if got := b.Wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long {
-			t.Errorf("a free key: got %v remaining, want the grace, %v", got.Remaining, long)
+		if got := b.Wait("free", "b2"); got.Remaining < long-5*time.Second || got.Remaining > long || got.Grace != got.Remaining || got.HolderToken != 0 {
+			t.Errorf("a free key: got %+v, want the grace, %v, and no holder", got, long)
 		}
 		sv.Do(t, "DEL", sv.redisKey("left", 'l'))
 		b.Wait("left", "b")
@@ -141,8 +142,12 @@ func TestAServerThatIsStartedWithoutDataWaits(t *testing.T) {
 	st := sv.newStore(t, WithLogger(written.Logger(slog.LevelWarn)))
 	c := join(t, st)
 	for range 3 {
-		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.Is(got.Err, store.ErrUnreachable) {
-			t.Fatalf("got %+v, want ErrUnreachable", got)
+		var grace *store.GraceError
+		if got := c.Acquire(redistest.Attempt("key", "a")); !errors.As(got.Err, &grace) {
+			t.Fatalf("got %+v, want a GraceError", got)
+		}
+		if got := grace.Remaining; got <= 0 || got > long+time.Second {
+			t.Fatalf("got %v remaining, want at most %v", got, long)
 		}
 	}
 	if got := c.Wait("key", "b").Remaining; got > long+time.Second {

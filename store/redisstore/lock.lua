@@ -282,7 +282,7 @@ local function acquire(before)
     -- released the key, and that others had the key since. The owner comes back with its
     -- place. The write makes a replica refuse.
     redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
-    return {2, 0, grace, place or record.token, math.max(last, past), grace}
+    return {2, 0, grace, place or record.token, math.max(last, past), grace, 0, ''}
   end
   if not queued then
     limit = tonumber(limit)
@@ -310,5 +310,9 @@ local function acquire(before)
   if rank == 0 then
     wanted()
   end
-  return {2, rank, math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace}
+  local token, description = 0, ''
+  if record then
+    token, description = record.token, record.holder
+  end
+  return {2, rank, math.max(redis.call('PTTL', lock), grace), place, math.max(last, past), grace, token, description}
 end

@@ -175,7 +175,10 @@ func (m *model) acquire(q store.AcquireRequest, address string) (r store.Acquire
 	if place == 0 {
 		m.tellWanted()
 	}
-	return store.AcquireReply{Status: store.Waiting, Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last()}
+	return store.AcquireReply{
+		Status: store.Waiting, Holder: m.holder.description, HolderToken: m.holder.token,
+		Rank: place, Remaining: remaining, Ticket: ticket, Mark: m.last(),
+	}
 }
 
 func (m *model) tellWanted() bool {
@@ -327,7 +330,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, &c))
-				got, _ := r.acquireReply()
+				got := r.acquireReply()
 				m.step()
 				check(t, fmt.Sprintf("acquire %+v from %s", q, address), round(got), round(m.acquire(q, address)))
 				if got.Status == store.Waiting {

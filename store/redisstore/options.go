@@ -67,7 +67,7 @@ func isPrefixByte(c byte) bool {
 // lost what it acknowledged. The grace counts from the server's start if it was started
 // without data. It counts from the moment when this was noticed if the server is a promoted
 // replica or was started with old data. In the grace, holders go on, waiters wait, and a
-// TryLock fails with asynclock.ErrUnreachable. If the server knows a longer TTL of the last
+// TryLock fails with an asynclock.GraceError. If the server knows a longer TTL of the last
 // day or two, the grace is as long as the longest of these.
 //
 // Choose the longest TTL in use: a server that was started without data may forget a holding

@@ -97,12 +97,11 @@ func (r *reply) failed(st *Store) error {
 	return st.conn.Failure(r.err)
 }
 
-// acquireReply reads what acquire.lua answers, and for how long the server grants
-// nothing to anyone.
-func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) {
+// acquireReply reads what acquire.lua answers.
+func (r *reply) acquireReply() (answer store.AcquireReply) {
 	status := r.number()
 	if r.err != nil {
-		return answer, 0
+		return answer
 	}
 	switch answer.Status = store.AcquireStatus(status); answer.Status {
 	case store.Granted:
@@ -114,7 +113,9 @@ func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) 
 		answer.Remaining = r.millis()
 		answer.Ticket = r.between(1, redisconn.MaxGiven)
 		answer.Mark = r.token()
-		grace = max(r.millis(), 0)
+		answer.Grace = max(r.millis(), 0)
+		answer.HolderToken = r.token()
+		answer.Holder = r.text()
 	case store.Held:
 		answer.HolderToken = r.token()
 		answer.Remaining = r.millis()
@@ -126,8 +127,8 @@ func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) 
 	case store.Withdrawn:
 	case replyGrace:
 		answer.Status = 0
-		if grace = r.millis(); r.err == nil {
-			answer.Err = graceError(grace)
+		if answer.Grace = max(r.millis(), 0); r.err == nil {
+			answer.Err = graceError(answer.Grace)
 		}
 	case replyHidden:
 		answer.Status = 0
@@ -140,7 +141,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) 
 		answer.Status = 0
 		r.err = errReply
 	}
-	return answer, grace
+	return answer
 }
 
 // info reads what inspect.lua answers.

@@ -13,11 +13,11 @@ import (
 
 // Whatever comes instead of a script's answer is an error, never a grant.
 func FuzzReplies(f *testing.F) {
-	f.Add([]byte("l\x04i\x01i\x05i\x00i\x01"))                  // granted
-	f.Add([]byte("l\x05i\x02i\x00i\x64i\x07i\x08"))             // waiting
-	f.Add([]byte("l\x05i\x03i\x05i\x64i\x00t\x01x"))            // held
-	f.Add([]byte("l\x02i\xfft\x03key"))                         // foreign
-	f.Add([]byte("l\x07i\x01i\x05i\x64t\x01xi\x01t\x01yi\x07")) // inspected
+	f.Add([]byte("l\x04i\x01i\x05i\x00i\x01"))                      // granted
+	f.Add([]byte("l\x08i\x02i\x00i\x64i\x07i\x08i\x00i\x05t\x01x")) // waiting
+	f.Add([]byte("l\x05i\x03i\x05i\x64i\x00t\x01x"))                // held
+	f.Add([]byte("l\x02i\xfft\x03key"))                             // foreign
+	f.Add([]byte("l\x07i\x01i\x05i\x64t\x01xi\x01t\x01yi\x07"))     // inspected
 	f.Add([]byte("i\x01"))
 	f.Add([]byte("n"))
 	st := onMiniredis(f).newStore(f)

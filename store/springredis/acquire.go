@@ -76,6 +76,7 @@ func (s *session) readAcquire(q *store.AcquireRequest, result rueidis.RedisResul
 	case status == replyHeld && q.Wait:
 		answer.Status = store.Waiting
 		answer.Remaining = r.millis()
+		answer.HolderToken, answer.Holder = r.holder()
 		answer.Recheck = s.recheck()
 	case status == replyHeld:
 		answer.Status = store.Held

@@ -41,6 +41,13 @@ var faults = []fault{
 		}
 		return reply
 	}},
+	{breaks: "who waits is told of another holder", caught: "a waiter is told its place and what remains", acquire: func(c *session, r acquireRequest) acquireReply {
+		reply := c.acquire(r)
+		if reply.Status == store.Waiting {
+			reply.Holder, reply.HolderToken = r.Description, reply.Ticket
+		}
+		return reply
+	}},
 	{breaks: "a release ignores the owner", caught: "a release by a stranger does nothing", release: func(c *session, r releaseRequest) releaseReply {
 		reply := c.release(r)
 		if !reply.WasHeld {

@@ -33,6 +33,13 @@ func waitingReply(w *world) {
 			w.Error("Ticket: got 0, want one")
 		}
 		w.wantRemains("Remaining", q.reply.Remaining, medium, long)
+		// A store that does not know says nothing.
+		if got := q.reply.Holder; got != "" && got != h.req.Description {
+			w.Errorf("Holder: got %q, want %q or nothing", got, h.req.Description)
+		}
+		if got := q.reply.HolderToken; got != 0 && got != h.Token {
+			w.Errorf("HolderToken: got %d, want %d or 0", got, h.Token)
+		}
 		if q.reply.Mark < h.Token {
 			w.Errorf("Mark: got %d, want at least the token of the holder, %d", q.reply.Mark, h.Token)
 		}
