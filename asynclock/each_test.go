@@ -76,13 +76,22 @@ func TestLockEachUnderALeaseThatEnds(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		l := lock(w, c, "b")
-		results := c.LockEach(context.WithoutCancel(l.Context()), []string{"a", "b", "c"})
+		results := c.LockEach(context.WithoutCancel(l.Context()), []string{"", "b", "c"}) // the first is refused at once
 		w.wait()
 		unlock(w, l)
 		w.wait()
+		seen := make(map[string]bool)
 		for range 3 {
 			r := <-results
+			if seen[r.Key()] {
+				w.Errorf("a second result of key %q", r.Key())
+			}
+			seen[r.Key()] = true
 			next, err := r.Lease()
+			if r.Key() == "" {
+				wantError(w, err, asynclock.ErrInvalidKey)
+				continue
+			}
 			if err != nil {
 				w.Fatal(err)
 			}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// One of several processes leads. Whoever loses the lease stops leading and asks again.
+func ExampleLease_Context() {
+	ctx, shutdown := context.WithCancel(context.Background())
+	defer shutdown()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	for ctx.Err() == nil {
+		err := locks.WithLock(ctx, "leader", func(ctx context.Context, _ *asynclock.Lease) error {
+			fmt.Println("leads")
+			shutdown() // stands for a signal
+			<-ctx.Done()
+			return context.Cause(ctx) // why we no longer lead
+		})
+		fmt.Println(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // the store may be unreachable
+		}
+	}
+	// Output:
+	// leads
+	// context canceled
+}
+
+// Code deep below finds the token of the lease that it runs under.
+func ExampleLeaseFrom() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	save := func(ctx context.Context) error {
+		lease, ok := asynclock.LeaseFrom(ctx, "order:42")
+		if !ok {
+			return errors.New("order 42 is not locked")
+		}
+		return saveOrder(ctx, 42, lease.Token())
+	}
+	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, _ *asynclock.Lease) error {
+		return save(ctx)
+	})
+	fmt.Println(err)
+	fmt.Println(save(ctx))
+	// Output:
+	// <nil>
+	// order 42 is not locked
+}
+
+// A worker takes whichever of its keys is free first, without a goroutine for each.
+func ExampleClient_LockEach() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	keys := []string{"customer:1", "customer:2", "customer:3"}
+	results := locks.LockEach(ctx, keys)
+	for range keys {
+		result := <-results
+		lease, err := result.Lease()
+		if err != nil {
+			fmt.Println(result.Key(), err)
+			continue
+		}
+		fmt.Println("serves", result.Key())
+		if err := lease.Unlock(ctx); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Unordered output:
+	// serves customer:1
+	// serves customer:2
+	// serves customer:3
+}
