@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// One of several processes leads. Whoever loses the lease stops leading and asks again.
+// One of several processes leads. A process that loses the lease stops leading and asks again.
 func ExampleLease_Context() {
 	ctx, shutdown := context.WithCancel(context.Background())
 	defer shutdown()

@@ -336,7 +336,7 @@ func TestContextOfAFutureThatHasNotJoinedEnds(t *testing.T) {
 	})
 }
 
-// Whoever does without re-entry waits for the lease, from either side.
+// A request without re-entry waits for the lease. A lease without it is waited for.
 func TestWithoutReentry(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()

@@ -13,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// What no function of the package has made gives errors, and never panics.
+// Values that no function of the package has made give errors, and never panic.
 func TestZeroClient(t *testing.T) {
 	ctx := t.Context()
 	fn := func(context.Context, *asynclock.Lease) error { return errors.New("fn was called") }
@@ -67,7 +67,7 @@ func TestNilFunctionIsRefused(t *testing.T) {
 	})
 }
 
-// Whoever copies a lease is told so by go vet.
+// Go vet reports a copied lease.
 func TestVetRefusesACopiedLease(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "vet", "./testdata/copied").CombinedOutput()
