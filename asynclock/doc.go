@@ -25,7 +25,8 @@
 //
 // This assumes that clocks run within 1 % of each other, that the store's clock does not
 // jump forward, that the store does not lose acknowledged writes, and that nobody uses
-// [Client.ForceUnlock]. If an assumption fails, two leases may overlap.
+// [Client.ForceUnlock]. If an assumption fails, two leases may overlap. A virtual machine
+// that its hypervisor stops fails the first one: all its clocks may stand still.
 //
 // Fencing tokens protect you even then. They increase from lease to lease ([Lease.Token]),
 // so a resource that refuses smaller tokens refuses the stale holder. The same check

@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// An Instant is a reading of a clock that never goes back and never stands still, not even while
-// the machine is suspended. Only differences have a meaning. The zero Instant is before every
-// reading.
+// An Instant is a reading of a clock that never goes back, and that continues while the machine is
+// suspended. Only differences have a meaning. The zero Instant is before every reading.
 //
-// Go's own monotonic clock stops during suspend on Linux and macOS. A laptop or virtual machine
-// that slept for an hour would believe in its leases as if no time had passed. An Instant adds the
-// time slept. It works inside testing/synctest bubbles, where the Go part is virtual.
+// Go's own monotonic clock stops during suspend on Linux and macOS. A laptop that slept for an hour
+// would believe in its leases as if no time had passed. An Instant adds the time slept, as the
+// system counts it. It works inside testing/synctest bubbles, where the Go part is virtual.
+//
+// A hypervisor can stop a virtual machine without the system in it knowing: for a live migration, or
+// to take or restore a snapshot. All clocks of that system may stand still meanwhile, and then this
+// clock stands still, too.
 type Instant time.Duration
 
 // Add returns the instant d later.
