@@ -64,7 +64,8 @@ func checkTTL(ttl time.Duration) error {
 
 // WithMaxHold ends the lease with [ErrMaxHold] when it has been held for d, so that a stuck holder
 // does not keep a key for ever. The store frees the key some d/5 later, or when the holder unlocks.
-// Waiters of the same process are served no later than others. Default: 0, no bound; otherwise from [MinTTL] to ten years.
+// Waiters of the same process are served no later than others. Default: 0, no bound; otherwise from
+// [MinTTL] to ten years.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if d != 0 && (d < MinTTL || d > longestHold) {
