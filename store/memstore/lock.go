@@ -97,6 +97,8 @@ func (k *lock) heldBy(owner string) bool {
 	return k.held && k.owner != "" && k.owner == owner
 }
 
+func (k *lock) heldBack() bool { return k.held && k.owner == "" }
+
 // holdBack holds the key back from everyone until then. The record of its last holder stays
 // visible.
 func (k *lock) holdBack(until time.Time) {

@@ -124,6 +124,14 @@ func (t *txn) pass(k *lock, asking string) {
 	})
 }
 
+// wake asks the first waiter to request the key again, so that it learns for how long the key is
+// held back. It knows only when the holding would have ended.
+func (t *txn) wake(k *lock) {
+	if len(k.queue) > 0 {
+		t.notify(k.queue[0].session, store.Event{Kind: store.EventWake, Owner: k.queue[0].Owner})
+	}
+}
+
 // grant makes w the holder. Tokens are made only here.
 func (t *txn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
 	grant := store.Grant{Token: t.counter + 1, Reserved: spare}
@@ -164,11 +172,16 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 	case held && r.HoldBack > 0:
 		t.raise(r.Token)
 		k.holdBack(t.now.Add(r.HoldBack))
+		t.wake(k)
 	case held:
 		t.raise(r.Token)
 		k.holding = holding{}
 	default:
+		first := k.place(r.Owner) == 0
 		k.withdraw(r.Owner)
+		if first && k.heldBack() {
+			t.wake(k) // the one behind it did not know that it would be the first
+		}
 	}
 	reply := store.ReleaseReply{WasHeld: held}
 	if r.Requeue != nil {

@@ -119,6 +119,7 @@ var macros = map[string]macro{
 	"granted":   {[]string{"$owner", "$token", "$ttl", "$waiters", "$clocked"}, "'g ' .. $owner .. ' ' .. $token .. ' ' .. $ttl .. ' ' .. $waiters .. ' ' .. $clocked"},
 	"contended": {[]string{"$owner"}, "'c ' .. $owner"},
 	"wanted":    {[]string{"$owner"}, "'w ' .. $owner"},
+	"wake":      {[]string{"$owner"}, "'a ' .. $owner"},
 	"forced":    {[]string{"$owner"}, "'r ' .. $owner"},
 }
 

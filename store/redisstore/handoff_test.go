@@ -155,6 +155,7 @@ func TestAKeyIsKeptBack(t *testing.T) {
 		if got := c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token + 5, HoldBack: keep}); !got.WasHeld {
 			t.Error("Release: got WasHeld false, want true")
 		}
+		c.Heard(store.EventWake, "b")
 		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}).Err; err != store.ErrExpired { //nolint:errorlint // exactly this
 			t.Errorf("Renew of what is kept back: got %v, want ErrExpired", err)
 		}

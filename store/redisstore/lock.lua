@@ -232,6 +232,21 @@ local function wanted()
   return 1
 end
 
+-- wake prepares the end of a time for which the key is kept back. That end comes
+-- earlier than that of the holding, of which the waiters know, or the waiters don't
+-- know of it. So the first waiter is asked to request the key again, and learns how
+-- much remains. The dead and the unreachable before it leave the queue, because only
+-- the first in the queue asks at the end. A lost message costs a heartbeat. Nothing is
+-- done about a damaged queue: the next handoff reports it.
+local function wake()
+  local choice = choose()
+  if choice and choice.owner then
+    table.remove(choice.leaving) -- the waiter itself
+    remove(choice.leaving)
+    notify(choice.channel, <% wake choice.owner %>)
+  end
+end
+
 -- acquire answers the request whose fields follow ARGV[before]. acquire.lua describes
 -- fields and replies.
 local function acquire(before)

@@ -17,6 +17,7 @@ import (
 //	g owner token ttl waiters clocked   the owner holds its key, for ttl ms
 //	c owner                             somebody queued behind the owner
 //	w owner                             somebody asked in vain for what the owner has
+//	a owner                             the owner, a waiter, should ask again
 //	r owner                             the key was taken from the owner
 //
 // It accepts exactly what the scripts write. Channels are no secret, so a message may come
@@ -34,6 +35,9 @@ func parseMessage(payload string) (event store.Event, ok bool) {
 		return event, !more
 	case "w":
 		event.Kind = store.EventRequested
+		return event, !more
+	case "a":
+		event.Kind = store.EventWake
 		return event, !more
 	case "r":
 		event.Kind = store.EventForced

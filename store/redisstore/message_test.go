@@ -16,6 +16,7 @@ func TestParseMessage(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]store.Event{
 		"c a": {Kind: store.EventQueued, Owner: "a"},
+		"a b": {Kind: store.EventWake, Owner: "b"},
 		"r a": {Kind: store.EventForced, Owner: "a"},
 		"w a": {Kind: store.EventRequested, Owner: "a"},
 		"g a.5 1763000000123456 4500 0 1": {
@@ -29,7 +30,7 @@ func TestParseMessage(t *testing.T) {
 		}
 	}
 	for _, payload := range []string{
-		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "w", "w a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
+		"", " ", "c", "c ", "c -", "c a ", "c a b", "x a", "cc a", " c a", "r", "r a 1", "w", "w a 1", "a", "a a 1", "g", "g a", "g a 1", "g a 1 1", "g a 1 1 0", "g a 1 1 0 ",
 		"g a 1 1 0 1 ", "g a 1 1 0 1 1", "g a 0 1 0 1", "g a 1 0 0 1", "g a 1 1 0 2", "g a +1 1 0 1", "g a -1 1 0 1", "g a 1 1 -1 1", "g a 1.5 1 0 1",
 		"g a 0x1 1 0 1", "g a 1e3 1 0 1", "g a 1_0 1 0 1", "g a  1 1 0 1", "g a\n 1 1 0 1", "g ä 1 1 0 1", "g a 9007199254740992 1 0 1",
 		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", redisconn.MaxFieldLen+1),
@@ -44,6 +45,7 @@ func TestParseMessage(t *testing.T) {
 func FuzzParseMessage(f *testing.F) {
 	f.Add("g a.5 1763000000123456 4500 0 1")
 	f.Add("c a")
+	f.Add("a a")
 	f.Add("r a")
 	f.Add("w a")
 	f.Fuzz(func(t *testing.T, payload string) {
@@ -62,6 +64,8 @@ func FuzzParseMessage(f *testing.F) {
 			want = "r " + e.Owner
 		case store.EventRequested:
 			want = "w " + e.Owner
+		case store.EventWake:
+			want = "a " + e.Owner
 		case store.EventGrant:
 			if e.Grant.Token <= 0 || e.GrantTTL <= 0 {
 				t.Fatalf("%q: got %+v, want a token and TTL", payload, e)

@@ -99,7 +99,7 @@ func (m *model) pass(last int64, self string, ticket int64) (passed bool) {
 			return false
 		}
 		m.queue = m.queue[1:]
-		if w.deadline.Milliseconds() >= m.now.Milliseconds() && w.address != lost {
+		if m.lives(w) && w.address != lost {
 			m.grant(last, w.owner, w.address, w.grantTTL, w.watches)
 			m.tell(w.address, "g %s %d %d %d %d", w.owner, m.holder.token, w.grantTTL.Milliseconds(), len(m.queue), btoi(m.holder.clocked))
 			return true
@@ -151,7 +151,7 @@ func (m *model) acquire(q store.AcquireRequest, address string) (r store.Acquire
 	if place < 0 {
 		if ticket == 0 && q.QueueLimit > 0 && len(m.queue) >= q.QueueLimit {
 			first := m.queue[:min(16, len(m.queue))]
-			alive := slices.DeleteFunc(slices.Clone(first), func(w modelWaiter) bool { return w.deadline.Milliseconds() < m.now.Milliseconds() })
+			alive := slices.DeleteFunc(slices.Clone(first), func(w modelWaiter) bool { return !m.lives(w) })
 			m.queue = append(alive, m.queue[len(first):]...)
 			if len(m.queue) >= q.QueueLimit {
 				return store.AcquireReply{Status: store.Full, Waiters: len(m.queue)}
@@ -197,11 +197,15 @@ func (m *model) release(q store.ReleaseRequest, address string) (r store.Release
 		if q.HoldBack > 0 {
 			m.counter = last
 			m.holder = &modelHolder{owner: "-", address: noAddress, description: m.holder.description, token: used, until: m.now + q.HoldBack}
+			m.wake()
 		} else if !m.pass(last, "", 0) {
 			m.holder, m.counter = nil, last
 		}
 	} else if i := m.find(q.Owner); i >= 0 {
 		m.queue = slices.Delete(m.queue, i, i+1)
+		if i == 0 && m.holder != nil && m.holder.owner == "-" {
+			m.wake()
+		}
 	}
 	if q.Uncertain {
 		m.gone[q.Owner] = m.now + 2*time.Minute
@@ -212,6 +216,17 @@ func (m *model) release(q store.ReleaseRequest, address string) (r store.Release
 	}
 	return r
 }
+
+// wake tells the first waiter that lives and can be told to ask again. Those before it leave.
+func (m *model) wake() {
+	i := slices.IndexFunc(m.queue, func(w modelWaiter) bool { return m.lives(w) && w.address != lost })
+	if i >= 0 {
+		m.queue = slices.Delete(m.queue, 0, i)
+		m.tell(m.queue[0].address, "a %s", m.queue[0].owner)
+	}
+}
+
+func (m *model) lives(w modelWaiter) bool { return w.deadline.Milliseconds() >= m.now.Milliseconds() }
 
 func (m *model) renew(q store.RenewRequest) store.RenewReply {
 	switch {

@@ -34,11 +34,16 @@ if record and record.owner == owner then
     redis.call('SET', counter, text(last), 'PX', day)
     redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
+    wake()
   elseif not pass() then
     return {-1, waiters}
   end
 else
+  local first = record and record.owner == '-' and redis.call('ZRANK', queue, owner) == 0
   remove({owner})
+  if first then
+    wake() -- the one behind it did not know that it would be the first
+  end
   if grace > 0 and used > 0 and not (record and record.token >= used) then
     -- The record was lost with others, and nobody was granted the key since.
     held = 1

@@ -109,6 +109,9 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 			if info := c.Inspect(kept.Key); !info.Held || info.Holder != "a at home" {
 				t.Errorf("%s: got %+v, want it kept back", kept.Key, info)
 			}
+			if waiting {
+				c.Heard(store.EventWake, "b")
+			}
 			c.heardNothing(sv)
 		}
 	})

@@ -17,6 +17,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add("grant owner 1700000000000000 1 4500000 2")
 	f.Add("contended owner")
 	f.Add("forced owner")
+	f.Add("wake owner")
 	f.Add("grant owner -1 1 1 1")
 	f.Add("grant owner 1 1 999999999999999 1")
 	f.Fuzz(func(t *testing.T, payload string) {
@@ -32,7 +33,7 @@ func FuzzEvent(f *testing.F) {
 			if e.Grant.Token <= 0 || e.Grant.Reserved != 0 || e.GrantTTL < 0 || e.GrantTTL > store.MaxTTL || e.Waiters < 0 {
 				t.Errorf("%q: got %+v, want a grant that can be", payload, e)
 			}
-		case store.EventQueued, store.EventForced:
+		case store.EventQueued, store.EventForced, store.EventWake:
 		default:
 			t.Errorf("%q: got kind %d", payload, e.Kind)
 		}

@@ -22,6 +22,7 @@ import (
 //	grant OWNER TOKEN CLOCKED MICROSECONDS WAITERS
 //	contended OWNER
 //	forced OWNER
+//	wake OWNER
 
 // channelPrefix begins the names of inboxes.
 const channelPrefix = "asynclock_"
@@ -96,6 +97,8 @@ func parseEvent(payload string) (e store.Event, ok bool) {
 		e.Kind = store.EventQueued
 	case "forced":
 		e.Kind = store.EventForced
+	case "wake":
+		e.Kind = store.EventWake
 	}
 	return e, e.Kind != 0 && len(words) == 2
 }

@@ -14,6 +14,8 @@ var eventCases = []testCase{
 	{"a holder can ask by its renewal to be told when someone queues", messages, contendedAfterRenewal},
 	{"a waiter can ask to be told when it holds and someone queues", messages, contendedAfterHandoff},
 	{"a holder is told when the key is taken by force", messages, forced},
+	{"the first waiter is told when the key is kept back, and for how long", messagesOfTTLs, keptBackWakes},
+	{"the next waiter is told when the first one leaves a key that is kept back", messagesOfTTLs, keptBackWakesNext},
 }
 
 // hearing connects a client. It waits until the client can rely on the store's messages about the
@@ -75,5 +77,43 @@ func forced(w *world) {
 	err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token}).Err
 	if !errors.Is(err, store.ErrLost) {
 		w.Errorf("Renew by the holder that was forced out: got %v, want ErrExpired", err)
+	}
+}
+
+// keptBackWakes: a holding can end earlier than its TTL, and the first waiter sleeps by that.
+func keptBackWakes(w *world) {
+	a, dying, b, c := w.join(), w.join(), w.hearing(), w.hearing()
+	h := a.hold(w.request())
+	r := w.request()
+	r.WaiterTTL = short
+	dying.wait(r)
+	q, behind := b.wait(w.request()), c.wait(w.request())
+	expired()
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: medium})
+	q.wakesFirst()
+	if _, told := c.find(store.EventWake, behind.req.Owner); told {
+		w.Error("got an EventWake for the second waiter, want it for the first only")
+	}
+}
+
+func keptBackWakesNext(w *world) {
+	a, b, c := w.join(), w.hearing(), w.hearing()
+	h := a.hold(w.request())
+	first, second := b.wait(w.request()), c.wait(w.request())
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: medium})
+	b.await(store.EventWake, first.req.Owner)
+	b.release(store.ReleaseRequest{Key: w.key, Owner: first.req.Owner})
+	second.wakesFirst()
+}
+
+// wakesFirst waits until q is told to ask again, and asks. It is then the first, and knows for how long
+// the key is kept back.
+func (q *waiter) wakesFirst() {
+	w := q.c.w
+	w.Helper()
+	q.c.await(store.EventWake, q.req.Owner)
+	q.heartbeat()
+	if q.reply.Rank != 0 || q.reply.Remaining < 0 || q.reply.Remaining > medium {
+		w.Errorf("the first waiter of a key kept back for %v: got rank %d and %v remaining, want 0 and at most that", medium, q.reply.Rank, q.reply.Remaining)
 	}
 }

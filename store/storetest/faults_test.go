@@ -123,6 +123,8 @@ var faults = []fault{
 		}
 		return reply
 	}},
+	{breaks: "nobody is told that a key is kept back", caught: "the first waiter is told when the key is kept back, and for how long", event: without(store.EventWake)},
+	{breaks: "the next waiter is not told that it is the first", caught: "the next waiter is told when the first one leaves a key that is kept back", event: without(store.EventWake)},
 	{breaks: "a key kept back is given to the requeued", caught: "a key kept back makes the requeued wait, too", release: released(func(r *releaseRequest) {
 		if r.Requeue != nil {
 			r.HoldBack = 0

@@ -40,6 +40,10 @@ func tokensOfUse(f facts) bool { return f.Tokens && !f.Sessions }
 // messages go to waiters, and to holders whose key has a queue.
 func messages(f facts) bool { return f.FIFO && f.messages }
 
+// messagesOfTTLs go to waiters who know the holder's TTL. Where the server has sessions and no TTLs,
+// waiters are notified when the holding ends.
+func messagesOfTTLs(f facts) bool { return messages(f) && !f.Sessions }
+
 // messagesOfWanted go to holders whose key others request.
 func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages }
 

@@ -57,7 +57,11 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		take(&f)
 		return f
 	}
-	usedTokens := []string{"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back"}
+	ofTTLs := []string{
+		"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back",
+		"the first waiter is told when the key is kept back, and for how long",
+		"the next waiter is told when the first one leaves a key that is kept back",
+	}
 	for name, c := range map[string]struct {
 		has facts
 		out []string // nil: those that ask for a queue are many
@@ -67,7 +71,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" })},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), names(wantedCases)},
 		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases)},
-		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), usedTokens},
+		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), ofTTLs},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
 	} {
 		asked := names(casesFor(c.has))

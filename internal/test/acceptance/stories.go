@@ -67,6 +67,7 @@ var Stories = []Story{
 	{"re-entry is by context", reentryIsByContext, AnyStore},
 	{"WithLock reports a loss that its function did not notice", withLockReportsLoss, AnyStore | Notified},
 	{"the minimum hold outlasts Unlock", minHoldOutlastsUnlock, AnyStore},
+	{"who queued before a minimum hold has the key at its end", minHoldEndsOnTime, Queues | Notified},
 	{"a retained key is given to whoever wants it", retainedKeyIsGivenToOthers, AnyStore},
 	{"Inspect and List tell what there is, and no secrets", inspectAndListTell, Queues},
 	{"hostile keys are keys like others", hostileKeysAreKeys, AnyStore},

@@ -176,6 +176,25 @@ func minHoldOutlastsUnlock(env *Env) {
 	}
 }
 
+// minHoldEndsOnTime: with this TTL a heartbeat takes some 3 s, so nobody is early by chance.
+func minHoldEndsOnTime(env *Env) {
+	const hold = time.Second
+	patient := asynclock.WithTTL(30 * time.Second)
+	ours, theirs := env.client(patient), env.client(patient)
+	start := time.Now()
+	first := env.lock(ours, "job", asynclock.WithMinHold(hold))
+	claimed := time.Now()
+	next := theirs.LockChan(env.ctx, "job")
+	env.awaitWaiters(ours, "job", 1)
+	env.unlock(first)
+	second := env.claim(next)
+	if took := time.Since(start); took < hold {
+		env.Errorf("the next lease: came after %v, want it after %v", took, hold)
+	}
+	env.wantWithin(hold+50*time.Millisecond, claimed, "the next lease")
+	env.unlock(second)
+}
+
 // secret is what an owner id looks like.
 var secret = regexp.MustCompile(`[A-Za-z0-9_-]{22}\.[0-9a-f]{2}`)
 

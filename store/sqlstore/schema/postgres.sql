@@ -390,6 +390,13 @@ BEGIN
 		ELSE
 			DELETE FROM asynclock_waiter WHERE key = q.key AND owner = q.owner;
 		END IF;
+		IF l.owner = '' AND l.held_until > v_now THEN
+			-- The time for which the key is kept back ends earlier than the holding would have.
+			-- The first waiter asks again and learns that, also if it has just become the first.
+			PERFORM pg_notify(w.inbox, 'wake ' || w.owner) FROM (
+				SELECT inbox, owner FROM asynclock_waiter WHERE key = q.key AND alive_until > v_now
+				ORDER BY ticket LIMIT 1) w WHERE w.inbox <> '';
+		END IF;
 		v_requeued := NULL;
 		IF jsonb_typeof(q.requeue) = 'object' THEN
 			v_requeued := asynclock_acquire_one(q.requeue, TRUE); -- the row is ours already
