@@ -15,9 +15,12 @@ import (
 
 // A Conn is a store's connection to its deployment, until it is closed.
 type Conn struct {
-	Commands rueidis.Client // runs the scripts
+	Commands rueidis.Client // runs the scripts, by Do and DoMulti
 	Inboxes  rueidis.Client // holds the subscriptions; may be the same
 	owned    bool           // Close closes both
+
+	line   *line  // of Commands; nil where calls are made aside
+	places places // of these calls
 
 	closed atomic.Bool
 }
@@ -27,7 +30,9 @@ type Conn struct {
 // those of asynclock.
 func Open(option rueidis.ClientOption) (*Conn, error) {
 	option = ForLocks(option)
-	commands, err := rueidis.NewClient(option)
+	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
+	forCommands.DialCtxFn = l.dialer(dialerOf(option))
+	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
 		return nil, Classify(err)
 	}
@@ -36,7 +41,20 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 		commands.Close()
 		return nil, Classify(err)
 	}
-	return &Conn{Commands: commands, Inboxes: inboxes, owned: true}, nil
+	c := &Conn{Commands: commands, Inboxes: inboxes, owned: true, places: newPlaces(commands.Mode())}
+	if hasOneConnection(commands, option) {
+		l.client = commands
+		l.open.Store(true)
+		c.line = l
+	}
+	return c, nil
+}
+
+// hasOneConnection reports whether all calls of a client share one pipelined connection, which only
+// they dial.
+func hasOneConnection(client rueidis.Client, option rueidis.ClientOption) bool {
+	return client.Mode() == rueidis.ClientModeStandalone && option.PipelineMultiplex < 0 &&
+		option.AlwaysPipelining && !option.Standalone.EnableRedirect
 }
 
 // Share uses the application's own client, which Close leaves open.
@@ -44,13 +62,16 @@ func Share(client rueidis.Client) (*Conn, error) {
 	if client == nil {
 		return nil, fmt.Errorf("%w: nil client", store.ErrInvalidOption)
 	}
-	return &Conn{Commands: client, Inboxes: client}, nil
+	return &Conn{Commands: client, Inboxes: client, places: newPlaces(client.Mode())}, nil
 }
 
 // Close closes what [Open] has opened. It reports whether this was the first call.
 func (c *Conn) Close() (first bool) {
 	if c.closed.Swap(true) {
 		return false
+	}
+	if c.line != nil {
+		c.line.end()
 	}
 	if c.owned {
 		c.Commands.Close()
@@ -70,7 +91,9 @@ func (c *Conn) Cluster() bool { return c.Commands.Mode() == rueidis.ClientModeCl
 func (c *Conn) Failure(err error) error {
 	// This is our own Close. rueidis also closes connections, for example when Sentinel names
 	// another primary.
-	if c.Closed() && errors.Is(err, rueidis.ErrClosing) {
+	var without *unsent
+	closing := errors.Is(err, rueidis.ErrClosing) || errors.As(err, &without)
+	if c.Closed() && closing {
 		return store.ErrClosed
 	}
 	return Classify(err)

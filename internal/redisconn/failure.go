@@ -18,7 +18,13 @@ import (
 func Classify(err error) error {
 	var reply *rueidis.RedisError
 	var network *net.OpError
+	var without *unsent
 	switch {
+	case errors.As(err, &without) && errors.As(without.cause, &reply):
+		return classifyReply(reply) // to how the connection introduces itself
+	case without != nil:
+		// The cause may be the end of a context, but not of the caller's.
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	case errors.As(err, &network) && network.Op == "dial", errors.Is(err, rueidis.ErrNoSlot):
 		// This comes first, because a dial that takes too long looks like the end of a context.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)

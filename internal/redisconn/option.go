@@ -10,6 +10,15 @@ import (
 	"github.com/redis/rueidis"
 )
 
+const (
+	// ringScale is the least RingScaleEachConn. The ring of a connection has 1 << RingScaleEachConn
+	// places for the calls under way.
+	ringScale = 8
+	// spare is how many of these places are not given to callers, but left for the PINGs of rueidis
+	// and of a line.
+	spare = 16
+)
+
 // ForLocks completes option. With a ring of several connections, a release could overtake the next
 // acquire. Without AlwaysPipelining, a context's deadline closes the connection. The default
 // timeouts notice a dead server after 10 s, which is longer than many TTLs.
@@ -20,6 +29,7 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	if option.Dialer.KeepAlive == 0 {
 		option.Dialer.KeepAlive = time.Second
 	}
+	option.RingScaleEachConn = max(option.RingScaleEachConn, ringScale)
 	if option.ConnWriteTimeout == 0 {
 		option.ConnWriteTimeout = 3 * time.Second
 	}

@@ -19,16 +19,16 @@ import (
 // Primaries returns the nodes that have keys of their own, and the nodes that do not tell their
 // role. Scanning a replica finds some keys twice, which is allowed. If Primaries also returns an
 // error, there are keys elsewhere: a node that is no replica can't be reached.
-func Primaries(ctx context.Context, client rueidis.Client) ([]rueidis.Client, error) {
-	if client.Mode() != rueidis.ClientModeCluster {
-		return []rueidis.Client{client}, nil
+func Primaries(ctx context.Context, conn *Conn) ([]rueidis.Client, error) {
+	if !conn.Cluster() {
+		return []rueidis.Client{conn.Commands}, nil
 	}
-	primaries, down := askRoles(ctx, client.Nodes())
+	primaries, down := askRoles(ctx, conn)
 	// A node that is down can't say whether it was a replica, and the client may not know a node
 	// that has failed. The other nodes know.
 	for _, addr := range slices.Sorted(maps.Keys(primaries)) {
 		node := primaries[addr]
-		slots, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToMessage()
+		slots, err := conn.doOn(ctx, node, node.B().ClusterSlots().Build()).ToMessage()
 		if err != nil {
 			continue // it has gone down since, or the user lacks the right
 		}
@@ -51,13 +51,13 @@ func Primaries(ctx context.Context, client rueidis.Client) ([]rueidis.Client, er
 
 // askRoles asks all nodes at once. It returns the nodes that do not call themselves replicas, and
 // the errors of those that did not answer.
-func askRoles(ctx context.Context, nodes map[string]rueidis.Client) (primaries map[string]rueidis.Client, down map[string]error) {
+func askRoles(ctx context.Context, conn *Conn) (primaries map[string]rueidis.Client, down map[string]error) {
 	primaries, down = make(map[string]rueidis.Client), make(map[string]error)
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for addr, node := range nodes {
+	for addr, node := range conn.Commands.Nodes() {
 		asking.Go(func() { // ends with the answer or ctx
-			role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
+			role, err := conn.doOn(ctx, node, node.B().Role().Build()).ToArray()
 			_, refused := rueidis.IsRedisErr(err)
 			name := ""
 			if len(role) > 0 {

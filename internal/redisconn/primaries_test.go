@@ -122,7 +122,11 @@ func TestPrimaries(t *testing.T) {
 				t.Fatalf("nodes: got %d, want 2", got)
 			}
 			tt.change(a, b, newFakeNode(t))
-			got, err := Primaries(t.Context(), client)
+			conn, err := Share(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Primaries(t.Context(), conn)
 			if len(got) != tt.want || (err == nil) != tt.complete {
 				t.Errorf("got %d primaries, error %v; want %d and that to be all: %v", len(got), err, tt.want, tt.complete)
 			}

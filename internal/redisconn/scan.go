@@ -17,11 +17,11 @@ const ScanPage = 500
 // them page by page. A page may be empty, and a name may come twice. A key that moves to another
 // node meanwhile may be missed. If a primary can't be reached, an error comes last, after the keys
 // of the others. It is rueidis' own error.
-func Pages(ctx context.Context, client rueidis.Client, pattern string) iter.Seq2[[]string, error] {
+func Pages(ctx context.Context, conn *Conn, pattern string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		nodes, err := Primaries(ctx, client)
+		nodes, err := Primaries(ctx, conn)
 		for _, node := range nodes {
-			more, failed := scan(ctx, node, pattern, yield)
+			more, failed := scan(ctx, conn, node, pattern, yield)
 			if !more {
 				return
 			}
@@ -34,9 +34,9 @@ func Pages(ctx context.Context, client rueidis.Client, pattern string) iter.Seq2
 }
 
 // scan yields the pages of one node. It reports whether the caller wants further pages.
-func scan(ctx context.Context, node rueidis.Client, pattern string, yield func([]string, error) bool) (more bool, err error) {
+func scan(ctx context.Context, conn *Conn, node rueidis.Client, pattern string, yield func([]string, error) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
-		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(ScanPage).Build()).AsScanEntry()
+		page, err := conn.doOn(ctx, node, node.B().Scan().Cursor(cursor).Match(pattern).Count(ScanPage).Build()).AsScanEntry()
 		if err != nil {
 			return true, err
 		}

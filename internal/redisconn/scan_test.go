@@ -15,7 +15,7 @@ import (
 
 // scanner is a client of a server that has three pages of keys, the second of them
 // empty, and answers any other cursor with an error. (miniredis itself has one page.)
-func scanner(t *testing.T) rueidis.Client {
+func scanner(t *testing.T) *redisconn.Conn {
 	t.Helper()
 	mini := miniredis.RunT(t)
 	mini.Server().SetPreHook(func(c *server.Peer, command string, args ...string) bool {
@@ -42,15 +42,19 @@ func scanner(t *testing.T) rueidis.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return client
+	conn, err := redisconn.Share(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	client := scanner(t)
+	conn := scanner(t)
 	var names []string
 	pages := 0
-	for page, err := range redisconn.Pages(t.Context(), client, "lock:*") {
+	for page, err := range redisconn.Pages(t.Context(), conn, "lock:*") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +63,7 @@ func TestPages(t *testing.T) {
 	if want := []string{"lock:a", "lock:b", "lock:c"}; !slices.Equal(names, want) || pages != 3 {
 		t.Errorf("got %q on %d pages, want %q on 3", names, pages, want)
 	}
-	for page, err := range redisconn.Pages(t.Context(), client, "lock:*") {
+	for page, err := range redisconn.Pages(t.Context(), conn, "lock:*") {
 		if len(page) != 2 || err != nil {
 			t.Errorf("the first page: got %q, %v, want two names", page, err)
 		}

@@ -31,10 +31,10 @@ func NewScript(source string) *Script {
 
 // RunScripts runs n scripts, all at once, and returns the results in the same order. Run returns
 // the i-th script with its Redis keys and arguments; it may be called twice for each i.
-func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(i int) (sc *Script, keys, args []string)) []rueidis.RedisResult {
-	results := pipeline(ctx, client, n, func(i int) rueidis.Completed {
+func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Script, keys, args []string)) []rueidis.RedisResult {
+	results := pipeline(ctx, conn, n, func(i int) rueidis.Completed {
 		sc, keys, args := run(i)
-		return sc.byName(client, keys, args)
+		return sc.byName(conn, keys, args)
 	})
 	var unknown []int
 	for i := range results {
@@ -42,9 +42,9 @@ func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(
 			unknown = append(unknown, i)
 		}
 	}
-	again := pipeline(ctx, client, len(unknown), func(i int) rueidis.Completed {
+	again := pipeline(ctx, conn, len(unknown), func(i int) rueidis.Completed {
 		sc, keys, args := run(unknown[i])
-		return sc.whole(client, keys, args)
+		return sc.whole(conn, keys, args)
 	})
 	for i, result := range again {
 		results[unknown[i]] = result
@@ -53,44 +53,44 @@ func RunScripts(ctx context.Context, client rueidis.CoreClient, n int, run func(
 }
 
 // RunOnce is RunScripts for a single run, without its slices.
-func (s *Script) RunOnce(ctx context.Context, client rueidis.CoreClient, keys, args []string) rueidis.RedisResult {
-	return s.unlessUnknown(ctx, client, client.Do(ctx, s.byName(client, keys, args)), keys, args)
+func (s *Script) RunOnce(ctx context.Context, conn *Conn, keys, args []string) rueidis.RedisResult {
+	return s.unlessUnknown(ctx, conn, conn.Do(ctx, s.byName(conn, keys, args)), keys, args)
 }
 
 // RunBehind is RunOnce in one write with a preceding command. That command is of the same slot, and
 // its answer is ignored.
-func (s *Script) RunBehind(ctx context.Context, client rueidis.CoreClient, ahead rueidis.Completed, keys, args []string) rueidis.RedisResult {
-	results := client.DoMulti(ctx, ahead, s.byName(client, keys, args))
-	return s.unlessUnknown(ctx, client, results[1], keys, args)
+func (s *Script) RunBehind(ctx context.Context, conn *Conn, ahead rueidis.Completed, keys, args []string) rueidis.RedisResult {
+	results := conn.DoMulti(ctx, ahead, s.byName(conn, keys, args))
+	return s.unlessUnknown(ctx, conn, results[1], keys, args)
 }
 
 // unlessUnknown returns the result. If the server did not know the script's name, it returns the
 // result of the whole script.
-func (s *Script) unlessUnknown(ctx context.Context, client rueidis.CoreClient, result rueidis.RedisResult, keys, args []string) rueidis.RedisResult {
+func (s *Script) unlessUnknown(ctx context.Context, conn *Conn, result rueidis.RedisResult, keys, args []string) rueidis.RedisResult {
 	if isNoScript(result) {
-		return client.Do(ctx, s.whole(client, keys, args))
+		return conn.Do(ctx, s.whole(conn, keys, args))
 	}
 	return result
 }
 
-func (s *Script) byName(client rueidis.CoreClient, keys, args []string) rueidis.Completed {
-	return client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+func (s *Script) byName(conn *Conn, keys, args []string) rueidis.Completed {
+	return conn.Commands.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
-func (s *Script) whole(client rueidis.CoreClient, keys, args []string) rueidis.Completed {
-	return client.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+func (s *Script) whole(conn *Conn, keys, args []string) rueidis.Completed {
+	return conn.Commands.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
 // pipeline sends n commands. Each pipeline has a slice of its own, because rueidis may still send
 // the commands of a slice after ctx has ended.
-func pipeline(ctx context.Context, client rueidis.CoreClient, n int, command func(int) rueidis.Completed) []rueidis.RedisResult {
+func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.Completed) []rueidis.RedisResult {
 	results := make([]rueidis.RedisResult, 0, n)
 	for first := 0; first < n; first += MaxPipeline {
 		commands := make([]rueidis.Completed, min(n-first, MaxPipeline))
 		for i := range commands {
 			commands[i] = command(first + i)
 		}
-		results = append(results, client.DoMulti(ctx, commands...)...)
+		results = append(results, conn.DoMulti(ctx, commands...)...)
 	}
 	return results
 }

@@ -83,7 +83,7 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 func (ch *channel) Publish(ctx context.Context, payload string) error {
 	b := ch.store.conn.Commands.B()
 	if ch.sharded {
-		receivers, err := ch.store.conn.Commands.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
+		receivers, err := ch.store.conn.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
 		if err == nil && receivers == 0 {
 			// Replicas redirect EXISTS, but not subscriptions, so the client may know only
 			// the old primary.
@@ -92,7 +92,7 @@ func (ch *channel) Publish(ctx context.Context, payload string) error {
 		}
 		return err
 	}
-	receivers, err := ch.store.conn.Commands.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
+	receivers, err := ch.store.conn.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
 	ch.counted.Store(receivers > 0 && !ch.store.conn.Cluster())
 	return err
 }

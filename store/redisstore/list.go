@@ -20,7 +20,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 			return
 		}
 		l := listing{session: s, yield: yield, seen: make(map[string]bool)}
-		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, matchKeys(s.store.settings.prefix, prefix)) {
+		for names, err := range redisconn.Pages(ctx, s.store.conn, matchKeys(s.store.settings.prefix, prefix)) {
 			if err != nil {
 				yield(store.Info{}, s.store.conn.Failure(err))
 				return

@@ -39,7 +39,7 @@ func newScript(file string) *redisconn.Script {
 // run makes the calls, all at once, and returns the results in the same order.
 func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
 	defer st.activity.note()
-	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
+	return redisconn.RunScripts(ctx, st.conn, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
 		keys, args = calls[i].words()
 		return calls[i].script, keys, args
 	})
@@ -50,9 +50,9 @@ func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
 	defer st.activity.note()
 	keys, args := c.words()
 	if c.withPrimer {
-		return c.script.RunBehind(ctx, st.conn.Commands, primer(st.conn.Commands, keys[0]), keys, args)
+		return c.script.RunBehind(ctx, st.conn, primer(st.conn.Commands, keys[0]), keys, args)
 	}
-	return c.script.RunOnce(ctx, st.conn.Commands, keys, args)
+	return c.script.RunOnce(ctx, st.conn, keys, args)
 }
 
 // isCrossSlot reports whether the server is a Cluster's node and was asked for keys of

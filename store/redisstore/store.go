@@ -61,6 +61,8 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 //
 //   - Renewals and messages wait behind everything else that the client sends and receives.
 //     Delays beyond a third of the TTL lose leases.
+//   - Each call takes a goroutine of its own, so that it ends with its context. With the
+//     clients of Open this is necessary only for a Cluster or with Sentinel.
 //   - With several connections per server, as is rueidis' default, the commands
 //     of one client may overtake each other; that is safe and costs round trips.
 //   - Without AlwaysPipelining, a call whose context ends may close the

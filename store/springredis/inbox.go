@@ -83,5 +83,5 @@ func (ch *channels) unsubscribe(err error, client rueidis.CommandClient) error {
 
 // Publish sends a probe as the scripts send what is free.
 func (ch *channels) Publish(ctx context.Context, payload string) error {
-	return ch.store.conn.Commands.Do(ctx, ch.store.conn.Commands.B().Publish().Channel(ch.probes).Message(payload).Build()).Error()
+	return ch.store.conn.Do(ctx, ch.store.conn.Commands.B().Publish().Channel(ch.probes).Message(payload).Build()).Error()
 }

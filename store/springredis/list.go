@@ -21,7 +21,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 			yield(store.Info{}, err)
 			return
 		}
-		for names, err := range redisconn.Pages(ctx, s.store.conn.Commands, s.store.names.match(prefix)) {
+		for names, err := range redisconn.Pages(ctx, s.store.conn, s.store.names.match(prefix)) {
 			if err != nil {
 				yield(store.Info{}, s.store.conn.Failure(err))
 				return

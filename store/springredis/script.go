@@ -50,12 +50,12 @@ type call struct{ keys, args []string }
 // run runs a script once per call, all at once, and returns the results in the
 // same order.
 func (st *Store) run(ctx context.Context, sc *redisconn.Script, calls []call) []rueidis.RedisResult {
-	return redisconn.RunScripts(ctx, st.conn.Commands, len(calls), func(i int) (*redisconn.Script, []string, []string) {
+	return redisconn.RunScripts(ctx, st.conn, len(calls), func(i int) (*redisconn.Script, []string, []string) {
 		return sc, calls[i].keys, calls[i].args
 	})
 }
 
 // runOne is run for a single call.
 func (st *Store) runOne(ctx context.Context, sc *redisconn.Script, c call) rueidis.RedisResult {
-	return sc.RunOnce(ctx, st.conn.Commands, c.keys, c.args)
+	return sc.RunOnce(ctx, st.conn, c.keys, c.args)
 }
