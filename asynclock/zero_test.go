@@ -24,7 +24,7 @@ func TestZeroClient(t *testing.T) {
 		_, eachErr := (<-c.LockEach(ctx, []string{"key"})).Lease()
 		_, doErr := asynclock.Do(ctx, c, "key", func(context.Context, *asynclock.Lease) (int, error) { return 0, nil })
 		_, inspectErr := c.Inspect(ctx, "key")
-		_, forceErr := c.ForceUnlock(ctx, "key")
+		_, forceErr := c.ForceUnlock(ctx, "key", 0)
 		var listErr error
 		for _, listErr = range c.List(ctx, "") {
 		}

@@ -59,6 +59,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 	}
 	ofTTLs := []string{
 		"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back",
+		"force goes by the token that a renewal wrote back",
 		"the first waiter is told when the key is kept back, and for how long",
 		"the next waiter is told when the first one leaves a key that is kept back",
 	}
@@ -70,7 +71,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		"messages": {but(func(f *facts) { f.messages = false }), slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" })},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), names(wantedCases)},
-		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases)},
+		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases, forceCases)},
 		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), ofTTLs},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
 	} {
