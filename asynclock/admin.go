@@ -123,11 +123,11 @@ func newOtherHolderError(key string, meant int64, info *Info) *otherHolderError 
 }
 
 func (e *otherHolderError) Error() string {
-	has := "has no token"
-	if e.Token != 0 {
-		has = fmt.Sprintf("has token %d", e.Token)
+	without := ""
+	if e.Token == 0 {
+		without = " without a token"
 	}
-	return fmt.Sprintf("%s, which %s, not %d", e.HeldError.Error(), has, e.meant)
+	return fmt.Sprintf("%s%s, not with token %d", e.HeldError.Error(), without, e.meant)
 }
 
 // Unwrap returns the HeldError.

@@ -27,7 +27,7 @@ func TestForceUnlockIsAboutOneHolding(t *testing.T) {
 		if !errors.As(err, &by) || held || by.Key != "key" || by.Holder != "first" || by.Token != token || by.Remaining <= 0 {
 			w.Errorf("about another token: got %v, %+v, want who holds the key", held, by)
 		}
-		if text := fmt.Sprint(err); !strings.Contains(text, "held by first, which has token 1048577, not 1048576") {
+		if text := fmt.Sprint(err); !strings.Contains(text, "held by first with token 1048577, not with token 1048576") {
 			w.Errorf("got %q, want it to name both tokens", text)
 		}
 		w.wait()
