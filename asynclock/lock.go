@@ -77,6 +77,12 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		w.stage, w.err = queued, nil // the lease to join ended just now: wait like anyone else
 	}
 	call, _, err := c.enqueue(w, key, nil)
+	for w.verdict != nil { // of a request that is under way
+		if err = w.verdict.await(ctx); err != nil {
+			return nil, err
+		}
+		call, _, err = c.enqueue(w, key, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +179,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	w.verdict = nil
 	if c.closing.Load() {
 		return nil, nil, ErrClosed
 	}
@@ -181,11 +188,11 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 	switch {
 	case isNew, retained:
 	case w.try:
-		return nil, nil, s.heldLocallyLocked()
+		return nil, nil, s.refuseLocallyLocked(w)
 	case s.waiters.n >= w.settings.queueLimit:
 		return nil, nil, ErrQueueFull
 	}
-	w.state = s
+	w.state, w.since = s, watchdog.Now()
 	s.waiters.push(w)
 	g := sh.watchLocked(w, done)
 	switch {
@@ -193,6 +200,8 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 		return s.contendLocked(), g, nil
 	case retained:
 		s.retakeLocked()
+	case s.attempt != nil:
+		s.joinTroubleLocked(w)
 	}
 	return nil, g, nil
 }
@@ -219,17 +228,25 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	return nil
 }
 
-// heldLocallyLocked returns the error for a TryLock that is refused because of this client itself.
-func (s *keyState) heldLocallyLocked() error {
-	if s.attempt != nil && s.attempt.failure != nil {
-		return unreachable(s.attempt.failure) // the key may be free
+// refuseLocallyLocked returns the error for a TryLock that is refused because of this client itself.
+// If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
+// instead.
+func (s *keyState) refuseLocallyLocked(w *waiter) error {
+	a := s.attempt
+	if a == nil {
+		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
 	}
-	e := &HeldError{Key: s.key, Remaining: -1}
-	if s.holding != nil {
-		e.Holder, e.Token = s.settings.holder, s.holding.last
-		e.Remaining = s.remainingLocked()
+	left := a.grace.Sub(watchdog.Now())
+	switch {
+	case a.trouble != nil && !a.trouble.queued:
+		return unreachable(a.trouble.err) // the key may be free
+	case left > 0:
+		return &GraceError{Remaining: left}
+	case a.told:
+		return &HeldError{Key: s.key, Remaining: -1}
 	}
-	return e
+	w.verdict = a.verdictLocked()
+	return nil
 }
 
 // await returns when the waiter has its lease or its error.
@@ -291,13 +308,14 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && *w.settings == *s.settings && !s.attempt.try {
-		if s.attempt.failures > 0 || s.attempt.again { // perhaps the waiter that left gave up
+		if s.attempt.trouble != nil || s.attempt.again { // perhaps the waiter that left gave up
 			s.requestAgainLocked()
 		}
 		return
 	}
+	t := s.attempt.trouble
 	s.abandonLocked()
-	s.contendOrDropLocked()
+	s.contendAfterLocked(t)
 }
 
 // waitEnded returns the error of a wait whose context has ended, or nil if it has not.
