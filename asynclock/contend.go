@@ -21,19 +21,22 @@ type attempt struct {
 	base   watchdog.Instant // known to precede any grant that is still unread
 	mark   int64            // grants with a token up to this are older than base
 	ticket int64            // our place in the store's queue
+	grace  watchdog.Instant // until then the store grants nothing to anyone, and knows of no holder; 0: no grace
+
+	trouble *trouble // the failures up to now; nil: the last request was answered in time
+	verdict *verdict // what TryLocks wait for until the store has answered; nil: none waits
 
 	again      bool  // repeat the request when the one under way is answered
-	failure    error // of the last request; nil if it was answered
 	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
 	watched    bool  // the store has answered a request that asked for that
 	unnotified bool  // the notification of others who request the key may not come, or has come already
 	held       bool  // the attempt led to a holding
 	uncertain  bool  // a request was never answered and may still take effect
+	asked      bool  // a request was sent, or is about to be
+	admitted   bool  // the waiters were in the store's queue before, so its limit does not apply
+	told       bool  // the store has answered that we wait
 	inFlight   int16 // requests without an answer yet
-	failures   int16 // in a row
-
-	failing watchdog.Instant // when the first of these failures arrived
 }
 
 // An acquireCall is one request of an attempt under way.
@@ -42,23 +45,27 @@ type acquireCall struct {
 	attempt *attempt
 	request store.AcquireRequest
 	timeout time.Duration
-	sent    watchdog.Instant
+	sent    watchdog.Instant // set when it is sent
 
 	first bool // the first of the two requests that a TryLock may make
 	again bool // the TryLock has to make the second one
 	ended bool // there is no answer because the caller's context ended
 }
 
-// contendLocked starts an attempt for the first waiter and returns its first request. W1: the
-// client registers the owner and takes base before it sends anything.
+// contendLocked starts an attempt for the first waiter and returns its first request.
 func (s *keyState) contendLocked() *acquireCall {
+	s.beginLocked(watchdog.Now())
+	return s.requestLocked()
+}
+
+// beginLocked starts an attempt for the first waiter. W1: the client registers the owner and takes
+// base before it sends anything.
+func (s *keyState) beginLocked(now watchdog.Instant) {
 	w := s.waiters.first
 	s.owner = newOwner(s.shard.number)
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
-	now := watchdog.Now()
 	s.attempt = &attempt{base: now, try: w.try}
-	return s.requestLocked()
 }
 
 // ttl returns the TTL to request from the store. The time to wait for the store follows from the
@@ -74,8 +81,12 @@ func (s *keyState) ttl() time.Duration {
 func (s *keyState) requestLocked() *acquireCall {
 	a := s.attempt
 	a.inFlight++
+	a.asked = true
 	a.watch = a.watch || s.waiters.n > 1
-	ttl := s.settings.ttl
+	ttl, limit := s.settings.ttl, s.settings.queueLimit
+	if a.admitted {
+		limit = 0
+	}
 	return &acquireCall{
 		state:   s,
 		attempt: a,
@@ -86,14 +97,13 @@ func (s *keyState) requestLocked() *acquireCall {
 			GrantTTL:       min(grantTTL(ttl), s.ttl()),
 			WaiterTTL:      grantTTL(ttl),
 			Wait:           !a.try,
-			QueueLimit:     s.settings.queueLimit,
+			QueueLimit:     limit,
 			Ticket:         a.ticket,
 			NotifyQueued:   a.watch,
 			NotifyRequests: s.settings.retention > 0,
 			Description:    s.settings.holder,
 		},
-		timeout: backoff.Doubled(callTimeout(ttl), int(a.failures), patience(ttl)),
-		sent:    watchdog.Now(),
+		timeout: backoff.Doubled(callTimeout(ttl), a.trouble.count(), patience(ttl)),
 	}
 }
 

@@ -32,6 +32,10 @@ var (
 	// how long the grace lasts.
 	ErrGrace = store.ErrGrace
 
+	// ErrTooSlow: the store answers, but too late for this TTL: most of it had passed. The key was
+	// given back. ErrTooSlow also matches ErrUnreachable.
+	ErrTooSlow = fmt.Errorf("%w: too slow for this TTL", ErrUnreachable)
+
 	// ErrOutcomeUnknown: the request was sent and no answer came. The client confirms or undoes its
 	// effect in the background, at the latest by the TTL.
 	ErrOutcomeUnknown = store.ErrOutcomeUnknown

@@ -111,7 +111,7 @@ func (c *Client) onMissedEvents(e *store.Event) {
 			case s.attempt.inFlight > 0:
 				s.requestAgainLocked()
 			default:
-				c.watchdog.Set(&s.entry, now.Add(rand.N(gapSpread)))
+				s.requestAtLocked(now.Add(rand.N(gapSpread)), now)
 			}
 		}
 		sh.mu.Unlock()

@@ -50,6 +50,7 @@ func (h *holding) uncertainLocked() bool { return h.uncertain || h.inFlight > 0 
 func (s *keyState) holdLocked(g store.Grant, ttl time.Duration, sent, deadline watchdog.Instant, waiters int) {
 	a := s.attempt
 	a.held = true
+	a.settleLocked(nil)
 	s.attempt = nil
 	made := new(holdingAndLease)
 	s.holding = &made.holding

@@ -44,6 +44,9 @@ func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
 // forgetOwnerLocked ends the use of the owner id in this client. Later replies and events for this
 // owner are ignored.
 func (s *keyState) forgetOwnerLocked() {
+	if s.attempt != nil {
+		s.attempt.settleLocked(nil)
+	}
 	delete(s.shard.owners, s.owner)
 	s.owner = ""
 	s.attempt, s.holding = nil, nil
@@ -64,7 +67,7 @@ func (s *keyState) Fire(now watchdog.Instant) {
 	defer s.shard.mu.Unlock()
 	switch { // neither: it ended while the watchdog was on its way
 	case s.attempt != nil:
-		s.requestAgainLocked()
+		s.attemptDueLocked(now)
 	case s.holding != nil:
 		s.tickLocked(now)
 	}

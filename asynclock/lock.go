@@ -77,11 +77,19 @@ func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOpt
 // lockInto requests a key. The channel has room for the result.
 func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
 	w := &waiter{ctx: ctx, future: true, result: result}
-	if err := c.enqueueFuture(w, key, options); err != nil {
-		w.err = &Error{"lock", key, err}
-		w.stage = ended
-		result <- Result{w}
+	err := c.admit(w, key, options)
+	if err == nil && (w.stage != joining || !w.joinFuture()) {
+		err = c.enqueueFuture(w, key)
 	}
+	if err != nil {
+		w.refuse(key, err)
+	}
+}
+
+// refuse ends a future that was never queued.
+func (w *waiter) refuse(key string, err error) {
+	w.stage, w.err = ended, &Error{"lock", key, err}
+	w.result <- Result{w}
 }
 
 // lock implements Lock and TryLock.
@@ -100,6 +108,12 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 		defer cancel()
 	}
 	call, _, err := c.enqueue(w, key, nil)
+	for w.verdict != nil { // of a request that is under way
+		if err = w.verdict.await(ctx); err != nil {
+			return nil, err
+		}
+		call, _, err = c.enqueue(w, key, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +170,18 @@ func (w *waiter) tryAgain(first *acquireCall) {
 	}
 }
 
+// enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
+// request that is under way.
+func (c *Client) enqueueLater(w *waiter, key string) {
+	err := w.verdict.await(w.ctx)
+	if err == nil {
+		err = c.enqueueFuture(w, key)
+	}
+	if err != nil {
+		w.refuse(key, err)
+	}
+}
+
 // secondTryLocked prepares the second try after a refusal. A caller of TryLock waits and makes it.
 // For a future the watchdog does.
 func (s *keyState) secondTryLocked(first *acquireCall) {
@@ -164,7 +190,7 @@ func (s *keyState) secondTryLocked(first *acquireCall) {
 		return
 	}
 	now := watchdog.Refresh()
-	s.client.watchdog.Set(&s.entry, now.Add(secondTry(now.Sub(first.sent), first.timeout)))
+	s.requestAtLocked(now.Add(secondTry(now.Sub(first.sent), first.timeout)), now)
 }
 
 // secondRequest returns another request if the waiter is still the first. It returns nil if the
@@ -214,6 +240,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	w.verdict = nil
 	if c.closing.Load() {
 		return nil, nil, ErrClosed
 	}
@@ -222,11 +249,11 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 	switch {
 	case isNew, retained:
 	case w.try:
-		return nil, nil, s.heldLocallyLocked()
+		return nil, nil, s.refuseLocallyLocked(w)
 	case s.waiters.n >= w.settings.queueLimit:
 		return nil, nil, ErrQueueFull
 	}
-	w.state = s
+	w.state, w.since = s, watchdog.Now()
 	s.waiters.push(w)
 	g := sh.watchLocked(w, done)
 	switch {
@@ -234,25 +261,25 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 		return s.contendLocked(), g, nil
 	case retained:
 		s.retakeLocked()
+	case s.attempt != nil:
+		s.joinTroubleLocked(w)
 	}
 	return nil, g, nil
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
-func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) error {
-	if err := c.admit(w, key, options); err != nil {
-		return err
-	}
-	if w.stage == joining && w.joinFuture() {
-		return nil
-	}
+func (c *Client) enqueueFuture(w *waiter, key string) error {
 	cancel := w.boundWait()
 	call, g, err := c.enqueue(w, key, w.ctx.Done())
-	if err != nil {
-		if cancel != nil {
-			cancel()
-		}
+	switch {
+	case err != nil && cancel != nil:
+		cancel()
 		return err
+	case err != nil:
+		return err
+	case w.verdict != nil:
+		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
+		return nil
 	}
 	if call != nil {
 		call.first = w.try
@@ -264,17 +291,25 @@ func (c *Client) enqueueFuture(w *waiter, key string, options []LockOption) erro
 	return nil
 }
 
-// heldLocallyLocked returns the error for a TryLock that is refused because of this client itself.
-func (s *keyState) heldLocallyLocked() error {
-	if s.attempt != nil && s.attempt.failure != nil {
-		return unreachable(s.attempt.failure) // the key may be free
+// refuseLocallyLocked returns the error for a TryLock that is refused because of this client itself.
+// If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
+// instead.
+func (s *keyState) refuseLocallyLocked(w *waiter) error {
+	a := s.attempt
+	if a == nil {
+		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
 	}
-	e := &HeldError{Key: s.key, Remaining: -1}
-	if s.holding != nil {
-		e.Holder, e.Token = s.settings.holder, s.holding.last
-		e.Remaining = s.remainingLocked()
+	left := a.grace.Sub(watchdog.Now())
+	switch {
+	case a.trouble != nil && !a.trouble.queued:
+		return unreachable(a.trouble.err) // the key may be free
+	case left > 0:
+		return &GraceError{Remaining: left}
+	case a.told:
+		return &HeldError{Key: s.key, Remaining: -1}
 	}
-	return e
+	w.verdict = a.verdictLocked()
+	return nil
 }
 
 // await returns when the waiter has its lease or its error.
@@ -339,13 +374,14 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms && !s.attempt.try {
-		if s.attempt.failures > 0 || s.attempt.again { // perhaps the waiter that left gave up
+		if s.attempt.trouble != nil || s.attempt.again { // perhaps the waiter that left gave up
 			s.requestAgainLocked()
 		}
 		return
 	}
+	t := s.attempt.trouble
 	s.abandonLocked()
-	s.contendOrDropLocked()
+	s.contendAfterLocked(t)
 }
 
 // waitEnded returns the error of a wait whose context has ended, or nil if it has not.

@@ -74,10 +74,18 @@ func (s *keyState) revokeUnclaimedLocked(reason error) {
 
 // contendOrDropLocked is called when this client has nothing left in the store for the key. Either
 // the next waiter contends, or the state is dropped.
-func (s *keyState) contendOrDropLocked() {
-	if s.waiters.first != nil {
-		s.client.send(s.contendLocked())
+func (s *keyState) contendOrDropLocked() { s.contendAfterLocked(nil) }
+
+// contendAfterLocked is contendOrDropLocked after failures, which the next attempt continues to
+// count.
+func (s *keyState) contendAfterLocked(t *trouble) {
+	if s.waiters.first == nil {
+		s.dropLocked()
 		return
 	}
-	s.dropLocked()
+	now := watchdog.Now()
+	s.beginLocked(now)
+	s.attempt.trouble = t
+	s.client.send(s.requestLocked())
+	s.watchTroubleLocked(now)
 }

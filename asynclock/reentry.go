@@ -5,6 +5,8 @@ package asynclock
 import (
 	"context"
 	"fmt"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Re-entry works by context. Goroutines have no identity that a lock could belong to. They would
@@ -178,7 +180,7 @@ func (s *keyState) queueJoinersLocked() {
 		case !w.takeBackLocked():
 			w.failLocked(ErrNotClaimed)
 		default:
-			w.stage, w.lease = queued, nil
+			w.stage, w.lease, w.since = queued, nil, watchdog.Now()
 			s.waiters.push(w)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -60,12 +59,14 @@ func (s *keyState) replyWhileWaitingLocked(call *acquireCall, reply *store.Acqui
 		s.attemptFailedLocked(call, reply.Err)
 		return
 	}
-	a.failures, a.failure = 0, nil
 	a.watched = a.watched || call.request.NotifyQueued
 	a.unnotified = a.unnotified || !reply.WillNotify
-	switch reply.Status {
-	case store.Granted:
+	if reply.Status == store.Granted {
 		s.grantedLocked(call, reply)
+		return
+	}
+	a.answeredLocked(call)
+	switch reply.Status {
 	case store.Waiting:
 		s.stillWaitingLocked(call, reply)
 	case store.Held:
@@ -85,8 +86,9 @@ func (s *keyState) replyWhileWaitingLocked(call *acquireCall, reply *store.Acqui
 func (s *keyState) grantedLocked(call *acquireCall, reply *store.AcquireReply) {
 	ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 	deadline := trustUntil(call.sent, ttl)
-	if tooLate(deadline.Sub(watchdog.Refresh()), ttl) {
-		s.requestAgainLocked()
+	now := watchdog.Refresh()
+	if tooLate(deadline.Sub(now), ttl) {
+		s.grantedTooLateLocked(call, tooSlow(now.Sub(call.sent), ttl), now)
 		return
 	}
 	s.holdLocked(reply.Grant, ttl, call.sent, deadline, reply.Waiters)
@@ -99,11 +101,21 @@ func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireRep
 	a.base = max(a.base, call.sent)
 	a.mark = max(a.mark, reply.Mark)
 	a.ticket = reply.Ticket
+	now := watchdog.Refresh()
+	a.told, a.grace = true, 0
+	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
+		a.grace = now.Add(reply.Grace)
+		a.settleLocked(&GraceError{Remaining: reply.Grace})
+	}
+	a.settleLocked(&HeldError{
+		Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
+		Remaining: reply.Remaining, Waiters: reply.Rank + 1, // this client is one of them
+	})
 	if a.again {
 		s.requestAgainLocked()
 		return
 	}
-	s.client.watchdog.Set(&s.entry, watchdog.Refresh().Add(s.recheckIn(reply)))
+	s.client.watchdog.Set(&s.entry, now.Add(s.recheckIn(reply)))
 }
 
 // refusedLocked ends a TryLock. If the holder was notified, it lets the TryLock make its second
@@ -113,10 +125,13 @@ func (s *keyState) refusedLocked(call *acquireCall, reply *store.AcquireReply) {
 		s.secondTryLocked(call)
 		return
 	}
-	s.refuseFirstLocked(&HeldError{
+	held := HeldError{
 		Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
 		Remaining: reply.Remaining, Waiters: reply.Waiters,
-	})
+	}
+	s.attempt.settleLocked(&held)
+	first := held // the caller may change it
+	s.refuseFirstLocked(&first)
 }
 
 // recheckIn is W9: a waiter repeats its request at every heartbeat. The first waiter in the store's
@@ -155,41 +170,34 @@ func (s *keyState) attemptFailedLocked(call *acquireCall, err error) {
 		return
 	}
 	now := watchdog.Now()
-	if call.ended && call.request.Wait {
+	switch {
+	case call.ended && call.request.Wait:
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
 		a.again = true
-		s.client.watchdog.Set(&s.entry, now.Add(heartbeat(s.settings.ttl)))
+		s.requestAtLocked(now.Add(heartbeat(s.settings.ttl)), now)
 		return
+	case call.ended:
+	default:
+		s.failedLocked(call, err, now)
+		a.settleLocked(unreachable(err))
 	}
-	if a.failures == 0 {
-		// The time of the store's last answer would be wrong: this process may have been stopped
-		// since then, and the pause would then cause the first failure.
-		a.failing = now
-	}
-	a.failures++
-	a.failure = err
-	ttl := s.settings.ttl
 	if !call.request.Wait {
 		s.waiters.pop().failLocked(unreachable(err))
 		s.abandonLocked()
-		s.contendOrDropLocked()
+		s.contendAfterLocked(a.trouble)
 		return
 	}
-	if now.Sub(a.failing) > patience(ttl) {
-		s.failAllLocked(unreachable(err))
-		return
+	if s.giveUpLocked(now) {
+		s.watchTroubleLocked(now)
 	}
-	// A slow server still has our earlier requests in its queue. More frequent requests would keep
-	// it slow.
-	wait := backoff.Doubled(50*time.Millisecond, int(a.failures-1), heartbeat(ttl))
-	s.client.watchdog.Set(&s.entry, now.Add(jitter(wait)))
 }
 
 // failAllLocked gives every waiter of the key the same error.
 func (s *keyState) failAllLocked(err error) {
 	s.client.log.Add(slog.LevelWarn, "waiting for a key failed",
-		slog.String("key", s.key), slog.Any("error", err))
+		slog.String("key", s.key), slog.Int("waiters", s.waiters.n), slog.Any("error", err))
+	s.attempt.settleLocked(err)
 	for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
 		w.failLocked(err)
 	}
@@ -197,10 +205,13 @@ func (s *keyState) failAllLocked(err error) {
 	s.dropLocked()
 }
 
-// abandonLocked ends the attempt and leaves the store's queue, in the background.
+// abandonLocked ends the attempt and leaves the store's queue, in the background. It also gives back
+// a key that the store has granted.
 func (s *keyState) abandonLocked() {
-	s.client.withdraw(store.ReleaseRequest{
-		Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
-	}, s.settings.ttl)
+	if s.attempt.asked {
+		s.client.withdraw(store.ReleaseRequest{
+			Key: s.key, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
+		}, s.settings.ttl)
+	}
 	s.forgetOwnerLocked()
 }

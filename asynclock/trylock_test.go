@@ -96,27 +96,21 @@ func TestTryLockNeverQueues(t *testing.T) {
 	})
 }
 
-// A grant whose reply took too long is asked for again, still without queueing.
-func TestTryLockDoesNotQueueWhenItsReplyWasLate(t *testing.T) {
+// A TryLock that asks twice, because the holder may only retain the key, queues
+// neither time.
+func TestTryLockQueuesNeitherTime(t *testing.T) {
 	story(t, func(w *world) {
-		c, other := w.client(), w.client()
-		w.store.Next(asynclocktest.Acquire.From(0), func(_ context.Context, carry func()) error {
-			carry()
-			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
-			return nil
-		})
-		tried := make(chan error)
-		go func() {
-			_, err := c.TryLock(w.Context(), "key")
-			tried <- err
-		}()
-		w.pass(ttl)
-		theirs := lock(w, other, "key")
-		wantError(w, <-tried, asynclock.ErrHeld)
-		wantValid(w, theirs)
+		held := lock(w, w.client(asynclock.WithRetention(ttl)), "key")
+		_, err := w.client().TryLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrHeld)
+		if got := w.calls(asynclocktest.Acquire.From(1)); got != 2 {
+			w.Errorf("asked the store %d times, want twice", got)
+		}
 		if got := w.inspect("key").Waiters; got != 0 {
 			w.Errorf("the store has %d waiters, want none", got)
 		}
+		unlock(w, held)
+		w.wait()
 	})
 }
 
@@ -241,12 +235,9 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 // made for.
 func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 	story(t, func(w *world) {
-		c, other := w.client(), w.client()
-		w.store.Next(asynclocktest.Acquire.From(0), func(_ context.Context, carry func()) error {
-			carry()
-			time.Sleep(ttl + time.Second) // a process that stands still has no timeouts
-			return nil
-		}, asynclocktest.Slow(10*time.Millisecond, callTimeout/2))
+		holder, c := w.client(asynclock.WithRetention(ttl)), w.client()
+		held := lock(w, holder, "key")
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/4, 0))
 		ctx, cancel := context.WithCancel(w.Context())
 		tried := make(chan error)
 		go func() {
@@ -255,14 +246,11 @@ func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 		}()
 		w.wait()
 		p := w.ask(w.Context(), c, "key")
-		w.pass(ttl)
-		theirs := lock(w, other, "key")
-		w.pass(time.Second + 100*time.Millisecond) // the second request is on its way
+		w.pass(callTimeout / 2) // the holder is notified, and TryLock waits before its second request
 		cancel()
 		wantError(w, <-tried, context.Canceled)
-		w.pass(callTimeout)
 		p.waits()
-		unlock(w, theirs)
+		unlock(w, held)
 		unlock(w, p.has())
 	})
 }
@@ -278,12 +266,13 @@ func TestCancelledRequestIsNobodyElsesFailure(t *testing.T) {
 		w.pass(callTimeout / 2)
 		cancel()
 		wantError(w, first.ended(), context.Canceled)
+		sent := time.Now() // the second one's own request, by now
 		_, err := c.TryLock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrHeld)
-		if errors.Is(err, context.Canceled) {
-			w.Errorf("got error %v, which is another's", err)
+		wantError(w, err, asynclock.ErrUnreachable)
+		if errors.Is(err, context.Canceled) || errors.Is(err, asynclock.ErrHeld) {
+			w.Errorf("got error %v, want one that speaks of the store", err)
 		}
-		w.pass(callTimeout + patience) // which begins when the second one's own request has failed
+		w.pass(time.Until(sent.Add(patience)) - time.Nanosecond)
 		second.waits()
 		<-second.done
 		wantError(w, second.err, asynclock.ErrUnreachable)

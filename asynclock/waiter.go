@@ -4,6 +4,8 @@ package asynclock
 
 import (
 	"context"
+
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A waiter is one pending acquisition: a call of Lock or TryLock, or a channel
@@ -13,7 +15,9 @@ type waiter struct {
 	ahead    *waiter // in the key's queue
 	behind   *waiter
 	settings *lockSettings
-	ctx      context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
+	ctx      context.Context  //nolint:containedctx // bounds the waiting; its values go into the lease
+	since    watchdog.Instant // when it began to wait
+	verdict  *verdict         // what a TryLock waits for before it may do anything else; nil: nothing
 
 	stage      stage
 	future     bool  // made by LockChan: the grant must be claimed

@@ -90,28 +90,6 @@ func TestTrustIsCountedFromTheRequestNotTheReply(t *testing.T) {
 	})
 }
 
-// W3: a granting reply that took most of the TTL is not worth having. The store
-// is asked again, and its answer is fresh.
-func TestGrantingReplyWithLittleTrustLeftIsConfirmed(t *testing.T) {
-	const late = ttl * 3 / 4
-	story(t, func(w *world) {
-		c := w.client()
-		w.store.Next(asynclocktest.Acquire.On("key"), func(_ context.Context, carry func()) error {
-			carry()
-			time.Sleep(late) // a process that stands still has no timeouts
-			return nil
-		})
-		sent := time.Now()
-		l := lock(w, c, "key")
-		wantTime(w, "trust deadline", l.Deadline(), sent.Add(late+trusted(ttl)))
-		if got := w.calls(asynclocktest.Acquire.On("key")); got != 2 {
-			w.Errorf("asked the store %d times, want twice", got)
-		}
-		unlock(w, l)
-		w.wantUnused()
-	})
-}
-
 // W6: a message that is repeated makes one lease, also when it comes again after
 // that lease, or in the middle of the next one.
 func TestRepeatedGrantMessageMakesOneLease(t *testing.T) {

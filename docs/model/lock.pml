@@ -24,6 +24,8 @@
      BEGUN   the run begins with a holder, a waiter, and the other server cut off
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
+     DISTANT with LIVE, how many ticks the answers to client 0 take. It is not served
+             if they take too long, but everyone else is
      FAULT   breaks one rule; a name from the list below */
 #ifndef N
 #define N 2
@@ -69,6 +71,9 @@
 #endif
 #ifndef LIVE
 #define LIVE 0
+#endif
+#ifndef DISTANT
+#define DISTANT 0
 #endif
 #ifndef LOCAL
 #define LOCAL 0
@@ -121,6 +126,8 @@
 #define HAND_ON_LATE 25  /* a release whose record ends within the lag of the clock does */
 #define HAND_ON_ENDED 27 /* a release of a lease that is not trusted any more does */
 #define HAND_ON_DOUBT 26 /* a release of an owner whose renewal had no answer does */
+#define LATE_SURE 28     /* a grant that comes too late is given back as if no other request could arrive */
+#define KEEPS_ASKING 29  /* a grant that comes too late is asked for again */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -454,8 +461,17 @@ inline take_in(c, ans, num, ex, since) {
   :: st[c] == WAIT && ans == GRANTED ->
 #if FAULT==RECEIPT_REPLY
     hold(c, num, ex, TTL)
+#elif FAULT==KEEPS_ASKING
+    if :: since < TTL -> hold(c, num, ex, TTL-since) :: else fi
 #else
-    if :: since < TTL -> hold(c, num, ex, TTL-since) :: else fi               /* W3 */
+    if                                                                        /* W3 */
+    :: since < TTL -> hold(c, num, ex, TTL-since)
+    :: since+1 >= TTL ->                          /* too little of it may be left */
+#if FAULT==LATE_SURE
+      unsure[c] = false;
+#endif
+      leave(c, false)
+    fi
 #endif
   :: st[c] == WAIT && ans == WAITING ->                                       /* W2 */
     if :: since < age[c] -> age[c] = since :: else fi;
@@ -497,20 +513,22 @@ inline guess() {
   fi
 }
 
+#define FAR(c) (DISTANT > 0 && c==0 && answered[c] && sent[c] < DISTANT)     /* the answer is on its way */
 #if LIVE
+#define ASKS(c) (asked[c] && !FAR(c))
 #define IDLE_NOW(c) (st[c]==IDLE || st[c]==DONE || st[c]==DEAD || \
-  (!asked[c] && !leaving[c] && msg[c]==NOBODY && ((st[c]==WAIT && heard[c]) || (st[c]==HOLD && trust[c]>0 && held[c]<HOLDS))))
+  (!ASKS(c) && !leaving[c] && msg[c]==NOBODY && ((st[c]==WAIT && (heard[c] || FAR(c))) || (st[c]==HOLD && trust[c]>0 && held[c]<HOLDS))))
 #if N>2
-#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && IDLE_NOW(2) && !asked[0] && !asked[1] && !asked[2] && !leaving[0] && !leaving[1] && !leaving[2])
+#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && IDLE_NOW(2) && !ASKS(0) && !ASKS(1) && !ASKS(2) && !leaving[0] && !leaving[1] && !leaving[2])
 #else
-#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && !asked[0] && !asked[1] && !leaving[0] && !leaving[1])
+#define TIME_MAY_PASS (IDLE_NOW(0) && IDLE_NOW(1) && !ASKS(0) && !ASKS(1) && !leaving[0] && !leaving[1])
 #endif
 #else
 #define TIME_MAY_PASS true
 #endif
 
 active proctype environment() provided (!stop) {
-#if !LIVE
+#if !LIVE || DISTANT
 end:
 #endif
   do
@@ -532,7 +550,7 @@ end:
 #endif
 #if LIVE
         heard[i] = false;
-        if :: st[i] == WAIT -> waited[i]++; assert(waited[i] <= BOUND) :: else fi;  /* everyone is served */
+        if :: st[i] == WAIT && (DISTANT == 0 || i > 0) -> waited[i]++; assert(waited[i] <= BOUND) :: else fi;  /* everyone is served */
         if :: st[i] == HOLD -> held[i]++ :: else fi;
 #endif
         i++ :: else -> break od;
@@ -573,7 +591,7 @@ end:
 }
 
 proctype client(byte c) provided (!stop) {
-#if !LIVE
+#if !LIVE || DISTANT
 end:
 #endif
   do
@@ -602,7 +620,7 @@ end:
 #endif
 
   /* Answers and messages arrive. */
-  :: d_step { answered[c] && st[c] != DEAD ->
+  :: d_step { answered[c] && st[c] != DEAD && !FAR(c) ->
       head = sent[c]; next = number[c]; rx = exact[c]; r = answer[c];
       if
       :: kind[c] == ACQUIRE -> nothing_asked(c); i = next; next = head; take_in(c, r, i, rx, next)

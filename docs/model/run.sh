@@ -114,6 +114,7 @@ cohort=(-DCLOCK=1 -DLOCAL=2 -DTTL=2 -DG=1 -DMAXTOK=12 -DRENEWAL=1)
 forgetful=(-DFORGET=1 -DRENEWAL=1 -DTTL=2 -DG=1)
 begun=(-DFORGET=1 -DTTL=2 -DG=1 -DN=3 -DBEGUN=1 -DMAXTOK=4)
 lively=(-DLIVE=1 -DRENEWAL=1 -DTTL=4 -DG=3 -DDL=3 -DMAXTOK=200)
+distant=("${lively[@]}" -DK=2 -DLOSS=0 -DDISTANT=4)
 
 echo "What is sound:"
 sound 'each client asks once, anything may go wrong' "${one[@]}"
@@ -129,6 +130,7 @@ sound 'the server forgets, a first release hands on, the clock lags' "${begun[@]
 sound 'the server forgets, a first release hands on, leases are renewed' "${begun[@]}" -DLOSS=0 -DSKEW=1 -DRENEWAL=1
 sound 'served: two ask twice, one dies, a message is lost' "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
 sound 'served: three, of which two die' "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+sound 'served: one beside another whose answers come too late' "${distant[@]}" -DBOUND=4
 
 wait
 echo "What is broken and has to be found:"
@@ -139,6 +141,7 @@ broken "$exclusive" 'a holder ignores its trust deadline' NO_DEADLINE "${two[@]}
 broken "$exclusive" 'a repeated acquire says granted and leaves the TTL' OLD_TTL "${one[@]}" -DRENEWAL=0
 broken "$nothing_left" 'uncertain withdrawals are not remembered' NO_GONE "${one[@]}"
 broken "$nothing_left" 'a release after a grant is never uncertain' SURE "${one[@]}"
+broken "$nothing_left" 'a grant that comes too late is given back as if no request could follow: W3' LATE_SURE "${one[@]}"
 broken "$nothing_left|$exclusive" 'a release does not check which owner holds the key' NO_OWNER "${two[@]}"
 broken "$nothing_left" 'renew brings a missing holding back' REVIVE "${one[@]}"
 broken "$exclusive|$rising" 'a waiter is notified before it is found unreachable' TOLD -DK=2 -DK0=1 -DLOSS=1 -DMAXTOK=4
@@ -159,5 +162,6 @@ broken "$exclusive" 'a release hands on in the grace a lease that is trusted no 
 broken "$nothing_left" 'a release hands on in the grace while a renewal is on its way' HAND_ON_DOUBT "${begun[@]}" -DLOSS=1 -DRENEWAL=1 -DSTRAY=1
 broken "$served" 'served: waiters trust that a message comes: W9' NO_HEARTBEAT "${lively[@]}" -DK=2 -DLOSS=1 -DBOUND=7
 broken "$served" 'served: acquire passes no key on to the next waiter' NO_PASS "${lively[@]}" -DN=3 -DCRASH=2 -DLOSS=0 -DBOUND=10
+broken "$served" 'served: a grant that comes too late is asked for again: W3' KEEPS_ASKING "${distant[@]}" -DBOUND=4
 wait
 [[ ! -e $all/failed ]]

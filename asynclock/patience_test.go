@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+)
+
+// The stories of this file are about waiters whose store fails all requests:
+// when they give up.
+
+// wantAround fails the test unless got is want, give or take the microseconds
+// that a busy machine's clocks may say it has slept.
+func wantAround(tb testing.TB, what string, got, want time.Time) {
+	tb.Helper()
+	if got.Sub(want).Abs() > time.Millisecond {
+		tb.Errorf("%s: got %v, want %v", what, since(got), since(want))
+	}
+}
+
+// A waiter gives up when it was promised to, however its requests fail, and
+// although one of them may be under way.
+func TestWaitingEndsWhenPatienceDoes(t *testing.T) {
+	for ttl, patience := range map[time.Duration]time.Duration{
+		asynclock.MinTTL: time.Second,
+		3 * time.Second:  time.Second,
+		15 * time.Second: 5 * time.Second,
+		30 * time.Second: 10 * time.Second,
+		time.Hour:        10 * time.Second,
+	} {
+		for name, fault := range map[string]asynclocktest.Fault{
+			"refusing": asynclocktest.Refuse, "hanging": asynclocktest.Hang, "silent": asynclocktest.Silence,
+		} {
+			scene(t, name+", "+ttl.String(), func(w *world) {
+				w.store.Every(asynclocktest.Acquire.Any, fault)
+				sent := time.Now()
+				c := w.client(asynclock.WithTTL(ttl))
+				p, future := w.ask(w.Context(), c, "key"), c.LockChan(w.Context(), "another")
+				p.wantEnd(asynclock.ErrUnreachable)
+				wantAround(w, "end of the wait", p.at, sent.Add(patience))
+				_, err := (<-future).Lease()
+				wantError(w, err, asynclock.ErrUnreachable)
+				wantAround(w, "end of the future", time.Now(), sent.Add(patience))
+				w.pass(2 * ttl)
+				w.wantUnused()
+			})
+		}
+	}
+}
+
+// A waiter of another client that was told to wait gives up in the same time
+// after the first request that failed.
+func TestPatienceCountsFromTheFirstRequestThatFails(t *testing.T) {
+	story(t, func(w *world) {
+		lock(w, w.client(), "key")
+		p := w.ask(w.Context(), w.client(), "key")
+		w.pass(time.Minute)
+		before := w.calls(asynclocktest.Acquire.From(1))
+		w.store.Every(asynclocktest.Acquire.From(1), asynclocktest.Hang)
+		p.wantEnd(asynclock.ErrUnreachable)
+		failed := w.store.Calls(asynclocktest.Acquire.From(1))[before]
+		wantAround(w, "end of the wait", p.at, failed.At.Add(patience))
+	})
+}
+
+// A process that was stopped finds its request failed. It asks the store again
+// before it gives up.
+func TestPauseOfTheProcessIsNobodysPatience(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Stuck(after(time.Hour), asynclocktest.Refuse))
+		unlock(w, lock(w, w.client(), "key"))
+		if got := w.calls(asynclocktest.Acquire.Any); got != 2 {
+			w.Errorf("asked the store %d times, want twice", got)
+		}
+	})
+}
+
+// after returns a channel that is closed after d.
+func after(d time.Duration) <-chan struct{} {
+	c := make(chan struct{})
+	time.AfterFunc(d, func() { close(c) })
+	return c
+}
+
+// Each waiter of a client gives up when it would alone.
+func TestEachWaiterHasItsOwnPatience(t *testing.T) {
+	const short, long = 300 * time.Millisecond, 30 * time.Second // a second, ten seconds
+	for _, c := range []struct {
+		name  string
+		first time.Duration
+		then  time.Duration
+	}{{"the impatient one first", short, long}, {"the patient one first", long, short}, {"on the same terms", long, long}} {
+		for name, fault := range map[string]asynclocktest.Fault{"refusing": asynclocktest.Refuse, "hanging": asynclocktest.Hang} {
+			scene(t, c.name+", "+name, func(w *world) {
+				client := w.client()
+				stop := w.store.Every(asynclocktest.Acquire.Any, fault)
+				sent := time.Now()
+				waiters := map[time.Duration]*pending{
+					c.first: w.ask(w.Context(), client, "key", asynclock.WithTTL(c.first)),
+				}
+				second := w.ask(w.Context(), client, "key", asynclock.WithTTL(c.then))
+				if c.first != c.then {
+					waiters[c.then] = second
+					waiters[short].wantEnd(asynclock.ErrUnreachable)
+					wantAround(w, "end of the impatient one", waiters[short].at, sent.Add(time.Second))
+				}
+				w.pass(time.Until(sent.Add(5 * time.Second)))
+				waiters[long].waits()
+				stop()
+				unlock(w, waiters[long].get())
+				if c.first == c.then {
+					unlock(w, second.get())
+				}
+				w.pass(2 * long)
+				w.wantUnused()
+			})
+		}
+	}
+}
+
+// One that comes during an outage has its whole patience before it.
+func TestPatienceBeginsWithTheWaiter(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		sent := time.Now()
+		first := w.ask(w.Context(), c, "key")
+		w.pass(3 * time.Second)
+		came := time.Now()
+		second := w.ask(w.Context(), c, "key")
+		short := w.ask(w.Context(), c, "key", asynclock.WithTTL(asynclock.MinTTL))
+		short.wantEnd(asynclock.ErrUnreachable)
+		wantAround(w, "end of the impatient one", short.at, came.Add(time.Second))
+		first.wantEnd(asynclock.ErrUnreachable)
+		wantAround(w, "end of the first", first.at, sent.Add(patience))
+		second.wantEnd(asynclock.ErrUnreachable)
+		wantAround(w, "end of the second", second.at, came.Add(patience))
+	})
+}
+
+// A process that is stopped in the middle of an outage has not waited meanwhile.
+func TestPauseInAnOutageIsSkipped(t *testing.T) {
+	scene(t, "between two requests", func(w *world) {
+		c, brake := w.braked()
+		held := lock(w, w.client(), "key")
+		p := w.ask(w.Context(), c, "key")
+		w.pass(time.Hour)
+		stop := w.store.Every(asynclocktest.Acquire.On("key"), asynclocktest.Refuse)
+		w.pass(2 * heartbeat)
+		goOn := brake.pull(w)
+		w.pass(time.Hour)
+		stop()
+		goOn()
+		w.wait()
+		unlock(w, held)
+		unlock(w, p.get())
+	})
+	scene(t, "with a request under way", func(w *world) {
+		c, brake := w.braked()
+		w.store.Next(asynclocktest.Acquire.On("key"), asynclocktest.Refuse,
+			asynclocktest.Stuck(after(patience-100*time.Millisecond), asynclocktest.Refuse),
+			asynclocktest.Slow(callTimeout/2, 0))
+		p := w.ask(w.Context(), c, "key")
+		w.pass(100 * time.Millisecond)
+		goOn := brake.pull(w)
+		w.pass(patience - 200*time.Millisecond)
+		goOn()
+		unlock(w, p.get())
+	})
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// The stories of this file are about a TryLock that finds another's first
+// request of the same client under way. It refuses only if somebody holds.
+
+// try makes a TryLock in a goroutine of its own.
+func (w *world) try(ctx context.Context, c *asynclock.Client) *pending {
+	p := &pending{w: w, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.lease, p.err = c.TryLock(ctx, "key")
+		p.at = time.Now()
+	}()
+	w.wait()
+	return p
+}
+
+func TestTryLockBesideARequestThatIsGranted(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithDescription("this client"))
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(callTimeout/4, callTimeout/4))
+		first, second := w.ask(w.Context(), c, "key"), w.try(w.Context(), c)
+		second.waits()
+		w.pass(callTimeout / 2)
+		l := first.has()
+		wantHeld(w, second.ended(), asynclock.HeldError{
+			Key: "key", Holder: "this client", Token: l.Token(), Remaining: time.Until(l.Deadline()),
+		})
+		if got := w.calls(asynclocktest.Acquire.Any); got != 1 {
+			w.Errorf("asked the store %d times, want once", got)
+		}
+	})
+}
+
+func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
+	held := func(w *world) *asynclock.Lease {
+		return lock(w, w.client(), "key", asynclock.WithDescription("the holder"))
+	}
+	scene(t, "told to wait", func(w *world) {
+		l, c := held(w), w.client()
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
+		w.ask(w.Context(), c, "key")
+		second, third := w.try(w.Context(), c), w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		for _, p := range []*pending{second, third} {
+			wantHeld(w, p.ended(), asynclock.HeldError{
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl, Waiters: 1,
+			})
+		}
+		var a, b *asynclock.HeldError
+		if errors.As(second.err, &a) && errors.As(third.err, &b) && a == b {
+			w.Error("two callers share an error that they may change")
+		}
+	})
+	scene(t, "a TryLock", func(w *world) {
+		l, c := held(w), w.client()
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, callTimeout/2))
+		first, second := w.try(w.Context(), c), w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		for _, p := range []*pending{first, second} {
+			wantHeld(w, p.ended(), asynclock.HeldError{Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl})
+		}
+	})
+	scene(t, "the queue is full", func(w *world) {
+		held(w)
+		w.ask(w.Context(), w.client(), "key")
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.From(2), asynclocktest.Slow(0, callTimeout/2))
+		first := w.ask(w.Context(), c, "key", asynclock.WithQueueLimit(1))
+		second := w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		wantError(w, first.ended(), asynclock.ErrQueueFull)
+		wantError(w, second.ended(), asynclock.ErrHeld)
+	})
+}
+
+// A store that is silent towards the first is so towards both.
+func TestTryLockBesideARequestWithoutAnAnswer(t *testing.T) {
+	for name, fault := range map[string]asynclocktest.Fault{"hanging": asynclocktest.Hang, "silent": asynclocktest.Silence} {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			w.store.Every(asynclocktest.Acquire.Any, fault)
+			sent := time.Now()
+			w.ask(w.Context(), c, "key")
+			p := w.try(w.Context(), c)
+			p.wantEnd(asynclock.ErrUnreachable)
+			wantAround(w, "end", p.at, sent.Add(callTimeout))
+			if errors.Is(p.err, asynclock.ErrHeld) {
+				w.Errorf("got error %v, want none about a holder", p.err)
+			}
+		})
+	}
+}
+
+// That the first caller's context ends says nothing of the key: the TryLock
+// goes on by itself.
+func TestTryLockBesideARequestWhoseCallerLeaves(t *testing.T) {
+	begin := map[string]func(w *world, ctx context.Context, c *asynclock.Client) *pending{
+		"a Lock":    func(w *world, ctx context.Context, c *asynclock.Client) *pending { return w.ask(ctx, c, "key") },
+		"a TryLock": func(w *world, ctx context.Context, c *asynclock.Client) *pending { return w.try(ctx, c) },
+	}
+	for name, begin := range begin {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
+			ctx, cancel := context.WithCancel(w.Context())
+			first := begin(w, ctx, c)
+			second, third := w.try(w.Context(), c), w.try(w.Context(), c)
+			cancel()
+			wantError(w, first.ended(), context.Canceled)
+			if second.ended() != nil {
+				second, third = third, second // one of them
+			}
+			wantError(w, third.ended(), asynclock.ErrHeld)
+			unlock(w, second.has())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+// Others may wait behind the one that leaves. Then the TryLock waits for the
+// answer to their request.
+func TestTryLockBesideARequestThatTheNextWaiterContinues(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang, asynclocktest.Slow(callTimeout/4, callTimeout/4))
+		ctx, cancel := context.WithCancel(w.Context())
+		first, second := w.ask(ctx, c, "key"), w.ask(w.Context(), c, "key")
+		third := w.try(w.Context(), c)
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		third.waits()
+		w.pass(callTimeout / 2)
+		wantError(w, third.ended(), asynclock.ErrHeld)
+		unlock(w, second.has())
+	})
+}
+
+// The TryLock's own context bounds it.
+func TestTryLockBesideARequestEndsWithItsContext(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		w.ask(w.Context(), c, "key")
+		ctx, cancel := context.WithTimeout(w.Context(), callTimeout/4)
+		defer cancel()
+		begun := time.Now()
+		p := w.try(ctx, c)
+		p.wantEnd(context.DeadlineExceeded)
+		wantAround(w, "end", p.at, begun.Add(callTimeout/4))
+	})
+}
+
+func TestTryLockBesideARequestEndsWithTheClient(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		w.ask(w.Context(), c, "key")
+		p := w.try(w.Context(), c)
+		abandon(c)
+		wantError(w, p.ended(), asynclock.ErrClosed)
+	})
+}
+
+// In the grace nobody holds, as far as the store knows, though it says "wait".
+func TestTryLockBesideAWaiterInTheGrace(t *testing.T) {
+	const grace = 10 * time.Second
+	story(t, func(w *world) {
+		c, err := asynclock.New(graceful{w.store, grace})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() { abandon(c) })
+		held := lock(w, w.client(), "key") // a holder that the server has forgotten
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, callTimeout/2))
+		p := w.ask(w.Context(), c, "key")
+		beside := w.try(w.Context(), c)
+		w.pass(callTimeout / 2)
+		for when, err := range map[string]error{"beside": beside.ended(), "behind": w.try(w.Context(), c).ended()} {
+			var e *asynclock.GraceError
+			if wantError(w, err, asynclock.ErrGrace); !errors.As(err, &e) || e.Remaining != grace || errors.Is(err, asynclock.ErrHeld) {
+				w.Errorf("%s: got %v, want a GraceError of %v", when, err, grace)
+			}
+		}
+		w.pass(time.Second)
+		var e *asynclock.GraceError
+		if err := w.try(w.Context(), c).ended(); !errors.As(err, &e) || e.Remaining > grace || e.Remaining < grace-2*heartbeat {
+			w.Errorf("later: got %v, want a GraceError of less than %v", err, grace)
+		}
+		unlock(w, held)
+		unlock(w, p.get())
+	})
+}
+
+// A graceful store says "wait" because of its grace.
+type graceful struct {
+	store.Store
+
+	grace time.Duration
+}
+
+func (g graceful) Open(id string, events func(store.Event)) (store.Session, error) {
+	s, err := g.Store.Open(id, events)
+	return gracefulSession{s, g.grace}, err
+}
+
+type gracefulSession struct {
+	store.Session
+
+	grace time.Duration
+}
+
+func (g gracefulSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	replies := g.Session.Acquire(ctx, batch)
+	for i := range replies {
+		if r := &replies[i]; r.Status == store.Waiting {
+			r.Grace, r.Remaining, r.Holder, r.HolderToken = g.grace, g.grace, "", 0
+		}
+	}
+	return replies
+}
