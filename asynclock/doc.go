@@ -63,5 +63,6 @@
 //	notifications of the store     events.go
 //	holding, and losing            holding.go: tickLocked, loseLocked; renew.go
 //	how long trust lasts           timing.go
-//	the calls of users             lock.go, unlock.go, lease.go, withlock.go, admin.go
+//	the calls of users             lock.go, trylock.go, future.go, withlock.go, lease.go,
+//	                               unlock.go, admin.go
 package asynclock

@@ -5,7 +5,6 @@ package asynclock
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -27,69 +26,6 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 		return nil, &Error{"lock", key, err}
 	}
 	return l, nil
-}
-
-// TryLock takes the key if it is free at once: nobody holds it, and nobody is ahead in its queue.
-// Otherwise the error is [ErrHeld], as a [*HeldError] that names the holder. TryLock never queues.
-// A store that cannot be reached is never reported as [ErrHeld]. The other errors are those of
-// [Client.Lock].
-//
-// If the holder's client retains keys ([WithRetention]), possibly nobody uses this one. The
-// holder's client is then requested to give it back, and TryLock tries once more: after twice the
-// time of the first answer, but at least 5 ms.
-func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
-	l, err := c.lock(ctx, key, true, options)
-	if err != nil {
-		return nil, &Error{"try lock", key, err}
-	}
-	return l, nil
-}
-
-// LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
-// and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
-// [Result.Lease]. Before that, the lease is given back if ctx ends, the client closes or the trust
-// deadline passes.
-//
-// No goroutine waits for the lease (unless the type of ctx is not from package context), so
-// thousands may be pending. In a loop, call LockChan once before the select and set the variable to
-// nil after the receive.
-func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
-	result := make(chan Result, 1)
-	c.lockInto(ctx, result, key, options)
-	return result
-}
-
-// LockEach is [Client.LockChan] for several keys that share one channel. Each key is requested by
-// itself. The channel has room for all results, receives exactly one for each key, in the order in
-// which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
-// is requested twice.
-//
-// Results that are claimed one by one are leases held at the same time. A caller that waits for one
-// key while it holds another may block others that do so in another order.
-func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
-	results := make(chan Result, len(keys))
-	for _, key := range keys {
-		c.lockInto(ctx, results, key, options)
-	}
-	return results
-}
-
-// lockInto requests a key. The channel has room for the result.
-func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
-	w := &waiter{ctx: ctx, future: true, result: result}
-	err := c.admit(w, key, options)
-	if err == nil && (w.stage != joining || !w.joinFuture()) {
-		err = c.enqueueFuture(w, key)
-	}
-	if err != nil {
-		w.refuse(key, err)
-	}
-}
-
-// refuse ends a future that was never queued.
-func (w *waiter) refuse(key string, err error) {
-	w.stage, w.err = ended, &Error{"lock", key, err}
-	w.result <- Result{w}
 }
 
 // lock implements Lock and TryLock.
@@ -149,60 +85,6 @@ func (w *waiter) abandonOnPanic() {
 	if l != nil {
 		l.UnlockChan(context.Background())
 	}
-}
-
-// tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the
-// key, and will have given it back by then. The caller itself makes the second try, because a
-// watchdog may run late.
-func (w *waiter) tryAgain(first *acquireCall) {
-	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
-	defer pause.Stop()
-	if done, _, _ := w.checkResult(); done {
-		return // the client was closed
-	}
-	select {
-	case <-w.result: // the client was closed
-	case <-w.ctx.Done():
-	case <-pause.C:
-		if call := w.secondRequest(); call != nil {
-			w.state.client.acquire(w.ctx, call)
-		}
-	}
-}
-
-// enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
-// request that is under way.
-func (c *Client) enqueueLater(w *waiter, key string) {
-	err := w.verdict.await(w.ctx)
-	if err == nil {
-		err = c.enqueueFuture(w, key)
-	}
-	if err != nil {
-		w.refuse(key, err)
-	}
-}
-
-// secondTryLocked prepares the second try after a refusal. A caller of TryLock waits and makes it.
-// For a future the watchdog does.
-func (s *keyState) secondTryLocked(first *acquireCall) {
-	if !s.waiters.first.future {
-		first.again = true
-		return
-	}
-	now := watchdog.Refresh()
-	s.requestAtLocked(now.Add(secondTry(now.Sub(first.sent), first.timeout)), now)
-}
-
-// secondRequest returns another request if the waiter is still the first. It returns nil if the
-// waiter has stopped waiting, or if a request is under way.
-func (w *waiter) secondRequest() *acquireCall {
-	s := w.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	if w.stage != queued || s.attempt.inFlight > 0 {
-		return nil
-	}
-	return s.requestLocked()
 }
 
 // admit checks a caller's arguments. If the caller runs under a lease of the same key, admit finds
@@ -265,51 +147,6 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireC
 		s.joinTroubleLocked(w)
 	}
 	return nil, g, nil
-}
-
-// enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
-func (c *Client) enqueueFuture(w *waiter, key string) error {
-	cancel := w.boundWait()
-	call, g, err := c.enqueue(w, key, w.ctx.Done())
-	switch {
-	case err != nil && cancel != nil:
-		cancel()
-		return err
-	case err != nil:
-		return err
-	case w.verdict != nil:
-		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
-		return nil
-	}
-	if call != nil {
-		call.first = w.try
-		c.send(call)
-	}
-	if g != nil {
-		w.state.shard.arm(w.ctx, g, cancel)
-	}
-	return nil
-}
-
-// refuseLocallyLocked returns the error for a TryLock that is refused because of this client itself.
-// If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
-// instead.
-func (s *keyState) refuseLocallyLocked(w *waiter) error {
-	a := s.attempt
-	if a == nil {
-		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
-	}
-	left := a.grace.Sub(watchdog.Now())
-	switch {
-	case a.trouble != nil && !a.trouble.queued:
-		return unreachable(a.trouble.err) // the key may be free
-	case left > 0:
-		return &GraceError{Remaining: left}
-	case a.told:
-		return &HeldError{Key: s.key, Remaining: -1}
-	}
-	w.verdict = a.verdictLocked()
-	return nil
 }
 
 // await returns when the waiter has its lease or its error.

@@ -233,3 +233,48 @@ func (g gracefulSession) Acquire(ctx context.Context, batch []store.AcquireReque
 	}
 	return replies
 }
+
+// A future that does not wait finds another's request under way. It goes by that answer, too.
+func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
+	future := func(w *world, c *asynclock.Client) <-chan asynclock.Result {
+		future := c.LockChan(w.Context(), "key", asynclock.WithWait(0))
+		w.wait()
+		if len(future) != 0 {
+			w.Error("the future has a result before the store has answered")
+		}
+		return future
+	}
+	scene(t, "that is granted", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(0, callTimeout/2))
+		first := w.ask(w.Context(), c, "key")
+		second := future(w, c)
+		w.pass(callTimeout / 2)
+		first.has()
+		_, err := (<-second).Lease()
+		wantError(w, err, asynclock.ErrHeld)
+	})
+	scene(t, "that is given up", func(w *world) {
+		c := w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Hang)
+		first := w.ask(ctx, c, "key")
+		second := future(w, c)
+		cancel()
+		wantError(w, first.ended(), context.Canceled)
+		l, err := (<-second).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, l)
+	})
+	scene(t, "as the client is closed", func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(0, callTimeout/2))
+		w.ask(w.Context(), c, "key")
+		second := future(w, c)
+		abandon(c)
+		_, err := (<-second).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+	})
+}

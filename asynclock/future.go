@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+)
+
+// LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
+// and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
+// [Result.Lease]. Before that, the lease is given back if ctx ends, the client closes or the trust
+// deadline passes.
+//
+// No goroutine waits for the lease (unless the type of ctx is not from package context), so
+// thousands may be pending. In a loop, call LockChan once before the select and set the variable to
+// nil after the receive.
+func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
+	result := make(chan Result, 1)
+	c.lockInto(ctx, result, key, options)
+	return result
+}
+
+// LockEach is [Client.LockChan] for several keys that share one channel. Each key is requested by
+// itself. The channel has room for all results, receives exactly one for each key, in the order in
+// which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
+// is requested twice.
+//
+// Results that are claimed one by one are leases held at the same time. A caller that waits for one
+// key while it holds another may block others that do so in another order.
+func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
+	results := make(chan Result, len(keys))
+	for _, key := range keys {
+		c.lockInto(ctx, results, key, options)
+	}
+	return results
+}
+
+// lockInto requests a key. The channel has room for the result.
+func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
+	w := &waiter{ctx: ctx, future: true, result: result}
+	err := c.admit(w, key, options)
+	if err == nil && (w.stage != joining || !w.joinFuture()) {
+		err = c.enqueueFuture(w, key)
+	}
+	if err != nil {
+		w.refuse(key, err)
+	}
+}
+
+// refuse ends a future that was never queued.
+func (w *waiter) refuse(key string, err error) {
+	w.stage, w.err = ended, &Error{"lock", key, err}
+	w.result <- Result{w}
+}
+
+// enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
+func (c *Client) enqueueFuture(w *waiter, key string) error {
+	cancel := w.boundWait()
+	call, g, err := c.enqueue(w, key, w.ctx.Done())
+	switch {
+	case err != nil && cancel != nil:
+		cancel()
+		return err
+	case err != nil:
+		return err
+	case w.verdict != nil:
+		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
+		return nil
+	}
+	if call != nil {
+		call.first = w.try
+		c.send(call)
+	}
+	if g != nil {
+		w.state.shard.arm(w.ctx, g, cancel)
+	}
+	return nil
+}
+
+// enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
+// request that is under way.
+func (c *Client) enqueueLater(w *waiter, key string) {
+	err := w.verdict.await(w.ctx)
+	if err == nil {
+		err = c.enqueueFuture(w, key)
+	}
+	if err != nil {
+		w.refuse(key, err)
+	}
+}

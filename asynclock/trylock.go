@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// TryLock takes the key if it is free at once: nobody holds it, and nobody is ahead in its queue.
+// Otherwise the error is [ErrHeld], as a [*HeldError] that names the holder. TryLock never queues.
+// A store that cannot be reached is never reported as [ErrHeld]. The other errors are those of
+// [Client.Lock].
+//
+// If the holder's client retains keys ([WithRetention]), possibly nobody uses this one. The
+// holder's client is then requested to give it back, and TryLock tries once more: after twice the
+// time of the first answer, but at least 5 ms.
+func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
+	l, err := c.lock(ctx, key, true, options)
+	if err != nil {
+		return nil, &Error{"try lock", key, err}
+	}
+	return l, nil
+}
+
+// tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the
+// key, and will have given it back by then. The caller itself makes the second try, because a
+// watchdog may run late.
+func (w *waiter) tryAgain(first *acquireCall) {
+	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
+	defer pause.Stop()
+	if done, _, _ := w.checkResult(); done {
+		return // the client was closed
+	}
+	select {
+	case <-w.result: // the client was closed
+	case <-w.ctx.Done():
+	case <-pause.C:
+		if call := w.secondRequest(); call != nil {
+			w.state.client.acquire(w.ctx, call)
+		}
+	}
+}
+
+// secondTryLocked prepares the second try after a refusal. A caller of TryLock waits and makes it.
+// For a future the watchdog does.
+func (s *keyState) secondTryLocked(first *acquireCall) {
+	if !s.waiters.first.future {
+		first.again = true
+		return
+	}
+	now := watchdog.Refresh()
+	s.requestAtLocked(now.Add(secondTry(now.Sub(first.sent), first.timeout)), now)
+}
+
+// secondRequest returns another request if the waiter is still the first. It returns nil if the
+// waiter has stopped waiting, or if a request is under way.
+func (w *waiter) secondRequest() *acquireCall {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	if w.stage != queued || s.attempt.inFlight > 0 {
+		return nil
+	}
+	return s.requestLocked()
+}
+
+// refuseLocallyLocked returns the error for a TryLock that is refused because of this client itself.
+// If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
+// instead.
+func (s *keyState) refuseLocallyLocked(w *waiter) error {
+	a := s.attempt
+	if a == nil {
+		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
+	}
+	left := a.grace.Sub(watchdog.Now())
+	switch {
+	case a.trouble != nil && !a.trouble.queued:
+		return unreachable(a.trouble.err) // the key may be free
+	case left > 0:
+		return &GraceError{Remaining: left}
+	case a.told:
+		return &HeldError{Key: s.key, Remaining: -1}
+	}
+	w.verdict = a.verdictLocked()
+	return nil
+}
