@@ -23,8 +23,9 @@ type attempt struct {
 	ticket int64            // our place in the store's queue
 	grace  watchdog.Instant // until then the store grants nothing to anyone, and knows of no holder; 0: no grace
 
-	trouble *trouble // the failures up to now; nil: the last request was answered in time
-	verdict *verdict // what TryLocks wait for until the store has answered; nil: none waits
+	trouble *trouble   // the failures up to now; nil: the last request was answered in time
+	verdict *verdict   // what TryLocks wait for until the store has answered; nil: none waits
+	blocker *HeldError // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
 	again      bool  // repeat the request when the one under way is answered
 	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
@@ -35,7 +36,6 @@ type attempt struct {
 	uncertain  bool  // a request was never answered and may still take effect
 	asked      bool  // a request was sent, or is about to be
 	admitted   bool  // the waiters were in the store's queue before, so its limit does not apply
-	told       bool  // the store has answered that we wait
 	inFlight   int16 // requests without an answer yet
 }
 

@@ -16,8 +16,8 @@ import (
 // [errors.Is]. A wait that ended because its context ended returns the context's own error,
 // context.Canceled or context.DeadlineExceeded, and its cause.
 var (
-	// ErrHeld: TryLock found the key held, or others ahead in its queue. [HeldError] says who holds
-	// it.
+	// ErrHeld: TryLock found the key held, or others ahead in its queue. Or a wait ended, and then the
+	// error also matches the context's. [HeldError] says who holds the key.
 	ErrHeld = errors.New("asynclock: held by another")
 
 	// ErrQueueFull: as many as allowed are already waiting for the key.

@@ -9,17 +9,19 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Lock takes the key and waits for it as long as ctx lasts. Ctx bounds only the waiting: once Lock
-// has returned, the lease does not depend on ctx.
+// Lock takes the key and waits for it as long as ctx lasts, or as long as [WithWait] says. Both bound
+// only the waiting: once Lock has returned, the lease does not depend on ctx.
 //
 // If the store has a queue, clients are served in the order in which they queued. The waiters of
 // one client are served in the order in which they came. If ctx was made under a lease of the same
 // key that still lasts (see [Lease.Context]), the new lease joins it at once, whatever the options.
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
-// for a third of the TTL (at least one second, at most ten), [ErrClosed], [ErrInvalidKey],
-// [ErrInvalidOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
-// request took the key, the client gives it back in the background.
+// for a third of the TTL (at least one second, at most ten), [ErrTooSlow] when its answers came too
+// late for as long, [ErrClosed], [ErrInvalidKey], [ErrInvalidOption], [ErrForeignData], [ErrDenied].
+// When ctx ends the wait, the error also matches what the call waited for, as far as the client
+// knows: [ErrHeld] as a [*HeldError], [ErrGrace] or ErrUnreachable. After an error the client holds
+// nothing. If a lost request took the key, the client gives it back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, false, options)
 	if err != nil {
@@ -175,6 +177,30 @@ func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 	return true, w.lease, w.err
 }
 
+// obstacleLocked returns what keeps this client's waiters from the key, as far as the client knows. It
+// returns nil if the store has not answered yet.
+func (s *keyState) obstacleLocked() error {
+	a := s.attempt
+	if a == nil {
+		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
+	}
+	now := watchdog.Now()
+	left := a.grace.Sub(now)
+	switch {
+	case a.trouble != nil && !a.trouble.queued:
+		return unreachable(a.trouble.err) // the key may be free
+	case left > 0:
+		return &GraceError{Remaining: left}
+	case a.blocker != nil:
+		held := *a.blocker // the caller may change it
+		if held.Remaining > 0 {
+			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
+		}
+		return &held
+	}
+	return nil
+}
+
 // leave withdraws the waiter because its context has ended. An unclaimed grant goes to the next
 // waiter. A claimed lease stays the caller's.
 func (w *waiter) leave() {
@@ -182,6 +208,16 @@ func (w *waiter) leave() {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
+	s.endWaitLocked(w, reason)
+}
+
+// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
+func (s *keyState) endWaitLocked(w *waiter, reason error) {
+	if w.stage == queued {
+		if obstacle := s.obstacleLocked(); obstacle != nil {
+			reason = &joined{reason, obstacle}
+		}
+	}
 	s.removeWaiterLocked(w, reason)
 }
 

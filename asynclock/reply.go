@@ -102,15 +102,17 @@ func (s *keyState) stillWaitingLocked(call *acquireCall, reply *store.AcquireRep
 	a.mark = max(a.mark, reply.Mark)
 	a.ticket = reply.Ticket
 	now := watchdog.Refresh()
-	a.told, a.grace = true, 0
+	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
 		a.grace = now.Add(reply.Grace)
 		a.settleLocked(&GraceError{Remaining: reply.Grace})
+	} else {
+		a.blocker = &HeldError{
+			Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
+			Remaining: reply.Remaining, Waiters: reply.Rank + 1, // this client is one of them
+		}
+		a.settleLocked(a.blocker)
 	}
-	a.settleLocked(&HeldError{
-		Key: s.key, Holder: reply.Holder, Token: reply.HolderToken,
-		Remaining: reply.Remaining, Waiters: reply.Rank + 1, // this client is one of them
-	})
 	if a.again {
 		s.requestAgainLocked()
 		return

@@ -71,19 +71,9 @@ func (w *waiter) secondRequest() *acquireCall {
 // If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
 // instead.
 func (s *keyState) refuseLocallyLocked(w *waiter) error {
-	a := s.attempt
-	if a == nil {
-		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
+	if err := s.obstacleLocked(); err != nil {
+		return err
 	}
-	left := a.grace.Sub(watchdog.Now())
-	switch {
-	case a.trouble != nil && !a.trouble.queued:
-		return unreachable(a.trouble.err) // the key may be free
-	case left > 0:
-		return &GraceError{Remaining: left}
-	case a.told:
-		return &HeldError{Key: s.key, Remaining: -1}
-	}
-	w.verdict = a.verdictLocked()
+	w.verdict = s.attempt.verdictLocked()
 	return nil
 }

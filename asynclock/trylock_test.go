@@ -69,11 +69,14 @@ func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 	})
 	t.Run("nobody yet, but others of this client are ahead", func(t *testing.T) {
 		story(t, func(w *world) {
-			holder, c := w.client(), w.client()
-			lock(w, holder, "key")
+			holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
+			l := lock(w, holder, "key")
 			w.ask(w.Context(), c, "key")
+			w.pass(time.Second)
 			_, err := c.TryLock(w.Context(), "key")
-			wantHeld(w, err, asynclock.HeldError{Key: "key", Remaining: -1})
+			wantHeld(w, err, asynclock.HeldError{
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - time.Second, Waiters: 1,
+			})
 		})
 	})
 }

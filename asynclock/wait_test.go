@@ -181,3 +181,41 @@ func TestFutureThatDoesNotWaitGetsARetainedKey(t *testing.T) {
 		unlock(w, l)
 	})
 }
+
+// A wait that its context ends says what it waited for, as far as the client knows.
+func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
+	for name, call := range waiting {
+		ends := func(t *testing.T, what string, c *asynclock.Client, text string, targets ...error) {
+			t.Helper()
+			err := call(t.Context(), c, asynclock.WithWait(time.Second))
+			wantError(t, err, append(targets, context.DeadlineExceeded)...)
+			if !strings.HasSuffix(err.Error(), text) {
+				t.Errorf("%s: got %q, want %q at its end", what, err, text)
+			}
+		}
+		scene(t, name+", held by another", func(w *world) {
+			lock(w, w.client(asynclock.WithDescription("the holder")), "key")
+			ends(w.T, "another client", w.client(), "context deadline exceeded: waited for 1s: held by the holder with token 1", asynclock.ErrHeld)
+		})
+		scene(t, name+", held by this client", func(w *world) {
+			c := w.client(asynclock.WithDescription("myself"))
+			l := lock(w, c, "key")
+			ends(w.T, "this client", c, "waited for 1s: held by myself with token 1", asynclock.ErrHeld)
+			unlock(w, l)
+		})
+		scene(t, name+", in the grace", func(w *world) {
+			c, err := asynclock.New(graceful{w.store, 10 * time.Second})
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.Cleanup(func() { abandon(c) })
+			lock(w, w.client(), "key") // a holder that the server has forgotten
+			ends(w.T, "grace", c, "grants nothing for 9s yet", asynclock.ErrGrace, asynclock.ErrUnreachable)
+		})
+		scene(t, name+", unreachable", func(w *world) {
+			c := w.client()
+			w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
+			ends(w.T, "refusing", c, "store unreachable", asynclock.ErrUnreachable)
+		})
+	}
+}
