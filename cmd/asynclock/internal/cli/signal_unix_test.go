@@ -295,7 +295,7 @@ func TestRunWithNobodyToTell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	p := start("run", "--key", "k", "--verbose", bin, "stubborn", file)
 	pid := exists(t, file)
-	redis.run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	p.result(t).want(t, 79)
 	if alive(pid) {
 		t.Error("the command outlived us")
@@ -346,7 +346,7 @@ func TestRunWithNobodyReading(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
 			pid := exists(t, file)
-			redis.run(t, "unlock", "--force", "k").want(t, 0)
+			redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 			kit.Eventually(t, "the end of the command", func() bool { return !alive(pid) })
 			writer.Close() // ours
 			said := make(chan string, 1)
