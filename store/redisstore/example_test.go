@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -43,6 +44,20 @@ func Example() {
 	if err != nil {
 		log.Print(err)
 	}
+}
+
+// The server's URL comes from the environment, as that of the command asynclock does.
+func ExampleOpenURL() {
+	store, err := redisstore.OpenURL(os.Getenv("ASYNCLOCK_REDIS_URL"))
+	if err != nil {
+		log.Fatal(err) // does not show the password
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(context.Background())
 }
 
 // A pending lock is a channel.

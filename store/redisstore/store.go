@@ -56,6 +56,25 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	return newStore(conn, s), nil
 }
 
+// OpenURL is Open for a server that a URL names. Special characters in user and password are
+// percent-encoded:
+//
+//	redis://user:password@host:6379/0                       one server; rediss:// for TLS
+//	redis://host1:26379?addr=host2:26379&master_set=main    Sentinel
+//	redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
+//	unix:///run/redis/redis.sock                            a socket
+//
+// The parameters are those of rueidis.ParseURL. A URL with other parameters, or with an addr
+// without a port, is refused. The error for a bad URL is ErrInvalidOption, and quotes no part of
+// it, because that part may be a password.
+func OpenURL(url string, opts ...Option) (*Store, error) {
+	option, err := redisconn.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return Open(option, opts...)
+}
+
 // New uses the application's own client, which [Store.Close] leaves open. That
 // saves two connections per server and costs:
 //

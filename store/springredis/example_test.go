@@ -57,3 +57,32 @@ func Example() {
 	// Java can't have it now: true
 	// and now it can: true
 }
+
+// The server is named by a URL. The database in it is that of the Java service.
+func ExampleOpenURL() {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+
+	store, err := springredis.OpenURL("redis://"+server.Addr()+"/0", "shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(context.Background())
+
+	lease, err := locks.Lock(context.Background(), "order:42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Unlock(context.Background())
+	fmt.Println("Java can't have it now:", server.Exists("shop:order:42"))
+	// Output:
+	// Java can't have it now: true
+}

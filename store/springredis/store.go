@@ -44,6 +44,16 @@ func Open(option rueidis.ClientOption, registryKey string, opts ...Option) (*Sto
 	return st, nil
 }
 
+// OpenURL is Open for a server that a URL names, as redisstore.OpenURL says. The database in it,
+// as in redis://host:6379/1, has to be that of the Java side.
+func OpenURL(url, registryKey string, opts ...Option) (*Store, error) {
+	option, err := redisconn.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return Open(option, registryKey, opts...)
+}
+
 // New uses the application's own client, which [Store.Close] leaves open. redisstore.New says
 // what this saves and costs.
 func New(client rueidis.Client, registryKey string, opts ...Option) (*Store, error) {

@@ -3,13 +3,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -46,33 +45,27 @@ type connection struct {
 
 // connect opens the store that the command line and the environment give.
 func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
-	server, err := a.server()
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
+	url := a.server()
+	if url == "" {
+		return nil, &exitError{exitUsage, errors.New("no server: give --redis URL or set " + urlVariable)}
 	}
-	return a.connectTo(server, options...)
+	return a.connectBy(func(options ...redisstore.Option) (*redisstore.Store, error) {
+		return redisstore.OpenURL(url, options...)
+	}, options...)
 }
 
-// server returns the server's options from the command line and the environment.
-func (a *app) server() (rueidis.ClientOption, error) {
-	url := a.url
-	if url == "" {
-		url = os.Getenv(urlVariable)
-	}
-	if url == "" {
-		return rueidis.ClientOption{}, errors.New("no server: give --redis URL or set " + urlVariable)
-	}
-	return parseURL(url)
-}
+// server returns the server's URL from the command line or the environment.
+func (a *app) server() string { return cmp.Or(a.url, os.Getenv(urlVariable)) }
 
-func (a *app) connectTo(server rueidis.ClientOption, options ...asynclock.ClientOption) (*connection, error) {
+// connectBy opens the store by open.
+func (a *app) connectBy(open func(...redisstore.Option) (*redisstore.Store, error), options ...asynclock.ClientOption) (*connection, error) {
 	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix)}
 	if a.verbose {
 		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		options = append(options, asynclock.WithLogger(logger))
 		storeOptions = append(storeOptions, redisstore.WithLogger(logger))
 	}
-	store, err := redisstore.Open(server, storeOptions...)
+	store, err := open(storeOptions...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/cmd/asynclock/internal/demo"
+	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // workerName is the hidden command that the demo's processes run.
@@ -60,12 +62,14 @@ func (a *app) workerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, err := a.server()
+			server, err := rueidis.ParseURL(a.server()) // the demo's own
 			if err != nil {
 				return err
 			}
 			server.ForceSingleClient = true // otherwise miniredis would be used as a Cluster
-			locks, err := a.connectTo(server, asynclock.WithTTL(ttl), asynclock.WithDescription(holder))
+			locks, err := a.connectBy(func(options ...redisstore.Option) (*redisstore.Store, error) {
+				return redisstore.Open(server, options...)
+			}, asynclock.WithTTL(ttl), asynclock.WithDescription(holder))
 			if err != nil {
 				return err
 			}

@@ -30,26 +30,3 @@ func FuzzWaitLimit(f *testing.F) {
 		}
 	})
 }
-
-// FuzzServer: a URL is one of a server, or an error that does not quote it.
-func FuzzServer(f *testing.F) {
-	for _, url := range []string{
-		"redis://user:password@host:6379/0", "rediss://host", "redis://host1:26379?addr=host2:26379&master_set=main",
-		"unix:///run/redis/redis.sock", "redis://:p%zz@host", "redis://host:port/x", "redis://[::1", "host:6379", "redis://h?db=x", "://",
-	} {
-		f.Add(url)
-	}
-	_, bad := (&app{url: "://"}).server()
-	f.Fuzz(func(t *testing.T, url string) {
-		if url == "" {
-			return // then it comes from the environment
-		}
-		option, err := (&app{url: url}).server()
-		switch {
-		case err != nil && err.Error() != bad.Error():
-			t.Errorf("%q: got %v, want the words for any bad URL", url, err)
-		case err == nil && len(option.InitAddress) == 0:
-			t.Errorf("%q: got no address and no error", url)
-		}
-	})
-}

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package redisconn
 
 import (
-	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // urlParameters are those that rueidis.ParseURL knows. It ignores all others, including a
@@ -21,11 +23,12 @@ var urlParameters = []string{
 
 // errBadURL quotes no part of the URL, unlike the parsers' errors, because that part may be a
 // password.
-var errBadURL = errors.New("the server's URL makes no sense; it looks like " +
-	"redis://user:password@host:6379/0, and special characters in it are percent-encoded")
+var errBadURL = fmt.Errorf("%w: the server's URL makes no sense; it looks like "+
+	"redis://user:password@host:6379/0, and special characters in it are percent-encoded", store.ErrInvalidOption)
 
-// parseURL returns the server's options from a URL, if all parts of the URL are understood.
-func parseURL(text string) (rueidis.ClientOption, error) {
+// ParseURL returns the server's options from a URL, if all parts of the URL are understood.
+// Otherwise the error is ErrInvalidOption.
+func ParseURL(text string) (rueidis.ClientOption, error) {
 	server, err := rueidis.ParseURL(text)
 	if err != nil || !understood(text) {
 		return rueidis.ClientOption{}, errBadURL

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func TestParseURL(t *testing.T) {
+	t.Parallel()
+	got, err := redisconn.ParseURL("redis://user:pass%40word@host1:26379/3?addr=host2:26379&master_set=main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.InitAddress) != 2 || got.Username != "user" || got.Password != "pass@word" || got.SelectDB != 3 || got.Sentinel.MasterSet != "main" {
+		t.Errorf("got %+v, want two sentinels, user and password, database 3 and the set main", got)
+	}
+	if got, err := redisconn.ParseURL("rediss://host:6380"); err != nil || got.TLSConfig == nil {
+		t.Errorf("rediss: got TLS %v, error %v; want TLS", got.TLSConfig, err)
+	}
+}
+
+// A password with a character that ought to be encoded ends before that character. A parser takes
+// what is in front for a host and a port, or for a database.
+func TestABadURLKeepsItsPasswordSecret(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	for _, url := range []string{
+		"", "redis://user:" + password + "@host:port", "redis://user:" + password + "/x@host", "redis://user:1/" + password + "@host",
+		"redis://user:" + password + "%zz@host", "http://user:" + password + "@host", "user:" + password + "@host",
+		"redis://host?db=" + password, "redis://host?dial_timeout=" + password, "redis://:1#" + password + "@127.0.0.1:6379",
+		"redis://" + password + ":1?x@127.0.0.1:6379", "redis://" + password + ":1#", "unix:///" + password + "?x@/run/redis.sock",
+		"redis:" + password + "@127.0.0.1:6379", "redis://127.0.0.1:1?addr=user:" + password + "@host", "redis://host?master=" + password,
+	} {
+		_, err := redisconn.ParseURL(url)
+		if !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("%q: got %v, want ErrInvalidOption", url, err)
+		} else if strings.Contains(err.Error(), password) {
+			t.Errorf("%q: the password shows: %v", url, err)
+		}
+	}
+}
+
+// FuzzParseURL: a URL is one of a server, or an error that does not quote it.
+func FuzzParseURL(f *testing.F) {
+	for _, url := range []string{
+		"redis://user:password@host:6379/0", "rediss://host", "redis://host1:26379?addr=host2:26379&master_set=main",
+		"unix:///run/redis/redis.sock", "redis://:p%zz@host", "redis://host:port/x", "redis://[::1", "host:6379", "redis://h?db=x", "://",
+	} {
+		f.Add(url)
+	}
+	_, bad := redisconn.ParseURL("://")
+	f.Fuzz(func(t *testing.T, url string) {
+		option, err := redisconn.ParseURL(url)
+		switch {
+		case err != nil && err.Error() != bad.Error():
+			t.Errorf("%q: got %v, want the words for any bad URL", url, err)
+		case err == nil && len(option.InitAddress) == 0:
+			t.Errorf("%q: got no address and no error", url)
+		}
+	})
+}
