@@ -64,6 +64,8 @@ var replyTexts = []struct {
 	means error
 }{
 	{"max number of clients reached", store.ErrUnreachable},
+	{"asynclock: the slot is being moved", store.ErrUnreachable}, // by a script of ours, before its first write
+	{"non local key", store.ErrOutcomeUnknown},                   // inside a script: its slot is being moved
 	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2
 	{"AUTH <password> called without", store.ErrDenied},          // a password where there is none
 	{"can't run this command", store.ErrDenied},                  // ACL, inside a script

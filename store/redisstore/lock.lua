@@ -49,10 +49,26 @@ local function read(...)
   return answer
 end
 
+-- refuse_a_moving_slot ends the script before its first write while a Cluster's node
+-- gives the slot away. Such a node refuses each command on a key that is not there,
+-- because the key may have moved already. It can't distinguish that from a key that this
+-- script has just deleted. So a script that empties the queue and then queues somebody
+-- would stop halfway. A key that is never there shows it. The node itself refuses most
+-- scripts in this time, because one of their keys is usually missing. The shortcuts of
+-- acquire.lua, release_fast.lua and renew.lua write to no key that they have deleted, so
+-- they need not look.
+local function refuse_a_moving_slot()
+  local answer = redis.pcall('EXISTS', lock .. '?')
+  if type(answer) == 'table' and string.find(answer.err, 'non local key', 1, true) then
+    error('asynclock: the slot is being moved', 0)
+  end
+end
+
 -- load reads the state. It returns the name of the first Redis key that this library
 -- can't have written. All commands that could fail on such a key run here, so no
 -- script stops halfway.
 local function load()
+  refuse_a_moving_slot()
   local value = read('GET', lock)
   if value then
     if type(value) ~= 'string' then

@@ -33,7 +33,7 @@ func (s *session) reassert(ctx context.Context, batch []store.RenewRequest, repl
 	}
 	for n, result := range s.store.run(ctx, *calls) {
 		i := missed[n]
-		if isTryAgain(result) { // its slot is being moved; the answer of renew.lua holds
+		if isMoving(result) { // its slot is being moved; the answer of renew.lua holds
 			continue
 		}
 		before := replies[i].Err

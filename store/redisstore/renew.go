@@ -67,7 +67,7 @@ func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, r
 		switch {
 		case isCrossSlot(result):
 			crossing = append(crossing, chunks[i]...)
-		case isTryAgain(result):
+		case isMoving(result):
 			moving = append(moving, chunks[i]...)
 		}
 	}

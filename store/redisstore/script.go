@@ -62,7 +62,9 @@ func isCrossSlot(result rueidis.RedisResult) bool {
 	return ok && strings.HasPrefix(err.Error(), "CROSSSLOT ")
 }
 
-func isTryAgain(result rueidis.RedisResult) bool {
+// isMoving reports whether the server, or a script of ours, refused because the slot is being
+// moved.
+func isMoving(result rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(result.Error())
-	return ok && err.IsTryAgain()
+	return ok && (err.IsTryAgain() || strings.Contains(err.Error(), "the slot is being moved"))
 }

@@ -42,8 +42,10 @@ if uncertain then
   -- key while the first one is still under way. The kernel resends what it had buffered for
   -- about 100 s.
   local ms = math.floor(now() / 1000)
-  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))
+  -- In the other order the first command might delete the whole set. While a Cluster moves
+  -- the slot, the second one would then fail.
   redis.call('ZADD', KEYS[3], string.format('%.0f', ms + 120000), ARGV[1])
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))
   redis.call('PEXPIRE', KEYS[3], 120000)
 end
 if deleted > 0 then

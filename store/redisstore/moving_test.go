@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// A movingKey is a lock whose slot moves. Its owner "a" has it, some wait, and a withdrawn
+// owner is remembered no longer.
+type movingKey struct {
+	waiters []string // the deadline (ms) of each, in the queue's order
+	calls   func(st *Store, key string) call
+}
+
+const (
+	never = "1"             // the waiter died long ago
+	ever  = "9999999999999" // it lives
+)
+
+// movingCalls are runs of each script, in the states in which it writes and deletes most.
+func movingCalls() map[string]movingKey {
+	request := func(key, owner string) *store.AcquireRequest {
+		return &store.AcquireRequest{Key: key, Owner: owner, TTL: long, GrantTTL: long, WaiterTTL: long, Wait: true, QueueLimit: 2}
+	}
+	acquire := func(change func(*store.AcquireRequest)) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			q := request(key, "new")
+			change(q)
+			must(c.acquire(st.settings.prefix, q, noAddress, st.grace(key)))
+			return c
+		}
+	}
+	release := func(change func(*store.ReleaseRequest)) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			q := &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}
+			change(q)
+			must(c.release(st.settings.prefix, q, noAddress, st.grace(key)))
+			return c
+		}
+	}
+	requeue := func(q *store.ReleaseRequest) { q.Requeue = request(q.Key, "again") }
+	uncertain := func(q *store.ReleaseRequest) { q.Uncertain = true }
+	force := func(st *Store, key string) (c call) {
+		c.script = forceScript
+		c.lockKeys(st.settings.prefix, key, lockKinds)
+		c.epochKey(st.settings.prefix, key)
+		c.millis(st.grace(key))
+		return c
+	}
+	alive, dead := []string{ever}, []string{never, never}
+	return map[string]movingKey{
+		"acquire, waits behind others":      {alive, acquire(func(*store.AcquireRequest) {})},
+		"acquire, has the key":              {alive, acquire(func(q *store.AcquireRequest) { q.Owner = "a" })},
+		"acquire, does not wait":            {alive, acquire(func(q *store.AcquireRequest) { q.Wait = false })},
+		"acquire, the queue full of dead":   {dead, acquire(func(*store.AcquireRequest) {})},
+		"release, the next is alive":        {alive, release(func(*store.ReleaseRequest) {})},
+		"release, all are dead":             {dead, release(func(*store.ReleaseRequest) {})},
+		"release, uncertain":                {alive, release(uncertain)},
+		"release, queues again":             {alive, release(requeue)},
+		"release, queues again behind dead": {dead, release(requeue)},
+		"release, queues again behind two":  {[]string{never, ever}, release(requeue)},
+		"release, keeps the key back":       {[]string{never, ever}, release(func(q *store.ReleaseRequest) { q.HoldBack = long })},
+		"release, the only waiter leaves":   {alive, release(func(q *store.ReleaseRequest) { q.Owner, q.Uncertain = "waiter-0", true })},
+		"release, fast": {alive, func(st *Store, key string) (c call) {
+			c.releaseFast(st.settings.prefix, &store.ReleaseRequest{Key: key, Owner: "a", Token: 1})
+			return c
+		}},
+		"force, the next is alive": {alive, force},
+		"force, all are dead":      {dead, force},
+		"reassert": {alive, func(st *Store, key string) (c call) {
+			c.reassert(st, &store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 1}, noAddress)
+			return c
+		}},
+		"renew": {alive, func(st *Store, key string) (c call) {
+			c.renew(st.settings.prefix, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewKinds, st.settings.grace)
+			return c
+		}},
+		"inspect": {alive, func(st *Store, key string) (c call) {
+			c.inspect(st.settings.prefix, key, waitersShown)
+			return c
+		}},
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// A moving is a Cluster of which a slot is moved by hand, from one node to another.
+type moving struct {
+	*server
+	from, to   *server
+	slot       string
+	host, port string // of to
+}
+
+// Redis looks at the state of the slot at each command of a script. A key that is not there
+// counts as moved already, also if the script itself has just deleted it.
+func TestNoScriptStopsHalfwayWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	st := sv.store(t)
+	m := newMoving(t, sv, nodes)
+	states := movingCalls()
+	keys := make(map[string]string) // by the case's name
+	unused := sameSlot("key0")
+	for name, state := range states {
+		for _, moved := range []string{"", "l", "q", "w", "f", "x"} {
+			key := unused()
+			keys[name+" without "+moved] = key
+			m.make(t, key, state.waiters)
+		}
+	}
+	m.begin(t)
+	done := make(map[string]int)
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		for _, moved := range []string{"", "l", "q", "w", "f", "x"} {
+			key := keys[name+" without "+moved]
+			for _, kind := range []byte(moved) {
+				m.move(t, m.redisKey(key, kind))
+			}
+			c := states[name].calls(st, key)
+			if m.wholeOrNothing(t, st, name+" without "+moved, key, &c) {
+				done[name]++
+			}
+		}
+	}
+	for _, name := range []string{"release, fast", "renew", "inspect", "acquire, waits behind others"} { // which delete nothing, or not before they write
+		if done[name] == 0 {
+			t.Errorf("%s: was never done, want it done where all its keys are there", name)
+		}
+	}
+}
+
+// newMoving is for the slot of key0.
+func newMoving(t *testing.T, sv *server, nodes []*server) *moving {
+	t.Helper()
+	name := sv.redisKey("key0", 'l')
+	from := owner(t, nodes, name)
+	m := &moving{server: sv, from: nodes[from], to: nodes[(from+1)%len(nodes)], slot: sv.Do(t, "CLUSTER", "KEYSLOT", name)}
+	m.host, m.port, _ = net.SplitHostPort(m.to.own.Addr)
+	return m
+}
+
+// sameSlot returns a source of keys in one slot.
+func sameSlot(first string) (next func() string) {
+	i := 0
+	return func() string {
+		for {
+			i++
+			if key := "key" + strconv.Itoa(i); bucketOf(key) == bucketOf(first) {
+				return key
+			}
+		}
+	}
+}
+
+// make writes all Redis keys of a lock.
+func (m *moving) make(t *testing.T, key string, deadlines []string) {
+	t.Helper()
+	m.Do(t, "SET", m.redisKey(key, 'l'), "1000 a - t -", "PX", "1000000")
+	m.Do(t, "SET", m.redisKey(key, 'f'), "1000", "PX", "1000000")
+	m.Do(t, "ZADD", m.redisKey(key, 'x'), "1", "withdrawn")
+	for i, deadline := range deadlines {
+		waiter := "waiter-" + strconv.Itoa(i)
+		m.Do(t, "ZADD", m.redisKey(key, 'q'), strconv.Itoa(100+i), waiter)
+		m.Do(t, "HSET", m.redisKey(key, 'w'), waiter, deadline+" - 10000 - somebody")
+	}
+}
+
+func (m *moving) begin(t *testing.T) {
+	t.Helper()
+	m.to.Do(t, "CLUSTER", "SETSLOT", m.slot, "IMPORTING", m.from.Do(t, "CLUSTER", "MYID"))
+	m.from.Do(t, "CLUSTER", "SETSLOT", m.slot, "MIGRATING", m.to.Do(t, "CLUSTER", "MYID"))
+}
+
+func (m *moving) move(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		m.from.Do(t, "MIGRATE", m.host, m.port, name, "0", "5000")
+	}
+}
+
+// content is what the node that gives the slot away has of a lock.
+func (m *moving) content(t *testing.T, key string) (all []string) {
+	t.Helper()
+	for _, kind := range []byte(lockKinds) {
+		all = append(all, m.from.dumpOf(m.redisKey(key, kind)))
+	}
+	return append(all, m.from.dumpOf(m.epoch(bucketOf(key))))
+}
+
+// dumpOf is a Redis key's content, or the error of asking for it.
+func (sv *server) dumpOf(name string) string {
+	text, err := sv.Try("DUMP", name)
+	return fmt.Sprintf("%q %v", text, err)
+}
+
+// wholeOrNothing makes a call on the node that gives the slot away, and reports whether all
+// of it happened. Otherwise nothing may have happened, and the client may try again.
+func (m *moving) wholeOrNothing(t *testing.T, st *Store, what, key string, c *call) (done bool) {
+	t.Helper()
+	before := m.content(t, key)
+	names, args := c.words()
+	err := m.from.Raw.Do(t.Context(), m.from.Raw.B().Eval().Script(c.script.Source).Numkeys(int64(len(names))).Key(names...).Arg(args...).Build()).Error()
+	if err == nil {
+		return true
+	}
+	if after := m.content(t, key); !slices.Equal(after, before) {
+		t.Errorf("%s: got %v, and what was\n%q is now\n%q", what, err, before, after)
+	}
+	if means := st.conn.Failure(err); !errors.Is(means, store.ErrUnreachable) {
+		t.Errorf("%s: got %v, want one that wraps ErrUnreachable", what, means)
+	}
+	return false
+}
+
+// A holder gives its key back while the slot moves, and queues again for others of its own.
+// Nobody loses anything, and everybody is served when the move is over.
+func TestWhoeverWaitsGoesOnWaitingWhileTheSlotMoves(t *testing.T) {
+	t.Parallel()
+	sv, nodes := ownCluster(t)
+	st := sv.store(t)
+	m := newMoving(t, sv, nodes)
+	key := sameSlot("key0")()
+	ours, theirs := newClient(t, st), newClient(t, st)
+	first, err := ours.Lock(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sv.Do(t, "ZADD", sv.redisKey(key, 'q'), "1", "killed")
+	sv.Do(t, "HSET", sv.redisKey(key, 'w'), "killed", never+" - 10000 - somebody")
+	sv.Do(t, "ZADD", sv.redisKey(key, 'x'), "1", "withdrawn")
+	remote := theirs.LockChan(t.Context(), key)
+	kit.Eventually(t, "another client waits", func() bool {
+		return sv.Number(t, "ZCARD", sv.redisKey(key, 'q')) == 2
+	})
+	local := ours.LockChan(t.Context(), key, asynclock.WithTTL(long)) // another TTL, so the key can't pass to it inside the client
+
+	m.begin(t)
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- first.Unlock(t.Context()) }() // ends with the release's time limit; the test waits for it
+	select {
+	case got := <-remote:
+		_, err := got.Lease()
+		t.Fatalf("another client, while the slot moves: got %v, want it to wait", err)
+	case got := <-local:
+		_, err := got.Lease()
+		t.Fatalf("the same client, while the slot moves: got %v, want it to wait", err)
+	case <-time.After(time.Second):
+	}
+	m.callOff(t)
+	for range 2 {
+		var got asynclock.Result
+		select {
+		case got = <-remote:
+			remote = nil
+		case got = <-local:
+			local = nil
+		case <-time.After(time.Minute):
+			t.Fatal("nobody got the key in a minute")
+		}
+		lease, err := got.Lease()
+		if err != nil {
+			t.Fatalf("after the move: got %v, want a lease", err)
+		}
+		if err := lease.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock after the move: got %v, want no error", err)
+		}
+	}
+	if err := <-unlocked; err != nil && !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+		t.Errorf("Unlock while the slot moved: got %v, want no error or ErrOutcomeUnknown", err)
+	}
+}
+
+// callOff ends the move before anything has moved. Another node would begin with a grace.
+func (m *moving) callOff(t *testing.T) {
+	t.Helper()
+	for _, node := range []*server{m.to, m.from} {
+		node.Do(t, "CLUSTER", "SETSLOT", m.slot, "STABLE")
+	}
+}
+
+func newClient(t *testing.T, st *Store) *asynclock.Client {
+	t.Helper()
+	c, err := asynclock.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx) // a test that has failed may have left leases
+	})
+	return c
+}
