@@ -305,3 +305,19 @@ func TestMinHoldIsForTheWholeOfAJoinedHolding(t *testing.T) {
 		}
 	})
 }
+
+// A release that has to be repeated does not begin the minimum hold anew.
+func TestRepeatedReleaseKeepsTheKeyNoLongerThanTheFirst(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		l := lock(w, c, "key", asynclock.WithMinHold(10*time.Second))
+		w.store.Next(asynclocktest.Release.Any, asynclocktest.Refuse, asynclocktest.Refuse, asynclocktest.Refuse)
+		l.UnlockChan(w.Context())
+		began := time.Now()
+		got := lock(w, other, "key")
+		if waited := since(began); waited > 10*time.Second+50*time.Millisecond {
+			w.Errorf("the next had the key after %v, want it some 10s after the claim", waited)
+		}
+		unlock(w, got)
+	})
+}

@@ -26,6 +26,7 @@ type releaseCall struct {
 	ttl   time.Duration
 	until watchdog.Instant // when to give up, because the TTL has ended by then
 	tries int
+	first watchdog.Instant // when it was first sent; HoldBack counts from then
 
 	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
@@ -77,8 +78,11 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	now := watchdog.Refresh()
 	for i, call := range calls {
 		timeout = min(timeout, call.timeout())
-		call.tries++
+		if call.tries++; call.tries == 1 {
+			call.first = now
+		}
 		requests[i] = call.request
+		requests[i].HoldBack = max(call.request.HoldBack-now.Sub(call.first), 0)
 		requests[i].Clean = call.request.Clean && now < call.trusted
 		if call.requeue != nil {
 			call.requeue.sent = now
