@@ -174,7 +174,7 @@ func transient(err error) bool {
 func ourTimeout(caller context.Context, err error) error {
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	if ended && caller.Err() == nil {
-		return unreachable(ErrOutcomeUnknown)
+		return unreachable(noAnswerError{})
 	}
 	return err
 }

@@ -136,6 +136,15 @@ func trimPrefix(err error) string {
 	return text
 }
 
+// A noAnswerError is [ErrOutcomeUnknown] in the words of a caller: Lock promises that nothing is held
+// after an error, so the outcome of its request is no question.
+type noAnswerError struct{}
+
+func (noAnswerError) Error() string { return "no answer in time" }
+
+// Is reports that it is ErrOutcomeUnknown.
+func (noAnswerError) Is(target error) bool { return target == ErrOutcomeUnknown }
+
 // A joined error is two errors in one line: its meaning and its cause.
 type joined struct{ meaning, cause error }
 

@@ -117,3 +117,15 @@ func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
 		}
 	})
 }
+
+// A Lock whose store is silent holds nothing, and its error does not ask whether it does.
+func TestErrorOfASilentStoreLeavesNothingOpen(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		_, err := w.client().Lock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrUnreachable)
+		if got, want := err.Error(), `asynclock: lock "key": store unreachable: no answer in time`; got != want {
+			w.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
