@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store"
@@ -27,22 +26,19 @@ func saveOrder(ctx context.Context, id int, token int64) error {
 func Example() {
 	ctx := context.Background()
 
-	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+	store, err := redisstore.OpenURL("redis://127.0.0.1:6379")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer store.Close()
-	locks, err := asynclock.New(store)
+	locks, err := asynclock.New(store, asynclock.WithOwnedStore())
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer locks.Close(ctx)
-
 	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
 		return saveOrder(ctx, 42, lease.Token()) // ctx ends if the lease is lost
 	})
-	if err != nil {
-		log.Print(err)
+	if err := errors.Join(err, locks.Close(ctx)); err != nil {
+		log.Fatal(err)
 	}
 }
 
@@ -75,8 +71,10 @@ func Example_select() {
 			return
 		}
 		go func() { // any goroutine may unlock
-			defer lease.Unlock(ctx)
 			fmt.Println("reporting under token", lease.Token())
+			if err := lease.Unlock(ctx); err != nil {
+				log.Print(err) // the lease was lost, or its end is not confirmed yet
+			}
 		}()
 	case <-shutdown:
 	}
@@ -106,5 +104,31 @@ func Example_errors() {
 	case <-time.After(time.Minute): // the work
 	case <-lease.Done():
 		fmt.Println("stop at once:", lease.Err()) // expired, stolen, forced, not renewed, ...
+	}
+}
+
+// A request that waits for at most two seconds.
+func Example_request() {
+	var (
+		locks *asynclock.Client
+		r     *http.Request
+	)
+	save := func(ctx context.Context, lease *asynclock.Lease) error { return saveOrder(ctx, 42, lease.Token()) }
+
+	err := locks.WithLock(r.Context(), "order:42", save, asynclock.WithWait(2*time.Second))
+	if err != nil {
+		log.Print(err)
+	}
+}
+
+// A job that starts on every host and runs on one of them.
+func Example_job() {
+	var locks *asynclock.Client
+	ctx := context.Background()
+	report := func(ctx context.Context, _ *asynclock.Lease) error { return ctx.Err() }
+
+	err := locks.WithLock(ctx, "report", report, asynclock.WithWait(0), asynclock.WithMinHold(50*time.Minute))
+	if err != nil && !errors.Is(err, asynclock.ErrHeld) {
+		log.Print(err)
 	}
 }
