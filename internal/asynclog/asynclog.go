@@ -10,7 +10,9 @@ package asynclog
 import (
 	"context"
 	"log/slog"
+	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +25,14 @@ const (
 	patience   = time.Second
 )
 
+// again is how soon [Default] writes a message again.
+const again = time.Minute
+
 // A Log passes records on to a handler, in order. A nil Log writes nothing.
 type Log struct {
-	handler slog.Handler
+	handler func() slog.Handler
+	least   slog.Level                // lower levels are ignored
+	repeats *repeats                  // nil: every record is written
 	records *batch.Queue[slog.Record] // has a goroutine while it has records; Close waits for it
 	waiting atomic.Int64              // records that the handler has not returned from
 	dropped atomic.Int64              // since the log last reported drops
@@ -36,7 +43,21 @@ func New(logger *slog.Logger) *Log {
 	if logger == nil {
 		return nil
 	}
-	l := &Log{handler: logger.Handler()}
+	return newLog(&Log{handler: logger.Handler, least: math.MinInt})
+}
+
+// Default makes the log of who has chosen none. It writes warnings and errors to slog.Default(), as
+// that is when a record is written. It writes a message once a minute at most, and then says how
+// many were left out.
+func Default() *Log {
+	return newLog(&Log{
+		handler: func() slog.Handler { return slog.Default().Handler() },
+		least:   slog.LevelWarn,
+		repeats: &repeats{of: make(map[string]*repetition)},
+	})
+}
+
+func newLog(l *Log) *Log {
 	l.records = batch.New(maxWaiting, 1, 0, l.write)
 	return l
 }
@@ -44,7 +65,11 @@ func New(logger *slog.Logger) *Log {
 // Add queues a record with the present time, and returns at once. If 1000 records already wait for
 // the handler, further ones are only counted, and the log reports how many.
 func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
-	if l == nil {
+	if l == nil || level < l.least {
+		return
+	}
+	omitted, repeated := l.repeats.note(message)
+	if repeated {
 		return
 	}
 	if l.waiting.Add(1) > maxWaiting {
@@ -56,6 +81,9 @@ func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
 	runtime.Callers(2, caller[:])
 	r := slog.NewRecord(time.Now(), level, message, caller[0])
 	r.AddAttrs(attrs...)
+	if omitted > 0 {
+		r.AddAttrs(slog.Int("left out", omitted))
+	}
 	l.records.Add(0, r) // it is not added after Close
 }
 
@@ -63,8 +91,9 @@ func (l *Log) Add(level slog.Level, message string, attrs ...slog.Attr) {
 func (l *Log) write(_ int, records []slog.Record) {
 	ctx := context.Background()
 	for _, r := range records {
-		if l.handler.Enabled(ctx, r.Level) {
-			_ = l.handler.Handle(ctx, r)
+		handler := l.handler()
+		if handler.Enabled(ctx, r.Level) {
+			_ = handler.Handle(ctx, r)
 		}
 		l.waiting.Add(-1)
 		if n := l.dropped.Swap(0); n > 0 {
@@ -92,4 +121,38 @@ func (l *Log) Close() bool {
 	case <-limit.C:
 		return false
 	}
+}
+
+// repeats knows which messages were written lately. The messages are few: they are constants.
+type repeats struct {
+	mu sync.Mutex
+	of map[string]*repetition
+}
+
+// A repetition is when a message may be written again, and how many were left out so far.
+type repetition struct {
+	after   time.Time
+	omitted int
+}
+
+// note reports whether a message was written lately. If it was not, it says how many were left out
+// before.
+func (r *repeats) note(message string) (omitted int, repeated bool) {
+	if r == nil {
+		return 0, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, last := time.Now(), r.of[message]
+	if last == nil {
+		last = new(repetition)
+		r.of[message] = last
+	}
+	if now.Before(last.after) {
+		last.omitted++
+		return 0, true
+	}
+	omitted = last.omitted
+	*last = repetition{after: now.Add(again)}
+	return omitted, false
 }

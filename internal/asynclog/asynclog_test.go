@@ -140,3 +140,65 @@ func TestNoLoggerNoLog(t *testing.T) {
 		t.Errorf("got %v, want a nil Log that can be closed", l)
 	}
 }
+
+// A diary is a notebook that takes every level.
+type diary struct{ *notebook }
+
+func (d diary) Enabled(context.Context, slog.Level) bool { return true }
+
+// Without a choice, warnings go to what is slog's default at that moment, and never as a flood.
+func TestDefault(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		earlier, later := &notebook{held: make(chan struct{})}, &notebook{held: make(chan struct{})}
+		close(earlier.held)
+		close(later.held)
+		slog.SetDefault(slog.New(diary{earlier}))
+		l := Default()
+		l.Add(slog.LevelInfo, "for nobody")
+		l.Add(slog.LevelWarn, "first")
+		synctest.Wait()
+		slog.SetDefault(slog.New(diary{later}))
+		for range 5 {
+			l.Add(slog.LevelWarn, "first")
+			l.Add(slog.LevelError, "second")
+		}
+		time.Sleep(again)
+		l.Add(slog.LevelWarn, "first")
+		l.Add(slog.LevelWarn, "third")
+		if !l.Close() {
+			t.Error("Close: got false, want all written")
+		}
+		if got, want := earlier.messages(), []string{"first"}; !slices.Equal(got, want) {
+			t.Errorf("the earlier default: got %q, want %q", got, want)
+		}
+		if got, want := later.messages(), []string{"second", "first", "third"}; !slices.Equal(got, want) {
+			t.Fatalf("the later default: got %q, want %q", got, want)
+		}
+		for i, want := range []int64{0, 5, 0} {
+			var omitted int64
+			later.records[i].Attrs(func(a slog.Attr) bool {
+				omitted = a.Value.Int64()
+				return true
+			})
+			if omitted != want {
+				t.Errorf("%q: got %d left out before, want %d", later.records[i].Message, omitted, want)
+			}
+		}
+	})
+}
+
+// A chosen log gets everything, however often.
+func TestAChosenLogGetsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNotebook()
+		close(n.held)
+		for range 3 {
+			l.Add(slog.LevelWarn, "again")
+		}
+		if !l.Close() || len(n.records) != 3 {
+			t.Errorf("got %d records, want 3", len(n.records))
+		}
+	})
+}

@@ -16,7 +16,7 @@ import (
 func inBubble(t *testing.T) *Store {
 	t.Helper()
 	_, option := redistest.InBubble(t)
-	st, err := Open(option)
+	st, err := Open(option, WithoutLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

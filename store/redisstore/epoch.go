@@ -52,17 +52,18 @@ func (st *Store) hides(key string) {
 	}
 }
 
-// graceSeen logs once per grace that nothing is granted for a while. Each bucket has a grace
-// of its own, and all of them begin at about the same time.
+// graceSeen logs once per grace that nothing is granted for a while. Each bucket has a grace of its
+// own, which begins when the bucket is first used. So the log stays quiet for a further grace after
+// the end of one that it has heard of.
 func (st *Store) graceSeen(grace time.Duration) {
 	now := time.Now()
-	quiet := st.quiet.Load()
-	if quiet != nil && now.Before(*quiet) {
+	quiet, until := st.quiet.Load(), now.Add(grace+st.settings.grace)
+	if quiet != nil && until.Before(*quiet) || !st.quiet.CompareAndSwap(quiet, &until) {
 		return
 	}
-	until := now.Add(grace)
-	if st.quiet.CompareAndSwap(quiet, &until) {
-		st.log.Add(slog.LevelWarn, "redisstore: a server was started or promoted lately; nothing is granted until the leases that it may have forgotten have ended",
+	if quiet == nil || now.After(*quiet) {
+		st.log.Add(slog.LevelWarn, "redisstore: nothing is granted yet: the server was started or promoted lately, and may have forgotten leases. "+
+			"A server without data can't be told from one that has lost its data. In development, use redisstore.ForDevelopment",
 			slog.Duration("for", grace))
 	}
 }

@@ -4,7 +4,11 @@ package redisstore
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -61,4 +65,104 @@ func TestALogHandlerThatBlocksHoldsUpNoUnguardedAcquire(t *testing.T) {
 	})
 	kit.Returns(t, "Close", func() { _ = s.Close(t.Context()) })
 	h.WantAsked(t)
+}
+
+// intoTheDefault has slog.Default() write to a journal while the test runs, which is not parallel.
+func intoTheDefault(t *testing.T) *kit.Journal {
+	t.Helper()
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	written := new(kit.Journal)
+	slog.SetDefault(written.Logger(slog.LevelDebug))
+	return written
+}
+
+// A newcomer's first lock, on a server that has just started, is to say why it waits.
+func TestAFreshServersFirstLineSaysWhyNothingIsGranted(t *testing.T) {
+	sv := ownServer(t)
+	written := intoTheDefault(t)
+	st, err := Open(sv.Option, WithPrefix(sv.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	c := join(t, st)
+	for _, key := range []string{"key", "key2", "key3"} { // of several buckets
+		if got := c.Acquire(redistest.Attempt(key, "a")); !errors.Is(got.Err, store.ErrGrace) {
+			t.Fatalf("%s: got %+v, want ErrGrace", key, got)
+		}
+	}
+	st.log.Close()
+	got := written.String()
+	for _, want := range []string{"level=WARN", "nothing is granted yet", "for=", "started or promoted lately", "without data", "redisstore.ForDevelopment"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("log: got %q, want %q in it", got, want)
+		}
+	}
+	if n := strings.Count(got, "\n"); n != 1 {
+		t.Errorf("log: got %d lines, want one:\n%s", n, got)
+	}
+}
+
+func TestForDevelopmentGrantsAtOnceAndWarns(t *testing.T) {
+	sv := ownServer(t)
+	for name, tt := range map[string]struct {
+		options []Option
+		granted bool
+		lines   int
+	}{
+		"for development":           {[]Option{ForDevelopment()}, true, 1},
+		"silent":                    {[]Option{ForDevelopment(), WithoutLogger()}, true, 0},
+		"without grace":             {[]Option{ForDevelopment(), WithoutFailoverGrace()}, true, 0},
+		"with a grace all the same": {[]Option{WithoutLogger(), ForDevelopment(), WithFailoverGrace(time.Hour)}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := intoTheDefault(t)
+			st, err := Open(sv.Option, append([]Option{WithPrefix("test-" + strings.ReplaceAll(name, " ", "-"))}, tt.options...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(st.Close)
+			if got := join(t, st).Acquire(redistest.Attempt("key", "a")); (got.Status == store.Granted) != tt.granted {
+				t.Errorf("got %+v, want it granted: %v", got, tt.granted)
+			}
+			st.log.Close()
+			if got := strings.Count(written.String(), "ForDevelopment in production"); got != tt.lines {
+				t.Errorf("log: got %d warnings, want %d:\n%s", got, tt.lines, written.String())
+			}
+		})
+	}
+}
+
+// The server's age is whole seconds, and a bucket's grace begins when the bucket is first used: after
+// the end of one grace there may be a rest of another.
+func TestAGraceIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var written kit.Journal
+		s, err := newSettings([]Option{WithLogger(written.Logger(slog.LevelWarn))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &Store{settings: s, log: s.log()}
+		lines := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.Count(written.String(), "\n"); got != want {
+				t.Errorf("%s: got %d lines, want %d", when, got, want)
+			}
+		}
+		st.graceSeen(15 * time.Second)
+		lines(1, "at first")
+		time.Sleep(15 * time.Second)
+		st.graceSeen(time.Second) // another bucket
+		lines(1, "15 s later")
+		time.Sleep(15 * time.Second)
+		st.graceSeen(15 * time.Second) // one that nobody has used before
+		lines(1, "30 s later")
+		time.Sleep(31 * time.Second)
+		st.graceSeen(15 * time.Second) // another failover
+		lines(2, "a minute later")
+		st.log.Close()
+	})
 }

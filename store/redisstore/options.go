@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -20,21 +21,29 @@ const DefaultFailoverGrace = store.DefaultTTL
 const maxPrefixLen = 64
 
 // An Option configures a [Store], in [Open] and [New].
-type Option func(*settings) error
+type Option interface {
+	apply(*settings) error
+}
+
+type option func(*settings) error
+
+func (o option) apply(s *settings) error { return o(s) }
 
 type settings struct {
 	prefix string
-	logger *slog.Logger  // nil: nothing is written
+	log    func() *asynclog.Log
 	grace  time.Duration // 0: no guard
+
+	development bool // the log is to say so
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{prefix: DefaultPrefix, grace: DefaultFailoverGrace}
+	s := settings{log: asynclog.Default, prefix: DefaultPrefix, grace: DefaultFailoverGrace}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
-		if err := o(&s); err != nil {
+		if err := o.apply(&s); err != nil {
 			return s, err
 		}
 	}
@@ -45,7 +54,7 @@ func newSettings(opts []Option) (settings, error) {
 // its own, and the pattern for an ACL. It consists of 1 to 64 letters, digits,
 // dots, underscores and hyphens. Default [DefaultPrefix].
 func WithPrefix(prefix string) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if prefix == "" || len(prefix) > maxPrefixLen {
 			return fmt.Errorf("%w: prefix of %d bytes, 1 to %d are allowed", store.ErrInvalidOption, len(prefix), maxPrefixLen)
 		}
@@ -56,7 +65,7 @@ func WithPrefix(prefix string) Option {
 		}
 		s.prefix = prefix
 		return nil
-	}
+	})
 }
 
 func isPrefixByte(c byte) bool {
@@ -74,13 +83,13 @@ func isPrefixByte(c byte) bool {
 // with a longer one. All clients of a prefix have to agree. From 100 ms to 24 h, default
 // [DefaultFailoverGrace].
 func WithFailoverGrace(least time.Duration) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if least < store.MinTTL || least > store.MaxTTL {
 			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", store.ErrInvalidOption, least, store.MinTTL, store.MaxTTL)
 		}
-		s.grace = least
+		s.grace, s.development = least, false
 		return nil
-	}
+	})
 }
 
 // WithoutFailoverGrace turns the grace off, for those who would rather risk two holders than
@@ -89,12 +98,22 @@ func WithFailoverGrace(least time.Duration) Option {
 // a third of its TTL, only tokens keep the two apart. All clients of a prefix have to agree.
 //
 // Use it also in tests that start a server of their own: a server without data can't be
-// distinguished from one that lost its data.
+// distinguished from one that lost its data. [ForDevelopment] does the same, and warns.
 func WithoutFailoverGrace() Option {
-	return func(s *settings) error {
-		s.grace = 0
+	return option(func(s *settings) error {
+		s.grace, s.development = 0, false
 		return nil
-	}
+	})
+}
+
+// ForDevelopment is [WithoutFailoverGrace] for programs on a developer's machine, where servers
+// come and go: a fresh server grants its first lock at once. The log says when the store is opened
+// that it must not be in production.
+func ForDevelopment() Option {
+	return option(func(s *settings) error {
+		s.grace, s.development = 0, true
+		return nil
+	})
 }
 
 // WithLogger sets where the store writes messages for operators. It logs when notifications
@@ -102,13 +121,24 @@ func WithoutFailoverGrace() Option {
 // or failed over and grants nothing for a while, and when a server can't be guarded this way.
 // Owner ids never appear in the log. A goroutine of its own calls the handler, so a slow
 // handler delays nothing. While 1000 records wait for the handler, further records are
-// dropped. Default: nothing is written.
+// dropped.
+//
+// Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
+// is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
-		s.logger = logger
+		s.log = func() *asynclog.Log { return asynclog.New(logger) }
 		return nil
-	}
+	})
+}
+
+// WithoutLogger silences the store: nothing is written, not even warnings.
+func WithoutLogger() Option {
+	return option(func(s *settings) error {
+		s.log = func() *asynclog.Log { return nil }
+		return nil
+	})
 }

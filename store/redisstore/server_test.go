@@ -113,7 +113,7 @@ func (sv *server) epoch(bucket int) string { return string(appendEpoch(nil, sv.p
 // newStore is store without that.
 func (sv *server) newStore(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	st, err := Open(sv.Option, append([]Option{WithPrefix(sv.prefix)}, opts...)...)
+	st, err := Open(sv.Option, append([]Option{WithPrefix(sv.prefix), WithoutLogger()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

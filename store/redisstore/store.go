@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,12 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 func newStore(conn *redisconn.Conn, s settings) *Store {
-	return &Store{conn: conn, settings: s, log: asynclog.New(s.logger), activity: activity{began: time.Now()}}
+	st := &Store{conn: conn, settings: s, log: s.log(), activity: activity{began: time.Now()}}
+	if s.development {
+		st.log.Add(slog.LevelWarn, "redisstore: for development only: after a restart or a failover of the server, two may hold a lock at once. "+
+			"Don't use ForDevelopment in production")
+	}
+	return st
 }
 
 // Close closes the connections that [Open] opened. A client that was given to [New] stays

@@ -19,7 +19,7 @@ import (
 func inBubble(t *testing.T, mode LockType) (*miniredis.Miniredis, *asynclock.Client) {
 	t.Helper()
 	mini, option := redistest.InBubble(t)
-	st, err := Open(option, "shop", WithLockType(mode))
+	st, err := Open(option, "shop", WithLockType(mode), WithoutLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

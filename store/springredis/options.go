@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -61,11 +62,11 @@ func (o option) apply(s *settings) error { return o(s) }
 type settings struct {
 	lockType     LockType
 	pollInterval time.Duration
-	logger       *slog.Logger // nil: nothing is written
+	log          func() *asynclog.Log
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{pollInterval: DefaultPollInterval}
+	s := settings{log: asynclog.Default, pollInterval: DefaultPollInterval}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
@@ -104,14 +105,24 @@ func WithPollInterval(interval time.Duration) Option {
 // WithLogger sets where the store writes what an operator may want to know: which command
 // releases, that messages don't come through, and that they do again. Owner ids never appear
 // in it. A goroutine of its own calls the handler, so a slow handler delays nothing. While
-// 1000 records wait for the handler, further records are dropped. Default: nothing is
-// written.
+// 1000 records wait for the handler, further records are dropped.
+//
+// Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
+// is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
-		s.logger = logger
+		s.log = func() *asynclog.Log { return asynclog.New(logger) }
+		return nil
+	})
+}
+
+// WithoutLogger silences the store: nothing is written, not even warnings.
+func WithoutLogger() Option {
+	return option(func(s *settings) error {
+		s.log = func() *asynclog.Log { return nil }
 		return nil
 	})
 }

@@ -54,7 +54,7 @@ func ownServer(t *testing.T, args ...string) *server {
 // store opens a store on the server for the test's registry key.
 func (sv *server) store(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	st, err := Open(sv.Option, sv.registry, opts...)
+	st, err := Open(sv.Option, sv.registry, append([]Option{WithoutLogger()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // newTables makes tables of a prefix of their own and opens a store of them.
 func newTables(t testing.TB, d sqltest.Database, options ...Option) *Store {
 	t.Helper()
-	options = append([]Option{WithPrefix(d.NewPrefix(t))}, options...)
+	options = append([]Option{WithPrefix(d.NewPrefix(t)), WithoutLogger()}, options...)
 	if err := Migrate(t.Context(), d.Database, options...); err != nil {
 		t.Fatal(err)
 	}

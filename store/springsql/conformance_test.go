@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 					t.Fatal(err)
 				}
 				storetest.Run(t, func(t *testing.T) store.Store {
-					st, err := New(t.Context(), d.Database, prefix)
+					st, err := New(t.Context(), d.Database, prefix, WithoutLogger())
 					if err != nil {
 						t.Fatal(err)
 					}

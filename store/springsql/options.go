@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -39,7 +40,7 @@ type Option interface {
 type settings struct {
 	prefix       string
 	pollInterval time.Duration
-	logger       *slog.Logger // nil: nothing is written
+	log          func() *asynclog.Log
 
 	region  string
 	version SpringVersion
@@ -53,6 +54,7 @@ func (o option) apply(s *settings) error { return o(s) }
 
 func newSettings(opts []Option) (settings, error) {
 	s := settings{
+		log:    asynclog.Default,
 		prefix: DefaultPrefix, pollInterval: DefaultPollInterval,
 		region: DefaultRegion, ttl: DefaultTTL, skew: DefaultSkew,
 	}
@@ -89,14 +91,24 @@ func WithPollInterval(interval time.Duration) Option {
 
 // WithLogger sets where the store writes what an operator may want to know: that clocks
 // differ. A goroutine of its own calls the handler, so a slow handler delays nothing. While
-// 1000 records wait for the handler, further records are dropped. Default: nothing is
-// written.
+// 1000 records wait for the handler, further records are dropped.
+//
+// Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
+// is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(s *settings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
-		s.logger = logger
+		s.log = func() *asynclog.Log { return asynclog.New(logger) }
+		return nil
+	})
+}
+
+// WithoutLogger silences the store: nothing is written, not even warnings.
+func WithoutLogger() Option {
+	return option(func(s *settings) error {
+		s.log = func() *asynclog.Log { return nil }
 		return nil
 	})
 }

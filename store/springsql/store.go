@@ -56,7 +56,7 @@ func open(database Database, opts []Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Store{conn: conn, settings: &s, log: asynclog.New(s.logger), clocks: &t.clocks}
+	st := &Store{conn: conn, settings: &s, log: s.log(), clocks: &t.clocks}
 	t.clocks.bound, t.clocks.log = s.skew, st.log
 	return st, nil
 }

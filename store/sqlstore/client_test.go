@@ -15,7 +15,7 @@ import (
 // newStore opens a store.
 func newStore(t testing.TB, d sqltest.Database, options ...Option) *Store {
 	t.Helper()
-	st, err := New(t.Context(), d.Database, options...)
+	st, err := New(t.Context(), d.Database, append([]Option{WithoutLogger()}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

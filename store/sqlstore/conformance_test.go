@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 		t.Run(on.name, func(t *testing.T) {
 			t.Parallel()
 			d := on.open(t)
-			options := slices.Concat(on.options, []Option{WithPrefix(d.NewPrefix(t))})
+			options := slices.Concat(on.options, []Option{WithPrefix(d.NewPrefix(t)), WithoutLogger()})
 			if err := Migrate(t.Context(), d.Database, options...); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func New(ctx context.Context, database Database, opts ...Option) (*Store, error)
 		conn.Close()
 		return nil, sqlconn.Opened("sqlstore", err)
 	}
-	st.log = asynclog.New(s.logger)
+	st.log = s.log()
 	return st, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -31,7 +32,13 @@ const (
 )
 
 // An Option configures a [Store], in [Open].
-type Option func(*settings) error
+type Option interface {
+	apply(*settings) error
+}
+
+type option func(*settings) error
+
+func (o option) apply(s *settings) error { return o(s) }
 
 type settings struct {
 	names          names
@@ -44,11 +51,12 @@ type settings struct {
 	acl            []zk.ACL
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	logger         *slog.Logger // nil: nothing is logged
+	log            func() *asynclog.Log
 }
 
 func newSettings(opts []Option) (settings, error) {
 	s := settings{
+		log:            asynclog.Default,
 		names:          names{root: DefaultRoot},
 		sessionTimeout: DefaultSessionTimeout,
 		tickTime:       DefaultTickTime,
@@ -58,7 +66,7 @@ func newSettings(opts []Option) (settings, error) {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
 		}
-		if err := o(&s); err != nil {
+		if err := o.apply(&s); err != nil {
 			return s, err
 		}
 	}
@@ -74,13 +82,13 @@ func newSettings(opts []Option) (settings, error) {
 // WithRoot sets the path below which the locks are: the second argument of the constructor of a
 // ZookeeperLockRegistry, without a slash at its end. Default [DefaultRoot].
 func WithRoot(root string) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if !validPath(root) {
 			return fmt.Errorf("%w: root %q is no path of ZooKeeper's", store.ErrInvalidOption, root)
 		}
 		s.names.root = root
 		return nil
-	}
+	})
 }
 
 // WithKeyToPath sets where the lock of each key is, like a KeyToPathStrategy in Java. pathTo
@@ -88,13 +96,13 @@ func WithRoot(root string) Option {
 // and calls keyAt for the way back, which is not ok for paths that are no key's lock. Default:
 // root, slash, key.
 func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key string, ok bool)) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if pathTo == nil || keyAt == nil {
 			return fmt.Errorf("%w: nil function", store.ErrInvalidOption)
 		}
 		s.names.pathTo, s.names.keyAt = pathTo, keyAt
 		return nil
-	}
+	})
 }
 
 // WithSessionTimeout sets the session timeout to request from the server, from 100 ms to an hour.
@@ -102,13 +110,13 @@ func WithKeyToPath(pathTo func(key string) string, keyAt func(path string) (key 
 // [Store.SessionTimeout] returns its decision. The keys of a dead client stay taken for so long. A
 // client that is cut off loses its leases earlier. Default [DefaultSessionTimeout].
 func WithSessionTimeout(d time.Duration) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if d < minSessionTimeout || d > maxSessionTimeout {
 			return fmt.Errorf("%w: session timeout %v is outside %v to %v", store.ErrInvalidOption, d, minSessionTimeout, maxSessionTimeout)
 		}
 		s.sessionTimeout = d
 		return nil
-	}
+	})
 }
 
 // WithTickTime sets the servers' tickTime, which clients can't request from them. In an ensemble,
@@ -116,93 +124,103 @@ func WithSessionTimeout(d time.Duration) Option {
 // so much less. A value below the true one risks that a lease outlives its session; a value above
 // it costs trust. Default [DefaultTickTime].
 func WithTickTime(d time.Duration) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if d < time.Millisecond || d > maxSessionTimeout {
 			return fmt.Errorf("%w: tick time %v is outside %v to %v", store.ErrInvalidOption, d, time.Millisecond, maxSessionTimeout)
 		}
 		s.tickTime = d
 		return nil
-	}
+	})
 }
 
 // WithShortTTLs accepts TTLs below the session timeout, which are otherwise refused. A short TTL
 // holds only for a client that runs and is connected, because the store itself ends leases that are
 // not renewed. A client that is killed or cut off keeps its keys until the server ends its session.
 func WithShortTTLs() Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		s.shortTTLs = true
 		return nil
-	}
+	})
 }
 
 // WithRevocation makes leases end with asynclock.ErrForced when somebody requests it by Curator's
 // Revoker.attemptRevoke. As in Java, the key stays with the holder until the holder unlocks it or
 // its TTL ends. Without the option such requests are ignored.
 func WithRevocation() Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		s.revocation = true
 		return nil
-	}
+	})
 }
 
 // WithDigest authenticates by ZooKeeper's digest scheme. Unless [WithACL] is set, nodes that the
 // store creates are then for that user only. The password is sent unencrypted: use TLS.
 func WithDigest(user, password string) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if user == "" || strings.Contains(user, ":") {
 			return fmt.Errorf("%w: user must not be empty or contain a colon", store.ErrInvalidOption)
 		}
 		s.user, s.password, s.digest = user, password, true
 		return nil
-	}
+	})
 }
 
 // WithACL sets the access control list of every node that the store creates. Default: everybody may
 // do everything, as in Java. After [WithDigest], the default is that user only.
 func WithACL(acl []zk.ACL) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if len(acl) == 0 {
 			return fmt.Errorf("%w: empty access control list", store.ErrInvalidOption)
 		}
 		s.acl = acl
 		return nil
-	}
+	})
 }
 
 // WithTLS connects by TLS, to the servers' secureClientPort. If the configuration names no server,
 // the certificate has to be for the host in the address. Default: no encryption.
 func WithTLS(config *tls.Config) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if config == nil {
 			return fmt.Errorf("%w: nil TLS configuration", store.ErrInvalidOption)
 		}
 		s.tls = config
 		return nil
-	}
+	})
 }
 
 // WithDialer sets the function that makes connections, without TLS. Default: a zero net.Dialer.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if dial == nil {
 			return fmt.Errorf("%w: nil dialer", store.ErrInvalidOption)
 		}
 		s.dial = dial
 		return nil
-	}
+	})
 }
 
 // WithLogger sets where the store logs what an operator may need: a lost session, a node that could
 // not be removed, and, at debug level, the client library's messages about connections. Owner ids
 // never appear in the log. A goroutine of its own calls the handler, so a slow or blocking handler
-// delays nothing. At most 1000 records wait for the handler; further records are dropped. Default:
-// nothing is logged.
+// delays nothing. At most 1000 records wait for the handler; further records are dropped.
+//
+// Default: warnings and errors go to slog.Default(), whichever it is at that moment. Each message
+// is written once a minute at most. [WithoutLogger] silences the store.
 func WithLogger(logger *slog.Logger) Option {
-	return func(s *settings) error {
+	return option(func(s *settings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", store.ErrInvalidOption)
 		}
-		s.logger = logger
+		s.log = func() *asynclog.Log { return asynclog.New(logger) }
 		return nil
-	}
+	})
+}
+
+// WithoutLogger silences the store: nothing is written, not even warnings.
+func WithoutLogger() Option {
+	return option(func(s *settings) error {
+		s.log = func() *asynclog.Log { return nil }
+		return nil
+	})
 }

@@ -25,7 +25,7 @@ func open(t testing.TB, root string, opts ...Option) *Store {
 
 func openOn(t testing.TB, addrs []string, root string, opts ...Option) *Store {
 	t.Helper()
-	opts = append([]Option{WithRoot(root), WithTickTime(servers.Tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
+	opts = append([]Option{WithoutLogger(), WithRoot(root), WithTickTime(servers.Tick), WithSessionTimeout(2 * time.Minute), WithShortTTLs()}, opts...)
 	st, err := Open(addrs, opts...)
 	if err != nil {
 		t.Fatal(err)

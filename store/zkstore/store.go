@@ -65,7 +65,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 	}
 	st := &Store{
 		settings:  s,
-		log:       asynclog.New(s.logger),
+		log:       s.log(),
 		health:    sessionHealth{lag: s.tickTime / 2},
 		stopping:  make(chan struct{}),
 		lockNodes: make(map[string]*lockNode),

@@ -66,7 +66,7 @@ func openRedis(t *testing.T, at address, prefix string, options ...redisstore.Op
 	env.Connect = func(c *faultconn.Line) store.Store {
 		option := redisOption(t, at)
 		option.DialCtxFn = c.DialRedis
-		store, err := redisstore.Open(option, append(options, redisstore.WithPrefix(prefix), atOnce)...)
+		store, err := redisstore.Open(option, append(options, redisstore.WithPrefix(prefix), redisstore.WithoutLogger(), atOnce)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,5 +195,5 @@ func OpenRedis(url, prefix string) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redisstore.Open(option, redisstore.WithPrefix(prefix), atOnce)
+	return redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithoutLogger(), atOnce)
 }

@@ -70,7 +70,7 @@ func openSpring(t *testing.T, at address, registryKey string) *Env {
 	t.Helper()
 	env := NewEnv(t)
 	connect := func(option rueidis.ClientOption) *springredis.Store {
-		store, err := springredis.Open(option, registryKey, springredis.WithLockType(springredis.PubSubLock))
+		store, err := springredis.Open(option, registryKey, springredis.WithLockType(springredis.PubSubLock), springredis.WithoutLogger())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func (w *worker) open() (*redisstore.Store, error) {
 // openStore connects to the store. A server that may have lost data grants nothing
 // for as long as the longest lease can last.
 func openStore(option rueidis.ClientOption, ttls []time.Duration) (*redisstore.Store, error) {
-	return redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(ttls)))
+	return redisstore.Open(option, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(ttls)), redisstore.WithoutLogger())
 }
 
 // dial connects through the proxy, which is told whither.
