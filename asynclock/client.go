@@ -101,7 +101,7 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 func newClient(settings clientSettings) *Client {
 	c := &Client{
 		settings: settings,
-		log:      asynclog.New(settings.logger),
+		log:      settings.log(),
 		seed:     maphash.MakeSeed(),
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),

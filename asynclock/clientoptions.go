@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -17,7 +18,7 @@ type ClientOption interface {
 
 type clientSettings struct {
 	lock       lockSettings
-	logger     *slog.Logger // nil: nothing is logged
+	log        func() *asynclog.Log
 	ownedStore bool
 }
 
@@ -57,13 +58,24 @@ func (o clientOption) applyClient(s *clientSettings) error { return o(s) }
 // WithLogger sets where the client logs what an operator may need. Losses, failed waits and failed
 // releases are warnings. Failed renewals and stale messages are at debug level. Keys and tokens
 // appear in the log, owner ids never. The logger is called in order, by a goroutine that nothing
-// else depends on, and may block. Default: nothing is logged.
+// else depends on, and may block.
+//
+// Default: warnings and errors go to [slog.Default], whichever it is at that moment. Each message is
+// written once a minute at most. [WithoutLogger] silences the client.
 func WithLogger(logger *slog.Logger) ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		if logger == nil {
 			return fmt.Errorf("%w: nil logger", ErrInvalidOption)
 		}
-		s.logger = logger
+		s.log = func() *asynclog.Log { return asynclog.New(logger) }
+		return nil
+	})
+}
+
+// WithoutLogger silences the client: nothing is logged, not even warnings.
+func WithoutLogger() ClientOption {
+	return clientOption(func(s *clientSettings) error {
+		s.log = func() *asynclog.Log { return nil }
 		return nil
 	})
 }

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // A notebook is a log for a client.
@@ -121,4 +123,38 @@ func (h *slowHandler) Handle(ctx context.Context, _ slog.Record) error {
 		h.err = h.client.WithLock(ctx, "first", func(context.Context, *asynclock.Lease) error { return nil })
 	})
 	return nil
+}
+
+// Not parallel, because slog's default is everybody's.
+func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	for name, tt := range map[string]struct {
+		options []asynclock.ClientOption
+		lines   int
+	}{
+		"default": {nil, 1},
+		"silent":  {[]asynclock.ClientOption{asynclock.WithoutLogger()}, 0},
+		"another": {[]asynclock.ClientOption{asynclock.WithLogger(slog.New(slog.DiscardHandler))}, 0},
+	} {
+		var written kit.Journal
+		slog.SetDefault(written.Logger(slog.LevelDebug))
+		synctest.Test(t, func(t *testing.T) {
+			c, err := asynclock.New(memstore.New(), tt.options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{"a", "b"} { // one line for both
+				l := lock(t, c, key, asynclock.WithMaxHold(asynclock.MinTTL))
+				<-l.Done()
+				wantError(t, l.Unlock(t.Context()), asynclock.ErrMaxHold)
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := strings.Count(written.String(), "\n"); got != tt.lines {
+			t.Errorf("%s: got %d lines in the default log, want %d:\n%s", name, got, tt.lines, written.String())
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
 // lockSettings configures one acquisition.
@@ -56,6 +58,7 @@ func defaultSettings() clientSettings {
 			wait:    -1,
 			reentry: true,
 		},
+		log: asynclog.Default,
 	}
 }
 

@@ -66,7 +66,7 @@ func stories(t *testing.T, n int, tell func(w *world)) {
 // client makes the next client, which is closed with the story.
 func (w *world) client(options ...asynclock.ClientOption) *asynclock.Client {
 	w.Helper()
-	c, err := asynclock.New(w.store, options...)
+	c, err := asynclock.New(w.store, append([]asynclock.ClientOption{asynclock.WithoutLogger()}, options...)...)
 	if err != nil {
 		w.Fatal(err)
 	}

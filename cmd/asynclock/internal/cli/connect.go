@@ -59,6 +59,7 @@ func (a *app) server() string { return cmp.Or(a.url, os.Getenv(urlVariable)) }
 
 // connectBy opens the store by open.
 func (a *app) connectBy(open func(...redisstore.Option) (*redisstore.Store, error), options ...asynclock.ClientOption) (*connection, error) {
+	options = append(options, asynclock.WithoutLogger()) // the command itself says what its user needs
 	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix), redisstore.WithoutLogger()}
 	if a.verbose {
 		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
