@@ -39,6 +39,8 @@ type Client struct {
 	stops    *batch.Queue[func() bool]
 	log      *asynclog.Log
 	limits   limiter
+	overdue  overdueRenewals
+	trips    tripMeter
 
 	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call

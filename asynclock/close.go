@@ -137,6 +137,7 @@ func (c *Client) stopCalls() error {
 	inTime := within(closeGrace, func() {
 		c.acquires.Close()
 		c.renewals.Close()
+		c.overdue.flying.Wait()
 		c.releases.Close()
 		c.stops.Close()
 	})

@@ -221,6 +221,7 @@ func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
 	}
 	call := s.renewalLocked(ttl)
 	call.manual = true
+	call.timeout = min(s.holding.deadline.Sub(watchdog.Now()), patience(s.settings.ttl)) // there is only this attempt
 	s.holding.long = s.holding.long || call.request.TTL > s.ttl()
 	return call, nil
 }

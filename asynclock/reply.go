@@ -87,6 +87,7 @@ func (s *keyState) grantedLocked(call *acquireCall, reply *store.AcquireReply) {
 	ttl := ttlThatCounts(call.request.TTL, reply.TTL)
 	deadline := trustUntil(call.sent, ttl)
 	now := watchdog.Refresh()
+	s.client.trips.measured(call.sent, now, ttlThatCounts(s.settings.ttl, reply.TTL), s.client.log)
 	if tooLate(deadline.Sub(now), ttl) {
 		s.grantedTooLateLocked(call, tooSlow(now.Sub(call.sent), ttl), now)
 		return

@@ -39,10 +39,11 @@ func (s schedule) retryIn(failures int) time.Duration {
 	return jitter(max(min(wait, s.ttl/30), time.Millisecond))
 }
 
-// timeout returns how long one renewal may take. It depends on how long the lease is still trusted
-// and on how many attempts in a row have failed. The timeout is a second, doubled with each
-// failure, because a slow server still has the earlier attempts in its queue. It is at most a
-// quarter of remaining, so that several attempts fit however each one fails.
+// timeout returns how long to wait for one renewal before the next attempt. A late answer still
+// counts. The timeout depends on how long the lease is still trusted and on how many attempts in a
+// row have failed. It is a second, doubled with each failure, because a slow server still has the
+// earlier attempts in its queue. It is at most a quarter of remaining, so that several attempts fit
+// however each one fails.
 func (s schedule) timeout(remaining time.Duration, failures int) time.Duration {
 	return max(min(remaining/4, time.Second<<min(max(failures, 0), 10)), 5*time.Millisecond)
 }

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// The stories of this file are about renewals that are answered late, on a link
+// that is merely slow.
+
+// slowly makes each renewal take that long, half of it on its way back.
+func slowly(w *world, trip time.Duration) (stop func()) {
+	return w.store.Every(asynclocktest.Renew.Any, asynclocktest.Slow(trip/2, trip/2))
+}
+
+// A round trip of a fifth of the TTL is short enough, whatever the TTL.
+func TestRoundTripOfAFifthOfTheTTLLosesNoLease(t *testing.T) {
+	for _, ttl := range []time.Duration{
+		asynclock.MinTTL, 300 * time.Millisecond, time.Second, 3 * time.Second, 5 * time.Second,
+		15 * time.Second, time.Minute, time.Hour,
+	} {
+		scene(t, ttl.String(), func(w *world) {
+			c := w.client(asynclock.WithTTL(ttl))
+			leases := []*asynclock.Lease{lock(w, c, "first")}
+			w.pass(ttl / 30)
+			leases = append(leases, lock(w, c, "second"))
+			slowly(w, ttl/5)
+			for range 10 {
+				w.pass(ttl / 2)
+				for _, l := range leases {
+					wantValid(w, l)
+				}
+			}
+			unlock(w, leases[0])
+			unlock(w, leases[1])
+			w.pass(ttl)
+			w.wantUnused()
+		})
+	}
+}
+
+// Two thousand leases are renewed in many calls, of which each is as slow.
+func TestRoundTripOfAFifthOfTheTTLLosesNoneOfManyLeases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &distant{forgetful: forgetful(store.Granted), takes: ttl / 5}
+		c, err := asynclock.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer abandon(c)
+		leases := make([]*asynclock.Lease, 2000)
+		for i := range leases {
+			leases[i] = lock(t, c, fmt.Sprint("key ", i))
+		}
+		time.Sleep(10 * ttl)
+		for _, l := range leases {
+			if err := l.Err(); err != nil {
+				t.Fatalf("got %v, want every lease to last", err)
+			}
+		}
+	})
+}
+
+// The answer counts from the sending of its own request, when the store was
+// silent to all that followed.
+func TestLateAnswerCountsFromItsSending(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl/5))
+		w.pass(ttl/3 + ttl/5)
+		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
+		if len(renewals) < 2 {
+			w.Fatalf("sent %d renewals, want another after the first one's timeout", len(renewals))
+		}
+		wantTime(w, "trust deadline", l.Deadline(), renewals[0].At.Add(trusted(ttl)))
+		w.pass(time.Until(renewals[0].At.Add(trusted(ttl))))
+		wantError(w, l.Err(), asynclock.ErrNotRenewed, asynclock.ErrUnreachable)
+	})
+}
+
+// An answer after the trust deadline revives nothing.
+func TestLateAnswerAfterTheTrustDeadlineRevivesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl))
+		w.pass(2 * ttl)
+		wantError(w, l.Err(), asynclock.ErrNotRenewed)
+	})
+}
+
+// The last answer need not be that of the last request.
+func TestLateAnswerShortensNothing(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl/5))
+		w.pass(ttl/3 + ttl/5)
+		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
+		if len(renewals) != 2 {
+			w.Fatalf("sent %d renewals, want 2: the late one, and one that was answered at once", len(renewals))
+		}
+		wantTime(w, "trust deadline", l.Deadline(), renewals[1].At.Add(trusted(ttl)))
+		w.pass(time.Until(renewals[1].At) + ttl/3 - ttl/15 - time.Nanosecond)
+		if got := w.calls(asynclocktest.Renew.On("key")); got != 2 {
+			w.Errorf("sent %d renewals, want no third before it is due", got)
+		}
+	})
+}
+
+func TestLateAnswerThatTheKeyIsLostEndsTheLease(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
+		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(2*time.Second, 0))
+		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+			w.Fatal(err)
+		}
+		w.pass(ttl/3 + 2*time.Second)
+		wantError(w, l.Err(), asynclock.ErrExpired)
+	})
+}
+
+// A release says whether all renewals were answered, however late.
+func TestReleaseAfterALateAnswerIsClean(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		clean bool
+	}{{ttl/3 + ttl/10, false}, {ttl/3 + ttl/5 + time.Second, true}} {
+		scene(t, c.after.String(), func(w *world) {
+			l := lock(w, w.client(), "key")
+			w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(0, ttl/5))
+			w.pass(c.after)
+			unlock(w, l)
+			if got := w.store.Calls(asynclocktest.Release.On("key"))[0].Release.Clean; got != c.clean {
+				w.Errorf("the release was clean: got %v, want %v", got, c.clean)
+			}
+		})
+	}
+}
+
+// A store that hangs is asked ever less often.
+func TestRenewalsBecomeMorePatient(t *testing.T) {
+	story(t, func(w *world) {
+		const ttl = 5 * time.Minute
+		lock(w, w.client(asynclock.WithTTL(ttl)), "key")
+		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
+		w.pass(ttl/3 + time.Minute)
+		renewals := w.store.Calls(asynclocktest.Renew.On("key"))
+		if len(renewals) < 5 {
+			w.Fatalf("sent %d renewals, want at least 5", len(renewals))
+		}
+		for i := range 4 {
+			if gap, want := renewals[i+1].At.Sub(renewals[i].At), time.Second<<i; gap < want {
+				w.Errorf("renewal %d came %v after the one before, want at least %v", i+1, gap, want)
+			}
+		}
+	})
+}
+
+// A store that hangs has a bounded number of calls under way.
+func TestLateRenewalsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = time.Hour
+		d := &distant{forgetful: forgetful(store.Granted), takes: 2 * ttl}
+		c, err := asynclock.New(d, asynclock.WithTTL(ttl))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer abandon(c)
+		for i := range 64 * 100 {
+			lock(t, c, fmt.Sprint("key ", i))
+		}
+		time.Sleep(ttl)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		// Nine calls for each class of timeouts: a second, two seconds, up to five and more.
+		if d.atOnce > 4*9 || d.atOnce < 9 {
+			t.Errorf("got %d calls at once, want some tens", d.atOnce)
+		}
+	})
+}
+
+// A lease that is renewed by hand waits for a slow answer as long as a waiter
+// would.
+func TestRenewByHandOnASlowLink(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
+		slowly(w, ttl/5)
+		sent := time.Now()
+		if err := l.Renew(w.Context(), ttl); err != nil {
+			w.Fatal(err)
+		}
+		wantTime(w, "trust deadline", l.Deadline(), sent.Add(trusted(ttl)))
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Hang)
+		sent = time.Now()
+		wantError(w, l.Renew(w.Context(), ttl), asynclock.ErrOutcomeUnknown)
+		wantAround(w, "end", time.Now(), sent.Add(patience))
+	})
+}
+
+// A client that is too far away for its TTL says so, and not over and over.
+func TestRoundTripTooLongForTheTTLIsLogged(t *testing.T) {
+	const words = "take too long"
+	count := func(log *notebook) (n int) {
+		for _, line := range log.lines() {
+			if strings.Contains(line, words) {
+				n++
+			}
+		}
+		return n
+	}
+	scene(t, "renewals", func(w *world) {
+		var log notebook
+		l := lock(w, w.client(log.option(slog.LevelWarn)), "key")
+		slowly(w, ttl/4)
+		w.pass(59 * time.Minute)
+		log.wantLine(w, "level=WARN", words, "round_trip="+(ttl/4).String(), "ttl="+ttl.String())
+		if n := count(&log); n != 1 {
+			w.Errorf("got %d warnings in an hour, want one", n)
+		}
+		w.pass(time.Hour)
+		if n := count(&log); n != 2 {
+			w.Errorf("got %d warnings in two hours, want two", n)
+		}
+		wantValid(w, l)
+	})
+	scene(t, "acquisitions", func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(asynclock.MinTTL))
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Slow(12*time.Millisecond, 12*time.Millisecond))
+		for range 10 {
+			unlock(w, lock(w, c, "key"))
+		}
+		w.wait()
+		if n := count(&log); n != 1 {
+			w.Errorf("got %d warnings, want one", n)
+		}
+	})
+	scene(t, "not of one, nor of many that are fast enough", func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn))
+		for i := range 100 {
+			lock(w, c, fmt.Sprint("key ", i))
+		}
+		for range 10 {
+			w.store.Next(asynclocktest.Renew.Any, asynclocktest.Slow(ttl/8, ttl/8))
+			w.pass(ttl)
+		}
+		slowly(w, ttl/5)
+		w.pass(10 * ttl)
+		if n := count(&log); n != 0 {
+			w.Errorf("got %d warnings, want none", n)
+		}
+	})
+}
