@@ -106,7 +106,7 @@ type HeldError struct {
 	Holder    string        // the holder's description of itself; empty if unknown
 	Token     int64         // the holder's fencing token; 0 if unknown
 	Remaining time.Duration // of the holder's TTL, which it may renew; negative if unknown
-	Waiters   int           // how many clients are queued in the store
+	Waiters   int           // how many clients are queued in the store; some may have died
 }
 
 func (e *HeldError) Error() string {

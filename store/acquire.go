@@ -65,7 +65,9 @@ type AcquireReply struct {
 	// notifications reach this client at present.
 	WillNotify bool
 
-	Waiters int // if Granted or Held: how many are queued
+	// Waiters, if Granted, Held or Full: how many are queued. It may count some that have died,
+	// until the next handoff drops them. [Session.Inspect] counts the living only.
+	Waiters int
 
 	// TTL, if Granted and not zero, is the TTL that the store has set, where that is less
 	// than requested. It counts from when the request was sent.

@@ -11,7 +11,7 @@ type Info struct {
 	Holder    string        // the holder's description of itself
 	Token     int64         // the holder's fencing token, as last written to the store
 	Remaining time.Duration // of the holder's TTL; negative if unknown
-	Waiters   int           // how many clients are queued
+	Waiters   int           // how many clients are queued and have not died
 	Queue     []WaiterInfo  // the first few of them, in order; nil from List
 
 	// Mine: the client that was asked is the holder, as far as it knows. The client sets it; stores

@@ -17,7 +17,7 @@ type RenewRequest struct {
 // A RenewReply answers a [RenewRequest]. Err is nil if this request has set the TTL,
 // [ErrExpired] if nobody holds the key, and [ErrStolen] if another owner does.
 type RenewReply struct {
-	Waiters int           // how many are queued
+	Waiters int           // as in [AcquireReply]
 	TTL     time.Duration // as in [AcquireReply]
 	Err     error
 }

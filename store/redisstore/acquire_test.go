@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -226,6 +227,54 @@ func TestQueueLimit(t *testing.T) {
 			t.Errorf("rank behind c: got %d, want 1", got.Rank)
 		}
 	})
+}
+
+// The dead leave a full queue, behind however many of the living. A refused request does not
+// walk through the queue each time.
+func TestTheDeadMakeRoomWhereverTheyAre(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	c.Hold("key", "a")
+	const alive, dead = 600, 5 // more than one look of the walk takes
+	queue := []string{"ZADD", sv.redisKey("key", 'q')}
+	entries := []string{"HSET", sv.redisKey("key", 'w')}
+	for i := range alive + dead {
+		deadline := "9999999999999"
+		if i >= alive {
+			deadline = "1"
+		}
+		owner := fmt.Sprint("waiter-", i)
+		queue = append(queue, strconv.Itoa(i), owner)
+		entries = append(entries, owner, deadline+" - 10000 - somebody")
+	}
+	sv.Do(t, queue...)
+	sv.Do(t, entries...)
+	q := redistest.Request("key", "newcomer")
+	q.QueueLimit = alive + dead
+	if got := c.Want(q, store.Waiting); got.Rank != alive {
+		t.Errorf("rank of the newcomer: got %d, want %d", got.Rank, alive)
+	}
+
+	q.Owner, q.QueueLimit = "refused", alive+1
+	time.Sleep(200 * time.Millisecond) // the pause after the first walk
+	sv.Do(t, "CONFIG", "RESETSTAT")
+	const refused = 50
+	start := time.Now()
+	for range refused {
+		if got := c.Want(q, store.Full); got.Waiters != alive+1 {
+			t.Errorf("Full: got %d waiters, want %d", got.Waiters, alive+1)
+		}
+	}
+	walks := 1 + int(time.Since(start)/(alive/4*time.Millisecond))
+	if looks := sv.calls(t, "hget"); looks < alive || looks > walks*(alive+1)+refused {
+		t.Errorf("%d requests that were refused looked at %d waiters, want %d walks of %d", refused, looks, walks, alive)
+	}
+	for _, kind := range []byte("qw") { // nothing is kept for ever
+		if got := sv.pttl(t, "key", kind); got <= 0 {
+			t.Errorf("TTL of %q: got %v, want one", kind, got)
+		}
+	}
 }
 
 func TestTheHolderIsToldOfTheFirstWaiter(t *testing.T) {

@@ -5,8 +5,8 @@
 -- ARGV  how many waiters to describe
 --
 -- Reply: 1 if held, else 0; the holder's token, remaining ms and description; how many
--- wait; then description and age in ms of the first few waiters. The reply is
--- {-1, Redis key} if that key holds something foreign.
+-- living waiters there are; then description and age in ms of the first few of them. The
+-- reply is {-1, Redis key} if that key holds something foreign.
 
 -- foreign answers for a key that is not what it has to be. The answer is that the key is
 -- foreign, or the server's own error if we may not read the key.
@@ -31,28 +31,39 @@ if value then
   reply = {1, tonumber(token), redis.call('PTTL', KEYS[1]), holder, 0}
 end
 
-reply[5] = redis.pcall('ZCARD', KEYS[2])
-if type(reply[5]) ~= 'number' then
-  return foreign(reply[5], KEYS[2])
+local size = redis.pcall('ZCARD', KEYS[2])
+if type(size) ~= 'number' then
+  return foreign(size, KEYS[2])
 end
-local count = tonumber(ARGV[1])
-if count == 0 or reply[5] == 0 then
-  return reply
-end
-
+-- The dead stay in the queue until a handoff or a newcomer drops them. So all entries
+-- are read. That takes some 2 microseconds for each, on a busy machine.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local first = redis.call('ZRANGE', KEYS[2], 0, count - 1, 'WITHSCORES')
-for i = 1, #first, 2 do
-  local entry = redis.pcall('HGET', KEYS[3], first[i])
-  if entry then -- the next handoff drops a waiter without an entry
-    local holder = type(entry) == 'string' and string.match(entry, <% pattern entry | holder %>)
-    if not holder then
+local count = tonumber(ARGV[1])
+for first = 0, size - 1, 500 do
+  local owners = redis.call('ZRANGE', KEYS[2], first, first + 499)
+  for i, owner in ipairs(owners) do
+    local entry = redis.pcall('HGET', KEYS[3], owner)
+    if type(entry) == 'table' then
       return foreign(entry, KEYS[3])
     end
-    reply[#reply + 1] = holder
-    -- A ticket is the time at which the waiter took it, or a little more.
-    reply[#reply + 1] = math.max(0, math.floor((now - tonumber(first[i + 1])) / 1000))
+    local deadline = entry and string.match(entry, <% pattern entry | deadline %>)
+    -- The next handoff drops a waiter without an entry. An entry that can't be read is
+    -- nobody's who has died.
+    if entry and not (deadline and tonumber(deadline) < math.floor(now / 1000)) then
+      reply[5] = reply[5] + 1
+      if reply[5] <= count then
+        local holder = string.match(entry, <% pattern entry | holder %>)
+        if not holder then
+          return {-1, KEYS[3]}
+        end
+        reply[#reply + 1] = holder
+        -- A ticket is the time at which the waiter took it, or a little more.
+        local place = first + i - 1
+        local ticket = redis.call('ZRANGE', KEYS[2], place, place, 'WITHSCORES')[2]
+        reply[#reply + 1] = math.max(0, math.floor((now - tonumber(ticket)) / 1000))
+      end
+    end
   end
 end
 return reply

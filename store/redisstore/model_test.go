@@ -150,9 +150,7 @@ func (m *model) acquire(q store.AcquireRequest, address string) (r store.Acquire
 	place = m.find(q.Owner)
 	if place < 0 {
 		if ticket == 0 && q.QueueLimit > 0 && len(m.queue) >= q.QueueLimit {
-			first := m.queue[:min(16, len(m.queue))]
-			alive := slices.DeleteFunc(slices.Clone(first), func(w modelWaiter) bool { return !m.lives(w) })
-			m.queue = append(alive, m.queue[len(first):]...)
+			m.queue = m.living()
 			if len(m.queue) >= q.QueueLimit {
 				return store.AcquireReply{Status: store.Full, Waiters: len(m.queue)}
 			}
@@ -215,6 +213,10 @@ func (m *model) release(q store.ReleaseRequest, address string) (r store.Release
 		r.Requeue = &again
 	}
 	return r
+}
+
+func (m *model) living() []modelWaiter {
+	return slices.DeleteFunc(slices.Clone(m.queue), func(w modelWaiter) bool { return !m.lives(w) })
 }
 
 // wake tells the first waiter that lives and can be told to ask again. Those before it leave.
@@ -407,7 +409,8 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					t.Fatal(err)
 				}
 				m.step()
-				want := store.Info{Key: key, Waiters: len(m.queue), Held: m.holder != nil}
+				living := m.living()
+				want := store.Info{Key: key, Waiters: len(living), Held: m.holder != nil}
 				if m.holder != nil {
 					want.Holder, want.Token, want.Remaining = m.holder.description, m.holder.token, (m.holder.until - m.now).Truncate(precision)
 				}
@@ -415,7 +418,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				got.Queue, got.Remaining = nil, got.Remaining.Truncate(precision)
 				check(t, "inspect", got, want)
 				for i, w := range info.Queue {
-					check(t, "queue", w.Holder, m.queue[i].owner)
+					check(t, "queue", w.Holder, living[i].owner)
 				}
 				for _, want := range m.told {
 					check(t, "message", (<-heard).Message, want)

@@ -194,6 +194,16 @@ var faults = []fault{
 		return c.release(r)
 	}},
 
+	{breaks: "the dead are counted", caught: "inspect and list count the living only", inspect: func(i store.Info) store.Info {
+		i.Waiters++
+		return i
+	}},
+	{breaks: "a key of the dead is listed", caught: "a key whose holder and waiters have died is not listed", list: func(c *session, prefix string) iter.Seq2[store.Info, error] {
+		return func(yield func(store.Info, error) bool) {
+			yield(c.inspect(prefix), nil)
+		}
+	}},
+
 	// Handoff.
 	{breaks: "a release frees the key instead of handing it on", caught: "a missed grant is found by asking again", release: released(func(r *releaseRequest) { r.HoldBack = max(r.HoldBack, time.Millisecond) })},
 	{breaks: "the message of a grant is not sent", caught: "a release hands the key to the waiters in their order", event: without(store.EventGrant)},

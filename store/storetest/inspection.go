@@ -14,6 +14,8 @@ var inspectionCases = []testCase{
 	{"inspect of an unused key finds nobody", anyStore, inspectUnused},
 	{"inspect describes the holder", anyStore, inspectHolder},
 	{"inspect describes the queue", queues, inspectQueue},
+	{"inspect and list count the living only", queues, deadAreNotCounted},
+	{"a key whose holder and waiters have died is not listed", queues, deadAreNotListed},
 	{"list finds what is held, by prefix", anyStore, listByPrefix},
 	{"list finds a free key that is waited for", queues, listWaitedFor},
 	{"list pages through many keys", anyStore, listMany},
@@ -75,6 +77,35 @@ func inspectQueue(w *world) {
 	}
 	w.wantNoOwner(info, requests...)
 	w.wantNoOwner(h.c.list(w.key), requests...)
+}
+
+func deadAreNotCounted(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	a.hold(w.request())
+	r := w.request()
+	r.WaiterTTL = short
+	b.wait(r)
+	q := c.wait(w.request())
+	expired()
+	info := a.inspect(w.key)
+	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Holder != q.req.Description {
+		w.Errorf("Inspect with a dead waiter before a living one: got %+v, want the living one only", info)
+	}
+	if info := a.list(w.key)[w.key]; info.Waiters != 1 {
+		w.Errorf("List with a dead waiter before a living one: got %+v, want Waiters 1", info)
+	}
+}
+
+func deadAreNotListed(w *world) {
+	a, b := w.join(), w.join()
+	r := w.request()
+	r.WaiterTTL = short / 10 // it dies first: an expired holding may pass on at once
+	_, end := w.waitBehind(a, b, r)
+	end.isOver()
+	if info := a.inspect(w.key); info.Held || info.Waiters != 0 || len(info.Queue) != 0 {
+		w.Errorf("Inspect when all have died: got %+v, want nobody", info)
+	}
+	w.wantList(a, w.key)
 }
 
 func listByPrefix(w *world) {
