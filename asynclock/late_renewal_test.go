@@ -124,7 +124,7 @@ func TestLateAnswerThatTheKeyIsLostEndsTheLease(t *testing.T) {
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		w.store.Every(asynclocktest.Renew.On("key"), asynclocktest.Hang)
 		w.store.Next(asynclocktest.Renew.On("key"), asynclocktest.Slow(2*time.Second, 0))
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		w.pass(ttl/3 + 2*time.Second)
