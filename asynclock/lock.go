@@ -18,8 +18,8 @@ import (
 // key that still lasts (see [Lease.Context]), the new lease joins it at once, whatever the options.
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
-// for a third of the TTL (at least one second, at most ten), [ErrClosed], [ErrInvalidKey],
-// [ErrInvalidOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
+// for a third of the TTL (at least one second, at most ten), [ErrTooSlow] when its answers came too
+// late for as long, [ErrClosed], [ErrInvalidKey], [ErrInvalidOption], [ErrForeignData], [ErrDenied]. After an error the client holds nothing. If a lost
 // request took the key, the client gives it back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
 	l, err := c.lock(ctx, key, false, options)
@@ -31,8 +31,9 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 
 // TryLock takes the key if it is free at once: nobody holds it, and nobody is ahead in its queue.
 // Otherwise the error is [ErrHeld], as a [*HeldError] that names the holder. TryLock never queues.
-// A store that cannot be reached is never reported as [ErrHeld]. The other errors are those of
-// [Client.Lock].
+// A store that cannot be reached is never reported as [ErrHeld]. If another caller's first request
+// for the key is under way in this client, TryLock waits for its answer. The other errors are those
+// of [Client.Lock].
 //
 // If the holder's client retains keys ([WithRetention]), possibly nobody uses this one. The
 // holder's client is then requested to give it back, and TryLock tries once more: after twice the
