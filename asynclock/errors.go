@@ -46,8 +46,9 @@ var (
 	// ErrLost: the lease ended by anything except Unlock and Close. It is one of the five below,
 	// each of which also matches ErrLost.
 	ErrLost = store.ErrLost
-	// ErrExpired: the trust deadline passed. Either renewal was off, or the process did not run in
-	// time, or the store forgot the key.
+	// ErrExpired: the trust deadline passed, because renewal was off or the process did not run in
+	// time. Or the store says that nobody has the key: it forgot the key, or somebody took it with
+	// ForceUnlock and the notification has not come yet.
 	ErrExpired = store.ErrExpired
 	// ErrStolen: the store says that another owner has the key.
 	ErrStolen = store.ErrStolen

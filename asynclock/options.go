@@ -42,8 +42,9 @@ func (o lockOption) applyClient(s *clientSettings) error { return o(&s.lock) }
 
 // WithTTL sets how long the store keeps a lease that is not renewed. The watchdog renews the lease
 // every third of the TTL. The lease's context ends a little more than a tenth of the TTL early. A
-// short TTL frees a dead holder's key sooner, but survives only short outages of the store. Default
-// [DefaultTTL]; from [MinTTL] to [MaxTTL].
+// short TTL frees a dead holder's key sooner, but survives only short outages of the store. It must
+// be at least five times as long as a round trip to the store; otherwise leases may be lost, and the
+// log warns of it. Default [DefaultTTL]; from [MinTTL] to [MaxTTL].
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if err := checkTTL(ttl); err != nil {

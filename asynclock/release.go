@@ -5,6 +5,8 @@ package asynclock
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -126,7 +128,10 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
 	case reply.Err == nil:
-		r.finish(ErrLost)
+		err := notHeld(reply.Cause)
+		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
+			slog.String("key", r.request.Key), slog.Int64("token", r.request.Token), slog.Any("cause", err))
+		r.finish(err)
 	case transient(reply.Err) && watchdog.Refresh() < r.until && r.client.background.Err() == nil &&
 		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(retryIn(r.tries, r.ttl))): // it continues
 	default:
@@ -137,6 +142,21 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.client.log.Add(slog.LevelWarn, "release was never confirmed",
 			slog.String("key", r.request.Key), slog.Any("error", err))
 		r.finish(err)
+	}
+}
+
+// errNotHeld is the error of an unlock if the store does not say why it found nothing.
+var errNotHeld = fmt.Errorf("%w: the store had not kept the key for it until the unlock", ErrLost)
+
+// notHeld returns why a lease that was trusted turned out not to be held when it was unlocked.
+func notHeld(cause error) error {
+	switch {
+	case cause == nil:
+		return errNotHeld
+	case errors.Is(cause, ErrLost):
+		return cause
+	default:
+		return &joined{ErrLost, cause}
 	}
 }
 

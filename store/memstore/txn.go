@@ -184,6 +184,13 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		}
 	}
 	reply := store.ReleaseReply{WasHeld: held}
+	switch {
+	case held:
+	case k.held && k.owner != "":
+		reply.Cause = store.ErrStolen
+	default: // free, or held back after a release
+		reply.Cause = store.ErrExpired
+	}
 	if r.Requeue != nil {
 		// The key is free but not passed on yet. The request joins at the tail, and the key is then
 		// passed to the head.
