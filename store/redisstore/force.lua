@@ -2,7 +2,7 @@
 -- waiter is given the key, and the old holder is notified.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
--- ARGV  least grace (ms; 0: no guard)
+-- ARGV  the counter's TTL (ms), least grace (ms; 0: no guard)
 --
 -- Reply:
 --   1                if there was a holder, else 0

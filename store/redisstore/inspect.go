@@ -66,7 +66,7 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	c.script = forceScript
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
 	c.epochKey(s.store.settings.prefix, key)
-	c.millis(s.store.grace(key))
+	c.guard(s.store.guard(key))
 	result := s.store.runOne(ctx, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()
