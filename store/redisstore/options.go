@@ -109,7 +109,7 @@ func WithoutFailoverGrace() Option {
 }
 
 // WithCounterTTL sets for how long the last token of an idle key is kept. Each key that is used
-// leaves one counter behind, of some 150 bytes. docs/production.md says how to size a server.
+// leaves one counter behind, of some 145 bytes. docs/production.md says how to size a server.
 //
 // A token is the server's clock in microseconds, or the last token plus one if that is larger.
 // So the counter matters only while the clock is behind it. It is kept until the clock has been

@@ -117,7 +117,7 @@ func TestShortcutsAreForPlainReleases(t *testing.T) {
 	})
 }
 
-// The record may know a larger token than the counter: a day after the grant the
+// The record may know a larger token than the counter: long after the grant the
 // counter has expired, and renewals by the token's first user leave it so. If
 // the clock was ahead at the grant, only that token keeps the next one larger.
 func TestAPlainReleaseForgetsNoToken(t *testing.T) {
