@@ -27,7 +27,7 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	address := s.address(ctx, batch[0].Key) // for the whole batch, which is of one lane
 	return perform(ctx, s, batch, exchange[store.AcquireRequest, store.AcquireReply]{
 		put: func(c *call, q *store.AcquireRequest, _ bool) error {
-			return c.acquire(s.store.settings.prefix, q, address, s.store.grace(q.Key))
+			return c.acquire(s.store.settings.prefix, q, address, s.store.guard(q.Key))
 		},
 		read: func(_ *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
 			r := newReply(result)
@@ -38,7 +38,7 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 }
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
-func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, grace time.Duration) error {
+func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, g guard) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, g
 	if err := c.request(q, address); err != nil {
 		return err
 	}
-	c.millis(grace)
+	c.guard(g)
 	return nil
 }
 

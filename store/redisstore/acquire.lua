@@ -5,7 +5,7 @@
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
 --       wait (0 or 1), queue limit (0: none), ticket (0: none), flags, holder,
---       least grace (ms; 0: no guard)
+--       the counter's TTL (ms), least grace (ms; 0: no guard)
 --
 -- Reply, by its first element:
 --   1 granted   token, waiters, whether the token came from the clock
@@ -54,7 +54,7 @@ end
 if common then
   local time = redis.call('TIME')
   local now, ms = time[1] * 1000000 + time[2], time[1] * 1000 + time[2] / 1000
-  local sure, past = ARGV[11] == '0', 0
+  local sure, past = ARGV[12] == '0', 0
   if not sure then -- see epoch.lua
     local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
     if type(epoch) == 'string' and type(info) == 'string' then
@@ -65,15 +65,16 @@ if common then
         and ms < turn + 0 -- the period is not over
         and turn - <% day %> <= math.floor(ms) -- the period has begun; the clock was not set back
         and ARGV[3] + 0 <= longest + 0 -- the next grace would be as long as this TTL
-        and ARGV[11] + 0 <= longest + 0 -- and as long as is asked for
+        and ARGV[12] + 0 <= longest + 0 -- and as long as is asked for
       past = sure and ready * 1000 - 1
     end
   end
   if not sure then
     -- The rest decides.
   elseif not taken then
-    local flags, clocked = ARGV[9], 1
+    local flags, clocked, kept = ARGV[9], 1, ARGV[11]
     if last and last + 1 > now then
+      kept = string.format('%.0f', kept + math.ceil((last + 1 - now) / 1000))
       now, clocked = last + 1, 0
     else
       flags = <% addFlag flags | t %>
@@ -81,7 +82,7 @@ if common then
     if now <= 9e15 then -- see whole in lock.lua
       -- '%.0f' prints all digits, and Lua itself only 14.
       local text = string.format('%.0f', now)
-      redis.call('SET', KEYS[4], text, 'PX', '<% day %>') -- text takes Redis half as long as a number
+      redis.call('SET', KEYS[4], text, 'PX', kept) -- text takes Redis half as long as a number
       redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
       return {1, now, 0, clocked}
     end
@@ -97,7 +98,8 @@ if common then
       if not queued then
         known = math.max(known + 1, now)
         queued = string.format('%.0f', known)
-        redis.call('SET', KEYS[4], queued, 'PX', '<% day %>')
+        local kept = string.format('%.0f', ARGV[11] + math.ceil((known - now) / 1000))
+        redis.call('SET', KEYS[4], queued, 'PX', kept)
         redis.call('ZADD', KEYS[2], queued, ARGV[1])
         if size == 0 and string.find(flags, 'h', 1, true) and channel ~= '-' then
           local message = <% contended owner %>

@@ -98,6 +98,18 @@ func (c *call) flag(set bool) {
 // client counts on.
 func (c *call) millis(d time.Duration) { c.number(millis(d)) }
 
+// A guard is what protects the order of tokens and exclusion when clocks or data go back.
+type guard struct {
+	counterTTL time.Duration
+	grace      time.Duration // the least; 0: none
+}
+
+// guard adds the last arguments of each script that may write a counter.
+func (c *call) guard(g guard) {
+	c.millis(g.counterTTL)
+	c.millis(g.grace)
+}
+
 func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 func (c *call) end() { c.ends = append(c.ends, len(c.buffer)) }

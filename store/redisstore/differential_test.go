@@ -188,7 +188,7 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 	return []string{
 		me, "p" + d.told, pick("TTL", "1500000", "1700000"), "450000", "150000", pick("wait", "1", "1", "0"), pick("limit", "16384", "1", "3", "0"),
 		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h", "w", "hw"), "my self",
-		least,
+		pick("counter TTL", "3600000", "60000000"), least,
 	}
 }
 

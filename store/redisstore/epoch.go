@@ -34,6 +34,11 @@ func (st *Store) grace(key string) time.Duration {
 	return st.settings.grace
 }
 
+// guard returns the last arguments of the scripts, for a key.
+func (st *Store) guard(key string) guard {
+	return guard{counterTTL: st.settings.counterTTL, grace: st.grace(key)}
+}
+
 // hiding returns until when there is no guard for a key. Each bucket has its own time,
 // because the nodes of a Cluster may differ in rights, and a bucket is on one node.
 func (st *Store) hiding(key string) *atomic.Pointer[time.Time] {

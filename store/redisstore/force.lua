@@ -2,7 +2,8 @@
 -- waiter is given the key, and the old holder is notified.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
--- ARGV  least grace (ms; 0: no guard), token of the holding that is meant (0: any)
+-- ARGV  token of the holding that is meant (0: any), the counter's TTL (ms), least grace (ms;
+--       0: no guard)
 --
 -- Reply:
 --   1                if there was a holder, else 0
@@ -22,7 +23,7 @@ if not record then
   return 0
 end
 local old = record
-local meant = tonumber(ARGV[2])
+local meant = tonumber(ARGV[1])
 if meant ~= 0 and meant ~= old.token then
   return {3, old.token, redis.call('PTTL', lock), size, old.holder}
 end

@@ -70,8 +70,8 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 	c.script = forceScript
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
 	c.epochKey(s.store.settings.prefix, key)
-	c.millis(s.store.grace(key))
 	c.number(token)
+	c.guard(s.store.guard(key))
 	result := s.store.runOne(ctx, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()

@@ -2,8 +2,8 @@
 -- choose the next holder, grant and queue. This file is not a script by itself. A
 -- script includes it after its own shortcuts and epoch.lua.
 --
--- A lock has five keys in one cluster slot. All of them expire, at the latest after
--- a day without use.
+-- A lock has five keys in one cluster slot. All of them expire, at the latest after a day
+-- without use, except that the counter has a TTL of its own.
 --   lock     string  the holder's record; its TTL is the holding's
 --   queue    zset    owner -> ticket; the smallest ticket is next
 --   waiters  hash    owner -> entry
@@ -15,6 +15,7 @@
 -- channels and flags.
 
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local idle = tonumber(ARGV[#ARGV - 1]) -- ms; see kept
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
 
 local record -- of the holder; nil if there is none
@@ -175,11 +176,19 @@ local function remove(owners)
   end
 end
 
+-- kept returns the counter's TTL (ms). Tokens are never less than the clock, so the counter
+-- matters only while the clock is behind it. So it is kept until the clock is past it, and
+-- for the counter's TTL (idle) longer. By so much the clock may be set back, or another server's
+-- clock may lag in a failover.
+local function kept()
+  return text(idle + math.max(0, math.ceil((last - now) / 1000)))
+end
+
 -- count makes the next token or ticket. It is never less than the clock. So numbers
 -- rise even if the counter was lost, because it expired, by FLUSHALL or in a failover.
 local function count()
   last = math.max(last + 1, now)
-  redis.call('SET', counter, text(last), 'PX', day)
+  redis.call('SET', counter, text(last), 'PX', kept())
   return last
 end
 
@@ -219,7 +228,7 @@ local function pass()
     record = nil
     redis.call('DEL', lock)
     if last > stored then
-      redis.call('SET', counter, text(last), 'PX', day)
+      redis.call('SET', counter, text(last), 'PX', kept())
     end
   end
   return true

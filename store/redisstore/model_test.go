@@ -293,7 +293,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 	heard := sv.subscribe(t, func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(listening[1:]).Build() })
 	c := join(t, st)
 	c.Hold("another key", "a") // so that miniredis has said that it has no history
-	s, grace := c.session, st.grace("another key")
+	s, g := c.session, st.guard("another key")
 	runs := 0
 
 	rapid.Check(t, func(t *rapid.T) {
@@ -343,7 +343,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 			"acquire": func(t *rapid.T) {
 				q, address := newRequest(t), addresses.Draw(t, "address")
 				var c call
-				if err := c.acquire(sv.prefix, &q, address, grace); err != nil {
+				if err := c.acquire(sv.prefix, &q, address, g); err != nil {
 					t.Fatal(err)
 				}
 				r := newReply(st.runOne(ctx, &c))
@@ -370,7 +370,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					got = s.Release(ctx, []store.ReleaseRequest{q})[0]
 				} else {
 					var c call
-					if err := c.release(sv.prefix, &q, address, grace); err != nil {
+					if err := c.release(sv.prefix, &q, address, g); err != nil {
 						t.Fatal(err)
 					}
 					got = s.releaseReply(&q, st.runOne(ctx, &c), listening)

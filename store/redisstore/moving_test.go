@@ -40,7 +40,7 @@ func movingCalls() map[string]movingKey {
 		return func(st *Store, key string) (c call) {
 			q := request(key, "new")
 			change(q)
-			must(c.acquire(st.settings.prefix, q, noAddress, st.grace(key)))
+			must(c.acquire(st.settings.prefix, q, noAddress, st.guard(key)))
 			return c
 		}
 	}
@@ -48,7 +48,7 @@ func movingCalls() map[string]movingKey {
 		return func(st *Store, key string) (c call) {
 			q := &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}
 			change(q)
-			must(c.release(st.settings.prefix, q, noAddress, st.grace(key)))
+			must(c.release(st.settings.prefix, q, noAddress, st.guard(key)))
 			return c
 		}
 	}
@@ -58,7 +58,8 @@ func movingCalls() map[string]movingKey {
 		c.script = forceScript
 		c.lockKeys(st.settings.prefix, key, lockKinds)
 		c.epochKey(st.settings.prefix, key)
-		c.millis(st.grace(key))
+		c.number(0)
+		c.guard(st.guard(key))
 		return c
 	}
 	alive, dead := []string{ever}, []string{never, never}
@@ -76,7 +77,7 @@ func movingCalls() map[string]movingKey {
 		"release, keeps the key back":       {[]string{never, ever}, release(func(q *store.ReleaseRequest) { q.HoldBack = long })},
 		"release, the only waiter leaves":   {alive, release(func(q *store.ReleaseRequest) { q.Owner, q.Uncertain = "waiter-0", true })},
 		"release, fast": {alive, func(st *Store, key string) (c call) {
-			c.releaseFast(st.settings.prefix, &store.ReleaseRequest{Key: key, Owner: "a", Token: 1})
+			c.releaseFast(st.settings.prefix, &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}, st.settings.counterTTL)
 			return c
 		}},
 		"force, the next is alive": {alive, force},
@@ -86,7 +87,7 @@ func movingCalls() map[string]movingKey {
 			return c
 		}},
 		"renew": {alive, func(st *Store, key string) (c call) {
-			c.renew(st.settings.prefix, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewKinds, st.settings.grace)
+			c.renew(st.settings.prefix, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewKinds, st.guard(key))
 			return c
 		}},
 		"inspect": {alive, func(st *Store, key string) (c call) {

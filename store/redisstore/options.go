@@ -17,6 +17,15 @@ const DefaultPrefix = "asynclock"
 // DefaultFailoverGrace is the least grace without [WithFailoverGrace].
 const DefaultFailoverGrace = store.DefaultTTL
 
+// DefaultCounterTTL is how long the last token of an idle key is kept without [WithCounterTTL].
+const DefaultCounterTTL = time.Hour
+
+// Limits of [WithCounterTTL].
+const (
+	minCounterTTL = time.Minute
+	maxCounterTTL = 30 * 24 * time.Hour
+)
+
 // maxPrefixLen is the longest prefix, in bytes.
 const maxPrefixLen = 64
 
@@ -34,11 +43,13 @@ type settings struct {
 	log    func() *asynclog.Log
 	grace  time.Duration // 0: no guard
 
+	counterTTL time.Duration
+
 	development bool // the log is to say so
 }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{log: asynclog.Default, prefix: DefaultPrefix, grace: DefaultFailoverGrace}
+	s := settings{log: asynclog.Default, prefix: DefaultPrefix, grace: DefaultFailoverGrace, counterTTL: DefaultCounterTTL}
 	for _, o := range opts {
 		if o == nil {
 			return s, fmt.Errorf("%w: nil option", store.ErrInvalidOption)
@@ -112,6 +123,27 @@ func WithoutFailoverGrace() Option {
 func ForDevelopment() Option {
 	return option(func(s *settings) error {
 		s.grace, s.development = 0, true
+		return nil
+	})
+}
+
+// WithCounterTTL sets for how long the last token of an idle key is kept. Each key that is used
+// leaves one counter behind, of some 145 bytes. docs/production.md says how to size a server.
+//
+// A token is the server's clock in microseconds, or the last token plus one if that is larger.
+// So the counter matters only while the clock is behind it. It is kept until the clock has been
+// past it for ttl, also if the tokens had run ahead of the clock. So ttl is by how much the
+// clock may be set back, or the clock of a promoted replica may lag, while tokens still rise.
+// If the clock goes back further, the tokens of an idle key may go back with it.
+//
+// Clients of a prefix need not agree: what the last user of a key has set counts for that key.
+// From a minute to 30 days, default [DefaultCounterTTL].
+func WithCounterTTL(ttl time.Duration) Option {
+	return option(func(s *settings) error {
+		if ttl < minCounterTTL || ttl > maxCounterTTL {
+			return fmt.Errorf("%w: counter TTL %v, %v to %v are allowed", store.ErrInvalidOption, ttl, minCounterTTL, maxCounterTTL)
+		}
+		s.counterTTL = ttl
 		return nil
 	})
 }

@@ -55,7 +55,7 @@ func (c *call) reassert(st *Store, q *store.RenewRequest, address string) {
 	c.millis(q.TTL)
 	c.number(q.Token)
 	c.text(q.Description)
-	c.millis(st.grace(q.Key))
+	c.guard(st.guard(q.Key))
 }
 
 // reassertReply reads what reassert.lua answers.

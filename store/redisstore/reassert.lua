@@ -6,7 +6,8 @@
 -- right. The other's lease had ended before that token was given.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
--- ARGV  owner, channel, ttl (ms), last token used, holder, least grace (ms)
+-- ARGV  owner, channel, ttl (ms), last token used, holder, the counter's TTL (ms), least grace
+--       (ms)
 --
 -- Reply: how many wait for the key, or
 --   -2               nobody holds the key
@@ -45,6 +46,7 @@ remove({owner})
 note()
 -- The flags of the lost record are not known. The flags h, w and t do no harm. The
 -- counter is ahead of the token, so that the release finds no shortcut past the epoch.
-redis.call('SET', counter, text(math.max(last, used + 1)), 'PX', day)
+last = math.max(last, used + 1)
+redis.call('SET', counter, text(last), 'PX', kept())
 redis.call('SET', lock, <% record text(used) | owner | channel | 'hwt' | holder %>, 'PX', ttl)
 return size

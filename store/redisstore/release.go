@@ -75,9 +75,9 @@ func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan,
 		return err
 	}
 	if plan == releaseWhole {
-		return c.release(s.store.settings.prefix, q, address, s.store.grace(q.Key))
+		return c.release(s.store.settings.prefix, q, address, s.store.guard(q.Key))
 	}
-	c.releaseFast(s.store.settings.prefix, q)
+	c.releaseFast(s.store.settings.prefix, q, s.store.settings.counterTTL)
 	c.withPrimer = plan == releasePrimed
 	return nil
 }
@@ -96,15 +96,16 @@ func checkRelease(q *store.ReleaseRequest) error {
 const releaseFastKinds = "lqwf"
 
 // releaseFast is a run of release_fast.lua, which describes its keys and arguments.
-func (c *call) releaseFast(prefix string, q *store.ReleaseRequest) {
+func (c *call) releaseFast(prefix string, q *store.ReleaseRequest, counterTTL time.Duration) {
 	c.script = releaseFastScript
 	c.lockKeys(prefix, q.Key, releaseFastKinds)
 	c.text(q.Owner)
 	c.number(q.Token)
+	c.millis(counterTTL)
 }
 
 // release is a run of release.lua, which describes its keys and arguments.
-func (c *call) release(prefix string, q *store.ReleaseRequest, address string, grace time.Duration) error {
+func (c *call) release(prefix string, q *store.ReleaseRequest, address string, g guard) error {
 	c.script = releaseScript
 	c.lockKeys(prefix, q.Key, lockKinds)
 	c.epochKey(prefix, q.Key)
@@ -117,7 +118,7 @@ func (c *call) release(prefix string, q *store.ReleaseRequest, address string, g
 			return err
 		}
 	}
-	c.millis(grace)
+	c.guard(g)
 	return nil
 }
 

@@ -4,8 +4,8 @@
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, last token used, ms to keep the key back (0: none), uncertain (0
---       or 1), then, to queue again, a request as in acquire.lua; least grace (ms;
---       0: no guard)
+--       or 1), then, to queue again, a request as in acquire.lua; the counter's TTL
+--       (ms), least grace (ms; 0: no guard)
 --
 -- Reply:
 --   1                if the owner held the key until now, else 0
@@ -31,7 +31,7 @@ if record and record.owner == owner then
     -- Nobody holds the key now, and nobody can renew that. This write comes first because
     -- a server out of memory allows it, and then allows the others.
     redis.call('PEXPIRE', lock, keep)
-    redis.call('SET', counter, text(last), 'PX', day)
+    redis.call('SET', counter, text(last), 'PX', kept())
     redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
     wake()
@@ -49,7 +49,7 @@ else
     held = 1
     if used > last then
       last = used
-      redis.call('SET', counter, text(last), 'PX', day)
+      redis.call('SET', counter, text(last), 'PX', kept())
     end
   end
 end
@@ -64,7 +64,7 @@ if uncertain == '1' or grace > 0 then
   redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))
 end
 
-if #ARGV == 5 then
+if #ARGV == 6 then
   return held
 end
 note()

@@ -3,7 +3,7 @@
 -- cases. lock.lua says why each step is as it is.
 --
 -- KEYS  lock, queue, waiters, counter (see lock.lua)
--- ARGV  owner, last token used
+-- ARGV  owner, last token used, the counter's TTL (ms)
 --
 -- Reply:
 --   0  the case is another one, and nothing was changed
@@ -79,7 +79,7 @@ if deadline -- the entry is sound
   else -- the queue ends with this waiter
     redis.call('DEL', KEYS[2], KEYS[3])
   end
-  redis.call('SET', KEYS[4], now, 'PX', '<% day %>')
+  redis.call('SET', KEYS[4], now, 'PX', ARGV[3])
   flags = <% addFlag flags | t %>
   redis.call('SET', KEYS[1], <% record now | first | mode .. name | flags | holder %>, 'PX', ttl)
   if mode ~= '-' then

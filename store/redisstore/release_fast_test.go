@@ -33,7 +33,7 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
-				reply := d.run(t, st, fast, 4, []string{owner, used})
+				reply := d.run(t, st, fast, 4, []string{owner, used, "3600000"})
 				after := d.read(t)
 				if reply[0] == "0" {
 					if untouched := d.untouched(t, st); !slices.EqualFunc(after, untouched, alike) {
@@ -41,7 +41,7 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 					}
 					continue
 				}
-				want := d.run(t, st, release, len(d.keys), []string{owner, used, "0", "0", "0"})
+				want := d.run(t, st, release, len(d.keys), []string{owner, used, "0", "0", "3600000", "0"})
 				// It also says whether it was the only waiter who has the key now.
 				who := "nobody"
 				switch {

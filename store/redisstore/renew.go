@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -60,7 +59,7 @@ func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, r
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, s.store.settings.grace)
+		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, guard{s.store.settings.counterTTL, s.store.settings.grace})
 	}
 	for i, result := range s.store.run(ctx, *calls) {
 		s.renewReplies(replies, chunks[i], result)
@@ -114,7 +113,7 @@ func (s *session) chunks(batch []store.RenewRequest, indexes []int) (chunks [][]
 }
 
 // renew is a run of renew.lua, which describes its keys and arguments.
-func (c *call) renew(prefix string, batch []store.RenewRequest, chunk []int, kinds string, grace time.Duration) {
+func (c *call) renew(prefix string, batch []store.RenewRequest, chunk []int, kinds string, g guard) {
 	c.script = renewScript
 	for _, i := range chunk {
 		c.lockKeys(prefix, batch[i].Key, kinds)
@@ -129,7 +128,7 @@ func (c *call) renew(prefix string, batch []store.RenewRequest, chunk []int, kin
 		c.number(q.Token)
 		c.flag(q.NotifyQueued)
 	}
-	c.millis(grace)
+	c.guard(g)
 }
 
 // renewReplies reads what renew.lua answers.

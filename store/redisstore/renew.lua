@@ -7,7 +7,8 @@
 --       then refuses any script that names a key that is there and one that is not. So
 --       the token is written back later, and the reply is that somebody waits.
 -- ARGV  owner, ttl (ms), last token used, watch (1: notify the holder when somebody
---       queues behind it; 0: as before) of each holding; least grace (ms; 0: no guard)
+--       queues behind it; 0: as before) of each holding; the counter's TTL (ms), least
+--       grace (ms; 0: no guard)
 --
 -- Reply: for each holding how many wait for the key, or
 --   -1 foreign: one of its keys holds something else
@@ -16,12 +17,12 @@
 --   -4 the user may not read one of its keys
 
 local reply = {}
-local least = tonumber(ARGV[#ARGV])
+local idle, least = tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = <% day %> -- ms
 local seen = {} -- epochs that know the TTL
-for i = 1, (#ARGV - 1) / 4 do
+for i = 1, (#ARGV - 2) / 4 do
   local lock, queue, counter, epoch = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]
   local mine, ttl, used, watch = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local value = redis.pcall('GET', lock)
@@ -57,7 +58,8 @@ for i = 1, (#ARGV - 1) / 4 do
         if raise then
           token = used
           if not last or tonumber(used) > tonumber(last) then
-            redis.call('SET', counter, used, 'PX', day)
+            local kept = idle + math.max(0, math.ceil(used / 1000 - ms)) -- as in lock.lua
+            redis.call('SET', counter, used, 'PX', string.format('%.0f', kept))
           end
         end
         if set then
