@@ -82,18 +82,18 @@ func classifyReply(reply *rueidis.RedisError) error {
 	text := reply.Error()
 	code, _, _ := strings.Cut(text, " ")
 	if means := replyCodes[code]; means != nil {
-		return fmt.Errorf("%w: %w", means, reply)
+		return fmt.Errorf("%w: %w", means, withoutScript(reply))
 	}
 	if strings.HasPrefix(text, "Error running script") {
 		for word := range strings.FieldsSeq(text) {
 			if means := replyCodes[strings.TrimPrefix(word, "-")]; means != nil {
-				return fmt.Errorf("%w: %w", means, reply)
+				return fmt.Errorf("%w: %w", means, withoutScript(reply))
 			}
 		}
 	}
 	for _, known := range replyTexts {
 		if strings.Contains(text, known.text) {
-			return fmt.Errorf("%w: %w", known.means, reply)
+			return fmt.Errorf("%w: %w", known.means, withoutScript(reply))
 		}
 	}
 	if before, _, quotes := strings.Cut(text, ", with args beginning with"); quotes {
@@ -101,7 +101,7 @@ func classifyReply(reply *rueidis.RedisError) error {
 		// cause is therefore not wrapped.
 		return errors.New("redis: unexpected error reply: " + before)
 	}
-	return fmt.Errorf("redis: unexpected error reply: %w", reply)
+	return fmt.Errorf("redis: unexpected error reply: %w", withoutScript(reply))
 }
 
 // IsUnknownCommand reports whether the server is too old for a command. rueidis removes the ERR

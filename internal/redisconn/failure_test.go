@@ -72,6 +72,9 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 		if !errors.Is(got, reply) {
 			t.Errorf("%q: got %v, want the cause wrapped", text, got)
 		}
+		if strings.Contains(got.Error(), "user_script") || strings.Contains(got.Error(), "abc") {
+			t.Errorf("%q: got %v, want no script's name in it", text, got)
+		}
 	}
 }
 
@@ -89,6 +92,24 @@ func TestConnectionErrorsMeanSomething(t *testing.T) {
 	} {
 		if got := Classify(tt.err); !errors.Is(got, tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}
+
+// A script's hash and line say nothing to a user.
+func TestErrorsDoNotNameTheScript(t *testing.T) {
+	const hash = "0b3f1c2d4e5f60718293a4b5c6d7e8f901234567"
+	for text, want := range map[string]string{
+		"OOM command not allowed. script: " + hash + ", on @user_script:1.":                        "OOM command not allowed.",
+		"Error running script (call to f_" + hash + "): @user_script:9: -OOM command not allowed.": "Error running script: OOM command not allowed.",
+		"LOADING Redis is loading": "LOADING Redis is loading",
+	} {
+		m, err := fuzzreply.Message(append([]byte{'e', byte(len(text))}, text...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Classify(m.Error()).Error(); got != store.ErrUnreachable.Error()+": "+want {
+			t.Errorf("got %q, want %q at its end", got, want)
 		}
 	}
 }

@@ -19,6 +19,10 @@ const (
 	spare = 16
 )
 
+// buffer is how many bytes a connection reads and writes at once. That is some 300 requests. With
+// rueidis' default of half a megabyte, most of a store's memory would be buffers.
+const buffer = 64 << 10
+
 // ForLocks completes option. With a ring of several connections, a release could overtake the next
 // acquire. Without AlwaysPipelining, a context's deadline closes the connection. The default
 // timeouts notice a dead server after 10 s, which is longer than many TTLs.
@@ -30,6 +34,12 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 		option.Dialer.KeepAlive = time.Second
 	}
 	option.RingScaleEachConn = max(option.RingScaleEachConn, ringScale)
+	if option.ReadBufferEachConn == 0 {
+		option.ReadBufferEachConn = buffer
+	}
+	if option.WriteBufferEachConn == 0 {
+		option.WriteBufferEachConn = buffer
+	}
 	if option.ConnWriteTimeout == 0 {
 		option.ConnWriteTimeout = 3 * time.Second
 	}

@@ -14,7 +14,14 @@ func TestOpenLeavesTheCallersChoices(t *testing.T) {
 	if got.PipelineMultiplex != -1 || !got.AlwaysPipelining || !got.DisableCache || got.ConnWriteTimeout != 3*time.Second || got.Dialer.KeepAlive != time.Second || got.ConnLifetime != 0 {
 		t.Errorf("defaults: got %+v", got)
 	}
-	chosen := rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
+	if got.ReadBufferEachConn != 64<<10 || got.WriteBufferEachConn != 64<<10 || got.RingScaleEachConn != 8 {
+		t.Errorf("memory of a connection: got %+v, want 64 kB each way and a ring of 256", got)
+	}
+	chosen := rueidis.ClientOption{ReadBufferEachConn: 1 << 20, WriteBufferEachConn: 1 << 10, RingScaleEachConn: 12}
+	if got = ForLocks(chosen); got.ReadBufferEachConn != 1<<20 || got.WriteBufferEachConn != 1<<10 || got.RingScaleEachConn != 12 {
+		t.Errorf("memory of a connection: got %+v, want what was chosen", got)
+	}
+	chosen = rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
 	chosen.Dialer.KeepAlive = time.Hour
 	chosen.ConnLifetime = time.Minute // the one choice that can't be left
 	chosen.Sentinel.MasterSet = "m"

@@ -68,6 +68,9 @@ func (s *Store) Features() store.Features {
 // Open connects one client. Events are called by the goroutine whose request
 // caused them, before that request returns and with no lock of the store held.
 func (s *Store) Open(id string, events func(store.Event)) (store.Session, error) {
+	if s.locks == nil {
+		return nil, fmt.Errorf("%w: memstore: a Store that New did not make", store.ErrInvalidOption)
+	}
 	if id == "" || events == nil {
 		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrInvalidOption)
 	}

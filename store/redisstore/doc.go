@@ -28,7 +28,7 @@
 // until these have ended by their TTL: for 15 s at least, see [WithFailoverGrace]. Meanwhile
 // holders go on and write back what is missing, waiters wait, and a TryLock fails with
 // an asynclock.GraceError. A fresh server can't be distinguished from one that has lost its
-// data, so its first lock waits until it is 15 s old. Tests that start servers should use
+// data, so its first lock waits until it is some 16 s old. Tests that start servers should use
 // [WithoutFailoverGrace].
 //
 // Tokens of new grants also rise after the data was lost, as long as the server's clock is

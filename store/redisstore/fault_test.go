@@ -233,6 +233,30 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 	sv.nothingDenied(t)
 }
 
+// With the rights to ask at each connection what docs/security.md lists, the server denies nothing
+// at all.
+func TestNothingIsDeniedWhereAConnectionMayAsk(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	rights := strings.Fields(documentedRights + " +cluster|slots +cluster|shards")
+	if sv.has(t, "client|setinfo") {
+		rights = append(rights, "+client|setinfo")
+	}
+	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"}, rights...)...)
+	option := sv.Option
+	option.Username, option.Password = "locker", "secret"
+	sv.Do(t, "ACL", "LOG", "RESET")
+	st, err := Open(option, WithPrefix(sv.prefix), WithoutFailoverGrace(), WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	join(t, st).Hold("key", "a")
+	if got := sv.Do(t, "ACL", "LOG"); got != "[]" {
+		t.Errorf("ACL LOG: got %s, want it empty", got)
+	}
+}
+
 // known leaves out rights to commands that the server does not have.
 func (sv *server) known(t *testing.T, rights []string) []string {
 	t.Helper()

@@ -88,7 +88,8 @@ func isPrefixByte(c byte) bool {
 // without data. It counts from the moment when this was noticed if the server is a promoted
 // replica or was started with old data. In the grace, holders go on, waiters wait, and a
 // TryLock fails with an asynclock.GraceError. If the server knows a longer TTL of the last
-// day or two, the grace is as long as the longest of these.
+// day or two, the grace is as long as the longest of these. Redis tells its age in whole seconds,
+// so a grace that counts from the server's start may last up to two seconds longer.
 //
 // Choose the longest TTL in use: a server that was started without data may forget a holding
 // with a longer one. All clients of a prefix have to agree. From 100 ms to 24 h, default
@@ -106,7 +107,8 @@ func WithFailoverGrace(least time.Duration) Option {
 // WithoutFailoverGrace turns the grace off, for those who would rather risk two holders than
 // wait. After a restart or a failover the server may have forgotten a holder that still
 // trusts its lease, and may grant the key again. Until the old holder's next renewal, within
-// a third of its TTL, only tokens keep the two apart. All clients of a prefix have to agree.
+// a third of its TTL, only tokens keep the two apart. A holder that can't reach the new server
+// trusts its lease longer, until its deadline. All clients of a prefix have to agree.
 //
 // Use it also in tests that start a server of their own: a server without data can't be
 // distinguished from one that lost its data. [ForDevelopment] does the same, and warns.

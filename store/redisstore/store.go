@@ -19,6 +19,9 @@ import (
 // A Store is the locks of one Redis deployment, under one prefix. Stores with the same prefix
 // share their locks, whatever client they use, and whether or not that client knows that the
 // deployment is a Cluster.
+//
+// A store of [Open] for a single server takes some 0.5 MB and four goroutines until it is closed,
+// and each of its clients three goroutines more. In a Cluster it is as much for each node.
 type Store struct {
 	conn     *redisconn.Conn
 	settings settings
@@ -117,7 +120,7 @@ func newStore(conn *redisconn.Conn, s settings) *Store {
 // asynclock.Clients first: clients of a closed store can't give back the keys that they hold.
 // Close waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.conn.Close() {
+	if st.conn != nil && st.conn.Close() {
 		st.log.Close()
 	}
 }
@@ -131,8 +134,14 @@ func (st *Store) Features() store.Features {
 // come through shows by itself. The id must be printable ASCII without spaces,
 // of at most 128 bytes.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
+	if st.conn == nil {
+		return nil, errZero
+	}
 	if err := st.conn.CheckJoin(id, events); err != nil {
 		return nil, err
 	}
 	return newSession(st, id, events), nil
 }
+
+// errZero is the error of a Store that is only declared.
+var errZero = fmt.Errorf("%w: redisstore: a Store that neither Open nor New made", store.ErrInvalidOption)

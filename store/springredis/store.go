@@ -83,7 +83,7 @@ func newStore(registryKey string, opts []Option) (*Store, error) {
 // asynclock.Clients first: clients of a closed store can't give back the keys that they hold.
 // Close waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.conn.Close() {
+	if st.conn != nil && st.conn.Close() {
 		st.log.Close()
 	}
 }
@@ -98,6 +98,9 @@ func (st *Store) Features() store.Features {
 // [PubSubLock] it starts to subscribe. The id must be printable ASCII without
 // spaces, of at most 128 bytes.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
+	if st.conn == nil {
+		return nil, errZero
+	}
 	if err := st.conn.CheckJoin(id, events); err != nil {
 		return nil, err
 	}
@@ -111,3 +114,6 @@ var errReply = errors.New("springredis: unexpected reply")
 func foreign(redisKey string) error {
 	return fmt.Errorf("%w: %q", store.ErrForeignData, redisKey)
 }
+
+// errZero is the error of a Store that is only declared.
+var errZero = fmt.Errorf("%w: springredis: a Store that neither Open nor New made", store.ErrInvalidOption)

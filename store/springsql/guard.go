@@ -27,10 +27,16 @@ type StaleError = sqlconn.StaleError
 // have no tokens, so Guard knows nothing of them. Guard works like that of package sqlstore,
 // whose documentation says more.
 func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {
+	if st.conn == nil {
+		return errZero
+	}
 	return st.conn.Guard(ctx, tx, key, token)
 }
 
 // GuardPgx is [Store.Guard] for a transaction of pgx.
 func (st *Store) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error {
+	if st.conn == nil {
+		return errZero
+	}
 	return st.conn.GuardPgx(ctx, tx, key, token)
 }

@@ -4,6 +4,7 @@ package springsql
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
@@ -66,7 +67,7 @@ func open(database Database, opts []Option) (*Store, error) {
 // and the pool last: clients of a closed store or pool can't give back the keys that they
 // hold. Close waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.conn.Close() {
+	if st.conn != nil && st.conn.Close() {
 		st.log.Close()
 	}
 }
@@ -77,9 +78,15 @@ func (st *Store) Features() store.Features { return store.Features{Tokens: true}
 // Open connects a client. It does not wait. The id must be printable ASCII without
 // spaces, of at most 128 bytes.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
+	if st.conn == nil {
+		return nil, errZero
+	}
 	joined, err := sqlconn.NewSession(st.conn, id, events, st.settings.pollInterval)
 	if err != nil {
 		return nil, err
 	}
 	return &session{Session: joined, store: st}, nil
 }
+
+// errZero is the error of a Store that is only declared.
+var errZero = fmt.Errorf("%w: springsql: a Store that New did not make", store.ErrInvalidOption)

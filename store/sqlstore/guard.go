@@ -38,10 +38,16 @@ type StaleError = sqlconn.StaleError
 //
 //	UPDATE orders SET state = $1, fence = $2 WHERE id = $3 AND fence <= $2
 func (st *Store) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {
+	if st.conn == nil {
+		return errZero
+	}
 	return st.conn.Guard(ctx, tx, key, token)
 }
 
 // GuardPgx is [Store.Guard] for a transaction of pgx.
 func (st *Store) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error {
+	if st.conn == nil {
+		return errZero
+	}
 	return st.conn.GuardPgx(ctx, tx, key, token)
 }

@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
@@ -62,7 +63,7 @@ func (st *Store) check(ctx context.Context) (err error) {
 // and the pool last: clients of a closed store or pool can't give back the keys that they
 // hold. Close waits a second at most for the log handler.
 func (st *Store) Close() {
-	if st.conn.Close() {
+	if st.conn != nil && st.conn.Close() {
 		st.log.Close()
 	}
 }
@@ -74,6 +75,9 @@ func (st *Store) Features() store.Features { return store.Features{Tokens: true,
 // connect for them. The id must be printable ASCII without spaces, of at most 128
 // bytes.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
+	if st.conn == nil {
+		return nil, errZero
+	}
 	joined, err := sqlconn.NewSession(st.conn, id, events, st.settings.pollInterval)
 	if err != nil {
 		return nil, err
@@ -84,3 +88,6 @@ func (st *Store) Open(id string, events func(store.Event)) (store.Session, error
 	}
 	return s, nil
 }
+
+// errZero is the error of a Store that is only declared.
+var errZero = fmt.Errorf("%w: sqlstore: a Store that New did not make", store.ErrInvalidOption)

@@ -176,6 +176,9 @@ func (st *Store) idle() bool {
 // work. In this case the session is left to expire instead. From now on the store and its sessions
 // answer with asynclock.ErrClosed. Close waits at most a second for the log handler.
 func (st *Store) Close() {
+	if st.conn == nil {
+		return
+	}
 	st.mu.Lock()
 	again := st.ending
 	st.ending = true
@@ -229,6 +232,8 @@ func (st *Store) SessionTimeout() time.Duration {
 // Open connects one client. It sends nothing to the server.
 func (st *Store) Open(id string, events func(store.Event)) (store.Session, error) {
 	switch {
+	case st.conn == nil:
+		return nil, fmt.Errorf("%w: zkstore: a Store that Open did not make", store.ErrInvalidOption)
 	case id == "" || events == nil:
 		return nil, fmt.Errorf("%w: a session needs an id and a receiver of events", store.ErrInvalidOption)
 	case st.closed.Load():

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func TestAStoreThatIsOnlyDeclaredIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := asynclock.New(new(Store)); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("New: got %v, want ErrInvalidOption", err)
+	}
+	new(Store).Close()
+}
