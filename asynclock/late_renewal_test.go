@@ -150,6 +150,32 @@ func TestReleaseAfterALateAnswerIsClean(t *testing.T) {
 	}
 }
 
+// A late answer knows less of waiters elsewhere than a later renewal does.
+func TestLateAnswerHidesNoWaiter(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c, other := w.client(), w.client(), w.client()
+		held := lock(w, holder, "key")
+		p, q := w.ask(w.Context(), c, "key"), w.ask(w.Context(), c, "key")
+		w.pass(2 * heartbeat) // a request has asked to be notified of waiters
+		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
+		w.store.Next(asynclocktest.Renew.From(1), asynclocktest.Slow(0, 1500*time.Millisecond))
+		unlock(w, held)
+		l := p.has()
+		for w.calls(asynclocktest.Renew.From(1)) < 1 {
+			w.pass(time.Millisecond)
+		}
+		r := w.ask(w.Context(), other, "key")
+		for w.calls(asynclocktest.Renew.From(1)) < 2 {
+			w.pass(time.Millisecond)
+		}
+		w.pass(1500 * time.Millisecond)
+		unlock(w, l)
+		q.waits()
+		unlock(w, r.has())
+		unlock(w, q.get())
+	})
+}
+
 // A store that hangs is asked ever less often.
 func TestRenewalsBecomeMorePatient(t *testing.T) {
 	story(t, func(w *world) {
