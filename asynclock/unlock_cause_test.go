@@ -21,7 +21,7 @@ func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
 		var log notebook
 		l := lock(w, w.client(log.option(slog.LevelWarn)), "key")
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrExpired)
@@ -32,7 +32,7 @@ func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
 		var log notebook
 		l, other := lock(w, w.client(log.option(slog.LevelWarn)), "key"), w.client()
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		theirs := lock(w, other, "key")

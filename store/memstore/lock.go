@@ -99,6 +99,14 @@ func (k *lock) heldBy(owner string) bool {
 
 func (k *lock) heldBack() bool { return k.held && k.owner == "" }
 
+// lost returns why somebody who does not hold the key has lost it.
+func (k *lock) lost() error {
+	if k.held && k.owner != "" {
+		return store.ErrStolen
+	}
+	return store.ErrExpired // it is free, or held back after a release
+}
+
 // holdBack holds the key back from everyone until then. The record of its last holder stays
 // visible.
 func (k *lock) holdBack(until time.Time) {
