@@ -4,12 +4,9 @@ package redisstore
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit"
-	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -33,31 +30,12 @@ func TestForceIsAboutOneHolding(t *testing.T) {
 		if held, err := b.session.Force(t.Context(), "key", token); held || err != nil {
 			t.Errorf("Force about the token of a free key: got %v, %v; want false", held, err)
 		}
-		a.Hold("key", "b")
-		a.heardNothing(sv)
-	})
-}
-
-// The token is not mistaken for another argument of the script: on a server that has long been
-// running, a force about a token begins no grace.
-func TestForceAboutATokenPassesTheKeyOn(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		st := sv.newStore(t, WithFailoverGrace(store.MinTTL))
-		a, b := join(t, st), join(t, st)
-		attempt := 0
-		kit.Eventually(t, "a server that is older than its grace", func() bool {
-			attempt++
-			key, next := fmt.Sprint("key ", attempt), fmt.Sprint("b", attempt)
-			reply := a.Acquire(redistest.Request(key, fmt.Sprint("a", attempt)))
-			if reply.Status != store.Granted {
-				return false
-			}
-			b.Wait(key, next)
-			sv.Do(t, "DEL", sv.epoch(bucketOf(key)))
-			if held, err := a.session.Force(t.Context(), key, reply.Token); !held || err != nil {
-				t.Fatalf("Force: got %v, %v; want true", held, err)
-			}
-			return b.Inspect(key).Held
-		})
+		b.Hold("key", "b")
+		a.Wait("key", "c")
+		held, err := a.session.Force(t.Context(), "key", a.Inspect("key").Token)
+		if !held || err != nil {
+			t.Errorf("Force about the token of a holder with a waiter: got %v, %v; want true", held, err)
+		}
+		a.Heard(store.EventGrant, "c") // at once: nothing is in doubt
 	})
 }
