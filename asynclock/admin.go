@@ -4,9 +4,12 @@ package asynclock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"unicode/utf8"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // Inspect returns the holder of the key and its waiters, as the store knows them. If the waiters of
@@ -58,21 +61,76 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 // begun. Then only the token, which is larger for the next holder, tells the two apart. ForceUnlock
 // reports whether anyone held the key.
 //
+// The token says whom the call is about. It is the one in [Info] or [HeldError]. If the holder's
+// token is another by now, nothing changes, and the error is an [*HeldError], which says who holds
+// the key. So a call that had no answer can be repeated: it never takes the key from the next
+// holder, whose token is larger.
+//
+// Inspect shows the last token that the holder's client has written to the store. A client that
+// passes the key on among its own waiters writes a larger one with its next renewal. A call about
+// the smaller one is then refused, although the same client still has the key. The error shows the
+// new token.
+//
+// Token 0 means whoever holds the key. Such a call is not repeatable: if its answer was lost, the
+// key may belong to the next holder already. Only token 0 frees a key whose holder has no token, so
+// that Info shows 0: a holder in Java, in the Redis or the table that it shares with Go.
+//
 // The next tokens must be larger than any token that the holder may still give out. They may
 // therefore run ahead of the server's clock for as long as the holder's TTL had to run. Until then
 // clients do not pass the key on among their own waiters. If a store in Redis loses its data during
 // this time, the key's tokens fall back to the clock. A resource that has seen larger tokens then
 // refuses the next holders for as long.
-func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	if err := c.checkCall(ctx, key); err != nil {
+func (c *Client) ForceUnlock(ctx context.Context, key string, token int64) (bool, error) {
+	if err := c.checkForce(ctx, key, token); err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
-	held, err := c.session.Force(ctx, key)
+	held, err := c.session.Force(ctx, key, token)
+	var other *store.OtherHolderError
+	if errors.As(err, &other) {
+		return false, &Error{"force unlock", key, newOtherHolderError(key, token, &other.Info)}
+	}
 	c.releaseRetained(key)
 	if err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
 	return held, nil
+}
+
+// An otherHolderError is a HeldError whose text compares the tokens.
+type otherHolderError struct {
+	*HeldError
+
+	meant int64 // the token that the caller gave
+}
+
+func newOtherHolderError(key string, meant int64, info *Info) *otherHolderError {
+	return &otherHolderError{&HeldError{
+		Key: key, Holder: info.Holder, Token: info.Token, Remaining: info.Remaining, Waiters: info.Waiters,
+	}, meant}
+}
+
+func (e *otherHolderError) Error() string {
+	has := "has no token"
+	if e.Token != 0 {
+		has = fmt.Sprintf("has token %d", e.Token)
+	}
+	return fmt.Sprintf("%s, which %s, not %d", e.HeldError.Error(), has, e.meant)
+}
+
+// Unwrap returns the HeldError.
+func (e *otherHolderError) Unwrap() error { return e.HeldError }
+
+func (c *Client) checkForce(ctx context.Context, key string, token int64) error {
+	err := c.checkCall(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case token < 0:
+		return fmt.Errorf("%w: token %d is negative", ErrInvalidOption, token)
+	case token > 0 && !c.features.Tokens:
+		return fmt.Errorf("%w: token %d: this store has no tokens, so only 0 is possible", ErrInvalidOption, token)
+	}
+	return nil
 }
 
 // releaseRetained gives the key back if this client retains it. After a force, nobody in this

@@ -72,7 +72,7 @@ func TestAdminReportsWhatTheStoreSays(t *testing.T) {
 		c := w.client()
 		w.store.Every(asynclocktest.Any, asynclocktest.Refuse)
 		_, inspectErr := c.Inspect(w.Context(), "key")
-		_, forceErr := c.ForceUnlock(w.Context(), "key")
+		_, forceErr := c.ForceUnlock(w.Context(), "key", 0)
 		var listErr error
 		n := 0
 		for _, listErr = range c.List(w.Context(), "key") {
@@ -98,7 +98,7 @@ func TestAdminEndsWithItsContext(t *testing.T) {
 				return err
 			},
 			"force unlock": func(ctx context.Context) error {
-				_, err := c.ForceUnlock(ctx, "key")
+				_, err := c.ForceUnlock(ctx, "key", 0)
 				return err
 			},
 			"list": func(ctx context.Context) (err error) {
@@ -126,7 +126,7 @@ func TestForceUnlockOfAKeyWithLocalWaiters(t *testing.T) {
 		for i := range 3 {
 			waiting = append(waiting, w.ask(w.Context(), c, "key", asynclock.WithDescription(fmt.Sprint(i))))
 		}
-		if held, err := admin.ForceUnlock(w.Context(), "key"); !held || err != nil {
+		if held, err := admin.ForceUnlock(w.Context(), "key", 0); !held || err != nil {
 			w.Fatalf("got held %v, error %v", held, err)
 		}
 		w.wait()

@@ -181,7 +181,7 @@ func TestClosedClientRefusesWork(t *testing.T) {
 		_, tryErr := c.TryLock(w.Context(), "key")
 		_, futureErr := (<-c.LockChan(w.Context(), "key")).Lease()
 		_, inspectErr := c.Inspect(w.Context(), "key")
-		_, forceErr := c.ForceUnlock(w.Context(), "key")
+		_, forceErr := c.ForceUnlock(w.Context(), "key", 0)
 		var listErr error
 		for _, listErr = range c.List(w.Context(), "key") {
 		}

@@ -231,7 +231,7 @@ func ExampleLease_Token() {
 	fmt.Println("first holder:", write(100, paused.Token()))
 
 	// An operator takes the key away, or the TTL runs out, and another goes on.
-	if _, err := theirs.ForceUnlock(ctx, "account"); err != nil {
+	if _, err := theirs.ForceUnlock(ctx, "account", 0); err != nil {
 		log.Print(err)
 		return
 	}
@@ -362,7 +362,8 @@ func ExampleClient_ForceUnlock() {
 	}
 	fmt.Println("held:", info.Held, "by", info.Holder)
 
-	held, err := operator.ForceUnlock(ctx, "nightly")
+	// The token says who is meant, in case the key goes to somebody else in the meantime.
+	held, err := operator.ForceUnlock(ctx, "nightly", info.Token)
 	fmt.Println("taken:", held, err)
 	<-stuck.Done()
 	fmt.Println("lost:", errors.Is(stuck.Err(), asynclock.ErrLost))

@@ -83,7 +83,7 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 		{"granted, then taken by force", func(w *world, _ context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
 			w.wait()
-			if _, err := c.ForceUnlock(w.Context(), "key"); err != nil {
+			if _, err := c.ForceUnlock(w.Context(), "key", 0); err != nil {
 				w.Error(err)
 			}
 		}, asynclock.ErrForced},

@@ -159,7 +159,7 @@ func TestBadKeysAreRefused(t *testing.T) {
 				_, tryErr := c.TryLock(w.Context(), key)
 				_, futureErr := (<-c.LockChan(w.Context(), key)).Lease()
 				_, inspectErr := c.Inspect(w.Context(), key)
-				_, forceErr := c.ForceUnlock(w.Context(), key)
+				_, forceErr := c.ForceUnlock(w.Context(), key, 0)
 				for op, err := range map[string]error{
 					"lock": lockErr, "try lock": tryErr, "inspect": inspectErr, "force unlock": forceErr,
 				} {
@@ -237,7 +237,7 @@ func TestNilContextIsRefused(t *testing.T) {
 		_, tryErr := c.TryLock(none, "other")
 		_, futureErr := (<-c.LockChan(none, "other")).Lease()
 		_, inspectErr := c.Inspect(none, "key")
-		_, forceErr := c.ForceUnlock(none, "key")
+		_, forceErr := c.ForceUnlock(none, "key", 0)
 		var listErr error
 		for _, listErr = range c.List(none, "") {
 		}

@@ -182,7 +182,7 @@ func TestStoreThatForgotTheKeyEndsTheLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		w.pass(ttl/3 + ttl/30)
@@ -196,7 +196,7 @@ func TestKeyInOtherHandsEndsTheLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		theirs := lock(w, w.client(), "key")
@@ -214,7 +214,7 @@ func TestForceUnlockEndsTheLeaseAtOnce(t *testing.T) {
 		holder, admin, waiter := w.client(), w.client(), w.client()
 		l := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		if held, err := admin.ForceUnlock(w.Context(), "key"); !held || err != nil {
+		if held, err := admin.ForceUnlock(w.Context(), "key", 0); !held || err != nil {
 			w.Fatalf("force unlock: got held %v, error %v", held, err)
 		}
 		w.wait()
@@ -227,7 +227,7 @@ func TestForceUnlockEndsTheLeaseAtOnce(t *testing.T) {
 		w.wait()
 		wantValid(w, next)
 		unlock(w, next)
-		if held, err := admin.ForceUnlock(w.Context(), "key"); held || err != nil {
+		if held, err := admin.ForceUnlock(w.Context(), "key", 0); held || err != nil {
 			w.Errorf("force unlock of a free key: got held %v, error %v", held, err)
 		}
 		w.wantUnused()

@@ -304,7 +304,7 @@ func TestLateRequestOfALostLeaseTakesNothing(t *testing.T) {
 			}
 			unlock(w, held)
 			w.store.Every(asynclocktest.Renew.From(1), asynclocktest.Refuse)
-			if _, err := w.session().Force(w.Context(), "key"); err != nil {
+			if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 				w.Fatal(err)
 			}
 			box.Deliver(0)

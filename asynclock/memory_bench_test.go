@@ -156,6 +156,6 @@ func (f forgetful) List(context.Context, string) iter.Seq2[asynclock.Info, error
 	return func(func(asynclock.Info, error) bool) {}
 }
 
-func (f forgetful) Force(context.Context, string) (bool, error) { return false, nil }
+func (f forgetful) Force(context.Context, string, int64) (bool, error) { return false, nil }
 
 func (f forgetful) Close(context.Context) error { return nil }

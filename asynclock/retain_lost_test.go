@@ -22,7 +22,7 @@ import (
 func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 	for name, lose := range map[string]func(*world){
 		"by force": func(w *world) {
-			if held, err := w.session().Force(w.Context(), "key"); err != nil || !held {
+			if held, err := w.session().Force(w.Context(), "key", 0); err != nil || !held {
 				w.Fatalf("Force: got %v, %v, want the key to have been held", held, err)
 			}
 		},
@@ -66,7 +66,7 @@ func TestRetainedKeyThatWasStolenIsSaidInTheLog(t *testing.T) {
 		c, other := w.retainer(log.option(slog.LevelWarn)), w.client()
 		w.retained(c)
 		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		theirs := lock(w, other, "key")
@@ -264,7 +264,7 @@ func TestForceUnlockGivesBackWhatIsRetainedHere(t *testing.T) {
 		here, there := w.retainer(), w.client()
 		w.retained(here)
 		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Drop)
-		if held, err := here.ForceUnlock(w.Context(), "key"); err != nil || !held {
+		if held, err := here.ForceUnlock(w.Context(), "key", 0); err != nil || !held {
 			w.Errorf("ForceUnlock: got %v, %v, want the key to have been held", held, err)
 		}
 		theirs := lock(w, there, "key")

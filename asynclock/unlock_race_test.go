@@ -80,7 +80,7 @@ func TestLossIsToldDuringAHeartbeat(t *testing.T) {
 	story(t, func(w *world) {
 		l := w.grantedDuringAHeartbeat(0, 200*time.Millisecond)
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrLost)

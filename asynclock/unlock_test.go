@@ -43,7 +43,7 @@ func TestUnlockGivesOneAnswer(t *testing.T) {
 				l := lock(w, w.client(), "key")
 				if c.lose {
 					w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-					if _, err := w.session().Force(w.Context(), "key"); err != nil {
+					if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 						w.Fatal(err)
 					}
 				}
@@ -220,7 +220,7 @@ func TestUnlockFindsTheLoss(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		wantValid(w, l)

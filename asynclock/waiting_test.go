@@ -182,7 +182,7 @@ func TestHeartbeatGrantedAnewEndsTheLeaseOfTheMessage(t *testing.T) {
 		for w.calls(asynclocktest.Acquire.From(1)) < 2 {
 			w.pass(time.Millisecond)
 		}
-		if _, err := w.session().Force(w.Context(), "key"); err != nil {
+		if _, err := w.session().Force(w.Context(), "key", 0); err != nil {
 			w.Fatal(err)
 		}
 		box.Deliver(0)

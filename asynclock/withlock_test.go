@@ -141,7 +141,7 @@ func TestWithLockReportsALossThatTheStoreKnowsOf(t *testing.T) {
 		c := w.client()
 		w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Drop)
 		got, err := asynclock.Do(w.Context(), c, "key", func(context.Context, *asynclock.Lease) (int, error) {
-			_, err := w.session().Force(w.Context(), "key")
+			_, err := w.session().Force(w.Context(), "key", 0)
 			return 42, err
 		})
 		wantError(w, err, asynclock.ErrLost)

@@ -97,7 +97,7 @@ func TestAFaultThatCarriesNothingKnowsNothing(t *testing.T) {
 	if err := c.Renew(t.Context(), []store.RenewRequest{renewal})[0].Err; !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 		t.Errorf("Renew: got %v, want ErrOutcomeUnknown", err)
 	}
-	if _, err := c.Force(t.Context(), "key"); !errors.Is(err, asynclock.ErrOutcomeUnknown) {
+	if _, err := c.Force(t.Context(), "key", 0); !errors.Is(err, asynclock.ErrOutcomeUnknown) {
 		t.Errorf("Force: got %v, want ErrOutcomeUnknown", err)
 	}
 }

@@ -112,9 +112,9 @@ func (c *session) List(ctx context.Context, prefix string) iter.Seq2[asynclock.I
 	}
 }
 
-func (c *session) Force(ctx context.Context, key string) (bool, error) {
+func (c *session) Force(ctx context.Context, key string, token int64) (bool, error) {
 	return single(ctx, c, Call{Op: Force, Key: key}, func(ctx context.Context) (bool, error) {
-		return c.inner.Force(ctx, key)
+		return c.inner.Force(ctx, key, token)
 	})
 }
 

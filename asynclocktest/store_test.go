@@ -262,7 +262,7 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 		want := errors.New("struck")
 		stop := store.Every(asynclocktest.Any, asynclocktest.Fail(want))
 		_, inspect := me.Inspect(t.Context(), "key")
-		_, force := me.Force(t.Context(), "key")
+		_, force := me.Force(t.Context(), "key", 0)
 		var list error
 		for _, list = range me.List(t.Context(), "") {
 		}
@@ -281,7 +281,7 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 			}
 			keys++
 		}
-		if held, err := me.Force(t.Context(), "key"); keys != 1 || !held || err != nil || me.Close(t.Context()) != nil {
+		if held, err := me.Force(t.Context(), "key", 0); keys != 1 || !held || err != nil || me.Close(t.Context()) != nil {
 			t.Errorf("without faults: got %d keys, held %v, error %v", keys, held, err)
 		}
 	})

@@ -86,7 +86,15 @@ type Session interface {
 
 	// Force takes the key from its holder, notifies that client, and passes the key on
 	// as Release does. It reports whether anyone held the key.
-	Force(ctx context.Context, key string) (bool, error)
+	//
+	// The token names the holding that is meant: the one for which Inspect shows that
+	// token at the moment of the removal. The comparison and the removal are one step. If
+	// the key is held and the token is another, nothing changes, and the error is an
+	// [OtherHolderError]. The token zero means whoever holds the key.
+	//
+	// So Force with a token can be repeated: the holder after has a larger token. Force
+	// with zero can't.
+	Force(ctx context.Context, key string, token int64) (bool, error)
 
 	// Close ends the session and everything that Open started. Keys that are still held
 	// expire by their TTL. Later calls return [ErrClosed].

@@ -61,7 +61,7 @@ const (
 
 // Inspect says who holds a key and who waits for it.
 func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
-	a, err := s.ask(ctx, "INSPECT", key)
+	a, err := s.ask(ctx, "INSPECT", key, 0)
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -73,14 +73,21 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	return info, nil
 }
 
-// Force takes a key from its holder.
-func (s *Session) Force(ctx context.Context, key string) (bool, error) {
-	a, err := s.ask(ctx, "FORCE", key)
-	return a.Held, err
+// Force takes a key from its holder, in the transaction that compares the token. A holder in Java
+// has no token.
+func (s *Session) Force(ctx context.Context, key string, token int64) (bool, error) {
+	a, err := s.ask(ctx, "FORCE", key, token)
+	if err == nil && a.Status == StatusHeld && a.Held {
+		err = &store.OtherHolderError{Info: s.info(key, a)}
+	}
+	if err != nil {
+		return false, err
+	}
+	return a.Held, nil
 }
 
 // ask calls a routine for one key.
-func (s *Session) ask(ctx context.Context, routine, key string) (Answer, error) {
+func (s *Session) ask(ctx context.Context, routine, key string, token int64) (Answer, error) {
 	if err := s.usable(); err != nil {
 		return Answer{}, err
 	}
@@ -88,7 +95,7 @@ func (s *Session) ask(ctx context.Context, routine, key string) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	it.Size = queueShown
+	it.Size, it.Token = queueShown, token
 	answers, err := s.conn.Call(ctx, routine, []Item{it})
 	if err == nil && len(answers) != 1 {
 		err = ErrReply

@@ -27,7 +27,7 @@ func TestEventsComeBeforeTheReplyAndWithoutTheMutex(t *testing.T) {
 	if len(got) != 1 || got[0] != store.EventGrant {
 		t.Errorf("events when Release has returned: got %v, want one EventGrant", got)
 	}
-	if _, err := c.Force(t.Context(), "key"); err != nil {
+	if _, err := c.Force(t.Context(), "key", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	if len(got) != 2 || got[1] != store.EventForced {
@@ -64,7 +64,7 @@ func TestClientThatLeftIsToldNothing(t *testing.T) {
 	if err := gone.Close(t.Context()); err != nil {
 		t.Errorf("Close: got %v, want no error", err)
 	}
-	if _, err := c.Force(t.Context(), "held"); err != nil {
+	if _, err := c.Force(t.Context(), "held", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	release(t, c, store.ReleaseRequest{Key: "waited for", Owner: "2"})

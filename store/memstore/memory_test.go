@@ -63,7 +63,7 @@ func TestKeyThatIsNotInUseTakesNoMemory(t *testing.T) {
 	if _, err := c.Inspect(t.Context(), "key"); err != nil {
 		t.Errorf("Inspect: got %v, want no error", err)
 	}
-	if _, err := c.Force(t.Context(), "key"); err != nil {
+	if _, err := c.Force(t.Context(), "key", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	wantKeys(t, s, 0)
@@ -159,7 +159,7 @@ func TestKeyKeptBackHasNoHolder(t *testing.T) {
 	if got := c.Acquire(t.Context(), []store.AcquireRequest{try})[0].Status; got != store.Held {
 		t.Errorf("Acquire by an empty owner: got status %d, want Held", got)
 	}
-	if held, err := c.Force(t.Context(), "key"); !held || err != nil {
+	if held, err := c.Force(t.Context(), "key", 0); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true, as it can be had now", held, err)
 	}
 	if got := acquire(t, c, "key", "2").Status; got != store.Granted {

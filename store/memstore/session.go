@@ -3,6 +3,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -50,9 +51,10 @@ func (c *session) Inspect(ctx context.Context, key string) (info store.Info, err
 	return info, err
 }
 
-func (c *session) Force(ctx context.Context, key string) (held bool, err error) {
-	err = c.take(ctx, func(t *txn) { held = t.force(key) })
-	return held, err
+func (c *session) Force(ctx context.Context, key string, token int64) (held bool, err error) {
+	var refused error
+	err = c.take(ctx, func(t *txn) { held, refused = t.force(key, token) })
+	return held, cmp.Or(err, refused)
 }
 
 // List copies the names first and reads each key when its turn comes. The caller may therefore take

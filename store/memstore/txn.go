@@ -183,24 +183,28 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 	return reply
 }
 
-func (t *txn) force(key string) bool {
+func (t *txn) force(key string, token int64) (held bool, err error) {
 	k := t.find(key)
 	defer t.settle(k)
-	if !k.held {
-		return false
+	switch {
+	case !k.held:
+		return false, nil
+	case token != 0 && token != k.token:
+		return false, &store.OtherHolderError{Info: t.describe(k)}
 	}
 	if k.owner != "" {
 		t.notify(k.session, store.Event{Kind: store.EventForced, Owner: k.owner})
 	}
 	k.holding = holding{}
 	t.pass(k, "")
-	return true
+	return true, nil
 }
 
-func (t *txn) inspect(key string) store.Info {
-	k := t.find(key)
+func (t *txn) inspect(key string) store.Info { return t.describe(t.find(key)) }
+
+func (t *txn) describe(k *lock) store.Info {
 	info := store.Info{
-		Key: key, Held: k.held, Holder: k.description, Token: k.token,
+		Key: k.key, Held: k.held, Holder: k.description, Token: k.token,
 		Remaining: k.remaining(t.now), Waiters: len(k.queue),
 	}
 	for _, w := range k.queue[:min(len(k.queue), queueShown)] {

@@ -56,7 +56,7 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 		t.Errorf("Inspect: got %+v, want it held", info)
 	}
 	sv.Do(t, "SCRIPT", "FLUSH")
-	if held, err := c.session.Force(t.Context(), "key1"); !held || err != nil {
+	if held, err := c.session.Force(t.Context(), "key1", 0); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 		a.release(store.ReleaseRequest{Key: "key-" + user, Owner: "a"})
 		b.Wait("key-"+user, "c3")
 		b.Want(redistest.Request("key-"+user, "b2"), store.Granted)
-		if _, err := a.session.Force(t.Context(), "key-"+user); err != nil {
+		if _, err := a.session.Force(t.Context(), "key-"+user, 0); err != nil {
 			t.Errorf("%s: Force: got %v, want no error", user, err)
 		}
 		b.Want(redistest.Request("key-"+user, "c3"), store.Granted)
@@ -225,7 +225,7 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 	again := redistest.Request("key", "d")
 	c.release(store.ReleaseRequest{Key: "key", Owner: "a", Requeue: &again})
 	c.Heard(store.EventGrant, "b")
-	if _, err := c.session.Force(t.Context(), "key"); err != nil {
+	if _, err := c.session.Force(t.Context(), "key", 0); err != nil {
 		t.Error(err)
 	}
 	c.Heard(store.EventGrant, "d")
@@ -305,7 +305,7 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 			"Renew":   s.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a", TTL: long}})[0].Err,
 		}
 		_, errs["Inspect"] = s.Inspect(t.Context(), "key")
-		_, errs["Force"] = s.Force(t.Context(), "key")
+		_, errs["Force"] = s.Force(t.Context(), "key", 0)
 		for _, call := range calls {
 			if !errors.Is(errs[call], store.ErrDenied) {
 				t.Errorf("%s without %s: got %v, want ErrDenied", call, command, errs[call])

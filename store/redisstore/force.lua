@@ -2,10 +2,12 @@
 -- waiter is given the key, and the old holder is notified.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
--- ARGV  least grace (ms; 0: no guard)
+-- ARGV  token of the holding that is meant (0: any), least grace (ms; 0: no guard)
 --
 -- Reply:
 --   1                if there was a holder, else 0
+--   {3, token, remaining ms, waiters, description}  the holder, if its token is another
+--                    one; nothing was changed
 --   {-1, Redis key}  if that key holds something foreign; nothing was changed
 
 <% include epoch.lua %>
@@ -20,6 +22,10 @@ if not record then
   return 0
 end
 local old = record
+local meant = tonumber(ARGV[1])
+if meant ~= 0 and meant ~= old.token then
+  return {3, old.token, redis.call('PTTL', lock), size, old.holder}
+end
 if string.find(old.flags, 't', 1, true) then
   -- The old holder may pass the key on inside its client, with a token for each
   -- microsecond. It does so until it is notified, or stops trusting its TTL. The next

@@ -68,7 +68,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 			return got.Err
 		},
 		"force": func(c *client) error {
-			_, err := c.session.Force(context.Background(), key)
+			_, err := c.session.Force(context.Background(), key, 0)
 			return err
 		},
 		"inspect": func(c *client) error {
@@ -131,7 +131,7 @@ func TestWaitersWithoutDetailsAreDead(t *testing.T) {
 				c.release(store.ReleaseRequest{Key: key, Owner: "a", Token: token, Uncertain: true})
 			},
 			"force": func(key string, _ int64) {
-				if held, err := c.session.Force(t.Context(), key); !held || err != nil {
+				if held, err := c.session.Force(t.Context(), key, 0); !held || err != nil {
 					t.Errorf("Force: got %v, %v; want it taken", held, err)
 				}
 			},

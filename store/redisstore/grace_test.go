@@ -95,7 +95,7 @@ func TestAPromotedServerMakesNobodyAHolder(t *testing.T) {
 		if got := a.release(store.ReleaseRequest{Key: "answer was lost", Owner: "a", Requeue: &requeue}); got.Requeue.Status != store.Waiting {
 			t.Errorf("queue again: got %+v, want it to wait", got.Requeue)
 		}
-		if held, err := a.session.Force(t.Context(), "forced"); err != nil || !held {
+		if held, err := a.session.Force(t.Context(), "forced", 0); err != nil || !held {
 			t.Errorf("Force: got %v, %v, want true", held, err)
 		}
 		a.Heard(store.EventForced, "a")
@@ -200,7 +200,7 @@ func TestForceInTheGraceIsNotUndone(t *testing.T) {
 		token := c.Hold("key", "a").Token
 		sv.setEpoch(t, "key", 0, millis(time.Hour), 0, sv.clock(t)/1000+millis(time.Hour))
 		promote()
-		if held, err := c.session.Force(t.Context(), "key"); err != nil || !held {
+		if held, err := c.session.Force(t.Context(), "key", 0); err != nil || !held {
 			t.Fatalf("Force: got %v, %v, want true", held, err)
 		}
 		c.release(store.ReleaseRequest{Key: "key", Owner: "another", Uncertain: true})

@@ -283,7 +283,7 @@ func TestForce(t *testing.T) {
 		a, b := join(t, st), join(t, st)
 		force := func() bool {
 			t.Helper()
-			held, err := b.session.Force(context.Background(), "key")
+			held, err := b.session.Force(context.Background(), "key", 0)
 			if err != nil {
 				t.Fatal(err)
 			}

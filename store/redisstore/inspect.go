@@ -48,14 +48,18 @@ func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error
 	return info, nil
 }
 
-// Force also takes a key that is held back after its holder has released it.
+// Force also takes a key that is held back after its holder has released it. The record then still
+// has that holder's token.
+//
+// The holder's record has the last token that the holder wrote back, which is what Inspect shows. A
+// token that the client has given out since, or before, names no holding here.
 //
 // The next token is larger than any that the old holder could still use inside its client
 // before its TTL ends. So tokens are ahead of the server's clock for the rest of that TTL, 24
 // h at most, and follow each other without gaps. In that time clients don't hand the key on
 // among their own waiters, and a release to a waiter takes the server a little longer. If the
 // server loses its data in that time, tokens go back to its clock.
-func (s *session) Force(ctx context.Context, key string) (bool, error) {
+func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
 	var c call
 	if err := s.usable(); err != nil {
 		return false, err
@@ -66,6 +70,7 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	c.script = forceScript
 	c.lockKeys(s.store.settings.prefix, key, lockKinds)
 	c.epochKey(s.store.settings.prefix, key)
+	c.number(token)
 	c.millis(s.store.grace(key))
 	result := s.store.runOne(ctx, &c)
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
@@ -73,11 +78,9 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 		return held == 1, nil
 	}
 	r := newReply(result)
-	if r.number() == replyForeign {
-		return false, foreign(r.text())
+	info := r.otherHolder(key)
+	if err := r.failed(s.store); err != nil {
+		return false, err
 	}
-	if r.err == nil {
-		r.err = errReply
-	}
-	return false, r.failed(s.store)
+	return false, &store.OtherHolderError{Info: info}
 }

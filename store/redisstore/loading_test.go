@@ -45,7 +45,7 @@ func TestAServerThatReadsItsDataIsUnreachableUntilThen(t *testing.T) {
 			return c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a"}})[0].Err
 		},
 		"Inspect": func() error { _, err := c.session.Inspect(t.Context(), "key"); return err },
-		"Force":   func() error { _, err := c.session.Force(t.Context(), "key"); return err },
+		"Force":   func() error { _, err := c.session.Force(t.Context(), "key", 0); return err },
 	} {
 		var err error
 		kit.Eventually(t, name+" on a connection that is not of before", func() bool {

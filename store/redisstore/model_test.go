@@ -376,7 +376,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 				check(t, fmt.Sprintf("renew %+v", q), got, m.renew(q))
 			},
 			"force": func(t *rapid.T) {
-				got, err := s.Force(ctx, key)
+				got, err := s.Force(ctx, key, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

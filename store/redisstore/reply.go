@@ -143,6 +143,25 @@ func (r *reply) acquireReply() (answer store.AcquireReply, grace time.Duration) 
 	return answer, grace
 }
 
+// otherHolder reads who holds the key, where force.lua took nothing.
+func (r *reply) otherHolder(key string) store.Info {
+	info := store.Info{Key: key, Held: true}
+	switch status := r.number(); {
+	case r.err != nil || status == int64(store.Held):
+	case status == replyForeign:
+		if name := r.text(); r.err == nil {
+			r.err = foreign(name)
+		}
+	default:
+		r.err = errReply
+	}
+	info.Token = r.token()
+	info.Remaining = max(r.millis(), 0)
+	info.Waiters = r.count()
+	info.Holder = r.text()
+	return info
+}
+
 // info reads what inspect.lua answers.
 func (r *reply) info(key string) store.Info {
 	info := store.Info{Key: key}

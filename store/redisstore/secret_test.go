@@ -84,7 +84,7 @@ func TestNothingShownIsSecret(t *testing.T) {
 		sv.Do(t, "PUBLISH", channel, "g 0123456789abcdefghijkl.00 nonsense")
 	}
 	taken := lock("taken")
-	_, err = b.ForceUnlock(t.Context(), "taken")
+	_, err = b.ForceUnlock(t.Context(), "taken", 0)
 	show("force", err)
 	<-taken.Done()
 	show("taken", errors.Join(taken.Err(), taken.Unlock(t.Context())))
@@ -190,7 +190,7 @@ func TestAReaderCanLookAndNothingElse(t *testing.T) {
 	if got := list(t, reader, ""); len(got) != 1 {
 		t.Errorf("List: got %v, want the key", got)
 	}
-	_, forced := reader.session.Force(t.Context(), "key")
+	_, forced := reader.session.Force(t.Context(), "key", 0)
 	for what, err := range map[string]error{
 		"Acquire of a free key":   reader.Acquire(redistest.Request("free", "r")).Err,
 		"Acquire of the held key": reader.Acquire(redistest.Request("key", "r")).Err,

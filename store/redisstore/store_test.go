@@ -131,7 +131,7 @@ func wantClosed(t *testing.T, when string, c *client) {
 		"Release": c.session.Release(ctx, []store.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 	}
 	_, errs["Inspect"] = c.session.Inspect(ctx, "key")
-	_, errs["Force"] = c.session.Force(ctx, "key")
+	_, errs["Force"] = c.session.Force(ctx, "key", 0)
 	for _, err := range c.session.List(ctx, "") {
 		errs["List"] = err
 	}

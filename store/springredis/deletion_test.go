@@ -38,7 +38,7 @@ func TestLocksAreDeletedWithWhatTheServerHas(t *testing.T) {
 					t.Fatal("Release: the key is held or there still, want it gone")
 				}
 				c.Hold("key", "a")
-				if held, err := c.session.Force(t.Context(), "key"); !held || err != nil || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
+				if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil || sv.Number(t, "EXISTS", sv.lockKey("key")) != 0 {
 					t.Fatalf("Force: got %v, %v; want the key gone", held, err)
 				}
 			}

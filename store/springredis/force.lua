@@ -3,14 +3,20 @@
 --
 -- KEYS  lock, counter (see shared.lua)
 -- ARGV  which command to delete with, the channel of the key, that of old
---       releases, what a message to an owner begins with
+--       releases, what a message to an owner begins with, token of the holding
+--       that is meant (0: any, also one of Java)
 --
--- Reply: {1, command that deleted}, {0, 0} if nobody held the key, or
--- {-1, Redis key} if that key holds something foreign.
+-- Reply: {1, command that deleted}, {0, 0} if nobody held the key, what inspect.lua
+-- answers of the holder if its token is another one, or {-1, Redis key} if that key
+-- holds something foreign.
 
 --include shared.lua
 if not value then
   return {0, 0}
+end
+local meant = tonumber(ARGV[5])
+if meant ~= 0 and meant ~= token then
+  return held()
 end
 local last, bad = last_token()
 if owner and not last then

@@ -4,6 +4,7 @@ package springredis
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/redis/rueidis"
 
@@ -35,9 +36,7 @@ func (s *session) readInfo(key string, result rueidis.RedisResult) (store.Info, 
 	switch {
 	case r.err != nil:
 	case status == replyHeld:
-		info.Held = true
-		info.Remaining = max(r.millis(), 0)
-		info.Token, info.Holder = r.holder()
+		r.held(&info)
 	case status != replyFree && status != replyForeign:
 		r.err = errReply
 	}
@@ -48,13 +47,14 @@ func (s *session) readInfo(key string, result rueidis.RedisResult) (store.Info, 
 }
 
 // Force takes the key from Java, too, where unlock then throws a
-// ConcurrentModificationException. Holders in Go are notified in mode [PubSubLock]. Other
+// ConcurrentModificationException. A holder in Java has no token, so that only token 0 takes the key
+// from it. Holders in Go are notified in mode [PubSubLock]. Other
 // holders in Go notice by their next renewal.
 //
 // The next token is larger than any that a holder in Go could still use inside its client
 // before its TTL ends. So tokens may be ahead of the server's clock for the rest of that TTL,
 // 24 h at most. If the server loses its data in that time, they go back to its clock.
-func (s *session) Force(ctx context.Context, key string) (bool, error) {
+func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
@@ -63,8 +63,10 @@ func (s *session) Force(ctx context.Context, key string) (bool, error) {
 	}
 	names := s.store.names
 	keys := names.keysOf(key)[:2]
-	return s.readDeletion(s.store.runOne(ctx, forceScript, call{
+	return s.readDeletion(key, s.store.runOne(ctx, forceScript, call{
 		keys: keys,
-		args: []string{s.store.deletion.from(), names.channel(keys[0]), names.oldChannel, forcedPrefix},
+		args: []string{
+			s.store.deletion.from(), names.channel(keys[0]), names.oldChannel, forcedPrefix, strconv.FormatInt(token, 10),
+		},
 	}))
 }

@@ -119,7 +119,7 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 			if got := sv.Number(t, "PTTL", sv.lockKey("key")); got != -1 {
 				t.Errorf("PTTL: got %d, want none as before", got)
 			}
-			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+			if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
 				t.Errorf("Force: got %v, %v; want true", held, err)
 			}
 		}
@@ -132,11 +132,34 @@ func TestForceLeavesRoomForTheOldHolder(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
 		first := c.Hold("key", "a").Token
-		if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+		if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
 		if got, want := c.Hold("key", "b").Token, first+int64((long-time.Second)/time.Microsecond); got < want {
 			t.Errorf("token after Force: got %d, want at least %d", got, want)
+		}
+	})
+}
+
+// A holder in Java has no token, so that only token 0 takes the key from it.
+func TestForceIsAboutOneHolding(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		ours := c.Hold("key", "a").Token
+		if held, err := c.session.Force(t.Context(), "key", ours); !held || err != nil {
+			t.Errorf("Force about the holder's token: got %v, %v; want true", held, err)
+		}
+		sv.Do(t, "SET", sv.lockKey("key"), "of Java", "PX", "60000")
+		var other *store.OtherHolderError
+		held, err := c.session.Force(t.Context(), "key", ours)
+		if !errors.As(err, &other) || held || other.Info.Token != 0 || other.Info.Holder != "another program" || other.Info.Remaining <= 0 {
+			t.Errorf("Force of Java's key about a token: got %v, %v; want it refused", held, err)
+		}
+		if got := sv.Number(t, "PTTL", sv.lockKey("key")); got <= 0 {
+			t.Errorf("PTTL after a Force that was refused: got %d, want Java's value as before", got)
+		}
+		if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
+			t.Errorf("Force of Java's key about token 0: got %v, %v; want true", held, err)
 		}
 	})
 }
@@ -156,7 +179,7 @@ func TestForeignTypesAreReportedAndLeftAlone(t *testing.T) {
 				"Release": c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Uncertain: true}})[0].Err,
 			}
 			_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
-			_, errs["Force"] = c.session.Force(t.Context(), "key")
+			_, errs["Force"] = c.session.Force(t.Context(), "key", 0)
 			for verb, err := range errs {
 				if !errors.Is(err, store.ErrForeignData) {
 					t.Errorf("%s of a %s: got %v, want ErrForeignData", verb, command[0], err)
@@ -206,7 +229,7 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
 		}
-		if _, err := c.session.Force(t.Context(), "key"); !errors.Is(err, store.ErrForeignData) {
+		if _, err := c.session.Force(t.Context(), "key", 0); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("Force: got %v, want ErrForeignData", err)
 		}
 		if got := sv.Do(t, "GET", lock); got != value {

@@ -53,7 +53,7 @@ func flag(set bool) string {
 
 // readRelease reads what release.lua answers.
 func (s *session) readRelease(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply) {
-	answer.WasHeld, answer.Err = s.readDeletion(result)
+	answer.WasHeld, answer.Err = s.readDeletion(q.Key, result)
 	if answer.Err == nil && q.Requeue != nil {
 		answer.Requeue = s.turn()
 	}
@@ -61,11 +61,16 @@ func (s *session) readRelease(q *store.ReleaseRequest, result rueidis.RedisResul
 }
 
 // readDeletion reads what release.lua and force.lua answer.
-func (s *session) readDeletion(result rueidis.RedisResult) (held bool, err error) {
+func (s *session) readDeletion(key string, result rueidis.RedisResult) (held bool, err error) {
 	r := newReply(result)
 	status := r.status()
 	switch {
 	case r.err != nil:
+	case status == replyHeld: // only by force.lua
+		info := store.Info{Key: key}
+		if r.held(&info); r.err == nil {
+			return false, &store.OtherHolderError{Info: info}
+		}
 	case status == replyFree || status == replyGranted:
 		s.store.deletion.used(r.between(0, int64(len(deletions))), s.store.log)
 	case status != replyForeign:

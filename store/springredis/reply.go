@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // The first element of a script's answer.
@@ -82,6 +83,13 @@ func (r *reply) holder() (token int64, description string) {
 		description = describe(description)
 	}
 	return token, description
+}
+
+// held reads the rest of an answer that the key is held.
+func (r *reply) held(info *store.Info) {
+	info.Held = true
+	info.Remaining = max(r.millis(), 0)
+	info.Token, info.Holder = r.holder()
 }
 
 // failed returns an error of asynclock's if anything went wrong. Call it after the last read.

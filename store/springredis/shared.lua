@@ -34,6 +34,12 @@ if value then
   token = owner and tonumber(token)
 end
 
+-- held answers who holds the key: {3, remaining ms (-1: it has no TTL), whether the value is
+-- ours, the holder's token and description; else 0 and the value}.
+local function held()
+  return {3, redis.call('PTTL', lock), owner and 1 or 0, token or 0, owner and holder or value}
+end
+
 -- last_token returns the last token that the counter knows. If the Redis key is no counter,
 -- it returns nil and the answer. '%.0f' below prints all digits. Lua itself prints only 14.
 local function last_token()

@@ -89,7 +89,7 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 			if _, err := c.session.Inspect(t.Context(), key); !errors.Is(err, store.ErrInvalidKey) {
 				t.Errorf("Inspect of %q: got %v, want ErrInvalidKey", key, err)
 			}
-			if _, err := c.session.Force(t.Context(), key); !errors.Is(err, store.ErrInvalidKey) {
+			if _, err := c.session.Force(t.Context(), key, 0); !errors.Is(err, store.ErrInvalidKey) {
 				t.Errorf("Force of %q: got %v, want ErrInvalidKey", key, err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 			"Release": c.session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "x"}})[0].Err,
 		}
 		_, errs["Inspect"] = c.session.Inspect(t.Context(), "key")
-		_, errs["Force"] = c.session.Force(t.Context(), "key")
+		_, errs["Force"] = c.session.Force(t.Context(), "key", 0)
 		for _, err := range c.session.List(t.Context(), "") {
 			errs["List"] = err
 		}
@@ -193,7 +193,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	}
 	c.Heard(store.EventWake, "b")
 	c.Hold("key", "b")
-	if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+	if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
 		t.Errorf("Force: got %v, %v; want true", held, err)
 	}
 	st.log.Close()

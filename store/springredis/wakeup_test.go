@@ -81,7 +81,7 @@ func TestAReleaseIsAnnouncedToBothGenerations(t *testing.T) {
 				t.Errorf("after a release of nothing: got %q, want nothing", got)
 			}
 			newJava(sv).hold(t, "key", long)
-			if held, err := c.session.Force(t.Context(), "key"); !held || err != nil {
+			if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
 				t.Errorf("Force: got %v, %v; want true", held, err)
 			}
 			want()
@@ -258,7 +258,7 @@ func TestAHolderIsToldOfForce(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		a, b := join(t, sv.store(t, WithLockType(PubSubLock))), join(t, sv.store(t))
 		a.Hold("key", "a")
-		if held, err := b.session.Force(t.Context(), "key"); !held || err != nil {
+		if held, err := b.session.Force(t.Context(), "key", 0); !held || err != nil {
 			t.Fatalf("Force: got %v, %v; want true", held, err)
 		}
 		a.Heard(store.EventForced, "a")

@@ -130,6 +130,34 @@ func TestJavaAndGoExcludeEachOther(t *testing.T) {
 	})
 }
 
+// TestForceIsAboutOneHolding: a holder in Java has no token, so that only token 0 takes the key from
+// it. The comparison leaves no row locked.
+func TestForceIsAboutOneHolding(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, st *Store, j java) {
+		c := sqltest.Join(t, st)
+		ours := c.Hold(sqltest.Request("key", "a")).Token
+		if held, err := c.Session.Force(t.Context(), "key", ours); !held || err != nil {
+			t.Errorf("Force about the holder's token: got %v, %v; want true", held, err)
+		}
+		j.insert("key", "DEFAULT", sqltest.Long)
+		var other *store.OtherHolderError
+		held, err := c.Session.Force(t.Context(), "key", ours)
+		if !errors.As(err, &other) || held || other.Info.Token != 0 || !strings.HasPrefix(other.Info.Holder, "Spring JdbcLockRegistry 0f8fad5b") {
+			t.Errorf("Force of Java's key about a token: got %v, %v; want it refused", held, err)
+		}
+		if err := c.Renew("key", "a"); !errors.Is(err, store.ErrStolen) {
+			t.Errorf("Renew of what Java holds: got %v, want ErrStolen", err)
+		}
+		if held, err := c.Session.Force(t.Context(), "key", 0); !held || err != nil {
+			t.Errorf("Force of Java's key about token 0: got %v, %v; want true", held, err)
+		}
+		if held, err := c.Session.Force(t.Context(), "key", ours); held || err != nil {
+			t.Errorf("Force of a free key about a token: got %v, %v; want false", held, err)
+		}
+	})
+}
+
 // TestLeaseLastsAsLongForJava: Java adds its own TTL to CREATED_DATE, whatever ours is.
 func TestLeaseLastsAsLongForJava(t *testing.T) {
 	t.Parallel()

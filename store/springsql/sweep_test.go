@@ -23,7 +23,7 @@ func TestSweptKeysOfJavasTableLeaveNoTokenAhead(t *testing.T) {
 		j.d.Run(t, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'")
 		first := c.Hold(sqltest.Request("forced", "b"))
 		j.d.Run(t, "UPDATE "+j.table+"_LEASE SET LAST_USE = '2020-01-01'") // held for days
-		if _, err := c.Session.Force(t.Context(), "forced"); err != nil {
+		if _, err := c.Session.Force(t.Context(), "forced", 0); err != nil {
 			t.Fatal(err)
 		}
 		if got := j.d.Texts(t, "SELECT KEY_NAME FROM "+j.table+"_LEASE WHERE LAST_USE > '2020-01-01'"); !slices.Equal(got, []string{"forced"}) {

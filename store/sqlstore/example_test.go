@@ -90,7 +90,7 @@ func ExampleStore_Guard() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := locks.ForceUnlock(ctx, "example:guard"); err != nil { // as if its TTL had passed
+	if _, err := locks.ForceUnlock(ctx, "example:guard", 0); err != nil { // as if its TTL had passed
 		log.Fatal(err)
 	}
 	next, err := locks.Lock(ctx, "example:guard")

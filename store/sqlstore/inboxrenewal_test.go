@@ -31,7 +31,7 @@ func TestHolderThatWasDeafAtItsGrantIsTold(t *testing.T) {
 	a.session.inbox = inbox
 	b.Acquire(sqltest.Request("key", "b"))
 	a.AwaitKind(store.EventQueued)
-	if _, err := b.Session.Force(t.Context(), "key"); err != nil {
+	if _, err := b.Session.Force(t.Context(), "key", 0); err != nil {
 		t.Fatal(err)
 	}
 	a.AwaitKind(store.EventForced)

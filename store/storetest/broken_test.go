@@ -35,7 +35,7 @@ type fault struct {
 	event   func(store.Event) (store.Event, bool)
 	inspect func(store.Info) store.Info
 	list    func(*brokenSession, string) iter.Seq2[store.Info, error]
-	force   func(*brokenSession, string) (bool, error)
+	force   func(*brokenSession, string, int64) (bool, error)
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
@@ -149,11 +149,11 @@ func (c *brokenSession) List(ctx context.Context, prefix string) iter.Seq2[store
 	return c.Session.List(c.context(ctx), prefix)
 }
 
-func (c *brokenSession) Force(ctx context.Context, key string) (bool, error) {
+func (c *brokenSession) Force(ctx context.Context, key string, token int64) (bool, error) {
 	if c.store.fault.force != nil && ctx.Err() == nil {
-		return c.store.fault.force(c, key)
+		return c.store.fault.force(c, key, token)
 	}
-	return c.Session.Force(c.context(ctx), key)
+	return c.Session.Force(c.context(ctx), key, token)
 }
 
 func (c *brokenSession) Close(ctx context.Context) error {

@@ -167,7 +167,7 @@ func (c *client) failures(ctx context.Context, holder store.AcquireRequest) map[
 		errs[fmt.Sprintf("Release at %d", i)] = reply.Err
 	}
 	_, errs["Inspect"] = c.session.Inspect(ctx, w.key)
-	_, errs["Force"] = c.session.Force(ctx, w.key)
+	_, errs["Force"] = c.session.Force(ctx, w.key, 0)
 	errs["List"] = nil
 	for _, err := range c.session.List(ctx, w.key) {
 		errs["List"] = err

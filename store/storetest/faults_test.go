@@ -44,7 +44,7 @@ var faults = []fault{
 	{breaks: "a release ignores the owner", caught: "a release by a stranger does nothing", release: func(c *session, r releaseRequest) releaseReply {
 		reply := c.release(r)
 		if !reply.WasHeld {
-			reply.WasHeld, _ = c.Session.Force(context.Background(), r.Key)
+			reply.WasHeld, _ = c.Session.Force(context.Background(), r.Key, 0)
 		}
 		return reply
 	}},
@@ -57,7 +57,7 @@ var faults = []fault{
 	{breaks: "a release looks at the token, not at the owner", caught: "a late release leaves the successor alone", release: func(c *session, r releaseRequest) releaseReply {
 		reply := c.release(r)
 		if !reply.WasHeld && r.Token != 0 {
-			reply.WasHeld, _ = c.Session.Force(context.Background(), r.Key)
+			reply.WasHeld, _ = c.Session.Force(context.Background(), r.Key, 0)
 		}
 		return reply
 	}},
@@ -206,12 +206,35 @@ var faults = []fault{
 			r.TTL = r.GrantTTL
 		}
 	})},
-	{breaks: "force does not hand on", caught: "force hands the key to the next waiter", force: func(c *session, key string) (bool, error) {
+	{breaks: "force does not hand on", caught: "force hands the key to the next waiter", force: func(c *session, key string, _ int64) (bool, error) {
 		return c.inspect(key).Held, nil
 	}},
-	{breaks: "force always says that it took the key", caught: "force takes the key from its holder", force: func(c *session, key string) (bool, error) {
-		_, err := c.Session.Force(context.Background(), key)
+	{breaks: "force always says that it took the key", caught: "force takes the key from its holder", force: func(c *session, key string, token int64) (bool, error) {
+		_, err := c.Session.Force(context.Background(), key, token)
 		return true, err
+	}},
+	{breaks: "force looks at no token", caught: "force about another token changes nothing and says who holds the key", force: func(c *session, key string, _ int64) (bool, error) {
+		return c.Session.Force(context.Background(), key, 0)
+	}},
+	{breaks: "force about a token never takes the key", caught: "force about the holder's token takes the key", force: func(c *session, key string, token int64) (bool, error) {
+		return c.Session.Force(context.Background(), key, -token)
+	}},
+	{breaks: "force about a token takes the key from a later holder", caught: "force about a token repeated leaves the next holder alone", force: func(c *session, key string, token int64) (bool, error) {
+		return c.Session.Force(context.Background(), key, max(token, c.inspect(key).Token))
+	}},
+	{breaks: "force goes by the token that was granted", caught: "force goes by the token that a renewal wrote back", force: func(c *session, key string, token int64) (bool, error) {
+		if held := c.inspect(key).Token; token != 0 && held == token+1 {
+			token = held
+		}
+		return c.Session.Force(context.Background(), key, token)
+	}},
+	{breaks: "a force that is refused does not say who holds the key", caught: "force about another token changes nothing and says who holds the key", force: func(c *session, key string, token int64) (bool, error) {
+		held, err := c.Session.Force(context.Background(), key, token)
+		var other *store.OtherHolderError
+		if errors.As(err, &other) {
+			other.Info = store.Info{Key: key, Held: true}
+		}
+		return held, err
 	}},
 
 	// Withdrawal.
@@ -368,7 +391,7 @@ var faults = []fault{
 			if err != nil {
 				return err
 			}
-			_, _ = c.Session.Force(context.Background(), info.Key)
+			_, _ = c.Session.Force(context.Background(), info.Key, 0)
 		}
 		return c.Session.Close(context.Background())
 	}},

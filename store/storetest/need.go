@@ -46,7 +46,7 @@ func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages
 func cases() []testCase {
 	return slices.Concat(
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
-		tokenCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
+		tokenCases, forceCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
 	)
 }
 

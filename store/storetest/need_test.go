@@ -57,7 +57,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		take(&f)
 		return f
 	}
-	usedTokens := []string{"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back"}
+	usedTokens := []string{"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back", "force goes by the token that a renewal wrote back"}
 	for name, c := range map[string]struct {
 		has facts
 		out []string // nil: those that ask for a queue are many
@@ -66,7 +66,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		"messages": {but(func(f *facts) { f.messages = false }), slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" })},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), names(wantedCases)},
-		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases)},
+		"Tokens":              {but(func(f *facts) { f.Tokens = false }), names(tokenCases, forceCases)},
 		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), usedTokens},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
 	} {

@@ -191,7 +191,7 @@ func (c *client) force(key string) bool {
 	c.w.Helper()
 	ctx, cancel := c.call()
 	defer cancel()
-	held, err := c.session.Force(ctx, key)
+	held, err := c.session.Force(ctx, key, 0)
 	if err != nil {
 		c.w.Fatalf("Force: got error %v, want none", err)
 	}

@@ -65,32 +65,6 @@ func (st *Store) inspect(key, lock string) (store.Info, error) {
 	return store.Info{}, store.ErrUnreachable
 }
 
-// Force deletes the holder's node. The watch of a holder of this package notifies it. A Java holder
-// is not notified, and unlocks without an error.
-func (s *session) Force(ctx context.Context, key string) (bool, error) {
-	return alone(ctx, s, func(context.Context) (bool, error) {
-		st := s.store
-		lock, err := st.settings.names.lock(key)
-		if err != nil {
-			return false, err
-		}
-		if _, err := st.conn.Sync(lock); err != nil {
-			return false, st.failure(err, false)
-		}
-		for range rounds {
-			v, err := st.read(lock)
-			if err != nil || len(v.nodes) == 0 {
-				return false, err
-			}
-			err = st.conn.Delete(lock+"/"+v.nodes[0], -1)
-			if err == nil || !errors.Is(err, zk.ErrNoNode) {
-				return err == nil, st.failure(err, true)
-			}
-		}
-		return false, store.ErrUnreachable
-	})
-}
-
 // List walks the tree below the root.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {

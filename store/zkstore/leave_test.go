@@ -67,7 +67,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	if names := children(t, conn, root); len(names) != 2 {
 		t.Fatalf("nodes: got %q, want two", names)
 	}
-	if held, err := s.Force(t.Context(), "key"); !held || err != nil {
+	if held, err := s.Force(t.Context(), "key", 0); !held || err != nil {
 		t.Fatalf("Force: got %v, %v, want true", held, err)
 	}
 	kit.Eventually(t, "the end of the other node", func() bool { return len(children(t, conn, root)) == 0 })

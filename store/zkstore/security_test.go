@@ -43,7 +43,7 @@ func TestNodesBelongToTheirUser(t *testing.T) {
 		if _, err := theirs.Lock(t.Context(), "another key"); !errors.Is(err, store.ErrDenied) {
 			t.Errorf("Lock by %s: got %v, want ErrDenied", name, err)
 		}
-		if _, err := theirs.ForceUnlock(t.Context(), "key"); !errors.Is(err, store.ErrDenied) {
+		if _, err := theirs.ForceUnlock(t.Context(), "key", 0); !errors.Is(err, store.ErrDenied) {
 			t.Errorf("ForceUnlock by %s: got %v, want ErrDenied", name, err)
 		}
 	}

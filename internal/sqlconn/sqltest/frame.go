@@ -79,7 +79,7 @@ func (s Suite) PatienceOfTheApplicationStays(t *testing.T) {
 	wantPatience(t, "Inspect")
 	c.Release("key", "a")
 	wantPatience(t, "Release")
-	if _, err := c.Session.Force(t.Context(), "key"); err != nil {
+	if _, err := c.Session.Force(t.Context(), "key", 0); err != nil {
 		t.Fatal(err)
 	}
 	wantPatience(t, "Force")
@@ -193,7 +193,7 @@ func (s Suite) SafeUpdates(t *testing.T) {
 		}
 	}
 	c.Hold(Request("other", "a"))
-	if _, err := c.Session.Force(t.Context(), "other"); err != nil {
+	if _, err := c.Session.Force(t.Context(), "other", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	if err := b.Store.Guard(t.Context(), OnMySQLWith(t, "sql_safe_updates", "1").Begin(t), "key", 5); err != nil {

@@ -69,7 +69,7 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	if got.Err != nil || !got.WasHeld {
 		t.Errorf("Release: got %+v, want WasHeld", got)
 	}
-	if _, err := c.Session.Force(t.Context(), "key"); err != nil {
+	if _, err := c.Session.Force(t.Context(), "key", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	d.RunRoutine(t, prefix+s.Sweep())

@@ -101,7 +101,7 @@ func (s Suite) ForcePassesOverTokens(t *testing.T) {
 	s.on(t, func(t *testing.T, b Tables) {
 		c := b.join(t)
 		first := c.Hold(Request("key", "a"))
-		if held, err := c.Session.Force(t.Context(), "key"); err != nil || !held {
+		if held, err := c.Session.Force(t.Context(), "key", 0); err != nil || !held {
 			t.Fatalf("Force: got %v, %v, want true", held, err)
 		}
 		// long after it was granted, except for what the clients' clocks may be fast by

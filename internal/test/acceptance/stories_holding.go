@@ -97,7 +97,7 @@ func reentryIsByContext(env *Env) {
 func withLockReportsLoss(env *Env) {
 	ours, operator := env.client(), env.client()
 	force := func() {
-		if held, err := operator.ForceUnlock(env.ctx, "key"); err != nil || !held {
+		if held, err := operator.ForceUnlock(env.ctx, "key", 0); err != nil || !held {
 			env.Errorf("ForceUnlock: got %v, %v, want true", held, err)
 		}
 	}

@@ -213,11 +213,21 @@ func forceTakesTheKey(env *Env) {
 	first := env.lock(ours, "key")
 	pending := theirs.LockChan(env.ctx, "key")
 	env.awaitWaiters(operator, "key", 1)
+	info, err := operator.Inspect(env.ctx, "key")
+	if err != nil {
+		env.Fatal(err)
+	}
+	meant := info.Token
 	start := time.Now()
-	if held, err := operator.ForceUnlock(env.ctx, "key"); err != nil || !held {
+	if held, err := operator.ForceUnlock(env.ctx, "key", meant); err != nil || !held {
 		env.Errorf("ForceUnlock: got %v, %v, want true", held, err)
 	}
 	next := env.claim(pending)
+	if meant != 0 { // as if the answer had been lost
+		if held, err := operator.ForceUnlock(env.ctx, "key", meant); held || !errors.Is(err, asynclock.ErrHeld) {
+			env.Errorf("ForceUnlock repeated: got %v, %v, want ErrHeld", held, err)
+		}
+	}
 	env.awaitEnd(first)
 	env.wantWithin(soon, start, "force")
 	if !errors.Is(first.Err(), asynclock.ErrLost) {
@@ -238,7 +248,7 @@ func forceTakesTheKey(env *Env) {
 		env.Errorf("the next lease: got %v, want it valid", next.Err())
 	}
 	env.unlock(next)
-	if held, err := operator.ForceUnlock(env.ctx, "key"); err != nil || held {
+	if held, err := operator.ForceUnlock(env.ctx, "key", 0); err != nil || held {
 		env.Errorf("ForceUnlock of a free key: got %v, %v, want false", held, err)
 	}
 }

@@ -69,7 +69,7 @@ func retainedKeyIsGivenToOthers(env *Env) {
 
 		// Of another key, for ours may not have heard of it by the time of the next step.
 		retain("forced")
-		if forced, err := theirs.ForceUnlock(env.ctx, "forced"); err != nil || !forced {
+		if forced, err := theirs.ForceUnlock(env.ctx, "forced", 0); err != nil || !forced {
 			env.Errorf("ForceUnlock of a retained key: got %v, %v, want true", forced, err)
 		}
 		rises(env.lock(theirs, "forced"))

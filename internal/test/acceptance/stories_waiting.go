@@ -214,7 +214,7 @@ func closeLeavesNothing(env *Env) {
 		"TryLock":     func() error { _, err := closing.TryLock(env.ctx, "key"); return err },
 		"LockChan":    func() error { _, err := (<-closing.LockChan(env.ctx, "key")).Lease(); return err },
 		"Inspect":     func() error { _, err := closing.Inspect(env.ctx, "key"); return err },
-		"ForceUnlock": func() error { _, err := closing.ForceUnlock(env.ctx, "key"); return err },
+		"ForceUnlock": func() error { _, err := closing.ForceUnlock(env.ctx, "key", 0); return err },
 		"List": func() (err error) {
 			for _, err = range closing.List(env.ctx, "") {
 			}

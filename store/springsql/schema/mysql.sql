@@ -451,14 +451,16 @@ DROP PROCEDURE IF EXISTS INT_LOCK_FORCE
 //
 -- Force: take the key from its holder, even from Java.
 --
--- items    key
--- answers  held: somebody held the key until now
+-- items    key, token (of the holding that is meant; 0: any, also Java's)
+-- answers  held: somebody held the key until now; or s: 3 and what INT_LOCK_HOLDER says, if the
+--          holder has another token and nothing was changed
 CREATE PROCEDURE INT_LOCK_FORCE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
-	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
 	DECLARE v_now, v_live, v_until DATETIME(6);
+	DECLARE v_meant, v_token BIGINT;
 	DECLARE v_held BOOLEAN;
 	DECLARE i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -469,11 +471,18 @@ BEGIN
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
 	WHILE i < JSON_LENGTH(request, '$.items') DO
-		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL;
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL,
+			v_meant = JSON_EXTRACT(request, CONCAT('$.items[', i, '].token'));
 		DO (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE);
 		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
-		DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
-		SET v_held = COALESCE(v_until >= v_live, FALSE);
+		CALL INT_LOCK_HOLDER(v_key, v_region, v_live, v_answer);
+		SET v_held = COALESCE(v_until >= v_live, FALSE), v_token = JSON_EXTRACT(v_answer, '$.token');
+		IF v_meant IN (0, v_token) THEN
+			DELETE FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+			SET v_answer = CONCAT('{"held": ', IF(v_held, 'true', 'false'), '}');
+		ELSE
+			SET v_held = FALSE;
+		END IF;
 		IF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
@@ -482,7 +491,7 @@ BEGIN
 				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}'), i = i + 1;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;

@@ -377,8 +377,9 @@ END $$;
 
 -- Force: take the key from its holder, even from Java.
 --
--- items    key
--- answers  held: somebody held the key until now
+-- items    key, token (of the holding that is meant; 0: any, also Java's)
+-- answers  held: somebody held the key until now; or s: 3 and what INT_LOCK_HOLDER says, if the
+--          holder has another token and nothing was changed
 CREATE OR REPLACE FUNCTION INT_LOCK_FORCE(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := INT_LOCK_CLOCK(request);
@@ -387,13 +388,23 @@ DECLARE
 	v_until TIMESTAMP;
 	v_client CHAR(36);
 	v_held BOOLEAN;
+	v_answer JSONB;
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key CHAR(36))
+		AS x(key CHAR(36), token BIGINT)
 	LOOP
 		PERFORM 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = q.key AND REGION = v_region FOR UPDATE;
+		IF q.token <> 0 THEN
+			-- The row is locked, so that it is still the one that was compared when it is deleted.
+			PERFORM 1 FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region FOR UPDATE;
+			v_answer := INT_LOCK_HOLDER(q.key, v_region, v_live);
+			IF (v_answer->>'token')::BIGINT IS DISTINCT FROM q.token THEN
+				v_answers := v_answers || (v_answer || '{"s": 3}');
+				CONTINUE;
+			END IF;
+		END IF;
 		DELETE FROM INT_LOCK WHERE LOCK_KEY = q.key AND REGION = v_region
 			RETURNING CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until;
 		v_held := FOUND AND v_until >= v_live;

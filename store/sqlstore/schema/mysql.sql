@@ -447,12 +447,14 @@ DROP PROCEDURE IF EXISTS asynclock_force
 //
 -- Force: take the key from its holder, and pass it on.
 --
--- items    key
--- answers  held: somebody held the key until now
+-- items    key, token (of the holding that is meant; 0: any)
+-- answers  held: somebody held the key until now; or s: 3 and what asynclock_info says, if the
+--          holder has another token and nothing was changed
 CREATE PROCEDURE asynclock_force(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
-	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
+	DECLARE v_meant, v_token BIGINT;
 	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
@@ -465,10 +467,13 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
 		CALL asynclock_take(v_key, TRUE, v_taken);
-		SET v_now = UTC_TIMESTAMP(6);
-		SELECT held_until INTO v_until FROM asynclock_lock WHERE `key` = v_key;
-		SET v_held = v_until > v_now;
-		IF v_held THEN
+		SET v_now = UTC_TIMESTAMP(6), v_meant = JSON_EXTRACT(request, CONCAT('$.items[', i, '].token'));
+		SELECT held_until, token INTO v_until, v_token FROM asynclock_lock WHERE `key` = v_key;
+		SET v_held = v_until > v_now, v_answer = CONCAT('{"held": ', IF(v_held, 'true', 'false'), '}');
+		IF v_held AND v_meant NOT IN (0, v_token) THEN
+			CALL asynclock_info(v_key, v_answer);
+			SET v_answer = JSON_SET(v_answer, '$.s', 3);
+		ELSEIF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
 			-- token has to be larger than all of these, so that resources refuse them.
@@ -477,7 +482,7 @@ BEGIN
 				owner = NULL, held_until = v_now WHERE `key` = v_key;
 			CALL asynclock_pass(v_key, NULL, 0);
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"held": ', IF(v_held, 'true', 'false'), '}');
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer);
 		SET i = i + 1;
 	END WHILE;
 	COMMIT;

@@ -403,10 +403,17 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
+-- The state of a key: held, left, holder, token, waiters.
+CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUAGE sql AS $$
+	SELECT jsonb_build_object('key', l.key, 'name', l.key, 'held', l.held_until > clock_timestamp(),
+		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
+$$;
+
 -- Force: take the key from its holder, notify the holder, and pass the key on.
 --
--- items    key
--- answers  held: somebody held the key until now
+-- items    key, token (of the holding that is meant; 0: any)
+-- answers  held: somebody held the key until now; or s: 3 and what asynclock_info says, if the
+--          holder has another token and nothing was changed
 CREATE OR REPLACE FUNCTION asynclock_force(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
@@ -416,10 +423,14 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key TEXT)
+		AS x(key TEXT, token BIGINT)
 	LOOP
 		l := asynclock_take(q.key, TRUE);
 		v_held := l.held_until > clock_timestamp();
+		IF v_held AND q.token <> 0 AND q.token <> l.token THEN
+			v_answers := v_answers || (asynclock_info(l) || '{"s": 3}');
+			CONTINUE;
+		END IF;
 		IF v_held THEN
 			IF l.inbox <> '' THEN
 				PERFORM pg_notify(l.inbox, 'forced ' || l.owner);
@@ -436,12 +447,6 @@ BEGIN
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
-
--- The state of a key: held, left, holder, token, waiters.
-CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUAGE sql AS $$
-	SELECT jsonb_build_object('key', l.key, 'name', l.key, 'held', l.held_until > clock_timestamp(),
-		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
-$$;
 
 -- Inspect: who holds the key, and the first in its queue. A client calls it without a key to
 -- check that all routines exist.

@@ -127,7 +127,7 @@ With --json: key, and unlocked, which is false if nobody held it.`,
 				return err
 			}
 			defer locks.close()
-			unlocked, err := locks.ForceUnlock(cmd.Context(), args[0])
+			unlocked, err := locks.ForceUnlock(cmd.Context(), args[0], 0)
 			if err != nil {
 				return err
 			}

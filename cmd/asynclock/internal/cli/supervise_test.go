@@ -30,7 +30,7 @@ func TestSuperviseStartsNothingTooLate(t *testing.T) {
 	}{
 		{"interrupted", func(_ *testing.T, _ *asynclock.Lease, signals chan<- os.Signal) { signals <- os.Interrupt }, exitSignal + 2},
 		{"lost", func(t *testing.T, lease *asynclock.Lease, _ chan<- os.Signal) {
-			if _, err := client.ForceUnlock(t.Context(), lease.Key()); err != nil {
+			if _, err := client.ForceUnlock(t.Context(), lease.Key(), 0); err != nil {
 				t.Fatal(err)
 			}
 			<-lease.Done()

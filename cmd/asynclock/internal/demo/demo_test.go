@@ -233,7 +233,7 @@ func TestWorker(t *testing.T) {
 	w.expect(didTake)
 	w.order(doWrite)
 	w.expect(didWrite)
-	if _, err := client.ForceUnlock(t.Context(), key); err != nil {
+	if _, err := client.ForceUnlock(t.Context(), key, 0); err != nil {
 		t.Fatal(err)
 	}
 	if lost := w.expect(didLose); lost.Text != asynclock.ErrForced.Error() {

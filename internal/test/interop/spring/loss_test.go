@@ -192,7 +192,7 @@ func TestForceTakesFromJava(t *testing.T) {
 func forceJava(t *testing.T, java *javapeer.Peer, client *asynclock.Client) {
 	t.Helper()
 	java.Do("lock", "key")
-	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
+	if held, err := client.ForceUnlock(t.Context(), "key", 0); !held || err != nil {
 		t.Errorf("ForceUnlock: got %v, %v; want true", held, err)
 	}
 	wantFree(t, client, "key")

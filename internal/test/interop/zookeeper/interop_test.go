@@ -363,7 +363,7 @@ func TestForceTakesFromJava(t *testing.T) {
 	root := newRoot()
 	java, client := openPeer(t, root, long), goClient(t, root)
 	java.Do("lock", "key")
-	if held, err := client.ForceUnlock(t.Context(), "key"); !held || err != nil {
+	if held, err := client.ForceUnlock(t.Context(), "key", 0); !held || err != nil {
 		t.Errorf("ForceUnlock: got %v, %v, want true", held, err)
 	}
 	lease := lock(t, client, "key")

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+func TestForceUnlockIsAboutOneHolding(t *testing.T) {
+	story(t, func(w *world) {
+		holder, admin := w.client(asynclock.WithDescription("first")), w.client()
+		unlock(w, lock(w, holder, "key"))
+		l := lock(w, holder, "key")
+		token := w.inspect("key").Token
+		held, err := admin.ForceUnlock(w.Context(), "key", token-1)
+		wantError(w, err, asynclock.ErrHeld)
+		wantOp(w, err, "force unlock", "key")
+		var by *asynclock.HeldError
+		if !errors.As(err, &by) || held || by.Key != "key" || by.Holder != "first" || by.Token != token || by.Remaining <= 0 {
+			w.Errorf("about another token: got %v, %+v, want who holds the key", held, by)
+		}
+		if text := fmt.Sprint(err); !strings.Contains(text, "held by first, which has token 1048577, not 1048576") {
+			w.Errorf("got %q, want it to name both tokens", text)
+		}
+		w.wait()
+		wantValid(w, l)
+		if held, err := admin.ForceUnlock(w.Context(), "key", token); !held || err != nil {
+			w.Errorf("about the holder's token: got %v, %v, want true", held, err)
+		}
+		w.wait()
+		wantLost(w, l, asynclock.ErrForced)
+	})
+}
+
+// TestForceUnlockWithoutAnAnswerCanBeRepeated: the next holder keeps the key.
+func TestForceUnlockWithoutAnAnswerCanBeRepeated(t *testing.T) {
+	story(t, func(w *world) {
+		holder, admin, waiter := w.client(), w.client(), w.client()
+		l := lock(w, holder, "key")
+		p := w.ask(w.Context(), waiter, "key")
+		w.store.Next(func(c asynclocktest.Call) bool { return c.Op == asynclocktest.Force }, asynclocktest.LoseReply)
+		_, err := admin.ForceUnlock(w.Context(), "key", l.Token())
+		wantError(w, err, asynclock.ErrOutcomeUnknown)
+		w.wait()
+		wantLost(w, l, asynclock.ErrForced)
+		next := p.has()
+		_, err = admin.ForceUnlock(w.Context(), "key", l.Token())
+		wantError(w, err, asynclock.ErrHeld)
+		w.wait()
+		wantValid(w, next)
+		unlock(w, next)
+		if held, err := admin.ForceUnlock(w.Context(), "key", l.Token()); held || err != nil {
+			w.Errorf("repeated when nobody holds the key: got %v, %v, want false", held, err)
+		}
+	})
+}
+
+func TestForceUnlockRefusesTokensThatCannotBe(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		_, err := c.ForceUnlock(w.Context(), "key", -1)
+		wantError(w, err, asynclock.ErrInvalidOption)
+		wantOp(w, err, "force unlock", "key")
+		plain, err := asynclock.New(tokenless{memstore.New()})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() { abandon(plain) })
+		_, err = plain.ForceUnlock(w.Context(), "key", 1)
+		wantError(w, err, asynclock.ErrInvalidOption)
+		if held, err := plain.ForceUnlock(w.Context(), "key", 0); held || err != nil {
+			w.Errorf("token 0 without tokens: got %v, %v, want false", held, err)
+		}
+		if n := w.calls(asynclocktest.Any); n != 0 {
+			w.Errorf("got %d requests, want none", n)
+		}
+	})
+}
+
+// A tokenless store has no tokens.
+type tokenless struct{ *memstore.Store }
+
+func (tokenless) Features() store.Features { return store.Features{} }
