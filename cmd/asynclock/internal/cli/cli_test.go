@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ func TestBadCommandLines(t *testing.T) {
 		{"inspect a b", "give one KEY"},
 		{"unlock --force", "give one KEY"},
 		{"unlock x", "give --force if that is meant"},
+		{"unlock --force x", "give --token N"},
+		{"unlock --force --token -1 x", "--token is negative"},
+		{"unlock --force --token x x", "invalid argument"},
 		{"run", "no command to run"},
 		{"run -- true", "no key: give --key KEY"},
 		{"run --key x", "no command to run"},
@@ -104,6 +108,12 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
 		}
 	}
+	lease := redis.hold(t, "k")[0]
+	for key, want := range map[string]string{"k": fmt.Sprintf("%d\ta test\n:4\n", lease.Token()), "free": ":4\n"} {
+		if got := run(t, "__complete", "unlock", "--redis", redis.url, key, "--token", ""); got.stdout != want {
+			t.Errorf("the token of %s: got completions %q, want %q", key, got.stdout, want)
+		}
+	}
 }
 
 func TestServerUnreachable(t *testing.T) {
@@ -114,7 +124,7 @@ func TestServerUnreachable(t *testing.T) {
 	}
 	listener.Close() // now nobody listens there
 	nowhere := place{"redis://" + listener.Addr().String()}
-	for _, args := range []string{"ls", "inspect k", "unlock --force k", "run --key k true", "run --key k --wait 0 true", "run --key k --wait 1s true"} {
+	for _, args := range []string{"ls", "inspect k", "unlock --force --token 0 k", "run --key k true", "run --key k --wait 0 true", "run --key k --wait 1s true"} {
 		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
 }
@@ -147,7 +157,7 @@ func TestServerHangs(t *testing.T) {
 	var running []<-chan result
 	for _, args := range []string{
 		"run --key k --wait 0 --ttl 500ms true", "run --key k --ttl 500ms true", "run --key k --wait 1m --ttl 500ms true",
-		"inspect k", "unlock --force k",
+		"inspect k", "unlock --force --token 0 k",
 	} {
 		running = append(running, mini.background(t.Context(), strings.Fields(args)...))
 	}
@@ -210,7 +220,7 @@ func TestForeignData(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range []string{"inspect k", "unlock --force k", "run --key k --wait 0 true", "run --key k true"} {
+	for _, args := range []string{"inspect k", "unlock --force --token 0 k", "run --key k --wait 0 true", "run --key k true"} {
 		server.run(t, strings.Fields(args)...).want(t, 65, "foreign data")
 	}
 }

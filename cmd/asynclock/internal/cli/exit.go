@@ -37,7 +37,8 @@ Exit codes:
    65  the data under the key is not asynclock's; nothing was changed
    69  the server can't be reached, or did not answer
    70  any other error
-   75  run --wait 0: held by another; or too many are already waiting
+   75  run --wait 0: held by another; or too many are already waiting;
+       unlock: held with another token; or not confirmed
    77  the server does not give this user the necessary rights
    79  run: the lease was lost while the command ran
   124  run: no lock within --wait

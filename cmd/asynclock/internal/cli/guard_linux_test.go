@@ -103,6 +103,6 @@ func TestRunDismissesItsGuard(t *testing.T) {
 	if err := syscall.Kill(guardOf(t, p.Process.Pid, syscall.SIGTERM), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	redis.run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	p.result(t).want(t, 79, "ending the command")
 }

@@ -101,47 +101,6 @@ It exits with 0 whether the key is held or not.
 	return cmd
 }
 
-func (a *app) unlockCommand() *cobra.Command {
-	force, asJSON := false, false
-	cmd := &cobra.Command{
-		Use:   "unlock --force KEY",
-		Short: "Take a key from its holder",
-		Long: `unlock takes a key from its holder and gives it to the next waiter. The holder is
-notified, and its lease ends. It may still write something before the
-notification arrives, so two clients may believe for a while that they hold the
-key. Only fencing tokens protect against that. This is why --force is required.
-
-A holder that has died needs no unlock, because its TTL frees the key. unlock
-exits with 0 even if nobody held the key.
-
-With --json: key, and unlocked, which is false if nobody held it.`,
-		Args:              oneKey,
-		ValidArgsFunction: a.completeKey,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !force {
-				return &exitError{exitUsage, errors.New("unlock takes the key from a holder that may be at work; " +
-					"see 'asynclock inspect' for who it is, and give --force if that is meant")}
-			}
-			locks, err := a.connect()
-			if err != nil {
-				return err
-			}
-			defer locks.close()
-			unlocked, err := locks.ForceUnlock(cmd.Context(), args[0], 0)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(a.stdout, unlockJSON{Key: args[0], Unlocked: unlocked})
-			}
-			return printUnlocked(a.stdout, args[0], unlocked)
-		},
-	}
-	cmd.Flags().BoolVar(&force, "force", false, "required: confirms that the key is taken from its holder")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
-	return cmd
-}
-
 func oneKey(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give one KEY")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -179,7 +180,7 @@ func TestOwnersStaySecret(t *testing.T) {
 	}
 	for _, args := range []string{
 		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run --key k --wait 0 true", "-v run --key k --wait 10ms true",
-		"-v unlock --force k", "-v unlock --force --json k",
+		"-v unlock --force --token 0 k", "-v unlock --force --token 0 --json k",
 	} {
 		got := server.run(t, strings.Fields(args)...)
 		if text := got.stdout + got.stderr; text == "" || owner.MatchString(text) {
@@ -188,11 +189,33 @@ func TestOwnersStaySecret(t *testing.T) {
 	}
 }
 
+// TestUnlockIsAboutOneHolder: unlock with the token that inspect shows takes the key from that
+// holder only, however often it is repeated.
+func TestUnlockIsAboutOneHolder(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	first := redis.hold(t, "k")[0]
+	token := strconv.FormatInt(first.Token(), 10)
+	if got := redis.run(t, "inspect", "k"); !strings.Contains(got.stdout, "token     "+token) {
+		t.Errorf("inspect: got %q, want token %s", got.stdout, token)
+	}
+	redis.run(t, "unlock", "--force", "--token", token, "k").want(t, 0)
+	next := redis.hold(t, "k")[0]
+	got := redis.run(t, "unlock", "--force", "--token", token, "--json", "k")
+	got.want(t, 75, `"k" is held by a test (token `+strconv.FormatInt(next.Token(), 10), "not with token "+token+"; nothing was taken")
+	if got.stdout != "" {
+		t.Errorf("got stdout %q, want none", got.stdout)
+	}
+	if !next.Valid(0) {
+		t.Errorf("the next lease: got %v, want it valid", next.Err())
+	}
+}
+
 func TestUnlockByForce(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	lease := redis.hold(t, "k")[0]
-	got := redis.run(t, "unlock", "--force", "--json", "k")
+	got := redis.run(t, "unlock", "--force", "--token", "0", "--json", "k")
 	got.want(t, 0)
 	if want := `{"key":"k","unlocked":true}` + "\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
@@ -205,13 +228,13 @@ func TestUnlockByForce(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the lease did not end")
 	}
-	got = redis.run(t, "unlock", "--force", "k")
+	got = redis.run(t, "unlock", "--force", "--token", "0", "k")
 	got.want(t, 0)
 	if want := "k: nobody held it\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
 	redis.hold(t, "k")
-	if got := redis.run(t, "unlock", "k", "--force"); got.stdout != "k: taken from its holder\n" {
+	if got := redis.run(t, "unlock", "k", "--force", "--token", "0"); got.stdout != "k: taken from its holder\n" {
 		t.Errorf("got %q, want it to say so", got.stdout)
 	}
 }

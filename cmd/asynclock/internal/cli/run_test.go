@@ -173,7 +173,7 @@ func TestRunUnlockedByForce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	running := redis.background(t.Context(), "run", "--key", "k", bin, "sleep", file)
 	exists(t, file)
-	redis.run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	finished(t, running).want(t, 79, `"k": lease lost: unlocked by force; ending the command`, "(command: signal: terminated)")
 }
 
@@ -216,6 +216,6 @@ func TestRunLossIsReportedOverSuccess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	running := redis.background(t.Context(), "run", "--key", "k", "--grace", "1m", bin, "signal", file, "15")
 	exists(t, file)
-	redis.run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	finished(t, running).want(t, 79, "(command: exit status 3)")
 }

@@ -49,7 +49,7 @@ func testServer(t *testing.T, at place) {
 	if !strings.HasPrefix(got.stdout, `{"key":"orders/1","held":true,"holder":"me","token":`) {
 		t.Errorf("got %s, want orders/1 as held by me", got.stdout)
 	}
-	at.run(t, asynclock("unlock", "--force", "orders/1")...).want(t, 0)
+	at.run(t, asynclock("unlock", "--force", "--token", "0", "orders/1")...).want(t, 0)
 	// A holder whose inbox is not open yet hears of it by its next renewal, and not why.
 	finished(t, running).want(t, 79, "lease lost: ", "; ending the command")
 }

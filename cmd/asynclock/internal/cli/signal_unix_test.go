@@ -54,7 +54,7 @@ func TestRunKillsAfterTheGrace(t *testing.T) {
 			running := redis.background(t.Context(), "run", "--key", what, "--grace", grace.String(), bin, what, file)
 			pid := exists(t, file)
 			lost := time.Now()
-			redis.run(t, "unlock", "--force", what).want(t, 0)
+			redis.run(t, "unlock", "--force", "--token", "0", what).want(t, 0)
 			finished(t, running).want(t, 79, "ending the command")
 			if took := time.Since(lost); took < grace {
 				t.Errorf("it took %v, want the grace of %v to pass", took, grace)
@@ -295,7 +295,7 @@ func TestRunWithNobodyToTell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	p := start("run", "--key", "k", "--verbose", bin, "stubborn", file)
 	pid := exists(t, file)
-	redis.run(t, "unlock", "--force", "k").want(t, 0)
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	p.result(t).want(t, 79)
 	if alive(pid) {
 		t.Error("the command outlived us")
@@ -346,7 +346,7 @@ func TestRunWithNobodyReading(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = p.Process.Kill() }) // unless it has ended
 			pid := exists(t, file)
-			redis.run(t, "unlock", "--force", "k").want(t, 0)
+			redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 			kit.Eventually(t, "the end of the command", func() bool { return !alive(pid) })
 			writer.Close() // ours
 			said := make(chan string, 1)

@@ -174,8 +174,60 @@ func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run --key lost --ttl 2s "$0" stubborn "$1"; echo "code $?"`, bin, file)
 		exists(t, file)
-		redis.run(t, "unlock", "--force", "lost").want(t, 0)
+		redis.run(t, "unlock", "--force", "--token", "0", "lost").want(t, 0)
 		person.expect("ending the command")
 		person.expect("code 79")
 	})
+}
+
+// TestUnlockAsksOnATerminal: without --token, a person sees whom the key would be taken from, and
+// nothing is done without a yes.
+func TestUnlockAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	lease := redis.hold(t, "k")[0]
+	for _, c := range []struct {
+		answer, says, code string
+		valid              bool
+	}{
+		{"\n", "not confirmed; nothing was taken", "code 75", true},
+		{"n\n", "not confirmed; nothing was taken", "code 75", true},
+		{"y\n", "k: taken from its holder", "code 0", false},
+		{"", "k: nobody held it", "code 0", false},
+	} {
+		person, terminal := openTerminal(t)
+		redis.startShell(t, terminal, `"$0" unlock --force k; echo "code $?"`, bin)
+		if c.answer != "" {
+			person.expect("of its TTL left)")
+			person.send(c.answer)
+		}
+		person.expect(c.says)
+		person.expect(c.code)
+		if !c.valid && c.answer != "" {
+			<-lease.Done()
+		}
+		if got := lease.Valid(0); got != c.valid {
+			t.Errorf("after %q: got the lease valid %v, want %v", c.answer, got, c.valid)
+		}
+	}
+}
+
+// TestUnlockTakesFromWhomItShowed: the key went to another while the person thought.
+func TestUnlockTakesFromWhomItShowed(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	redis.hold(t, "k")
+	person, terminal := openTerminal(t)
+	redis.startShell(t, terminal, `"$0" unlock --force k; echo "code $?"`, bin)
+	person.expect("of its TTL left)")
+	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
+	next := redis.hold(t, "k")[0]
+	person.send("y\n")
+	person.expect("; nothing was taken")
+	person.expect("code 75")
+	if !next.Valid(0) {
+		t.Errorf("the next lease: got %v, want it valid", next.Err())
+	}
 }
