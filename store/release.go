@@ -31,6 +31,7 @@ type ReleaseRequest struct {
 // A ReleaseReply answers a [ReleaseRequest].
 type ReleaseReply struct {
 	WasHeld bool          // the owner held the key until now
+	Cause   error         // if not WasHeld: why the owner did not hold the key, if the store knows; matches [ErrLost]
 	Requeue *AcquireReply // answers Requeue, if there was one
 	Err     error
 }
