@@ -58,10 +58,21 @@ func (s *keyState) eventWhileHoldingLocked(e *store.Event) {
 	case store.EventRequested:
 		s.requestedLocked()
 	case store.EventForced:
-		s.loseLocked(ErrForced)
+		s.lostByEventLocked(ErrForced)
 	case store.EventLost:
-		s.loseLocked(lossCause(e.Err))
+		s.lostByEventLocked(lossCause(e.Err))
 	}
+}
+
+// lostByEventLocked ends the lease because of a notification. A process that was stopped reads the
+// notification late, perhaps before its watchdog runs. If the lease's time has passed by then, that
+// has ended the lease, and what the store did later is no cause. An expiry keeps its circumstances.
+func (s *keyState) lostByEventLocked(cause error) {
+	if now := watchdog.Refresh(); now >= s.holding.endLocked() && !errors.Is(cause, ErrExpired) {
+		s.tickLocked(now)
+		return
+	}
+	s.loseLocked(cause)
 }
 
 // lossCause returns the cause of a loss, from the store's error.

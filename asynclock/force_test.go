@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
@@ -89,3 +90,39 @@ func TestForceUnlockRefusesTokensThatCannotBe(t *testing.T) {
 type tokenless struct{ *memstore.Store }
 
 func (tokenless) Features() store.Features { return store.Features{} }
+
+// A process that was stopped may read what happened to its key before its watchdog runs. A
+// lease's time that has passed is why it ended, and not what came after.
+func TestForceAfterTheDeadlineIsAnExpiry(t *testing.T) {
+	circumstances := fmt.Errorf("%w: the server has restarted", asynclock.ErrExpired)
+	for _, c := range []struct {
+		name    string
+		event   store.EventKind
+		told    error
+		options []asynclock.LockOption
+		left    time.Duration // of the lease
+		want    error
+	}{
+		{"before", store.EventForced, nil, nil, time.Nanosecond, asynclock.ErrForced},
+		{"after", store.EventForced, nil, nil, 0, asynclock.ErrExpired},
+		{"after the maximum hold", store.EventForced, nil, []asynclock.LockOption{asynclock.WithMaxHold(ttl / 2)}, 0, asynclock.ErrMaxHold},
+		{"stolen after", store.EventLost, asynclock.ErrStolen, nil, 0, asynclock.ErrExpired},
+		{"expired after", store.EventLost, circumstances, nil, 0, circumstances},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				holder, brake := w.braked()
+				l := lock(w, holder, "key", c.options...)
+				owner := w.store.Calls(asynclocktest.Any)[0].Owner
+				goOn := brake.pull(w)
+				w.pass(time.Until(l.Deadline()) - c.left)
+				w.store.Tell(0, store.Event{Kind: c.event, Owner: owner, Err: c.told})
+				if err := l.Context().Err(); err == nil {
+					w.Error("the lease did not end with the event")
+				}
+				wantLost(w, l, c.want)
+				goOn()
+			})
+		})
+	}
+}
