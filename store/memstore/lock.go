@@ -97,6 +97,14 @@ func (k *lock) heldBy(owner string) bool {
 	return k.held && k.owner != "" && k.owner == owner
 }
 
+// lost returns why somebody who does not hold the key has lost it.
+func (k *lock) lost() error {
+	if k.held && k.owner != "" {
+		return store.ErrStolen
+	}
+	return store.ErrExpired // it is free, or held back after a release
+}
+
 // holdBack holds the key back from everyone until then. The record of its last holder stays
 // visible.
 func (k *lock) holdBack(until time.Time) {

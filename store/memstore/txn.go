@@ -144,10 +144,8 @@ func (t *txn) renew(r store.RenewRequest) store.RenewReply {
 		k.watch = k.watch || r.NotifyQueued
 		t.raise(r.Token)
 		return store.RenewReply{Waiters: len(k.queue)}
-	case k.held && k.owner != "":
-		return store.RenewReply{Err: store.ErrStolen}
-	default: // free, or held back after a release
-		return store.RenewReply{Err: store.ErrExpired}
+	default:
+		return store.RenewReply{Err: k.lost()}
 	}
 }
 
@@ -159,7 +157,7 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		// request, while the first one is still under way.
 		t.gone.Add(r.Owner)
 	}
-	held := k.heldBy(r.Owner)
+	held, cause := k.heldBy(r.Owner), k.lost()
 	switch {
 	case held && r.HoldBack > 0:
 		t.raise(r.Token)
@@ -171,6 +169,9 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		k.withdraw(r.Owner)
 	}
 	reply := store.ReleaseReply{WasHeld: held}
+	if !held {
+		reply.Cause = cause
+	}
 	if r.Requeue != nil {
 		// The key is free but not passed on yet. The request joins at the tail, and the key is then
 		// passed to the head.

@@ -53,6 +53,18 @@ var faults = []fault{
 		reply.WasHeld = true
 		return reply
 	}},
+	{breaks: "a release that held has a cause", caught: "a free key is granted and a release frees it", release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		reply.Cause = store.ErrExpired
+		return reply
+	}},
+	{breaks: "the cause of a release is no loss", caught: "a release by a stranger does nothing", release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		if !reply.WasHeld {
+			reply.Cause = store.ErrUnreachable
+		}
+		return reply
+	}},
 	{breaks: "holdings never expire", caught: "an expired holding lets the next in by its own poll", acquire: request(func(r *acquireRequest) { r.TTL = time.Hour })},
 	{breaks: "a release looks at the token, not at the owner", caught: "a late release leaves the successor alone", release: func(c *session, r releaseRequest) releaseReply {
 		reply := c.release(r)

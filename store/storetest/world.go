@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -172,6 +173,9 @@ func (c *client) release(r store.ReleaseRequest) store.ReleaseReply {
 	c.w.wantReplies("Release", len(replies), 1)
 	if replies[0].Err != nil {
 		c.w.Fatalf("Release: got error %v, want none", replies[0].Err)
+	}
+	if cause := replies[0].Cause; cause != nil && (replies[0].WasHeld || !errors.Is(cause, store.ErrLost)) {
+		c.w.Errorf("Release: got WasHeld %v and Cause %v, want a cause only of a loss, as ErrLost", replies[0].WasHeld, cause)
 	}
 	return replies[0]
 }

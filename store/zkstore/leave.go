@@ -48,6 +48,9 @@ func (k *lockNode) leavesNow() bool {
 		st.watchdog.Set(&k.entry, k.until)
 		return false
 	}
+	if k.phase == holding {
+		st.ends.add(k.owner, errTTLEnded)
+	}
 	return true
 }
 

@@ -55,12 +55,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root)
 	s := join(t, st, nil)
-	if err := st.makeLock(root + "/key"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := st.conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	makeNode(t, st, st.conn, root+"/key/"+nodePrefix("owner"), zk.FlagEphemeralSequential)
 	if got := acquire(t, s, waits("owner")); got.Status != store.Granted {
 		t.Fatalf("Acquire: got %+v, want a grant", got)
 	}
@@ -128,13 +123,7 @@ func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
-	if err := st.makeLock(root + "/key"); err != nil {
-		t.Fatal(err)
-	}
-	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := makeNode(t, st, conn, root+"/key/"+nodePrefix("owner"), zk.FlagEphemeralSequential)
 	answered := make(chan store.AcquireReply, 1)
 	w.interpose(late, func() { // its deletion
 		go func() { // ends with the answer

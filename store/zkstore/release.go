@@ -5,6 +5,7 @@ package zkstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -34,17 +35,22 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	}
 	k := st.lockNodes[r.Owner]
 	st.mu.Unlock()
+	cause := errNoNode
 	if k != nil {
 		if reply.Err = k.take(ctx); reply.Err != nil {
 			return reply
 		}
 		if k.isCurrent() {
-			reply.WasHeld, reply.Err = k.release(r.HoldBack)
+			cause, reply.Err = k.release(r.HoldBack)
 		}
 		k.put()
 		if reply.Err != nil {
 			return reply
 		}
+	}
+	reply.WasHeld = cause == nil
+	if cause != nil {
+		reply.Cause = st.whyNotHeld(&r, cause)
 	}
 	if r.Requeue != nil {
 		requeued := s.acquire(ctx, *r.Requeue)
@@ -53,49 +59,71 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	return reply
 }
 
-// release ends the lock node, and reports whether it held until now.
-func (k *lockNode) release(keep time.Duration) (held bool, err error) {
+// whyNotHeld returns why the owner did not hold the key. If its holding has ended lately, that is
+// why, whatever the release has found since.
+func (st *Store) whyNotHeld(r *store.ReleaseRequest, found error) error {
+	st.mu.Lock()
+	if cause := st.ends.causes[r.Owner]; cause != nil {
+		found = cause
+	}
+	st.mu.Unlock()
+	if r.Clean { // its client trusted the holding until now
+		st.log.Add(slog.LevelWarn, "zkstore: a release found nothing held", slog.String("key", r.Key), slog.Any("cause", found))
+	}
+	return found
+}
+
+// release ends the lock node. It returns why the lock node did not hold until now, or nil if it
+// did.
+func (k *lockNode) release(keep time.Duration) (cause, err error) {
 	st := k.store
-	held, sure := k.holds()
+	cause, sure := k.holds()
 	if !sure {
 		nodes, err := k.find()
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if held = false; len(nodes) > 0 {
+		if cause = errNodeGone; len(nodes) > 0 {
 			v, err := st.read(k.lock)
 			if err != nil {
-				return false, err
+				return nil, err
 			}
-			held = len(v.nodes) > 0 && k.lock+"/"+v.nodes[0] == nodes[0]
+			cause = errBehind
+			if len(v.nodes) > 0 && k.lock+"/"+v.nodes[0] == nodes[0] {
+				cause = nil
+			}
 		}
 	}
-	if held && keep > 0 {
+	if cause == nil && keep > 0 {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if k.lost || k.over {
-			return false, nil // another request has ended it meanwhile
+			return k.notHeldLocked(), nil // another request has ended it meanwhile
 		}
 		k.phase = kept
 		delete(st.lockNodes, k.owner)
 		k.endAtLocked(watchdog.Now().Add(keep))
-		return true, nil
+		return nil, nil
 	}
 	deleted, err := k.delete()
-	return held && deleted, err
+	if err == nil && cause == nil && !deleted {
+		cause = errNodeGone
+	}
+	return cause, err
 }
 
-// holds reports whether the lock node holds, as far as this is known without asking the server. A
-// waiting lock node may have been granted the key. An uncertain one may have an unknown node.
-func (k *lockNode) holds() (held, sure bool) {
+// holds returns why the lock node does not hold, or nil if it does, as far as this is known without
+// asking the server. A waiting lock node may have been granted the key. An uncertain one may have
+// an unknown node.
+func (k *lockNode) holds() (cause error, sure bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case k.uncertain, k.phase == waiting, k.phase == asking:
-		return false, false
+		return nil, false
 	case k.phase != holding || k.ownLocked() == "" || watchdog.Refresh() >= k.until:
-		return false, true
+		return k.notHeldLocked(), true
 	}
-	return true, true
+	return nil, true
 }

@@ -42,6 +42,7 @@ type Store struct {
 	behind    map[string][]*lockNode  // by the path of the watched node before theirs
 	counted   map[string]*lockNode    // holders, by the path of a lock whose children are watched
 	withdrawn tombstone.Owners        // owners that will never be granted anything
+	ends      endings                 // of holdings, lately
 	parents   atomic.Pointer[flavour] // how locks are made
 }
 

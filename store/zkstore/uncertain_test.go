@@ -33,6 +33,25 @@ func children(t testing.TB, conn *zk.Conn, root string) []string {
 	return names
 }
 
+// makeNode makes a node in a lock, and the lock again if the server has removed it in between,
+// because it was empty. It returns the node's path.
+func makeNode(t testing.TB, st *Store, conn *zk.Conn, path string, flags int32) (made string) {
+	t.Helper()
+	lock := path[:strings.LastIndex(path, "/")]
+	kit.Eventually(t, "a node", func() bool {
+		if err := st.makeLock(lock); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		made, err = conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return made
+}
+
 // A creation whose answer is lost is found by its name, and not repeated.
 func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 	t.Parallel()
@@ -144,16 +163,7 @@ func TestNodesThatOverflowAreForeign(t *testing.T) {
 	c := locks(t, st)
 	unlock(t, lock(t, c, "key"))
 	foreign := root + "/key/_c_0-lock--2147483648"
-	kit.Eventually(t, "the foreign node", func() bool { // the server may remove the lock, which is empty, before
-		if err := st.makeLock(root + "/key"); err != nil {
-			t.Fatal(err)
-		}
-		_, err := conn.Create(foreign, nil, 0, zk.WorldACL(zk.PermAll))
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	makeNode(t, st, conn, foreign, 0)
 	if _, err := c.Lock(t.Context(), "key"); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("Lock: got %v, want ErrForeignData", err)
 	}

@@ -3,7 +3,7 @@
 package zkstore
 
 import (
-	"fmt"
+	"cmp"
 	"log/slog"
 
 	"github.com/go-zookeeper/zk"
@@ -47,9 +47,8 @@ func (st *Store) onSession(expired bool) {
 	if len(ended.lost)+len(ended.waiting) > 0 {
 		st.log.Add(slog.LevelWarn, "zkstore: a session has ended", slog.Int("holdings", len(ended.lost)), slog.Int("waiting", len(ended.waiting)))
 	}
-	cause := fmt.Errorf("%w: ZooKeeper has ended the session", store.ErrExpired)
 	for _, k := range ended.lost {
-		k.notify(store.Event{Kind: store.EventLost, Err: cause})
+		k.notify(store.Event{Kind: store.EventLost, Err: errSessionEnded})
 	}
 	for s := range ended.clients {
 		if !s.left.Load() {
@@ -70,6 +69,7 @@ func (st *Store) endSessionsBut(present int64) endedNodes {
 	defer st.mu.Unlock()
 	ended := st.collectEndedLocked(present)
 	for _, k := range append(ended.leaving, ended.lost...) {
+		st.ends.add(k.owner, errSessionEnded)
 		k.forgetLocked()
 	}
 	for _, k := range ended.waiting {
@@ -112,7 +112,10 @@ func (st *Store) onDeleted(path string) {
 		return
 	}
 	k.lost = true
-	phase := k.phase
+	phase, ended := k.phase, k.endedBeforeLocked()
+	if phase == holding {
+		st.ends.add(k.owner, cmp.Or(ended, errNodeDeleted))
+	}
 	switch {
 	case phase != holding && phase != kept:
 	case k.uncertain: // it may have another node
@@ -122,13 +125,28 @@ func (st *Store) onDeleted(path string) {
 		k.forgetLocked()
 	}
 	st.mu.Unlock()
-	switch phase {
-	case holding:
+	switch {
+	case phase == holding && ended != nil:
+		k.notify(store.Event{Kind: store.EventLost, Err: ended})
+	case phase == holding:
 		k.notify(store.Event{Kind: store.EventForced})
-	case waiting:
+	case phase == waiting:
 		k.notify(store.Event{Kind: store.EventWake}) // to queue again
-	case asking, kept, leaving:
 	}
+}
+
+// endedBeforeLocked returns why the lock node's time was over by now, or nil. A process that was
+// stopped reads late that its node is gone, perhaps before it reads that the session is. Then
+// nobody need have taken the key.
+func (k *lockNode) endedBeforeLocked() error {
+	now := watchdog.Refresh()
+	switch {
+	case now >= k.until:
+		return errTTLEnded
+	case k.born != 0 && k.store.health.promise(k.born, now) <= 0:
+		return errSessionMayHaveEnded
+	}
+	return nil
 }
 
 // onChanged handles that somebody has written to one of our nodes, which ends its watch. If the

@@ -132,8 +132,15 @@ func (env *Env) tryLock(c *asynclock.Client, key string, options ...asynclock.Lo
 		if !errors.Is(err, asynclock.ErrUnreachable) || env.ctx.Err() != nil {
 			return lease, err
 		}
+		select { // a store that refuses at once is not to be asked without a pause
+		case <-time.After(pauseOfTries):
+		case <-env.ctx.Done():
+		}
 	}
 }
+
+// pauseOfTries is the pause between two tries of tryLock.
+const pauseOfTries = 20 * time.Millisecond
 
 // claim waits for a future.
 func (env *Env) claim(pending <-chan asynclock.Result) *asynclock.Lease {
