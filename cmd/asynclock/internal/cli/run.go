@@ -116,7 +116,7 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	}
 	defer locks.close()
 	lease, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*asynclock.Lease, error) {
-		return lock(ctx, locks, o)
+		return a.lock(ctx, locks, o)
 	}, func(lease *asynclock.Lease) { _ = lease.Unlock(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return err
@@ -180,13 +180,15 @@ func describeHolder(command string) string {
 }
 
 // lock waits for the key as long as the options allow.
-func lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
+func (a *app) lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
 	if o.wait == 0 {
 		return locks.TryLock(ctx, o.key)
 	}
 	wait, leaveQueue := o.wait.context(ctx)
 	defer leaveQueue()
+	endReport := a.reportWait(wait, locks, o.key)
 	lease, err := locks.Lock(wait, o.key)
+	endReport()
 	if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
 		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
 	}

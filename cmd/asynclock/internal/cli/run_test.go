@@ -139,6 +139,23 @@ func TestRunWhileHeld(t *testing.T) {
 	exists(t, file)
 }
 
+// TestRunSaysWhatItWaitsFor, once.
+func TestRunSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	lease := redis.hold(t, "k")[0]
+	says := fmt.Sprintf("asynclock: waiting for \"k\": held by a test (token %d)\n", lease.Token())
+	got := redis.run(t, "run", "--key", "k", "--wait", "5s", bin, "exit", "0")
+	got.want(t, 124, says)
+	if n := strings.Count(got.stderr, "waiting for"); n != 1 {
+		t.Errorf("got %q, want it said once", got.stderr)
+	}
+	if got := redis.run(t, "run", "--key", "free", bin, "exit", "0"); got.stderr != "" {
+		t.Errorf("of a free key: got %q, want nothing said", got.stderr)
+	}
+}
+
 // TestRunHoldsWhileTheCommandRuns, for longer than the TTL, and says who it is.
 func TestRunHoldsWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()

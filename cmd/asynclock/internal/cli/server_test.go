@@ -31,8 +31,8 @@ func testServer(t *testing.T, at place) {
 	asynclock := func(args ...string) []string { return append([]string{"--prefix", prefix}, args...) }
 	file := filepath.Join(t.TempDir(), "file")
 
-	for _, key := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait
-		at.run(t, asynclock("run", "--key", key, bin, "exit", "7")...).want(t, 7)
+	for _, key := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait, which says so
+		at.run(t, asynclock("run", "--key", key, bin, "exit", "7")...).want(t, 7, "")
 	}
 	running := at.background(t.Context(), asynclock("run", "--key", "orders/1", "--holder", "me", bin, "sleep", file)...)
 	exists(t, file)
