@@ -67,19 +67,66 @@ func (r *releaseCall) timeout() time.Duration {
 	return backoff.Doubled(callTimeout(r.ttl), r.tries, patience(r.ttl))
 }
 
-// releaseNow sends a release on its caller's own goroutine.
+// unlockGrace is how long Unlock goes on waiting for the store when its context has ended. A store
+// nearby answers in that time, and then the caller knows that the key was given back.
+const unlockGrace = 50 * time.Millisecond
+
+// releaseNow sends a release on its caller's own goroutine. It returns soon after the end of ctx;
+// the release is then repeated in the background.
 func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
-	call.ctx = ctx
-	c.sendReleases(call.lane, []*releaseCall{call})
+	call.ctx = context.WithoutCancel(ctx)
+	if ctx.Done() == nil {
+		c.sendReleases(call.lane, []*releaseCall{call})
+		return
+	}
+	bounded, cancel := endsAfter(ctx, unlockGrace, call.timeout())
+	defer cancel()
+	c.sendReleasesUnder(bounded, []*releaseCall{call})
+}
+
+// endsAfter returns a context with the values of ctx. It ends when grace has passed since the end of
+// ctx, and when timeout has passed.
+func endsAfter(ctx context.Context, grace, timeout time.Duration) (context.Context, context.CancelFunc) {
+	values := context.WithoutCancel(ctx)
+	if ctx.Err() != nil {
+		return context.WithTimeout(values, min(grace, timeout))
+	}
+	later, cancel := context.WithTimeout(values, timeout)
+	stop := context.AfterFunc(ctx, func() {
+		rest := time.NewTimer(grace)
+		defer rest.Stop()
+		select {
+		case <-rest.C:
+			cancel()
+		case <-later.Done():
+		}
+	})
+	return later, func() {
+		stop()
+		cancel()
+	}
 }
 
 // sendReleases sends a batch of releases.
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {
-	requests := make([]store.ReleaseRequest, len(calls))
 	timeout := calls[0].timeout()
+	for _, call := range calls {
+		timeout = min(timeout, call.timeout())
+	}
+	parent := c.background
+	if len(calls) == 1 && calls[0].ctx != nil {
+		parent = calls[0].ctx
+	}
+	ctx, cancel := c.limits.bound(parent, timeout)
+	defer cancel()
+	c.sendReleasesUnder(ctx, calls)
+}
+
+// sendReleasesUnder sends a batch of releases, and waits for the answers as long as ctx lasts.
+func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
+	requests := make([]store.ReleaseRequest, len(calls))
 	now := watchdog.Refresh()
 	for i, call := range calls {
-		timeout = min(timeout, call.timeout())
 		if call.tries++; call.tries == 1 {
 			call.first = now
 		}
@@ -90,12 +137,6 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 			call.requeue.sent = now
 		}
 	}
-	parent := c.background
-	if len(calls) == 1 && calls[0].ctx != nil {
-		parent = calls[0].ctx
-	}
-	ctx, cancel := c.limits.bound(parent, timeout)
-	defer cancel()
 	var replies []store.ReleaseReply
 	defer func() {
 		for i, call := range calls {

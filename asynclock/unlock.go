@@ -15,10 +15,9 @@ import (
 // and any number of times; each call returns the first one's answer. If the lease was joined by
 // re-entry, the key is given on when the last of the leases that share it is unlocked.
 //
-// Unlock gives the key back even if ctx has ended. The first attempt takes at most a second and
-// ignores the end of ctx. Unlock waits for further attempts as long as ctx lasts, but at most ten
-// seconds. A nil ctx counts as context.Background(), because a key that is not given back is
-// renewed for ever.
+// Unlock gives the key back even if ctx has ended. It waits for the store's answer as long as ctx
+// lasts and 50 ms more, but at most ten seconds. A nil ctx counts as context.Background(), because a
+// key that is not given back is renewed for ever.
 //
 // If the lease had ended before, the error is the lease's, which is [ErrLost] or [ErrClosed]. If
 // the store says that the key was no longer ours, it is [ErrLost]. If the store can't be reached,
@@ -36,7 +35,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return l.unlockError(err)
 	}
 	if isNew {
-		l.state.client.releaseNow(context.WithoutCancel(ctx), call)
+		l.state.client.releaseNow(ctx, call)
 	}
 	select {
 	case <-call.done: // usually so, even if ctx has ended

@@ -242,3 +242,43 @@ func TestUnlockFromAnyGoroutine(t *testing.T) {
 		w.wantUnused()
 	})
 }
+
+// The end of its context leaves Unlock a moment for the answer. The key is given back later.
+func TestUnlockEndsSoonAfterItsContext(t *testing.T) {
+	const grace = 50 * time.Millisecond
+	for name, lasts := range map[string]time.Duration{"ended before": 0, "ends meanwhile": 300 * time.Millisecond} {
+		scene(t, name, func(w *world) {
+			c, other := w.client(), w.client()
+			l := lock(w, c, "key")
+			stop := w.store.Every(asynclocktest.Release.Any, asynclocktest.Hang)
+			ctx, cancel := context.WithTimeout(w.Context(), lasts)
+			defer cancel()
+			began := time.Now()
+			err := l.Unlock(ctx)
+			if took := since(began); took != lasts+grace {
+				w.Errorf("Unlock took %v, want %v", took, lasts+grace)
+			}
+			wantError(w, err, asynclock.ErrOutcomeUnknown, context.DeadlineExceeded)
+			stop()
+			l = lock(w, other, "key")
+			if waited := since(began); waited > 5*time.Second {
+				w.Errorf("the next had the key after %v, want it long before the end of the TTL", waited)
+			}
+			unlock(w, l)
+		})
+	}
+}
+
+// A store that answers in that moment has given the key back.
+func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.Release.Any, asynclocktest.Slow(20*time.Millisecond, 20*time.Millisecond))
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if err := l.Unlock(ctx); err != nil {
+			w.Errorf("got error %v, want none", err)
+		}
+		w.wantUnused()
+	})
+}
