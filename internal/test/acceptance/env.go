@@ -61,7 +61,7 @@ func NewEnv(t *testing.T) *Env {
 // WantNothingListed waits until nobody holds or waits in the store.
 func WantNothingListed(t *testing.T, store store.Store) {
 	t.Helper()
-	visitor, err := asynclock.New(store)
+	visitor, err := asynclock.New(store, asynclock.WithoutLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (env *Env) client(options ...asynclock.ClientOption) *asynclock.Client {
 func (env *Env) clientOn(c *faultconn.Line, options ...asynclock.ClientOption) *asynclock.Client {
 	env.Helper()
 	options = append([]asynclock.ClientOption{asynclock.WithTTL(long)}, options...)
-	client, err := asynclock.New(env.Connect(c), options...)
+	client, err := asynclock.New(env.Connect(c), append([]asynclock.ClientOption{asynclock.WithoutLogger()}, options...)...)
 	if err != nil {
 		env.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package acceptance
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func openRedis(t *testing.T, at address, prefix string, options ...redisstore.Op
 	env.Connect = func(c *faultconn.Line) store.Store {
 		option := redisOption(t, at)
 		option.DialCtxFn = c.DialRedis
-		store, err := redisstore.Open(option, append(options, redisstore.WithPrefix(prefix), redisstore.WithoutLogger(), atOnce)...)
+		store, err := redisstore.Open(option, slices.Concat([]redisstore.Option{redisstore.WithPrefix(prefix), redisstore.WithoutLogger(), atOnce}, options)...)
 		if err != nil {
 			t.Fatal(err)
 		}

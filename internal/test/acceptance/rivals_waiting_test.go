@@ -11,7 +11,7 @@ import (
 )
 
 func waiterAsksAgainAfterAPause(t *testing.T) {
-	const ttl = 4 * time.Second // a request is waited for for a quarter of that
+	const ttl = 6 * time.Second // a request is waited for for a second, and a silent server for two
 	env, server := openOwnServer(t)
 	locks := env.client(asynclock.WithTTL(ttl))
 	for _, pause := range []struct {

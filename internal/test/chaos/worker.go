@@ -143,7 +143,7 @@ func (w *worker) work() error {
 		defer rows.close()
 		w.rows = rows
 	}
-	if w.locks, err = asynclock.New(store); err != nil {
+	if w.locks, err = asynclock.New(store, asynclock.WithoutLogger()); err != nil {
 		return err
 	}
 	var callers sync.WaitGroup

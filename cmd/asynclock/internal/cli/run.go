@@ -189,10 +189,28 @@ func (a *app) lock(ctx context.Context, locks *connection, o runOptions) (*async
 	endReport := a.reportWait(wait, locks, o.key)
 	lease, err := locks.Lock(wait, o.key)
 	endReport()
-	if errors.Is(err, context.DeadlineExceeded) && exitCode(err) == exitTimedOut {
-		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v", o.key, time.Duration(o.wait))}
+	// A wait that ended is that and nothing else, whatever stood in its way.
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && wait.Err() != nil:
+		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v%s", o.key, time.Duration(o.wait), obstacle(err))}
+	case errors.Is(err, context.Canceled):
+		err = context.Canceled
 	}
 	return lease, err
+}
+
+// obstacle returns what a wait that ended waited for, as the end of a sentence.
+func obstacle(err error) string {
+	held, grace := (*asynclock.HeldError)(nil), (*asynclock.GraceError)(nil)
+	switch {
+	case errors.As(err, &held):
+		return ": " + describeHeld(held)
+	case errors.As(err, &grace):
+		return ": " + grace.Error()
+	case errors.Is(err, asynclock.ErrUnreachable):
+		return ": the store can't be reached"
+	}
+	return ""
 }
 
 // lookPath finds the command as a shell does, with a shell's exit codes.
