@@ -5,6 +5,7 @@ package asynclock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"reflect"
@@ -45,7 +46,9 @@ type Client struct {
 	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call
 	stop       context.CancelFunc
-	closeStore func() // does nothing if the store is not the client's
+	closeStore func() error // does nothing if the store is not the client's
+
+	takingBack sync.Mutex // is held while a future's result is taken out of its channel
 
 	refused sync.Once // logs only once that the store can't support retention
 
@@ -84,16 +87,14 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	settings, err := newSettings(options)
 	closeStore, closeErr := settings.closerOf(store)
 	if err := cmp.Or(err, closeErr); err != nil {
-		closeStore()
-		return nil, err
+		return nil, errors.Join(err, closeStore())
 	}
 	c := newClient(settings)
 	c.closeStore = closeStore
 	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
-		closeStore()
-		return nil, fmt.Errorf("asynclock: join the store: %w", err)
+		return nil, errors.Join(fmt.Errorf("asynclock: join the store: %w", err), closeStore())
 	}
 	c.start(session, store.Features())
 	return c, nil

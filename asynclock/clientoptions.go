@@ -5,6 +5,7 @@ package asynclock
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/asynclock/asynclock-go/internal/asynclog"
@@ -39,16 +40,21 @@ func newSettings(options []ClientOption) (clientSettings, error) {
 
 // closerOf returns the function that closes the store, if the client owns it, and one that does
 // nothing otherwise.
-func (s *clientSettings) closerOf(st store.Store) (func(), error) {
-	nothing := func() {}
+func (s *clientSettings) closerOf(st store.Store) (func() error, error) {
+	nothing := func() error { return nil }
 	if !s.ownedStore {
 		return nothing, nil
 	}
-	owned, ok := st.(interface{ Close() })
-	if !ok {
-		return nothing, fmt.Errorf("%w: %T has no method Close to own it by", ErrInvalidOption, st)
+	switch owned := st.(type) {
+	case io.Closer:
+		return owned.Close, nil
+	case interface{ Close() }:
+		return func() error {
+			owned.Close()
+			return nil
+		}, nil
 	}
-	return owned.Close, nil
+	return nothing, fmt.Errorf("%w: %T has no method Close to own it by", ErrInvalidOption, st)
 }
 
 type clientOption func(*clientSettings) error
@@ -82,7 +88,7 @@ func WithoutLogger() ClientOption {
 
 // WithOwnedStore gives the store to the client: [Client.Close] closes it last, and [New] closes it
 // if it fails. Use it for a store that serves this client only. The store must have a method Close
-// without arguments, as the stores of this module have; otherwise New fails with [ErrInvalidOption].
+// without arguments, and with an error or no result. Otherwise New fails with [ErrInvalidOption].
 func WithOwnedStore() ClientOption {
 	return clientOption(func(s *clientSettings) error {
 		s.ownedStore = true

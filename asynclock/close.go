@@ -53,19 +53,27 @@ func (c *Client) Close(ctx context.Context) error {
 	left := c.drain(ctx)
 	stuck := c.stopCalls()
 	err := c.closeSession(ctx)
-	c.closeStore()
+	closeErr := c.closeStore()
 	switch {
 	case left > 0:
 		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
 	case err != nil:
 		return fmt.Errorf("asynclock: close: leave the store: %w", err)
-	default:
+	case stuck != nil:
 		return stuck
+	case closeErr != nil:
+		return fmt.Errorf("asynclock: close: close the store: %w", closeErr)
 	}
+	return nil
 }
 
 // awaitClosed waits for another call of Close.
 func (c *Client) awaitClosed(ctx context.Context) error {
+	select {
+	case <-c.closed:
+		return nil
+	default:
+	}
 	select {
 	case <-c.closed:
 		return nil

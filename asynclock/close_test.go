@@ -558,3 +558,35 @@ func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
 	_, err := asynclock.New(memstore.New(), asynclock.WithOwnedStore())
 	wantError(t, err, asynclock.ErrInvalidOption)
 }
+
+// Close of a client that is closed has nothing to wait for, whatever its context.
+func TestCloseOfAClosedClient(t *testing.T) {
+	stories(t, 20, func(w *world) {
+		c := w.client()
+		if err := c.Close(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if err := c.Close(ctx); err != nil {
+			w.Errorf("second Close: got %v, want no error", err)
+		}
+	})
+}
+
+// A failingStore can't be closed.
+type failingStore struct{ store.Store }
+
+var errStaysOpen = errors.New("stays open")
+
+func (failingStore) Close() error { return errStaysOpen }
+
+func TestCloseReportsThatTheStoreCannotBeClosed(t *testing.T) {
+	story(t, func(w *world) {
+		c, err := asynclock.New(failingStore{w.store}, asynclock.WithOwnedStore())
+		if err != nil {
+			w.Fatal(err)
+		}
+		wantError(w, c.Close(w.Context()), errStaysOpen)
+	})
+}

@@ -4,11 +4,15 @@ package asynclock_test
 
 import (
 	"context"
+	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
@@ -178,4 +182,45 @@ func TestInfoSaysWhatIsMine(t *testing.T) {
 		}
 		unlock(w, taken)
 	})
+}
+
+// Leases of several keys end at the same time. The futures under them share a channel, and nobody has
+// received a result yet, so all of them wait for their keys.
+func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
+	c, err := asynclock.New(memstore.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(c)
+	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for range 2000 {
+		ctx := context.Background()
+		var leases []*asynclock.Lease
+		for _, key := range keys {
+			l, err := c.Lock(ctx, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases, ctx = append(leases, l), l.Context()
+		}
+		results := c.LockEach(context.WithoutCancel(ctx), keys)
+		var ready atomic.Int32
+		var all sync.WaitGroup
+		for _, l := range leases {
+			all.Go(func() {
+				for ready.Add(1); int(ready.Load()) < len(keys); {
+					runtime.Gosched()
+				}
+				l.UnlockChan(context.Background())
+			})
+		}
+		all.Wait()
+		for range keys {
+			l, err := (<-results).Lease()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = l.Unlock(context.Background())
+		}
+	}
 }

@@ -38,29 +38,34 @@ func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOpt
 // lockInto requests a key. The channel has room for the result.
 func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
 	w := &waiter{ctx: ctx, future: true, result: result}
-	err := c.admit(w, key, options)
-	if err == nil && (w.stage != joining || !w.joinFuture()) {
-		err = c.enqueueFuture(w, key)
+	if err := c.admit(w, key, options); err != nil {
+		w.refuse(key, err)
+		return
 	}
-	if err != nil {
+	cancel := w.boundWait()
+	if w.stage == joining && w.joinFuture(cancel) {
+		return
+	}
+	if err := c.enqueueFuture(w, key, cancel); err != nil {
+		if cancel != nil {
+			cancel()
+		}
 		w.refuse(key, err)
 	}
 }
 
 // refuse ends a future that was never queued.
 func (w *waiter) refuse(key string, err error) {
+	w.state = nil // the error names the key
 	w.stage, w.err = ended, &Error{"lock", key, err}
 	w.result <- Result{w}
 }
 
-// enqueueFuture is lock for LockChan: it does not wait, and watches ctx.
-func (c *Client) enqueueFuture(w *waiter, key string) error {
-	cancel := w.boundWait()
+// enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
+// ends the context.
+func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc) error {
 	call, g, err := c.enqueue(w, key, w.ctx.Done())
 	switch {
-	case err != nil && cancel != nil:
-		cancel()
-		return err
 	case err != nil:
 		return err
 	case w.verdict != nil:
@@ -80,11 +85,16 @@ func (c *Client) enqueueFuture(w *waiter, key string) error {
 // enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
 // request that is under way.
 func (c *Client) enqueueLater(w *waiter, key string) {
-	err := w.verdict.await(w.ctx)
-	if err == nil {
-		err = c.enqueueFuture(w, key)
+	if err := w.verdict.await(w.ctx); err != nil {
+		w.refuse(key, err)
+		return
 	}
-	if err != nil {
+	c.enqueueNow(w, key)
+}
+
+// enqueueNow is enqueueFuture for a future that does not wait, and whose caller has gone on.
+func (c *Client) enqueueNow(w *waiter, key string) {
+	if err := c.enqueueFuture(w, key, nil); err != nil {
 		w.refuse(key, err)
 	}
 }

@@ -302,3 +302,17 @@ func TestZeroResult(t *testing.T) {
 		t.Errorf("got key %q, want none", key)
 	}
 }
+
+// LockChan's error reads like Lock's.
+func TestRefusedFutureSaysOnceWhatFailed(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		_, want := c.Lock(l.Context(), "key", asynclock.WithTTL(time.Minute))
+		_, got := (<-c.LockChan(l.Context(), "key", asynclock.WithTTL(time.Minute))).Lease()
+		if got.Error() != want.Error() {
+			w.Errorf("got %q, want %q", got, want)
+		}
+		unlock(w, l)
+	})
+}

@@ -14,7 +14,9 @@ import (
 //
 // If the store has a queue, clients are served in the order in which they queued. The waiters of
 // one client are served in the order in which they came. If ctx was made under a lease of the same
-// key that still lasts (see [Lease.Context]), the new lease joins it at once, whatever the options.
+// key that still lasts (see [Lease.Context]), the new lease joins it at once, except with
+// [WithReentry](false). Options that differ from those of that lease are refused with
+// [ErrInvalidOption].
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
 // for a third of the TTL (at least one second, at most ten), [ErrTooSlow] when its answers came too
@@ -247,7 +249,7 @@ func (s *keyState) headChangedLocked() {
 		return
 	}
 	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms && !s.attempt.try {
-		if s.attempt.trouble != nil || s.attempt.again { // perhaps the waiter that left gave up
+		if s.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
 			s.requestAgainLocked()
 		}
 		return

@@ -172,7 +172,8 @@ func WithQueueLimit(n int) LockOption {
 // WithWait bounds the wait for the key: after d it fails with [context.DeadlineExceeded]. The error
 // also says who held the key, or what else was in the way. With 0 the request does not wait at all,
 // and fails with [ErrHeld] like [Client.TryLock]. The wait ends with the call's context in any case.
-// The function of [Client.WithLock] is not bounded by d.
+// The function of [Client.WithLock] is not bounded by d. A future has to be claimed within d, as it
+// has to be before its context ends.
 //
 // Default: as long as the context lasts; otherwise from 0 to ten years. TryLock never waits: a
 // client's default means nothing to it, and a call of TryLock refuses any option but 0.

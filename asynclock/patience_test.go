@@ -3,6 +3,7 @@
 package asynclock_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -170,5 +171,56 @@ func TestPauseInAnOutageIsSkipped(t *testing.T) {
 		w.pass(patience - 200*time.Millisecond)
 		goOn()
 		unlock(w, p.get())
+	})
+}
+
+// A future that does not wait leaves an attempt that does not wait. When its patience ends, the next
+// waiter goes on with that attempt, and is refused although it waits.
+func TestCallerThatWaitsIsNotRefused(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		l := lock(w, c, "key")
+		theirs := w.ask(w.Context(), other, "key")
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		w.ask(ctx, c, "key", asynclock.WithTTL(14*time.Second))
+		c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(0))
+		unlock(w, l)
+		theirs.has()
+		heal := w.store.Every(asynclocktest.Acquire.From(0), asynclocktest.Hang)
+		for w.calls(asynclocktest.Acquire.From(0)) < 4 {
+			w.pass(10 * time.Millisecond)
+		}
+		waiter := w.ask(w.Context(), c, "key")
+		w.pass(1500 * time.Millisecond)
+		heal()
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, 2500*time.Millisecond))
+		cancel()
+		w.pass(3 * time.Second) // less than its patience
+		select {
+		case <-waiter.done:
+			w.Errorf("Lock without a bound, before its patience ends: got %v, want it to wait", waiter.err)
+		default:
+		}
+	})
+}
+
+// Waiters that leave one by one do not make an attempt ask a store in trouble more often.
+func TestWaitersThatLeaveDoNotHurryAStoreInTrouble(t *testing.T) {
+	story(t, func(w *world) {
+		holder, c := w.client(), w.client()
+		lock(w, holder, "key")
+		for i := range 2000 {
+			ctx, cancel := context.WithCancel(w.Context())
+			time.AfterFunc(time.Second+time.Duration(i)*time.Millisecond, cancel)
+			c.LockChan(ctx, "key")
+		}
+		w.wait()
+		w.store.Every(asynclocktest.Acquire.On("key"), asynclocktest.Refuse)
+		before := w.calls(asynclocktest.Acquire.On("key"))
+		w.pass(3 * time.Second)
+		if got := w.calls(asynclocktest.Acquire.On("key")) - before; got > 20 {
+			w.Errorf("got %d requests in three seconds, want at most 20, as with waiters that stay", got)
+		}
 	})
 }

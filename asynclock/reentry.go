@@ -129,7 +129,8 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 // joinFuture lets a future join the lease that its context was made under. The join counts only from
 // the claim, so that an unclaimed future keeps nothing. JoinFuture reports false if the lease has
 // ended by now; then the future is to queue like any other.
-func (w *waiter) joinFuture() bool {
+// Cancel, if not nil, ends the future's context.
+func (w *waiter) joinFuture(cancel context.CancelFunc) bool {
 	sh := w.state.shard
 	sh.mu.Lock()
 	whole := w.lease.wholeLocked()
@@ -143,7 +144,7 @@ func (w *waiter) joinFuture() bool {
 	w.sendLocked()
 	sh.mu.Unlock()
 	if g != nil {
-		sh.arm(w.ctx, g, nil)
+		sh.arm(w.ctx, g, cancel)
 	}
 	return true
 }
@@ -179,6 +180,12 @@ func (s *keyState) queueJoinersLocked() {
 			w.failLocked(ErrClosed)
 		case !w.takeBackLocked():
 			w.failLocked(ErrNotClaimed)
+		case w.try:
+			w.stage, w.lease = queued, nil
+			if stop := s.shard.unwatchLocked(w); stop != nil {
+				s.client.stops.Add(0, stop)
+			}
+			go s.client.enqueueNow(w, s.key) // does not wait; after the lease has ended
 		default:
 			w.stage, w.lease, w.since = queued, nil, watchdog.Now()
 			s.waiters.push(w)
@@ -188,19 +195,23 @@ func (s *keyState) queueJoinersLocked() {
 
 // takeBackLocked takes the waiter's result out of its channel. It reports whether it was still
 // there. The channel may have results of other waiters too. It has room for all of them.
-func (w *waiter) takeBackLocked() bool {
-	for range len(w.result) {
+func (w *waiter) takeBackLocked() (found bool) {
+	takingBack := &w.state.client.takingBack // two at a time would hold each other's results
+	takingBack.Lock()
+	defer takingBack.Unlock()
+	for range len(w.result) { // all of them, so that their order stays
 		select {
 		case r := <-w.result:
 			if r.waiter == w {
-				return true
+				found = true
+				continue
 			}
 			w.result <- r
 		default:
-			return false
+			return found
 		}
 	}
-	return false
+	return found
 }
 
 // markUnlockedLocked records that this lease was unlocked. It reports whether this was the last of

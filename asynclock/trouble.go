@@ -177,7 +177,7 @@ func (s *keyState) giveUpLocked(now watchdog.Instant) bool {
 		s.client.log.Add(slog.LevelWarn, "waiting for a key failed",
 			slog.String("key", s.key), slog.Int("waiters", failed), slog.Any("error", err))
 	}
-	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms {
+	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms && !s.attempt.try {
 		return true
 	}
 	s.abandonLocked()

@@ -42,8 +42,13 @@ func (v *verdict) await(ctx context.Context) error {
 		return waitEnded(ctx)
 	}
 	var held *HeldError
-	if errors.As(v.err, &held) {
-		own := *held // each caller gets its own
+	var grace *GraceError
+	switch { // each caller gets its own
+	case errors.As(v.err, &held):
+		own := *held
+		return &own
+	case errors.As(v.err, &grace):
+		own := *grace
 		return &own
 	}
 	return v.err

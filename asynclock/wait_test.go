@@ -219,3 +219,37 @@ func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// A future under a lease that ends before the claim waits for the key. Its WithWait bounds that wait.
+func TestWithWaitBoundsAFutureWhoseLeaseEnds(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		ahead := w.ask(w.Context(), c, "key")
+		future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(time.Second))
+		unlock(w, l)
+		held := ahead.has()
+		w.pass(time.Minute)
+		if len(future) != 1 {
+			w.Error("after a minute the future still waits, want it to end after the second of WithWait")
+		}
+		unlock(w, held)
+	})
+}
+
+// A future that does not wait does not wait either when the lease that it would have joined ends.
+func TestFutureThatDoesNotWaitIsNotQueuedWhenItsLeaseEnds(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		ahead := w.ask(w.Context(), c, "key")
+		future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(0))
+		unlock(w, l)
+		held := ahead.has()
+		w.pass(time.Minute)
+		if len(future) != 1 {
+			w.Error("after a minute the future with WithWait(0) still waits, want ErrHeld at once")
+		}
+		unlock(w, held)
+	})
+}

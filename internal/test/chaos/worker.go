@@ -205,6 +205,9 @@ func (w *worker) newOp() string { return fmt.Sprintf("%s/%d", w.Name, w.requests
 
 // errorName is an error's word in the history.
 func errorName(err error) string {
+	if errors.Is(err, asynclock.ErrHeld) && errors.Is(err, context.DeadlineExceeded) {
+		return "own limit" // of a wait, and what it waited for
+	}
 	for _, known := range []struct {
 		is   error
 		name string
