@@ -118,28 +118,32 @@ func (env *Env) clients(n int, options ...asynclock.ClientOption) []*asynclock.C
 // lock takes a key that is free or will be.
 func (env *Env) lock(c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {
 	env.Helper()
-	lease, err := c.Lock(env.ctx, key, options...)
+	lease, err := again(env.ctx, func() (*asynclock.Lease, error) { return c.Lock(env.ctx, key, options...) })
 	if err != nil {
 		env.Fatal(err)
 	}
 	return lease
 }
 
-// tryLock is TryLock, made again while the store has not answered in time, as on a busy machine.
 func (env *Env) tryLock(c *asynclock.Client, key string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
+	return again(env.ctx, func() (*asynclock.Lease, error) { return c.TryLock(env.ctx, key, options...) })
+}
+
+// again makes a call again while the store has not answered in time, as on a busy machine.
+func again(ctx context.Context, call func() (*asynclock.Lease, error)) (*asynclock.Lease, error) {
 	for {
-		lease, err := c.TryLock(env.ctx, key, options...)
-		if !errors.Is(err, asynclock.ErrUnreachable) || env.ctx.Err() != nil {
+		lease, err := call()
+		if !errors.Is(err, asynclock.ErrUnreachable) || ctx.Err() != nil {
 			return lease, err
 		}
 		select { // a store that refuses at once is not to be asked without a pause
 		case <-time.After(pauseOfTries):
-		case <-env.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 }
 
-// pauseOfTries is the pause between two tries of tryLock.
+// pauseOfTries is the pause between two such calls.
 const pauseOfTries = 20 * time.Millisecond
 
 // claim waits for a future.

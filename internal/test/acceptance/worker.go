@@ -247,7 +247,7 @@ type client struct {
 func (s *client) obey(ctx context.Context, o order) (err error) {
 	switch o.Do {
 	case "lock":
-		s.lease, err = s.locks.Lock(ctx, o.Key, asynclock.WithTTL(o.TTL))
+		s.lease, err = again(ctx, func() (*asynclock.Lease, error) { return s.locks.Lock(ctx, o.Key, asynclock.WithTTL(o.TTL)) })
 	case "queue":
 		s.pending = s.locks.LockChan(ctx, o.Key, asynclock.WithTTL(o.TTL))
 	case "claim":

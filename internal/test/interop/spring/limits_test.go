@@ -58,6 +58,7 @@ func TestWhatJavaSleepsOver(t *testing.T) {
 			java, s := start(t, tt.registry+uuid.NewString(), tt.options...)
 			client := goClient(t, s)
 			lease := lock(t, client, tt.key)
+			java.Await(java.Begin("main", "trylockfor", "another", sleep.Milliseconds())) // the first call of a JVM is slow
 			began := time.Now()
 			answer := java.Begin("main", "trylockfor", tt.key, sleep.Milliseconds())
 			time.Sleep(sleep / 3) // Java is asleep by now; were it not, it would be as fast as can be, and the test red
