@@ -151,24 +151,17 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 		t.Errorf("without the replica: got %d keys, want %d", got, len(all))
 	}
 
-	_, _ = nodes[1].Try("SHUTDOWN", "NOSAVE")
-	found := make(map[string]bool)
-	var last error
-	for info, err := range c.session.List(t.Context(), "") {
-		if last != nil {
-			t.Errorf("behind the error: got %q, %v, want nothing", info.Key, err)
-		}
-		if last = err; err == nil {
-			found[info.Key] = true
-		}
+	// A primary may fail when it has already said that it is one.
+	nodes[1].Do(t, "ACL", "SETUSER", "default", "-scan")
+	if _, last := listOfTheOthers(t, c, all); !errors.Is(last, store.ErrDenied) {
+		t.Errorf("with a primary that refuses: got error %v, want ErrDenied", last)
 	}
+	nodes[1].Do(t, "ACL", "SETUSER", "default", "+scan")
+
+	_, _ = nodes[1].Try("SHUTDOWN", "NOSAVE")
+	found, last := listOfTheOthers(t, c, all)
 	if !errors.Is(last, store.ErrUnreachable) && !errors.Is(last, store.ErrOutcomeUnknown) {
 		t.Errorf("without a primary: got error %v, want that it can't be reached", last)
-	}
-	for key, there := range all {
-		if found[key] != there {
-			t.Errorf("without a primary: got %q listed: %v, want %v", key, found[key], there)
-		}
 	}
 	n := 0
 	for info, err := range c.session.List(t.Context(), "") { // whoever has enough with the last key is told nothing more
@@ -179,4 +172,25 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 			break
 		}
 	}
+}
+
+// listOfTheOthers lists what primaries have, one of which does not answer. all says of each
+// key whether it is another's. It returns the keys, and the error behind them.
+func listOfTheOthers(t *testing.T, c *client, all map[string]bool) (found map[string]bool, last error) {
+	t.Helper()
+	found = make(map[string]bool)
+	for info, err := range c.session.List(t.Context(), "") {
+		if last != nil {
+			t.Errorf("behind the error: got %q, %v, want nothing", info.Key, err)
+		}
+		if last = err; err == nil {
+			found[info.Key] = true
+		}
+	}
+	for key, there := range all {
+		if found[key] != there {
+			t.Errorf("without a primary: got %q listed: %v, want %v", key, found[key], there)
+		}
+	}
+	return found, last
 }

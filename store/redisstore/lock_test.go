@@ -97,13 +97,21 @@ func TestNumbersKeepAllTheirDigits(t *testing.T) {
 
 	// Far ahead of the clock, so that numbers follow each other.
 	sv.Do(t, "SET", sv.redisKey("key", 'f'), "4000000000000011")
-	for _, again := range []bool{false, true} {
+	request := func(when string, tickets ...int64) {
+		t.Helper()
 		for rank, owner := range []string{"c", "b", "a"} { // their order by ticket, not by name
-			if got := c.Wait("key", owner); got.Rank != rank || got.Ticket != int64(4000000000000012+rank) {
-				t.Errorf("%s, asked again %v: got rank %d and ticket %d, want rank %d", owner, again, got.Rank, got.Ticket, rank)
+			q := redistest.Request("key", owner)
+			q.Ticket = tickets[rank]
+			if got, want := c.Want(q, store.Waiting), int64(4000000000000012+rank); got.Rank != rank || got.Ticket != want {
+				t.Errorf("%s %s: got rank %d and ticket %d, want rank %d and ticket %d", owner, when, got.Rank, got.Ticket, rank, want)
 			}
 		}
 	}
+	request("asks", 0, 0, 0)
+	request("asks again", 0, 0, 0)
+	sv.Do(t, "DEL", sv.redisKey("key", 'q'), sv.redisKey("key", 'w'))
+	request("comes back with its ticket", 4000000000000012, 4000000000000013, 4000000000000014)
+	request("asks again", 0, 0, 0)
 	c.release(store.ReleaseRequest{Key: "key", Owner: "holder"})
 	check("handed on", c.Heard(store.EventGrant, "c").Grant.Token)
 }
