@@ -13,8 +13,9 @@ import (
 	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
-// newRoot is a root of the test's own.
-func newRoot() string { return "/test/" + uuid.NewString() }
+// newRoot is a root of the test's own. It has no parent that tests share: the first one to make the
+// parent might keep the others out by its access control list.
+func newRoot() string { return "/test-" + uuid.NewString() }
 
 // open opens a store on the server that the environment names, and closes it with
 // the test. Sessions outlast the tests, unless options say otherwise.
