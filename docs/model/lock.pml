@@ -22,6 +22,9 @@
              what it had at some earlier moment, its clock SKEW ticks behind at most.
              Tokens have the clock as their floor, which is ahead of every token given
      BEGUN   the run begins with a holder, a waiter, and the other server cut off
+     VACANCY a release that nobody waits for leaves a vacancy. Whoever knows the vacancy takes
+             the key by a comparison. The run begins with one, or with a holder.
+             2: also beside withdrawn owners, as if the server had forgotten them
      LIVE    time waits for whoever has something to do, CRASH clients may die,
              a lease is held for HOLDS ticks, everyone is served within BOUND
      DISTANT with LIVE, how many ticks the answers to client 0 take. It is not served
@@ -96,6 +99,9 @@
 #ifndef BEGUN
 #define BEGUN 0
 #endif
+#ifndef VACANCY
+#define VACANCY 0
+#endif
 
 /* The rules, each of which FAULT may break. */
 #define SOUND 0
@@ -128,6 +134,16 @@
 #define HAND_ON_DOUBT 26 /* a release of an owner whose renewal had no answer does */
 #define LATE_SURE 28     /* a grant that comes too late is given back as if no other request could arrive */
 #define KEEPS_ASKING 29  /* a grant that comes too late is asked for again */
+#define VACANT_GONE 30   /* a vacancy stays when a withdrawn owner is remembered */
+#define ANY_HISTORY 31   /* a comparison does not look at the server's history */
+#define EARLY_PERMIT 32  /* a client compares although it knows of no end of the grace */
+#define VACANT_FIRST 33  /* a vacancy has the token of the grant, not the last one used */
+#define CHOSEN_LOW 34    /* the chosen token is not above the vacancy's */
+#define VACANT_QUEUE 35  /* a release leaves a vacancy although somebody waits */
+#define VACANT_JOIN 36   /* a vacancy stays when somebody queues in the grace */
+#define COUNTER_ONLY 37  /* the slow scripts don't count the vacancy's token */
+#define OLD_BOUND 38     /* the chosen token is bounded by an answer from before the loss */
+#define ANY_VACANCY 39   /* a comparison is with any vacancy below the chosen token */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -148,6 +164,11 @@
 
 #define NT (N*K)
 #define NOBODY 255
+#if VACANCY && !BEGUN
+#define FIRST 1               /* the token of the lease before the run, which left a vacancy */
+#else
+#define FIRST 0
+#endif
 
 mtype = { IDLE, WAIT, HOLD, DONE, DEAD };           /* clients */
 mtype = { NONE, ACQUIRE, RENEW, RELEASE };          /* requests */
@@ -156,18 +177,26 @@ mtype = { GRANTED, WAITING, GONE, OK, LOST };       /* answers */
 /* The server: record, counter, queue, withdrawn owners. Owners count from 0. */
 byte lock = NOBODY, left, token;
 bool clocked;                 /* the token was the clock's time (flag t) */
-byte last = AHEAD, time;
+byte last = AHEAD, time = FIRST;
 bool inq[NT], gone[NT];
 byte ticket[NT], alive[NT], tickets;
+#if VACANCY
+byte vacant = FIRST;          /* the vacancy's token; 0: there is none */
+byte stored;                  /* scratch: the counter, while last is the largest token known */
+#endif
 
 #if FORGET
 /* What another server has, and whether it hears no more (1) or serves instead (2). */
 byte forgot, b_lock, b_left, b_token, b_last; bool b_inq[NT], b_gone[NT]; byte b_alive[NT];
 bool noticed; byte grace, past; /* epoch.lua */
-byte clock;                   /* the greatest token that any server gave */
+bool fast;                    /* scratch: this is release_fast.lua */
+byte clock = FIRST;           /* the greatest token that any server gave */
 bool before[N];               /* that release was answered before the loss */
 #if SKEW
 byte lagged;
+#endif
+#if VACANCY
+byte b_vacant;
 #endif
 #define NO_GRACE (grace == 0)
 #else
@@ -192,10 +221,15 @@ mtype wanswer[N] = NONE; byte wnumber[N]; bool wexact[N];
 bool riding[N];               /* the present owner's first request rides on that withdrawal */
 byte msg[N] = NOBODY, msgtoken[N]; bool msgexact[N];
 mtype stray = NONE; byte strayowner, strayused; bool strayunsure, strayagain, straysure;
+#if VACANCY
+/* An ACQUIRE that compares says in spent which vacancy it expects; pick is the chosen token,
+   newer whether the permission is of the other server's history. */
+byte pick[N], straypick; bool newer[N], straynewer;
+#endif
 
 /* What is checked. */
 bool over[NT];                /* the owner's withdrawal was confirmed */
-byte top;                     /* the greatest token that a lease ever had */
+byte top = FIRST;             /* the greatest token that a lease ever had */
 byte forced = NOBODY, ceiling; bool force_done; /* whom force took the key from; its tokens stay below */
 bool stop;                    /* the run is as long as it may be */
 
@@ -227,6 +261,63 @@ byte deaf = 0;                /* bits: who can't be reached; keep: the older mes
 bool keep;
 mtype r = NONE; byte rn; bool rx;
 
+#if VACANCY
+/* load reads the state: a token may be known by the record alone, or by the vacancy. Without
+   a clock in the model, last is the clock, too. Then the counter always has it. */
+inline load() {
+  stored = last;
+  if :: lock != NOBODY && token > last -> last = token :: else fi;
+#if FAULT!=COUNTER_ONLY
+  if :: vacant > last -> last = vacant :: else fi
+#endif
+}
+inline wrote() { stored = last }       /* SET counter last */
+#if CLOCK || FORGET
+inline unload() { last = stored; stored = 0 }
+#else
+inline unload() { stored = 0 }
+#endif
+
+/* Who queues, or is remembered as withdrawn, ends a vacancy. */
+inline vacate() { if :: vacant != 0 -> vacant = 0; wrote() :: else fi }
+
+/* compare grants o the vacancy that it expects. It looks at nothing else. */
+#if FAULT==ANY_VACANCY
+#define EXPECTED(was, chosen) (was != 0 && vacant != 0 && chosen > vacant)
+#else
+#define EXPECTED(was, chosen) (was != 0 && vacant == was)
+#endif
+#if FORGET && FAULT!=ANY_HISTORY
+#define SAME_HISTORY(ofnewer) (ofnewer == (forgot == 2))
+#else
+#define SAME_HISTORY(ofnewer) true
+#endif
+inline compare(o, chosen) {
+  vacant = 0; lock = o; left = TTL; token = chosen; r = GRANTED; rn = chosen;
+#if FORGET
+  if :: clock < chosen -> clock = chosen :: else fi;
+#endif
+#if CLOCK
+  clocked = true;
+#endif
+#if !CLOCK && !FORGET
+  if :: last < chosen -> last = chosen :: else fi;
+#endif
+  rx = clocked;
+  if :: chosen >= MAXTOK -> stop = true :: else fi
+}
+#else
+inline load() { skip }
+inline wrote() { skip }
+inline unload() { skip }
+inline vacate() { skip }
+#endif
+#if VACANCY
+inline no_vacancy() { vacant = 0 }
+#else
+inline no_vacancy() { skip }
+#endif
+
 inline count() {
   last++;
 #if FORGET
@@ -237,10 +328,11 @@ inline count() {
   if :: time > last -> last = time :: else fi;
   clocked = (last == time);
 #endif
+  wrote();
   if :: last >= MAXTOK -> stop = true :: else fi
 }
 
-inline grant(o, ttl) { count(); lock = o; left = ttl; token = last }
+inline grant(o, ttl) { count(); lock = o; left = ttl; token = last; no_vacancy() }
 
 inline tell(o) {
   if :: !(keep && msg[CLIENT(o)] != NOBODY) ->
@@ -278,6 +370,66 @@ inline settle(self) {
   next = 0; head = 0; i = 0
 }
 
+/* first_use grants a key that nobody waits for. The counter need not know a token that is the
+   clock's time. */
+inline first_use(o) {
+#if VACANCY
+  head = stored;
+  grant(o, TTL);
+#if CLOCK
+  if :: clocked -> stored = head :: else fi;
+#else
+  stored = head;
+#endif
+  head = 0
+#else
+  grant(o, TTL)
+#endif
+}
+
+#if FAULT==VACANT_QUEUE
+inline pass() { lock = NOBODY; left = 0 }
+#else
+inline pass() { settle(NOBODY) }
+#endif
+
+/* leave_vacancy is the end of a release whose last token was tok, if nobody waits. */
+inline leave_vacancy(tok, unc) {
+#if VACANCY
+  i = 0;
+#if FAULT!=VACANT_QUEUE
+  do :: i < NT && !inq[i] -> i++ :: else -> break od;
+#else
+  i = NT;
+#endif
+#if VACANCY<2
+  if :: i == NT -> i = 0; do :: i < NT && !gone[i] -> i++ :: else -> break od :: else fi;
+#endif
+  if
+#if FORGET
+  :: lock == NOBODY && i == NT && (fast || (!unc && NO_GRACE)) ->
+#else
+  :: lock == NOBODY && i == NT && !unc ->
+#endif
+    vacant = token;
+#if FAULT!=VACANT_FIRST
+    if :: tok > vacant -> vacant = tok :: else fi
+#endif
+  :: else -> wrote()
+  fi;
+  i = 0
+#else
+  skip
+#endif
+}
+
+inline remember(o) {
+  gone[o] = true;
+#if FAULT!=VACANT_GONE
+  vacate()
+#endif
+}
+
 /* notice is look and note of epoch.lua. */
 inline notice() {
 #if FORGET
@@ -305,7 +457,7 @@ inline acquire(o) {
    :: else ->
 #if FAULT!=NO_PASS
     if :: lock == NOBODY && NO_GRACE -> settle(o);
-      if :: lock == NOBODY -> grant(o, TTL) :: else fi
+      if :: lock == NOBODY -> first_use(o) :: else fi
     :: else fi;
 #else
     if :: lock == NOBODY -> i = 0; do :: i < NT && !(inq[i] && i != o) -> i++ :: else -> break od;
@@ -315,6 +467,9 @@ inline acquire(o) {
     if
     :: lock == o && NO_GRACE -> r = GRANTED; rn = token; rx = clocked
     :: else ->
+#if FAULT!=VACANT_JOIN
+      vacate();
+#endif
       if :: ticket[o] == 0 -> tickets++; ticket[o] = tickets :: else fi;
       if :: lock != o -> inq[o] = true; alive[o] = DL :: else fi;
       r = WAITING; rn = last;
@@ -326,15 +481,31 @@ inline acquire(o) {
   fi
 }
 
-inline execute(k, o, tok, unc, more, certain) {
+/* one_state: beside a vacancy there is no holder, no waiter and no withdrawn owner. */
+#if VACANCY && FAULT==SOUND
+inline one_state() {
+  assert(vacant == 0 || lock == NOBODY);
+  do :: i < NT -> assert(vacant == 0 || (!inq[i] && (VACANCY > 1 || !gone[i]))); i++ :: else -> break od; i = 0
+}
+#else
+inline one_state() { skip }
+#endif
+
+inline execute(k, o, tok, unc, more, certain, chosen, ofnewer) {
   if :: lock != NOBODY && left == 0 -> lock = NOBODY :: else fi;
+  load();
   if
+#if VACANCY
+  :: k == ACQUIRE && EXPECTED(tok, chosen) && SAME_HISTORY(ofnewer) -> compare(o, chosen)
+  :: k == ACQUIRE && !(EXPECTED(tok, chosen) && SAME_HISTORY(ofnewer)) -> acquire(o)
+#else
   :: k == ACQUIRE -> acquire(o)
+#endif
   :: k == RENEW ->
     if
     :: lock == o ->
       if :: left < TTL -> left = TTL :: else fi;
-      if :: tok > token -> token = tok; if :: tok > last -> last = tok :: else fi :: else fi;
+      if :: tok > token -> token = tok; if :: tok > last -> last = tok; wrote() :: else fi :: else fi;
       r = OK
 #if FAULT==REVIVE
     :: lock == NOBODY -> lock = o; left = TTL; token = tok; r = OK
@@ -346,6 +517,9 @@ inline execute(k, o, tok, unc, more, certain) {
       :: grace > 0 && !gone[o] && (lock == NOBODY || token < tok) ->
         lock = o; left = TTL; token = tok; inq[o] = false;
         if :: tok > last -> last = tok :: else fi;
+#if VACANCY
+        no_vacancy(); wrote();
+#endif
         r = OK
       :: else -> r = LOST
       fi
@@ -365,27 +539,37 @@ inline execute(k, o, tok, unc, more, certain) {
       if :: tok > last -> last = tok :: else fi;
 #endif
 #if FORGET
-      head = (certain && left > MARGIN);         /* release_fast.lua */
-      if :: head || FAULT==HAND_ON_ANY -> skip :: else -> notice() fi;
-      if :: grace > 0 && !head && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> settle(NOBODY) fi
+#if VACANCY
+      i = 0; do :: i < NT && !inq[i] -> i++ :: else -> break od;
+      fast = (certain && (i == NT || left > MARGIN)); i = 0; /* who hands nothing on needs no margin */
 #else
-      settle(NOBODY)
+      fast = (certain && left > MARGIN);         /* release_fast.lua */
 #endif
-    :: else -> notice(); inq[o] = false; alive[o] = 0; head = 0
+      if :: fast || FAULT==HAND_ON_ANY -> skip :: else -> notice() fi;
+      if :: grace > 0 && !fast && FAULT!=HAND_ON_ANY -> lock = NOBODY; left = 0 :: else -> pass() fi;
+#else
+      pass();
+#endif
+      leave_vacancy(tok, unc)
+    :: else -> notice(); inq[o] = false; alive[o] = 0
     fi;
 #if FAULT!=NO_GONE
-    if :: unc -> gone[o] = true :: else fi;
+    if :: unc -> remember(o) :: else fi;
 #endif
 #if FORGET && FAULT!=NO_GRACE_GONE
-    if :: grace > 0 && !head -> gone[o] = true :: else fi;
+    if :: grace > 0 && !fast -> remember(o) :: else fi;
 #endif
-    head = 0;
+#if FORGET
+    fast = false;
+#endif
     r = OK;
     if :: more -> acquire(o+1) :: else fi
   fi;
+  unload();
   assert(lock == NOBODY || !over[lock]);        /* nothing left over: no holder that nobody knows, */
   i = 0; do :: i < NT -> assert(!(over[i] && inq[i])); i++ :: else -> break od; /* and no such waiter */
-  i = 0; deaf = 0; keep = false
+  i = 0; deaf = 0; keep = false;
+  one_state()
 }
 
 /* ---- the clients ---- */
@@ -398,14 +582,25 @@ inline execute(k, o, tok, unc, more, certain) {
 #define HAS_TOKEN(c) (spare[c] && room[c] > 0)
 #endif
 
-inline nothing_asked(c) { asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
+#if VACANCY
+inline nothing_compared(c) { pick[c] = 0; newer[c] = false }
+inline stray_compared(c) { straypick = pick[c]; straynewer = newer[c] }
+inline nothing_stray() { stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false; straypick = 0; straynewer = false }
+#else
+inline nothing_compared(c) { skip }
+inline stray_compared(c) { skip }
+inline nothing_stray() { stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false }
+#define straypick 0
+#define straynewer false
+#endif
+inline nothing_asked(c) { nothing_compared(c); asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
 inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; sure[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
 
 inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok }
 
 /* A request is given up. Its sender can't know whether it arrives yet. */
 inline give_up(c) {
-  if :: STRAY && asked[c] && !answered[c] && stray == NONE -> stray = kind[c]; strayowner = OWNER(c); strayused = spent[c] :: else fi;
+  if :: STRAY && asked[c] && !answered[c] && stray == NONE -> stray = kind[c]; strayowner = OWNER(c); strayused = spent[c]; stray_compared(c) :: else fi;
   nothing_asked(c)
 }
 inline give_up_leaving(c) {
@@ -527,7 +722,7 @@ inline guess() {
 #define TIME_MAY_PASS true
 #endif
 
-active proctype environment() provided (!stop) {
+proctype environment() provided (!stop) {
 #if !LIVE || DISTANT
 end:
 #endif
@@ -561,31 +756,40 @@ end:
 #if FORGET
   :: d_step { forgot == 0 -> forgot = 1;                            /* the other one hears no more */
       b_lock = lock; b_left = left; b_token = token; b_last = last;
+#if VACANCY
+      b_vacant = vacant;
+#endif
       i = 0; do :: i < NT -> b_inq[i] = inq[i]; b_gone[i] = gone[i]; b_alive[i] = alive[i]; i++ :: else -> break od; i = 0 }
 #if SKEW
   :: d_step { forgot == 1 && lagged < SKEW && b_left > 0 -> lagged++; b_left++ } /* it lags */
 #endif
   :: d_step { forgot == 1 -> forgot = 2;                            /* it takes over */
       lock = b_lock; left = b_left; token = b_token; last = b_last;
+#if VACANCY
+      vacant = b_vacant; b_vacant = 0;
+#endif
       i = 0; do :: i < NT -> inq[i] = b_inq[i]; gone[i] = b_gone[i]; alive[i] = b_alive[i]; over[i] = false;
         b_inq[i] = false; b_gone[i] = false; b_alive[i] = 0; i++ :: else -> break od;
       i = 0; do :: i < N -> before[i] = left_ok[i]; i++ :: else -> break od;
       b_lock = 0; b_left = 0; b_token = 0; b_last = 0; i = 0 }
 #endif
+#if FORGET && VACANCY
+  :: d_step { forgot == 2 && !noticed -> notice() }                 /* a script for another key does it */
+#endif
 #if STRAY
   :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
-      execute(stray, strayowner, strayused, strayunsure, strayagain, straysure);
-      stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false;
+      execute(stray, strayowner, strayused, strayunsure, strayagain, straysure, straypick, straynewer);
+      nothing_stray();
       r = NONE; rn = 0; rx = false; assert(EXCLUSIVE) } }
-  :: d_step { stray != NONE -> stray = NONE; strayowner = 0; strayused = 0; strayunsure = false; strayagain = false; straysure = false }
+  :: d_step { stray != NONE -> nothing_stray() }
 #endif
 #if FORCE
   :: atomic { !force_done && lock != NOBODY && left > 0 -> guess(); d_step {
-      force_done = true; forced = lock;
+      force_done = true; forced = lock; load();
 #if FAULT!=NO_RAISE
       if :: clocked && time+left > last -> last = time+left :: else fi;
 #endif
-      ceiling = last; settle(NOBODY); deaf = 0; keep = false } }
+      ceiling = last; wrote(); settle(NOBODY); unload(); deaf = 0; keep = false } }
 #endif
   od
 }
@@ -597,10 +801,15 @@ end:
   do
   /* The server gets to the requests, in any order. */
   :: atomic { asked[c] && !answered[c] -> guess(); d_step {
-      execute(kind[c], OWNER(c), spent[c], false, false, false);
+#if VACANCY
+      execute(kind[c], OWNER(c), spent[c], false, false, false, pick[c], newer[c]);
+      nothing_compared(c);
+#else
+      execute(kind[c], OWNER(c), spent[c], false, false, false, 0, false);
+#endif
       answered[c] = true; answer[c] = r; number[c] = rn; exact[c] = rx; r = NONE; rn = 0; rx = false } }
   :: atomic { leaving[c] && !left_ok[c] -> guess(); d_step {
-      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c], sure[c]);
+      execute(RELEASE, whose[c], wused[c], unsaid[c], again[c], sure[c], 0, false);
       left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
 
   /* Requests, answers and messages are lost, or given up and late. */
@@ -659,6 +868,43 @@ end:
 
   /* What the client does by itself. */
   :: d_step { st[c] == IDLE && !asked[c] -> st[c] = WAIT; ask(c, ACQUIRE, 0) }             /* W1 */
+#if VACANCY
+  /* Whoever knows the vacancy says so. Its permission is from an earlier answer about any key,
+     so only the history matters, of which it is, and whether the grace was over there. */
+#if FAULT==CHOSEN_LOW
+#define LEAST vacant
+#elif FAULT==ANY_HISTORY || FAULT==EARLY_PERMIT
+#define LEAST (clock+1)        /* so that it is not the tokens that break */
+#elif FORGET && FAULT!=OLD_BOUND
+#define LEAST ((forgot == 2 && past > vacant -> past : vacant)+1)
+#else
+#define LEAST (vacant+1)
+#endif
+#if FORGET && FAULT!=EARLY_PERMIT && FAULT!=ANY_HISTORY
+#define PERMITTED (forgot != 2 || (noticed && grace == 0))
+#else
+#define PERMITTED true
+#endif
+#if FORGET
+#define NEWER (forgot == 2)
+#else
+#define NEWER false
+#endif
+#if LIVE
+#define MAY_COMPARE(c) (vacant != 0 && PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c] && !heard[c])))
+#define HEARD(c) heard[c] = (st[c] == WAIT)
+#else
+#define MAY_COMPARE(c) (vacant != 0 && PERMITTED && !asked[c] && (st[c] == IDLE || (st[c] == WAIT && !riding[c])))
+#define HEARD(c) skip
+#endif
+#if CLOCK
+  /* The chosen token is the clock's, but the client's clock may be far behind. */
+  :: d_step { MAY_COMPARE(c) && time > vacant -> ask(c, ACQUIRE, vacant); pick[c] = time; st[c] = WAIT }
+  :: d_step { MAY_COMPARE(c) && time > vacant+1 -> ask(c, ACQUIRE, vacant); pick[c] = LEAST; st[c] = WAIT }
+#else
+  :: d_step { MAY_COMPARE(c) -> HEARD(c); ask(c, ACQUIRE, vacant); pick[c] = LEAST; newer[c] = NEWER; st[c] = WAIT }
+#endif
+#endif
 #if LIVE
 #if FAULT!=NO_HEARTBEAT
   :: d_step { st[c] == WAIT && !asked[c] && !riding[c] && !heard[c] -> heard[c] = true; ask(c, ACQUIRE, 0) } /* W9 */
@@ -698,11 +944,11 @@ end:
 init { atomic {
 #if BEGUN
   /* Client 0 holds the key, client 1 waits for it; the other server hears no more. */
-  lock = 0; left = TTL; count(); token = last; st[0] = WAIT; hold(0, last, false, TTL);
+  lock = 0; left = TTL; count(); unload(); token = last; st[0] = WAIT; hold(0, last, false, TTL);
   st[1] = WAIT; tickets = 1; ticket[K] = 1; inq[K] = true; alive[K] = DL; mark[1] = last;
   forgot = 1; b_lock = 0; b_left = TTL; b_token = last; b_last = last; b_inq[K] = true; b_alive[K] = DL;
 #endif
-  run client(0); run client(1);
+  run environment(); run client(0); run client(1);
 #if N>2
   run client(2);
 #endif
