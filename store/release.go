@@ -30,8 +30,11 @@ type ReleaseRequest struct {
 
 // A ReleaseReply answers a [ReleaseRequest].
 type ReleaseReply struct {
-	WasHeld bool          // the owner held the key until now
-	Cause   error         // if not WasHeld: why the owner did not hold the key, if the store knows; matches [ErrLost]
+	WasHeld bool // the owner held the key until now
+	// Cause is set if WasHeld and Err are not: [ErrExpired] if nobody holds the key, and
+	// [ErrStolen] if another owner does. A store with Features.Sessions may say instead how
+	// the holding has ended, by an error that matches [ErrLost].
+	Cause   error
 	Requeue *AcquireReply // answers Requeue, if there was one
 	Err     error
 }

@@ -14,6 +14,8 @@ type Store interface {
 	// lasts, and is unique. The store calls notify, from any goroutine, with
 	// notifications for this client; notify never blocks. Notifications are hints: they
 	// may be lost, delayed, repeated or reordered.
+	//
+	// Open fails with [ErrInvalidOption] for a store that no function of its package has made.
 	Open(id string, notify func(Event)) (Session, error)
 
 	// Features says what this store can do. It is constant.

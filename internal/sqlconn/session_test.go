@@ -140,3 +140,23 @@ func TestListGoesOnBehindKeysThatAreGone(t *testing.T) {
 		})
 	}
 }
+
+// A routine of an older release says only that nothing was held.
+func TestAReleaseSaysWhyNothingWasHeld(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]error{
+		`{"held": true}`:           nil,
+		`{"s": 1, "held": true}`:   nil,
+		`{"s": -2, "held": false}`: store.ErrExpired,
+		`{"s": -3, "held": false}`: store.ErrStolen,
+		`{"held": false}`:          store.ErrLost,
+	} {
+		var a Answer
+		if err := json.Unmarshal([]byte(answer), &a); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.NotHeld(); got != want { //nolint:errorlint // exactly this
+			t.Errorf("%s: got %v, want %v", answer, got, want)
+		}
+	}
+}

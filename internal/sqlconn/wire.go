@@ -114,6 +114,20 @@ func (a Answer) Remaining() time.Duration {
 // client counts on.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
+// NotHeld returns why a release found nothing held, or nil if it was held. The routine of an older
+// release does not say why.
+func (a Answer) NotHeld() error {
+	switch {
+	case a.Held:
+		return nil
+	case a.Status == statusExpired:
+		return store.ErrExpired
+	case a.Status == statusStolen:
+		return store.ErrStolen
+	}
+	return store.ErrLost
+}
+
 // Renewed returns why a holding was not renewed, or nil if it was.
 func (a Answer) Renewed() error {
 	switch a.Status {

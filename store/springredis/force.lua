@@ -6,13 +6,13 @@
 --       releases, what a message to an owner begins with, token of the holding
 --       that is meant (0: any, also one of Java)
 --
--- Reply: {1, command that deleted}, {0, 0} if nobody held the key, what inspect.lua
+-- Reply: {1, command that deleted}, {-2, 0} if nobody held the key, what inspect.lua
 -- answers of the holder if its token is another one, or {-1, Redis key} if that key
 -- holds something foreign.
 
 --include shared.lua
 if not value then
-  return {0, 0}
+  return {-2, 0}
 end
 local meant = tonumber(ARGV[5])
 if meant ~= 0 and meant ~= token then

@@ -63,10 +63,11 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 	}
 	names := s.store.names
 	keys := names.keysOf(key)[:2]
-	return s.readDeletion(key, s.store.runOne(ctx, forceScript, call{
+	found, err := s.readDeletion(key, s.store.runOne(ctx, forceScript, call{
 		keys: keys,
 		args: []string{
 			s.store.deletion.from(), names.channel(keys[0]), names.oldChannel, forcedPrefix, strconv.FormatInt(token, 10),
 		},
 	}))
+	return err == nil && found == replyGranted, err
 }

@@ -33,3 +33,11 @@ func TestALogHandlerThatBlocksHoldsUpNoMessages(t *testing.T) {
 		t.Errorf("Close: got %v, want no error", err)
 	}
 }
+
+func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
+	kit.LogOptions(t, WithLogger, WithoutLogger, func(_ *testing.T, options []Option) error {
+		s, err := newSettings(options)
+		kit.Warn(s.log())
+		return err
+	})
+}

@@ -53,15 +53,26 @@ func flag(set bool) string {
 
 // readRelease reads what release.lua answers.
 func (s *session) readRelease(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply) {
-	answer.WasHeld, answer.Err = s.readDeletion(q.Key, result)
-	if answer.Err == nil && q.Requeue != nil {
+	found, err := s.readDeletion(q.Key, result)
+	switch {
+	case err != nil:
+		return store.ReleaseReply{Err: err}
+	case found == replyExpired:
+		answer.Cause = store.ErrExpired
+	case found == replyStolen:
+		answer.Cause = store.ErrStolen
+	default:
+		answer.WasHeld = true
+	}
+	if q.Requeue != nil {
 		answer.Requeue = s.turn()
 	}
 	return answer
 }
 
-// readDeletion reads what release.lua and force.lua answer.
-func (s *session) readDeletion(key string, result rueidis.RedisResult) (held bool, err error) {
+// readDeletion reads what release.lua and force.lua answer. It returns replyGranted, replyExpired or
+// replyStolen.
+func (s *session) readDeletion(key string, result rueidis.RedisResult) (found int64, err error) {
 	r := newReply(result)
 	status := r.status()
 	switch {
@@ -69,15 +80,12 @@ func (s *session) readDeletion(key string, result rueidis.RedisResult) (held boo
 	case status == replyHeld: // only by force.lua
 		info := store.Info{Key: key}
 		if r.held(&info); r.err == nil {
-			return false, &store.OtherHolderError{Info: info}
+			return 0, &store.OtherHolderError{Info: info}
 		}
-	case status == replyFree || status == replyGranted:
+	case status == replyGranted || status == replyExpired || status == replyStolen:
 		s.store.deletion.used(r.between(0, int64(len(deletions))), s.store.log)
 	case status != replyForeign:
 		r.err = errReply
 	}
-	if err := r.failed(s.store, status); err != nil {
-		return false, err
-	}
-	return status == replyGranted, nil
+	return status, r.failed(s.store, status)
 }

@@ -7,8 +7,8 @@
 --       releases
 --
 -- Reply: {1, command that deleted} if the owner held the key until now ({1, 0} if
--- it is kept back), {0, 0} if not, or {-1, Redis key} if that key holds
--- something foreign, and then nothing was changed.
+-- it is kept back), {-2, 0} if nobody holds it, {-3, 0} if somebody else does, or
+-- {-1, Redis key} if that key holds something foreign, and then nothing was changed.
 
 --include shared.lua
 local held = owner == ARGV[1]
@@ -51,4 +51,7 @@ end
 if deleted > 0 then
   announce(ARGV[6], ARGV[7])
 end
-return {held and 1 or 0, deleted}
+if held then
+  return {1, deleted}
+end
+return {value and owner ~= '-' and -3 or -2, 0}

@@ -43,8 +43,8 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		released := s.readRelease(&store.ReleaseRequest{Key: "key", Owner: "me"}, result)
-		if released.Err != nil && released.WasHeld {
-			t.Errorf("release: got %+v, want an error or an answer", released)
+		if released.WasHeld && (released.Err != nil || released.Cause != nil) || !released.WasHeld && (released.Err == nil) == (released.Cause == nil) {
+			t.Errorf("release: got %+v, want an error, a cause, or that it was held", released)
 		}
 		if renewed := s.readRenew(nil, result); renewed.Err == nil && renewed.Waiters != unknownWaiters {
 			t.Errorf("renew: got %+v, want an error or an answer", renewed)

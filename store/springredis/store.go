@@ -26,7 +26,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to Redis with two clients of its own, one for commands and one
-// for messages, which are set up for locks as redisstore.Open says. The registry
+// for messages, which are set up for locks as redisstore.Open says. A single server may get
+// the third connection, too. The registry
 // key is the second argument of the RedisLockRegistry's constructor, and
 // option.SelectDB has to be the database of the Java side.
 //

@@ -116,7 +116,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 }
 
 func (s *session) readRelease(q *store.ReleaseRequest, a sqlconn.Answer) (store.ReleaseReply, error) {
-	reply := store.ReleaseReply{WasHeld: a.Held}
+	reply := store.ReleaseReply{WasHeld: a.Held, Cause: a.NotHeld()}
 	if q.Requeue != nil {
 		reply.Requeue = &store.AcquireReply{
 			Status:    store.Waiting,

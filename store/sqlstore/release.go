@@ -35,7 +35,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 }
 
 func (s *session) readRelease(q *store.ReleaseRequest, a sqlconn.Answer, address string) (reply store.ReleaseReply, err error) {
-	reply.WasHeld = a.Held
+	reply.WasHeld, reply.Cause = a.Held, a.NotHeld()
 	switch {
 	case q.Requeue == nil:
 	case a.Requeue == nil:

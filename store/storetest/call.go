@@ -97,8 +97,8 @@ func mixedBatch(w *world) {
 	cancel()
 	w.wantReplies("Release", len(ends), n)
 	for i, reply := range ends {
-		if want := i%3 != 0; reply.Err != nil || reply.WasHeld != want {
-			w.Errorf("Release at %d: got WasHeld %v, error %v; want %v", i, reply.WasHeld, reply.Err, want)
+		if want := i%3 != 0; reply.Err != nil || reply.WasHeld != want || errors.Is(reply.Cause, store.ErrLost) == want {
+			w.Errorf("Release at %d: got WasHeld %v, cause %v, error %v; want %v", i, reply.WasHeld, reply.Cause, reply.Err, want)
 		}
 	}
 	for i, h := range others {

@@ -72,6 +72,25 @@ var faults = []fault{
 		}
 		return reply
 	}},
+	{breaks: "a release does not say why it found nothing", caught: "a release by a stranger does nothing", release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		reply.Cause = nil
+		return reply
+	}},
+	{breaks: "a release takes expired for stolen", caught: "a release that finds nothing held says who has the key", release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		if reply.Cause != nil {
+			reply.Cause = store.ErrStolen
+		}
+		return reply
+	}},
+	{breaks: "a release takes stolen for expired", caught: "a release that finds nothing held says who has the key", release: func(c *session, r releaseRequest) releaseReply {
+		reply := c.release(r)
+		if reply.Cause != nil {
+			reply.Cause = store.ErrExpired
+		}
+		return reply
+	}},
 	{breaks: "holdings never expire", caught: "an expired holding lets the next in by its own poll", acquire: request(func(r *acquireRequest) { r.TTL = time.Hour })},
 	{breaks: "a release looks at the token, not at the owner", caught: "a late release leaves the successor alone", release: func(c *session, r releaseRequest) releaseReply {
 		reply := c.release(r)

@@ -18,6 +18,7 @@ var holdingCases = []testCase{
 	{"a release repeated finds nothing held", anyStore, releaseRepeated},
 	{"a release by a stranger does nothing", anyStore, releaseByStranger},
 	{"a late release leaves the successor alone", anyStore, lateRelease},
+	{"a release that finds nothing held says who has the key", endsByTTL, releaseSaysWhy},
 	{"a key kept back goes to nobody", anyStore, keptBack},
 	{"a key kept back goes to the next when the time is over", anyStore, keptBackEnds},
 	{"force takes the key from its holder", anyStore, forceTakes},
@@ -176,6 +177,30 @@ func lateRelease(w *world) {
 	}
 	w.wantHeldBy(a, second.req)
 	second.release()
+}
+
+func releaseSaysWhy(w *world) {
+	a, b := w.join(), w.join()
+	late := store.ReleaseRequest{Key: w.key, Owner: newOwner(), Token: 1}
+	wantCause := func(when string, want error) {
+		w.Helper()
+		for _, late.Uncertain = range []bool{false, true} {
+			if got := a.release(late); got.WasHeld || !errors.Is(got.Cause, want) {
+				w.Errorf("Release %s: got WasHeld %v and Cause %v, want the cause %v", when, got.WasHeld, got.Cause, want)
+			}
+		}
+	}
+	wantCause("of a key that was never held", store.ErrExpired)
+	h := b.hold(w.request())
+	wantCause("of another's key", store.ErrStolen)
+	b.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, HoldBack: long})
+	wantCause("of a key that is kept back", store.ErrExpired)
+	b.force(w.key)
+	r := w.request()
+	r.TTL = short
+	b.hold(r)
+	expired()
+	wantCause("of a key whose holding has expired", store.ErrExpired)
 }
 
 func keptBack(w *world) {

@@ -98,10 +98,7 @@ func deadAreNotCounted(w *world) {
 
 func deadAreNotListed(w *world) {
 	a, b := w.join(), w.join()
-	r := w.request()
-	r.WaiterTTL = short / 10 // it dies first: an expired holding may pass on at once
-	_, end := w.waitBehind(a, b, r)
-	end.isOver()
+	w.allDie(a, b)
 	if info := a.inspect(w.key); info.Held || info.Waiters != 0 || len(info.Queue) != 0 {
 		w.Errorf("Inspect when all have died: got %+v, want nobody", info)
 	}

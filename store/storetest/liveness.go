@@ -33,12 +33,19 @@ func deadWaiterSkipped(w *world) {
 	}
 }
 
-func deadQueueDoesNotBlock(w *world) {
-	a, b := w.join(), w.join()
+// allDie has one client wait behind the other, and waits until both the waiter and the holding are
+// dead.
+func (w *world) allDie(holder, waiter *client) {
+	w.Helper()
 	r := w.request()
 	r.WaiterTTL = short / 10 // it dies first: an expired holding may pass on at once
-	_, end := w.waitBehind(a, b, r)
+	_, end := w.waitBehind(holder, waiter, r)
 	end.isOver()
+}
+
+func deadQueueDoesNotBlock(w *world) {
+	a, b := w.join(), w.join()
+	w.allDie(a, b)
 	a.hold(w.try()) // no living waiter is ahead
 }
 

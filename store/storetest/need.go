@@ -37,6 +37,9 @@ func queuesAndTokens(f facts) bool { return f.FIFO && f.Tokens }
 // used.
 func tokensOfUse(f facts) bool { return f.Tokens && !f.Sessions }
 
+// endsByTTL: what a release finds is all that the store knows of how a holding has ended.
+func endsByTTL(f facts) bool { return !f.Sessions }
+
 // messages go to waiters, and to holders whose key has a queue.
 func messages(f facts) bool { return f.FIFO && f.messages }
 

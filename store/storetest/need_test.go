@@ -58,6 +58,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		return f
 	}
 	ofTTLs := []string{
+		"a release that finds nothing held says who has the key",
 		"tokens rise over what the holder wrote back", "inspect shows the token that a renewal wrote back",
 		"force goes by the token that a renewal wrote back",
 		"the first waiter is told when the key is kept back, and for how long",

@@ -11,6 +11,10 @@
 //		})
 //	}
 //
+//	func TestAStoreThatIsOnlyDeclaredIsRefused(t *testing.T) {
+//		storetest.Zero(t, new(Store))
+//	}
+//
 // The stores that open returns may share one server. Others may use that server too, because every
 // case makes up its own keys. Cases about a feature that the store lacks by its [store.Features]
 // are left out, not skipped. A store that has everything gets all cases.

@@ -37,7 +37,7 @@ func TestSuiteCatchesFaults(t *testing.T) {
 	}
 }
 
-// misuses are ways to call Run that have to be told, and what it says.
+// misuses are ways to call the suite that have to be told, and what it says.
 var misuses = map[string]struct {
 	run  func(*testing.T)
 	says string
@@ -45,6 +45,7 @@ var misuses = map[string]struct {
 	"open is nil":          {func(t *testing.T) { storetest.Run(t, nil) }, "storetest: open is nil"},
 	"open returns nothing": {func(t *testing.T) { storetest.Run(t, func(*testing.T) store.Store { return nil }) }, "storetest: open returned no store"},
 	"an option is nil":     {func(t *testing.T) { storetest.Run(t, func(*testing.T) store.Store { return nil }, nil) }, "storetest: an option is nil"},
+	"a zero store opens":   {func(t *testing.T) { storetest.Zero(t, newBrokenStore(fault{})) }, "Open of a zero store: got <nil>"},
 }
 
 func TestMisuseIsTold(t *testing.T) {

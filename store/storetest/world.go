@@ -174,8 +174,8 @@ func (c *client) release(r store.ReleaseRequest) store.ReleaseReply {
 	if replies[0].Err != nil {
 		c.w.Fatalf("Release: got error %v, want none", replies[0].Err)
 	}
-	if cause := replies[0].Cause; cause != nil && (replies[0].WasHeld || !errors.Is(cause, store.ErrLost)) {
-		c.w.Errorf("Release: got WasHeld %v and Cause %v, want a cause only of a loss, as ErrLost", replies[0].WasHeld, cause)
+	if held, cause := replies[0].WasHeld, replies[0].Cause; held && cause != nil || !held && !errors.Is(cause, store.ErrLost) {
+		c.w.Errorf("Release: got WasHeld %v and Cause %v, want a cause if it was not held, and that as ErrLost", held, cause)
 	}
 	return replies[0]
 }

@@ -58,6 +58,6 @@
 // # Reading the code
 //
 // locknode.go has what an owner has in a lock, from its node to its end. acquire.go, renew.go and
-// release.go have the requests about it. view.go reads a lock's nodes as Curator does. health.go
-// and conn.go keep the session.
+// release.go have the requests about it, ends.go has why a holding has ended, and force.go how it is
+// taken. view.go reads a lock's nodes as Curator does. health.go and conn.go keep the session.
 package zkstore

@@ -18,7 +18,7 @@ var (
 	errTTLEnded    = fmt.Errorf("%w: not renewed in time", store.ErrExpired)
 	errNodeDeleted = fmt.Errorf("%w: somebody has deleted its node", store.ErrLost)
 	errNodeGone    = fmt.Errorf("%w: its node was already gone", store.ErrLost)
-	errBehind      = fmt.Errorf("%w: another node is before its own", store.ErrLost)
+	errBehind      = fmt.Errorf("%w: its node is before the owner's", store.ErrStolen)
 	errNoNode      = fmt.Errorf("%w: the owner has no node", store.ErrLost)
 	errReleased    = fmt.Errorf("%w: it was released before", store.ErrLost)
 )

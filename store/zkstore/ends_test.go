@@ -74,8 +74,8 @@ func TestAReleaseSaysThatAnotherNodeIsFirst(t *testing.T) {
 	st.lockNodes["owner"].uncertain = true
 	st.mu.Unlock()
 	got := s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]
-	if got.WasHeld || got.Err != nil || !errors.Is(got.Cause, errBehind) {
-		t.Errorf("Release: got %+v, want the cause %v", got, errBehind)
+	if got.WasHeld || got.Err != nil || !errors.Is(got.Cause, errBehind) || !errors.Is(got.Cause, store.ErrStolen) {
+		t.Errorf("Release: got %+v, want the cause %v, as ErrStolen", got, errBehind)
 	}
 }
 

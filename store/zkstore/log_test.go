@@ -33,3 +33,11 @@ func TestALogHandlerThatBlocksHoldsUpNoLoss(t *testing.T) {
 	}
 	h.WantAsked(t)
 }
+
+func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
+	kit.LogOptions(t, WithLogger, WithoutLogger, func(_ *testing.T, options []Option) error {
+		s, err := newSettings(options)
+		kit.Warn(s.log())
+		return err
+	})
+}

@@ -24,18 +24,27 @@ func wantLost(t *testing.T, lease *asynclock.Lease) {
 	}
 }
 
-// Somebody has written to the holder's node, and the connection breaks before the
-// node is watched again. That it is deleted then, nobody tells.
-func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
-	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
-	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
-	node := root + "/key/" + children(t, conn, root)[0]
+// unwatched returns a lease of "key" whose node nobody watches: somebody has written to the node, and
+// the connection broke before the node was watched again.
+func unwatched(t *testing.T) (lease *asynclock.Lease, root, node string, conn *zk.Conn) {
+	t.Helper()
+	w := newWire(t)
+	root, conn = newRoot(), zktest.Connect(t, zktest.Servers(t))
+	lease = lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
+	node = root + "/key/" + children(t, conn, root)[0]
 	w.drop(node)
 	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "the end of the connection", w.dropped)
+	return lease, root, node, conn
+}
+
+// Somebody has written to the holder's node, and the connection breaks before the
+// node is watched again. That it is deleted then, nobody tells.
+func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	lease, root, node, conn := unwatched(t)
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +59,7 @@ func TestAnUnwatchedHoldingIsNotRenewed(t *testing.T) {
 // One that is not deleted is renewed, and watched from then on.
 func TestARenewalWatchesAgain(t *testing.T) {
 	t.Parallel()
-	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
-	lease := lock(t, locks(t, open(t, root, WithDialer(w.dial))), "key", asynclock.WithTTL(time.Hour))
-	node := root + "/key/" + children(t, conn, root)[0]
-	w.drop(node)
-	if _, err := conn.Set(node, []byte("something"), -1); err != nil {
-		t.Fatal(err)
-	}
-	kit.Eventually(t, "the end of the connection", w.dropped)
+	lease, _, node, conn := unwatched(t)
 	kit.Eventually(t, "a renewal", func() bool { return lease.Renew(t.Context(), time.Minute) == nil })
 	if err := conn.Delete(node, -1); err != nil {
 		t.Fatal(err)

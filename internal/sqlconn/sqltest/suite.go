@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -16,6 +18,7 @@ type Store interface {
 	store.Store
 	Close()
 	Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error
+	GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error
 }
 
 // A Suite is what every store in a database has to do. Its tests are methods, which a

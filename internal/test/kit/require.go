@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kit has what tests of every package need: how a test asks for a server or a
-// program (Require, Skip), waits for something (Eventually), reads a log (Journal) and gets
-// certificates (NewAuthority).
+// program (Require, Skip), waits for something (Eventually), reads a log (Journal), checks a
+// package's log options (LogOptions) and gets certificates (NewAuthority).
 //
 // Where something is not there, its tests are left out, except that ASYNCLOCK_REQUIRE=1
 // makes them fail. go run ./internal/test/testenv starts what it takes, and sets the variables.

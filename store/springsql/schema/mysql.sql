@@ -393,7 +393,8 @@ DROP PROCEDURE IF EXISTS INT_LOCK_RELEASE
 -- has.
 --
 -- items    key, name, owner, token, keep, uncertain
--- answers  held: the owner held the key until now; or s: -4, a row is locked
+-- answers  held: the owner held the key until now; s: 1 the same, -2 nobody holds the key, -3
+--          somebody else does, -4 a row is locked
 CREATE PROCEDURE INT_LOCK_RELEASE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -402,7 +403,7 @@ BEGIN
 	DECLARE v_now, v_live, v_until DATETIME(6);
 	DECLARE v_token, v_keep BIGINT;
 	DECLARE v_held, v_taken BOOLEAN;
-	DECLARE i INT DEFAULT 0;
+	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -439,8 +440,13 @@ BEGIN
 		IF v_held THEN
 			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, v_token), LAST_USE = UTC_DATE()
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND (TOKEN < v_token OR LAST_USE < UTC_DATE());
+			SET v_status = 1;
+		ELSE
+			SET v_status = -2;
+			SELECT CASE CLIENT_ID WHEN '00000000-0000-0000-0000-000000000000' THEN -2 ELSE -3 END INTO v_status
+				FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
 		END IF;
-		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), '}');
+		SET v_answers = CONCAT(v_answers, '{"s": ', v_status, ', "held": ', IF(v_held, 'true', 'false'), '}');
 	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;

@@ -327,7 +327,8 @@ END $$;
 -- has.
 --
 -- items    key, name, owner, token, keep, uncertain
--- answers  held: the owner held the key until now; or s: -4, a row is locked
+-- answers  held: the owner held the key until now; s: 1 the same, -2 nobody holds the key, -3
+--          somebody else does, -4 a row is locked
 CREATE OR REPLACE FUNCTION INT_LOCK_RELEASE(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := INT_LOCK_CLOCK(request);
@@ -335,6 +336,7 @@ DECLARE
 	v_live TIMESTAMP := (request->>'now')::TIMESTAMP - (request->>'base')::BIGINT * INTERVAL '1 microsecond';
 	v_kept CONSTANT CHAR(36) := '00000000-0000-0000-0000-000000000000';
 	v_until TIMESTAMP;
+	v_status INT;
 	v_held BOOLEAN;
 	v_lease INT_LOCK_LEASE;
 	v_answers JSONB := '[]';
@@ -369,8 +371,12 @@ BEGIN
 		IF v_held THEN
 			UPDATE INT_LOCK_LEASE SET TOKEN = GREATEST(TOKEN, q.token), LAST_USE = CURRENT_DATE
 				WHERE LOCK_KEY = q.key AND REGION = v_region AND (TOKEN < q.token OR LAST_USE < CURRENT_DATE);
+			v_status := 1;
+		ELSE
+			SELECT CASE CLIENT_ID WHEN v_kept THEN -2 ELSE -3 END INTO v_status FROM INT_LOCK
+				WHERE LOCK_KEY = q.key AND REGION = v_region AND EXPIRED_AFTER >= v_live;
 		END IF;
-		v_answers := v_answers || jsonb_build_object('held', v_held);
+		v_answers := v_answers || jsonb_build_object('s', COALESCE(v_status, -2), 'held', v_held);
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;

@@ -388,8 +388,8 @@ DROP PROCEDURE IF EXISTS asynclock_release
 -- of acquire, joins the queue.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
---          the row is locked
+-- answers  held: the owner held the key until now; requeue: the answer to that; s: 1 the same,
+--          -2 nobody holds the key, -3 somebody else does, -4 the row is locked
 CREATE PROCEDURE asynclock_release(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_requeued, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -398,7 +398,7 @@ BEGIN
 	DECLARE v_keep BIGINT;
 	DECLARE v_held, v_taken BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
-	DECLARE i INT DEFAULT 0;
+	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
 		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
@@ -422,7 +422,8 @@ BEGIN
 			INSERT INTO asynclock_gone VALUES (v_asking, v_now + INTERVAL 2 MINUTE)
 				ON DUPLICATE KEY UPDATE gone_until = VALUES(gone_until);
 		END IF;
-		SET v_held = COALESCE(v_owner = v_asking AND v_until > v_now, FALSE);
+		SET v_status = CASE WHEN COALESCE(v_owner, '') = '' OR v_until <= v_now THEN -2 WHEN v_owner = v_asking THEN 1 ELSE -3 END;
+		SET v_held = v_status = 1;
 		IF v_held THEN
 			UPDATE asynclock_lock SET owner = IF(v_keep > 0, '', NULL), held_until = v_now + INTERVAL v_keep MICROSECOND,
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
@@ -436,7 +437,7 @@ BEGIN
 		IF v_held AND EXISTS (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND held_until <= v_now) THEN
 			CALL asynclock_pass(v_key, NULL, 0);
 		END IF;
-		SET v_answers = CONCAT(v_answers, '{"held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
+		SET v_answers = CONCAT(v_answers, '{"s": ', v_status, ', "held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
 	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;

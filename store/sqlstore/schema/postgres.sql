@@ -355,11 +355,12 @@ END $$;
 -- acquire, joins the queue.
 --
 -- items    key, owner, token, keep, uncertain, requeue
--- answers  held: the owner held the key until now; requeue: the answer to that; or s: -4,
---          the row is locked
+-- answers  held: the owner held the key until now; requeue: the answer to that; s: 1 the same,
+--          -2 nobody holds the key, -3 somebody else does, -4 the row is locked
 CREATE OR REPLACE FUNCTION asynclock_release(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
+	v_status INT;
 	v_held BOOLEAN;
 	v_requeued JSONB;
 	v_now TIMESTAMPTZ;
@@ -382,7 +383,8 @@ BEGIN
 			INSERT INTO asynclock_gone VALUES (q.owner, v_now + INTERVAL '2 minutes')
 				ON CONFLICT (owner) DO UPDATE SET gone_until = EXCLUDED.gone_until;
 		END IF;
-		v_held := l.owner IS NOT DISTINCT FROM q.owner AND l.held_until > v_now;
+		v_status := CASE WHEN COALESCE(l.owner, '') = '' OR l.held_until <= v_now THEN -2 WHEN l.owner = q.owner THEN 1 ELSE -3 END;
+		v_held := v_status = 1;
 		IF v_held THEN
 			UPDATE asynclock_lock SET owner = CASE WHEN q.keep > 0 THEN '' END, inbox = '', watch = FALSE,
 				held_until = v_now + q.keep * INTERVAL '1 microsecond', token = GREATEST(token, q.token)
@@ -405,7 +407,7 @@ BEGIN
 		IF v_held AND l.held_until <= v_now THEN
 			PERFORM asynclock_pass(l, NULL, 0);
 		END IF;
-		v_answers := v_answers || jsonb_build_object('held', v_held, 'requeue', v_requeued);
+		v_answers := v_answers || jsonb_build_object('s', v_status, 'held', v_held, 'requeue', v_requeued);
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
