@@ -37,6 +37,9 @@
 //	who gets the key next, in Redis         store/redisstore/release_fast.lua; lock.lua: choose
 //	where a lease learns that it is lost    asynclock/holding.go: tickLocked, loseLocked
 //	how long a lease is trusted             asynclock/timing.go: trustUntil
+//	what ends a wait                        asynclock/wait.go; trouble.go: giveUpLocked
+//	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
+//	how a call to Redis ends in time        internal/redisconn/call.go, line.go
 //	how the parts fit, and why              docs/design.md
 //	which command runs all tests            go run ./internal/test/testenv; CONTRIBUTING.md
 //

@@ -16,6 +16,31 @@ import (
 //     rueidis.
 //   - Elsewhere on a goroutine that the caller need not wait for: see aside.
 
+// DoAbout is Do for a command about a key, which nobody else sends. If the caller is alone, it has a
+// connection for itself: see solo.
+func (c *Conn) DoAbout(ctx context.Context, key string, command rueidis.Completed) rueidis.RedisResult {
+	if c.solo == nil {
+		return c.Do(ctx, command)
+	}
+	if err := ctx.Err(); err != nil {
+		return rueidis.NewErrorResult(err)
+	}
+	for waited := false; ; waited = true {
+		mine, before := c.solo.enter(ctx, key, c.line.empty())
+		switch {
+		case mine:
+			return c.solo.do(ctx, command)
+		case before == nil || waited: // those who have waited together need not wait for each other
+			return c.Do(ctx, command)
+		}
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return rueidis.NewErrorResult(ctx.Err())
+		}
+	}
+}
+
 // Do sends a command and returns its result. It returns when ctx ends, if not before. The command
 // may still be sent after that.
 func (c *Conn) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {

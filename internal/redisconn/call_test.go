@@ -69,6 +69,20 @@ func (n *network) cut() {
 	n.links = nil
 }
 
+// dialsTake sets how long a dial takes from now on.
+func (n *network) dialsTake(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dialTime = d
+}
+
+// refuse says whether dials fail from now on.
+func (n *network) refuse(on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refuses = on
+}
+
 // dial hangs while the network is silent, whatever becomes of its context.
 func (n *network) dial(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 	<-n.speech()
@@ -275,9 +289,7 @@ func TestADialOutlivesItsCallers(t *testing.T) {
 		n, option := newNetwork(t)
 		conn := openOwn(t, option)
 		defer leave(conn)
-		n.mu.Lock()
-		n.dialTime = 120 * time.Millisecond
-		n.mu.Unlock()
+		n.dialsTake(120 * time.Millisecond)
 		n.cut()
 		synctest.Wait()
 		wantInTime(t, conn, 10, 50*time.Millisecond)
@@ -292,9 +304,7 @@ func TestADialOutlivesItsCallers(t *testing.T) {
 func TestWithoutAConnectionACallFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	onEachWay(t, func(t *testing.T, conn *redisconn.Conn, n *network) {
-		n.mu.Lock()
-		n.refuses = true
-		n.mu.Unlock()
+		n.refuse(true)
 		n.cut()
 		synctest.Wait()
 		var calls sync.WaitGroup
@@ -307,9 +317,7 @@ func TestWithoutAConnectionACallFailsAtOnce(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		n.mu.Lock()
-		n.refuses = false
-		n.mu.Unlock()
+		n.refuse(false)
 		wantAnswers(t, conn, 100)
 	})
 }
@@ -320,9 +328,7 @@ func TestCloseEndsTheWaitForADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, option := newNetwork(t)
 		conn := openOwn(t, option)
-		n.mu.Lock()
-		n.dialTime = time.Hour
-		n.mu.Unlock()
+		n.dialsTake(time.Hour)
 		n.cut()
 		synctest.Wait()
 		var calls sync.WaitGroup

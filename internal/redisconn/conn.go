@@ -20,14 +20,15 @@ type Conn struct {
 	owned    bool           // Close closes both
 
 	line   *line  // of Commands; nil where calls are made aside
+	solo   *solo  // beside the line, for a caller that is alone; may be nil
 	places places // of these calls
 
 	closed atomic.Bool
 }
 
 // Open connects with two clients of the store's own, one for commands and one for messages, so that
-// other traffic delays neither a renewal nor a message. [ForLocks] configures both. The errors are
-// those of asynclock.
+// other traffic delays neither a renewal nor a message. [ForLocks] configures both. A single server
+// gets a third one when calls follow each other closely: see solo. The errors are those of asynclock.
 func Open(option rueidis.ClientOption) (*Conn, error) {
 	option = ForLocks(option)
 	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
@@ -46,6 +47,9 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 		l.client = commands
 		l.open.Store(true)
 		c.line = l
+		for address := range commands.Nodes() {
+			c.solo = newSolo(option, address)
+		}
 	}
 	return c, nil
 }
@@ -72,6 +76,9 @@ func (c *Conn) Close() (first bool) {
 	}
 	if c.line != nil {
 		c.line.end()
+	}
+	if c.solo != nil {
+		c.solo.close()
 	}
 	if c.owned {
 		c.Commands.Close()

@@ -96,6 +96,9 @@ func (l *line) enter(ctx context.Context) error {
 	}
 }
 
+// empty reports whether no call is under way, and none that was abandoned may still be.
+func (l *line) empty() bool { return len(l.place) == 0 }
+
 // leave ends a call that rueidis returned with err. It reports whether the call was not made and is
 // to be made again.
 func (l *line) leave(ctx context.Context, err error) (again bool) {
@@ -154,6 +157,9 @@ func (l *line) probing() (p *probe, begun bool) {
 // run runs probes, until none is needed.
 func (l *line) run() {
 	for l.runProbe() {
+	}
+	if l.life.Err() != nil {
+		l.client.Close() // again: rueidis keeps a connection that is dialed while it closes
 	}
 }
 

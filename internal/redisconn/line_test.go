@@ -20,6 +20,8 @@ type fakeClient struct {
 
 func (c *fakeClient) B() rueidis.Builder { return rueidis.Builder{} }
 
+func (c *fakeClient) Close() {}
+
 func (c *fakeClient) Do(context.Context, rueidis.Completed) rueidis.RedisResult {
 	return rueidis.NewErrorResult(<-c.answers)
 }

@@ -2,12 +2,17 @@
 
 // Package redisconn has what all stores in Redis have in common: how they connect, run scripts and
 // scan, which requests and messages they accept, and how they classify errors.
+//
+// call.go and line.go make a call return when its context ends, whatever rueidis does. solo.go has a
+// connection for a caller that is alone.
 package redisconn
 
 import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
 )
 
 const (
@@ -57,6 +62,12 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 			option.Sentinel.Dialer.Timeout = rueidis.DefaultDialTimeout
 		}
 	}
+	if option.RetryDelay == nil {
+		option.RetryDelay = retryDelay
+	}
+	if option.DialFn == nil && option.DialCtxFn == nil && option.Dialer.Timeout == 0 {
+		option.DialCtxFn = dialPromptly
+	}
 	option.AlwaysPipelining = !option.DisableAutoPipelining
 	option.DisableCache = true
 	option.ConnLifetime = 0 // a command under way at the end of a lifetime may be sent twice
@@ -67,4 +78,11 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	option.Standalone.ReplicaAddress = nil
 	option.ReplicaOnly = false
 	return option
+}
+
+// retryDelay is how long rueidis waits before it repeats what it may repeat. That is a subscription
+// above all. When it is back, all waiters ask again. So its pauses delay the grace after a failover,
+// and rueidis' own grow to a second.
+func retryDelay(attempts int, _ rueidis.Completed, _ error) time.Duration {
+	return backoff.Jitter(backoff.Doubled(time.Millisecond, attempts-1, 250*time.Millisecond), 0.2)
 }

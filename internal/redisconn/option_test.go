@@ -29,6 +29,15 @@ func TestOpenLeavesTheCallersChoices(t *testing.T) {
 	if got.PipelineMultiplex != 2 || got.ConnLifetime != 0 || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
 		t.Errorf("choices: got %+v", got)
 	}
+	for attempts := range 100 {
+		if pause := got.RetryDelay(attempts, rueidis.Completed{}, nil); pause <= 0 || pause > 300*time.Millisecond {
+			t.Errorf("RetryDelay after %d attempts: got %v, want at most 300ms", attempts, pause)
+		}
+	}
+	chosen.RetryDelay = func(int, rueidis.Completed, error) time.Duration { return time.Hour }
+	if pause := ForLocks(chosen).RetryDelay(1, rueidis.Completed{}, nil); pause != time.Hour {
+		t.Errorf("RetryDelay: got %v, want what was chosen", pause)
+	}
 	replicas := ForLocks(rueidis.ClientOption{SendToReplicas: func(rueidis.Completed) bool { return true }})
 	if replicas.SendToReplicas != nil {
 		t.Error("SendToReplicas: got it kept, want it dropped")

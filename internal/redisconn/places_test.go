@@ -15,14 +15,7 @@ import (
 // are in other ranges.
 func TestCallsToASilentNodeTakeNoPlacesOfOthers(t *testing.T) {
 	t.Parallel()
-	a, b := newFakeNode(t), newFakeNode(t)
-	a.knows.Store([]*fakeNode{a, b})
-	b.knows.Store([]*fakeNode{a, b})
-	client, err := rueidis.NewClient(ForLocks(rueidis.ClientOption{InitAddress: []string{a.Addr()}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
+	client, _, _ := twoNodes(t)
 	conn, err := Share(client)
 	if err != nil {
 		t.Fatal(err)

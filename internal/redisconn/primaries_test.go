@@ -87,6 +87,20 @@ func newFakeNode(t *testing.T) *fakeNode {
 	return n
 }
 
+// twoNodes returns a Cluster of two primaries that know each other, and a client of it.
+func twoNodes(t *testing.T) (client rueidis.Client, a, b *fakeNode) {
+	t.Helper()
+	a, b = newFakeNode(t), newFakeNode(t)
+	a.knows.Store([]*fakeNode{a, b})
+	b.knows.Store([]*fakeNode{a, b})
+	client, err := rueidis.NewClient(ForLocks(rueidis.ClientOption{InitAddress: []string{a.Addr()}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client, a, b
+}
+
 func TestPrimaries(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change   func(a, b, stranger *fakeNode)
@@ -110,14 +124,7 @@ func TestPrimaries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, b := newFakeNode(t), newFakeNode(t)
-			a.knows.Store([]*fakeNode{a, b})
-			b.knows.Store([]*fakeNode{a, b})
-			client, err := rueidis.NewClient(ForLocks(rueidis.ClientOption{InitAddress: []string{a.Addr()}}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(client.Close)
+			client, a, b := twoNodes(t)
 			if got := len(client.Nodes()); got != 2 {
 				t.Fatalf("nodes: got %d, want 2", got)
 			}

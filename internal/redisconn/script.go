@@ -54,7 +54,7 @@ func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Scr
 
 // RunOnce is RunScripts for a single run, without its slices.
 func (s *Script) RunOnce(ctx context.Context, conn *Conn, keys, args []string) rueidis.RedisResult {
-	return s.unlessUnknown(ctx, conn, conn.Do(ctx, s.byName(conn, keys, args)), keys, args)
+	return s.unlessUnknown(ctx, conn, conn.DoAbout(ctx, keys[0], s.byName(conn, keys, args)), keys, args)
 }
 
 // RunBehind is RunOnce in one write with a preceding command. That command is of the same slot, and
@@ -93,6 +93,11 @@ func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.
 		results = append(results, conn.DoMulti(ctx, commands...)...)
 	}
 	return results
+}
+
+// GetAll requests the values of Redis keys, all at once.
+func GetAll(ctx context.Context, conn *Conn, keys []string) []rueidis.RedisResult {
+	return pipeline(ctx, conn, len(keys), func(i int) rueidis.Completed { return conn.Commands.B().Get().Key(keys[i]).Build() })
 }
 
 // isNoScript reports whether the server does not know a script by its name.

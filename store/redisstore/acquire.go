@@ -27,9 +27,12 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 	address := s.address(ctx, batch[0].Key) // for the whole batch, which is of one lane
 	return perform(ctx, s, batch, exchange[store.AcquireRequest, store.AcquireReply]{
 		put: func(c *call, q *store.AcquireRequest, _ bool) error {
-			return c.acquire(s.store.settings.prefix, q, address, s.store.guard(q.Key))
+			return c.acquire(s.store.settings.prefix, q, address, s.expect(q))
 		},
-		read: func(_ *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
+		read: func(c *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
+			if n, err := result.ToInt64(); err == nil && n == replyChosen {
+				return grantedAsChosen(c, q, address), false
+			}
 			r := newReply(result)
 			return s.acquireReply(&r, q, address)
 		},
@@ -38,7 +41,7 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 }
 
 // acquire is a run of acquire.lua, which describes its keys and arguments.
-func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, g guard) error {
+func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, e expectation) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
@@ -48,7 +51,8 @@ func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, g
 	if err := c.request(q, address); err != nil {
 		return err
 	}
-	c.guard(g)
+	c.expect(e)
+	c.guard(e.guard)
 	return nil
 }
 
@@ -102,6 +106,9 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 	}
 	if answer.Grace > 0 {
 		s.store.graceSeen(answer.Grace)
+	}
+	if r.sighting != nil {
+		s.store.saw(q.Key, r.sighting)
 	}
 	if answer.Status == store.Waiting || answer.Status == store.Granted {
 		answer.WillNotify = q.NotifyRequests && address != noAddress

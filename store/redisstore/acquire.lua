@@ -5,10 +5,16 @@
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua)
 -- ARGV  owner, channel, ttl, ttl if granted by message, liveness (all ms),
 --       wait (0 or 1), queue limit (0: none), ticket (0: none), flags, holder,
+--       the vacancy that the client left, the token for its own next holding (0: it
+--       left none), the id of the history in which the client has seen the server grant,
 --       the counter's TTL (ms), least grace (ms; 0: no guard)
 --
--- Reply, by its first element:
---   1 granted   token, waiters, whether the token came from the clock
+-- Reply:
+--   1           granted, with the token that the client chose; nobody waits
+--
+-- or a list, by its first element:
+--   1 granted   token, waiters, whether the token came from the clock, and if the epoch was
+--               looked at for it: the id of its history, and the longest TTL (ms) of it
 --   2 waiting   rank, the holder's remaining ms, ticket, the last token given,
 --               for how long (ms) nobody is granted anything, then the holder's token
 --               and description (0 and '' if nobody holds the key)
@@ -20,19 +26,39 @@
 --   7 hidden    the server hides its history; nothing was changed
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
--- The two common cases come before any function definition, because the creation of
--- functions makes a short script slow. In one case the key is free, and its queue
--- empty. In the other case somebody holds the key, and this owner joins the queue or
--- keeps its place. lock.lua does both too, and says why each step is as it is. This
--- part checks everything before it writes anything.
-local taken, last = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[4])
+-- The three common cases come before any function definition, because the creation of
+-- functions makes a short script slow. lock.lua does them too, and says why each step
+-- is as it is. This part checks everything before it writes anything.
+--
+-- First, nobody had the key since this client released it. The vacancy is the very one
+-- that the release left. So nobody waits, nobody is withdrawn, and no holder had a larger
+-- token. The server and the epoch have a history in which the server has granted keys of the
+-- bucket. So it has not forgotten a holder, unless it has forgotten the vacancy with it. The
+-- client makes sure that its TTL is not longer than the longest that the epoch knows, and
+-- that its token is larger than that of the vacancy.
+local taken, epoch, info = redis.pcall('GET', KEYS[1])
+if taken == ARGV[11] and ARGV[12] ~= '0' then
+  epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+  if type(epoch) == 'string' and string.find(epoch, ARGV[13], 1, true) == 1
+    and type(info) == 'string' and string.find(info, 'master_replid:' .. ARGV[13], 1, true) then
+    local flags = <% addFlag ARGV[9] | t %>
+    redis.call('SET', KEYS[1], <% record ARGV[12] | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
+    return 1
+  end
+end
+
+-- Second, the key is free, and its queue empty. Third, somebody holds the key, and this owner
+-- joins the queue or keeps its place.
+local last = redis.pcall('GET', KEYS[4])
 local token, owner, channel, flags, holder, queued
 local common = not last -- the counter is idle
   or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') -- or a number
+local vacant = type(taken) == 'string' and <% vacant taken %>
 if not common then
   -- The rest reports the damage.
-elseif not taken then
+elseif not taken or vacant then
   common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
+    and (not vacant or #vacant <= 16)
 elseif type(taken) == 'string' and ARGV[6] == '1' then
   token, owner, channel, flags, holder = string.match(taken, <% pattern record %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])
@@ -54,37 +80,36 @@ end
 if common then
   local time = redis.call('TIME')
   local now, ms = time[1] * 1000000 + time[2], time[1] * 1000 + time[2] / 1000
-  local sure, past = ARGV[12] == '0', 0
+  local sure, past, stale, id, ready, longest, older, turn, noted = ARGV[15] == '0', 0
   if not sure then -- see epoch.lua
-    local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+    if not info then
+      epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+    end
     if type(epoch) == 'string' and type(info) == 'string' then
-      local id, ready, longest, turn = string.match(epoch, <% pattern epoch | id ready longest turn %>)
+      id, ready, longest, older, turn, noted = string.match(epoch, <% pattern epoch %>)
       sure = id -- the epoch is sound
         and string.find(info, 'master_replid:' .. id, 1, true) -- this server wrote it
         and ms >= ready + 0 -- the grace is over
         and ms < turn + 0 -- the period is not over
         and turn - <% day %> <= math.floor(ms) -- the period has begun; the clock was not set back
+        and noted + 0 <= math.floor(ms) -- nor since it was noted
         and ARGV[3] + 0 <= longest + 0 -- the next grace would be as long as this TTL
-        and ARGV[12] + 0 <= longest + 0 -- and as long as is asked for
+        and ARGV[15] + 0 <= longest + 0 -- and as long as is asked for
       past = sure and ready * 1000 - 1
+      stale = sure and ms >= noted + <% noteEvery %> and <% epoch id | ready | longest | older | turn | math.floor(ms) %>
     end
   end
   if not sure then
     -- The rest decides.
-  elseif not taken then
-    local flags, clocked, kept = ARGV[9], 1, ARGV[11]
-    if last and last + 1 > now then
-      kept = string.format('%.0f', kept + math.ceil((last + 1 - now) / 1000))
-      now, clocked = last + 1, 0
-    else
-      flags = <% addFlag flags | t %>
-    end
-    if now <= 9e15 then -- see whole in lock.lua
+  elseif not token then
+    if now > math.max(last or 0, vacant or 0) and now <= 9e15 then -- see whole in lock.lua
       -- '%.0f' prints all digits, and Lua itself only 14.
-      local text = string.format('%.0f', now)
-      redis.call('SET', KEYS[4], text, 'PX', kept) -- text takes Redis half as long as a number
+      local text, flags = string.format('%.0f', now), <% addFlag ARGV[9] | t %>
       redis.call('SET', KEYS[1], <% record text | ARGV[1] | ARGV[2] | flags | ARGV[10] %>, 'PX', ARGV[3])
-      return {1, now, 0, clocked}
+      if stale then
+        redis.call('SET', KEYS[6], stale, 'PX', 3 * <% day %>)
+      end
+      return {1, now, 0, 1, id, longest and longest + 0}
     end
   else
     local size = queued and 0 or redis.call('ZCARD', KEYS[2])
@@ -98,7 +123,7 @@ if common then
       if not queued then
         known = math.max(known + 1, now)
         queued = string.format('%.0f', known)
-        local kept = string.format('%.0f', ARGV[11] + math.ceil((known - now) / 1000))
+        local kept = string.format('%.0f', ARGV[14] + math.ceil((known - now) / 1000))
         redis.call('SET', KEYS[4], queued, 'PX', kept)
         redis.call('ZADD', KEYS[2], queued, ARGV[1])
         if size == 0 and string.find(flags, 'h', 1, true) and channel ~= '-' then
@@ -108,6 +133,9 @@ if common then
       end
       redis.call('PEXPIRE', KEYS[2], '<% day %>')
       redis.call('PEXPIRE', KEYS[3], '<% day %>')
+      if stale then
+        redis.call('SET', KEYS[6], stale, 'PX', 3 * <% day %>)
+      end
       local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
       if rank == 0 and string.find(flags, 'w', 1, true) and channel ~= '-' then
         local message = <% wanted owner %>

@@ -12,18 +12,28 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A counter matters only while the clock is behind it. So it lives until the clock has been past
-// it for the counter's TTL, whichever script wrote it, and no longer.
+// The last token matters only while the clock is behind it. So the counter or the vacancy that has
+// it lives until the clock has been past it for the counter's TTL, whichever script wrote it, and no
+// longer.
 func TestACounterOutlivesItsNumber(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		const ttl, ahead = 10 * time.Minute, 20 * time.Hour
 		c := join(t, sv.store(t, WithCounterTTL(ttl)))
 		check := func(what string) {
 			t.Helper()
-			until := time.Duration(sv.Number(t, "GET", sv.redisKey(what, 'f'))-sv.clock(t)) * time.Microsecond
-			want := max(until, 0) + ttl
-			if got := sv.pttl(t, what, 'f'); got > want+time.Second || got < want-time.Minute { // the machine may be busy
-				t.Errorf("%s: TTL of the counter: got %v, want %v", what, got, want)
+			kind := byte('f')
+			digits := sv.Do(t, "GET", sv.redisKey(what, kind))
+			if digits == "" {
+				kind = 'l'
+				digits = sv.Do(t, "GET", sv.redisKey(what, kind))
+			}
+			last, err := strconv.ParseInt(digits, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: got %q, want a counter or a vacancy", what, digits)
+			}
+			want := max(time.Duration(last-sv.clock(t))*time.Microsecond, 0) + ttl
+			if got := sv.pttl(t, what, kind); got > want+time.Second || got < want-time.Minute { // the machine may be busy
+				t.Errorf("%s: TTL of %c: got %v, want %v", what, kind, got, want)
 			}
 		}
 		advance := func(key string) int64 {
@@ -32,8 +42,10 @@ func TestACounterOutlivesItsNumber(t *testing.T) {
 			return last
 		}
 
+		token := c.Hold("given back", "a").Token
+		c.release(store.ReleaseRequest{Key: "given back", Owner: "a", Token: token})
+		check("given back")
 		c.Hold("taken", "a")
-		check("taken")
 		c.Wait("taken", "b")
 		check("taken")
 		sv.Pass(time.Millisecond)
@@ -57,7 +69,10 @@ func TestACounterOutlivesItsNumber(t *testing.T) {
 			c.release(q)
 			check(what)
 		}
-		token := c.Hold("renewed ahead", "a").Token
+		c.Hold("given back once queued for", "a")
+		c.release(store.ReleaseRequest{Key: "given back once queued for", Owner: "a", Token: advance("given back once queued for")})
+		check("given back once queued for")
+		token = c.Hold("renewed ahead", "a").Token
 		if got := c.renew(store.RenewRequest{Key: "renewed ahead", Owner: "a", TTL: long, Token: token + ahead.Microseconds()}); got.Err != nil {
 			t.Fatal(got.Err)
 		}

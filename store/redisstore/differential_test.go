@@ -23,11 +23,12 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 		d := newDifferential(t, sv)
 		rapid.Check(t, func(t *rapid.T) {
 			for range 20 {
-				d.compare(t, d.drawState(t), d.drawRequest(t))
+				st, args := d.drawState(t), d.drawRequest(t)
+				d.compare(t, d.drawSeen(t, st, args), args)
 			}
 		})
-		for _, status := range []string{"1", "2"} {
-			if d.taken[status] == 0 {
+		for _, status := range []string{"1", "2", "chosen"} {
+			if d.taken[status] == 0 && (status != "chosen" || d.id != "") {
 				t.Errorf("no state was for the shortcut that answers %s", status)
 			}
 		}
@@ -38,6 +39,13 @@ func TestTheShortcutsOfAcquireDoAsTheRest(t *testing.T) {
 func (d *differential) compare(t *rapid.T, st differentialState, args []string) {
 	reply := d.run(t, st, d.shortcut, len(d.keys), args)
 	after := d.read(t)
+	switch {
+	case slices.Equal(reply, []string{strconv.Itoa(replyChosen)}):
+		d.taken["chosen"]++
+		reply = []string{"1", args[11], "0", "1"}
+	case len(reply) == 6 && reply[0] == "1": // with what the epoch says
+		reply = reply[:4]
+	}
 	if len(reply) == 0 {
 		if untouched := d.untouched(t, st); !slices.EqualFunc(after, untouched, alike) {
 			t.Fatalf("what the shortcuts leave to the rest:\ngot  %q\nwant %q\nargs %q", after, untouched, args)
@@ -62,6 +70,7 @@ type differential struct {
 	told           string   // the key that messages go to
 	shortcut, rest *redisconn.Script
 	id             string // of the server's history; empty if it says none
+	granting       string // the usual epoch, which grants
 	taken          map[string]int
 }
 
@@ -104,6 +113,9 @@ func (d *differential) still(t *testing.T, source string) *redisconn.Script {
 	).Replace(lua))
 }
 
+// vacancyOf is the value of a key that is left vacant.
+func vacancyOf(token int64) string { return strconv.FormatInt(token, 10) }
+
 // A differentialState is commands that make it.
 type differentialState [][]string
 
@@ -135,6 +147,7 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 		return strconv.FormatInt(token, 10) + " " + owner + " " + told + " " + flags + " some body"
 	}
 	held := pick("lock", record(before, "holder"), "", "", "", "", "", "", record(before, me), record(ahead, "holder"), record(before, "-"),
+		vacancyOf(before), vacancyOf(before), vacancyOf(ahead), vacancyOf(99999999999999999), "=", "1x",
 		"99999999999999999 holder p - x", "9900000000000000 holder p - x", "17 holder p -", "nothing", "a list")
 	set(d.keys[0], held)
 	if held != "" && held != "a list" && rapid.Bool().Draw(t, "with a TTL") {
@@ -154,7 +167,7 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 	case "a string":
 		set(d.keys[1], "foreign")
 	}
-	if held != "" && pick("waiters", "sound", "foreign") == "foreign" {
+	if held != "" && !isVacancy(held) && pick("waiters", "sound", "foreign") == "foreign" {
 		st = append(st, []string{"DEL", d.keys[2]}, []string{"SET", d.keys[2], "foreign"})
 	}
 	switch pick("gone", "nobody", "me", "me long ago", "another", "a string") {
@@ -167,10 +180,12 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 	case "a string":
 		set(d.keys[4], "foreign")
 	}
+	noted, _ := strconv.Atoi(pick("noted", strconv.Itoa(nowMS-1), strconv.Itoa(nowMS-999), strconv.Itoa(nowMS-1000), strconv.Itoa(nowMS), strconv.Itoa(nowMS+1)))
 	epoch := func(id string, ready, longest, turn int) string {
-		return fmt.Sprint(id, " ", ready, " ", longest, " 0 ", turn)
+		return fmt.Sprint(id, " ", ready, " ", longest, " 0 ", turn, " ", noted)
 	}
-	set(d.keys[5], pick("epoch", epoch(d.id, nowMS-1, 2_000_000, nowMS+hours), "",
+	d.granting = fmt.Sprint(d.id, " ", nowMS-1, " 2000000 0 ", nowMS+hours, " ", nowMS-1)
+	set(d.keys[5], pick("epoch", d.granting, "", epoch(d.id, nowMS-1, 2_000_000, nowMS+hours),
 		epoch(d.id, nowMS, 2_000_000, nowMS+hours), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours), epoch("abc", nowMS-1, 2_000_000, nowMS+hours),
 		epoch(d.id, nowMS-1, 1_499_999, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours), epoch(d.id, nowMS-1, 1_600_000, nowMS+hours),
 		epoch(d.id, nowMS-1, 2_000_000, nowMS),
@@ -188,8 +203,41 @@ func (d *differential) drawRequest(t *rapid.T) []string {
 	return []string{
 		me, "p" + d.told, pick("TTL", "1500000", "1700000"), "450000", "150000", pick("wait", "1", "1", "0"), pick("limit", "16384", "1", "3", "0"),
 		pick("ticket", "0", "0", strconv.Itoa(before-1)), pick("flags", "-", "h", "w", "hw"), "my self",
+		"0", "0", "",
 		pick("counter TTL", "3600000", "60000000"), least,
 	}
+}
+
+// drawSeen puts into a request what a client may have seen: a vacancy, and a history. The history
+// is the server's only if the epoch grants, for a client sees to that. The scripts see to it that
+// a key with a vacancy has no other keys, and drawSeen returns a state of that kind.
+func (d *differential) drawSeen(t *rapid.T, st differentialState, args []string) differentialState {
+	const vacancy, chosen, history, least = 10, 11, 12, 14
+	if args[least] == "0" {
+		return st // without a guard a client goes by nothing that it has seen
+	}
+	grants := false
+	for _, words := range st {
+		switch {
+		case words[0] != "SET":
+		case words[1] == d.keys[5]:
+			grants = words[2] == d.granting
+		case words[1] == d.keys[0] && isVacancy(words[2]):
+			args[vacancy] = rapid.SampledFrom([]string{"0", words[2], words[2], vacancyOf(before - 1)}).Draw(t, "the vacancy seen")
+		}
+	}
+	if args[vacancy] == vacancyOf(ahead) || len(args[vacancy]) != len(vacancyOf(before)) {
+		args[vacancy] = "0" // a client's token is larger, and none is so large
+	}
+	args[history] = rapid.SampledFrom([]string{"abc", d.id}).Draw(t, "the history seen")
+	if args[history] == d.id && !grants {
+		args[vacancy] = "0"
+	}
+	if args[vacancy] == "0" {
+		return st
+	}
+	args[chosen] = strconv.Itoa(differentialTime)
+	return slices.DeleteFunc(st, func(words []string) bool { return words[1] != d.keys[0] && words[1] != d.keys[5] })
 }
 
 // ask sends commands together and returns the words of each answer; none for nil.

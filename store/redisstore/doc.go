@@ -84,6 +84,6 @@
 // All decisions are made in the scripts: lock.lua says what is stored and who is
 // next, then come acquire.lua, release.lua (its common case is release_fast.lua) and
 // renew.lua, and epoch.lua for what a server may have forgotten. fragments.go has the
-// formats that they share, and puts them in place. session.go and call.go send them;
-// inbox.go and channel.go receive notifications.
+// formats that they share, and puts them in place. session.go and call.go send them, by
+// internal/redisconn; inbox.go and channel.go receive notifications.
 package redisstore

@@ -21,7 +21,16 @@ local day = <% day %> -- ms
 local grace = 0 -- ms; how much of it is left
 local past = 0 -- at least each token from before the grace, and at most each later token
 local hidden = false -- the server does not say what history it has
+local floor = 0 -- at least each token from before the clock was set back; 0 if it was not
 local stale -- the epoch that has to be written; nil if there is none
+
+-- A holder that dies takes its token with it. If the clock is set back then, or is that of
+-- another server, the next token could be smaller. So the epoch notes the clock every second of
+-- use. Until the clock is past what was noted, tokens begin above all that may have been given
+-- since the note. A client may choose tokens for a second after it has seen the clock
+-- (vacancy.go). A clock that is set back by more than a day was probably wrong before, and
+-- counts anew. The note can't show a clock that is set back to less than two seconds before
+-- the grant of a holder that died.
 
 -- look reads the epoch, for a holding of this TTL. It only reads. It returns the
 -- epoch's name if this library can't have written that. The grace begins now if
@@ -32,15 +41,16 @@ local function look(ttl, lost)
     return
   end
   local value = redis.pcall('GET', epoch)
-  local was, ready, longest, older, turn
+  local was, ready, longest, older, turn, noted
   if value then
     if type(value) == 'string' and #value < 120 then
-      was, ready, longest, older, turn = string.match(value, <% pattern epoch %>)
+      was, ready, longest, older, turn, noted = string.match(value, <% pattern epoch %>)
     end
     if not was then
       return epoch
     end
     ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
+    noted = tonumber(noted)
   end
   local reach = math.max(least, ttl)
   local info = redis.pcall('INFO', 'replication')
@@ -57,7 +67,7 @@ local function look(ttl, lost)
     local uptime = type(server) == 'string' and string.match(server, 'uptime_in_seconds:(%d+)') or 0
     local age = math.max(0, uptime - 1) * 1000 -- ms
     ready, longest, older, turn = now_ms + math.max(0, reach - age), reach, 0, now_ms + day
-    stale = true
+    noted, stale = now_ms, true
   end
   -- A TTL is remembered for one to two periods of a day. No lease lasts longer without
   -- a renewal, which repeats the TTL. A new period begins early if the clock was set
@@ -74,8 +84,13 @@ local function look(ttl, lost)
     or ready > now_ms + wait then -- the clock was set back
     ready, stale = now_ms + wait, true
   end
+  if now_ms < noted and noted <= now_ms + day then
+    floor = (noted + <% givenAfter %>) * 1000
+  elseif now_ms < noted or now_ms >= noted + <% noteEvery %> then
+    noted, stale = now_ms, true
+  end
   if stale then
-    stale = <% epoch incarnation | ready | longest | older | turn %>
+    stale = <% epoch incarnation | ready | longest | older | turn | noted %>
   end
   grace, past = math.max(0, ready - now_ms), ready * 1000 - 1
 end

@@ -56,27 +56,47 @@ func ExampleOpenURL() {
 	defer locks.Close(context.Background())
 }
 
+// On a developer's machine a server that has just started grants its first lock at once. Elsewhere
+// it must not, because it may have forgotten a holder.
+func ExampleForDevelopment() {
+	var options []redisstore.Option
+	if os.Getenv("STAGE") == "development" {
+		options = append(options, redisstore.ForDevelopment())
+	}
+	store, err := redisstore.OpenURL(os.Getenv("ASYNCLOCK_REDIS_URL"), options...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+}
+
 // A pending lock is a channel.
 func Example_select() {
 	ctx, shutdown := context.Background(), make(chan struct{})
 	var locks *asynclock.Client
-
-	wait, cancel := context.WithCancel(ctx) // ends the waiting, not the lease
-	defer cancel()
-	select {
-	case got := <-locks.LockChan(wait, "report:daily"):
-		lease, err := got.Lease() // the claim: from here on it is ours
-		if err != nil {
-			log.Print(err)
-			return
+	write := func(lease *asynclock.Lease) {
+		fmt.Println("reporting under token", lease.Token())
+		if err := lease.Unlock(ctx); err != nil {
+			log.Print(err) // the lease was lost, or its end is not confirmed yet
 		}
-		go func() { // any goroutine may unlock
-			fmt.Println("reporting under token", lease.Token())
-			if err := lease.Unlock(ctx); err != nil {
-				log.Print(err) // the lease was lost, or its end is not confirmed yet
+	}
+
+	report := func() error {
+		wait, cancel := context.WithCancel(ctx) // ends the waiting, not the lease
+		defer cancel()
+		select {
+		case got := <-locks.LockChan(wait, "report:daily"):
+			lease, err := got.Lease() // the claim: from here on it is ours
+			if err != nil {
+				return err
 			}
-		}()
-	case <-shutdown:
+			go write(lease) // any goroutine may unlock it
+		case <-shutdown:
+		}
+		return nil
+	}
+	if err := report(); err != nil {
+		log.Print(err)
 	}
 }
 
@@ -107,28 +127,26 @@ func Example_errors() {
 	}
 }
 
-// A request that waits for at most two seconds.
-func Example_request() {
+// How long a call waits is its own affair.
+func Example_wait() {
 	var (
 		locks *asynclock.Client
 		r     *http.Request
 	)
-	save := func(ctx context.Context, lease *asynclock.Lease) error { return saveOrder(ctx, 42, lease.Token()) }
-
-	err := locks.WithLock(r.Context(), "order:42", save, asynclock.WithWait(2*time.Second))
-	if err != nil {
-		log.Print(err)
-	}
-}
-
-// A job that starts on every host and runs on one of them.
-func Example_job() {
-	var locks *asynclock.Client
 	ctx := context.Background()
+	save := func(ctx context.Context, lease *asynclock.Lease) error { return saveOrder(ctx, 42, lease.Token()) }
 	report := func(ctx context.Context, _ *asynclock.Lease) error { return ctx.Err() }
 
-	err := locks.WithLock(ctx, "report", report, asynclock.WithWait(0), asynclock.WithMinHold(50*time.Minute))
-	if err != nil && !errors.Is(err, asynclock.ErrHeld) {
-		log.Print(err)
+	// A request waits for at most two seconds. Then the error says who has the key.
+	orderErr := locks.WithLock(r.Context(), "order:42", save, asynclock.WithWait(2*time.Second))
+
+	// A job starts on every host, runs on one of them, and not again within the hour.
+	reportErr := locks.WithLock(ctx, "report", report, asynclock.WithWait(0), asynclock.WithMinHold(50*time.Minute))
+
+	if orderErr != nil {
+		log.Print(orderErr)
+	}
+	if reportErr != nil && !errors.Is(reportErr, asynclock.ErrHeld) {
+		log.Print(reportErr)
 	}
 }

@@ -239,7 +239,9 @@ func TestNothingIsDeniedWhereAConnectionMayAsk(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	rights := strings.Fields(documentedRights + " +cluster|slots +cluster|shards")
-	if sv.has(t, "client|setinfo") {
+	// Redis 7.0 does not know it, so it refuses the right and logs nothing. Redis 6.2 knows
+	// no subcommands: it takes a right to any, and logs what it denies.
+	if sv.has(t, "client|setinfo") || !sv.has(t, "client|id") {
 		rights = append(rights, "+client|setinfo")
 	}
 	sv.Do(t, append([]string{"ACL", "SETUSER", "locker", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*"}, rights...)...)

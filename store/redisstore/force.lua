@@ -31,7 +31,7 @@ if string.find(old.flags, 't', 1, true) then
   -- The old holder may pass the key on inside its client, with a token for each
   -- microsecond. It does so until it is notified, or stops trusting its TTL. The next
   -- holder's token has to be larger than all of these, so that resources refuse them.
-  last = math.max(last, now + redis.call('PTTL', lock) * 1000)
+  last = math.max(last, now) + redis.call('PTTL', lock) * 1000
 end
 if not pass() then
   return {-1, waiters}

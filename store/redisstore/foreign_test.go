@@ -24,7 +24,9 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		spared string // verbs that don't look there
 	}{
 		{"record is a list", [][]string{{"RPUSH", "l", "x"}}, ""},
-		{"record is a number", [][]string{{"SET", "l", "42"}}, ""},
+		{"record is a number that is no token", [][]string{{"SET", "l", "99999999999999999"}}, ""},
+		{"record is a hyphen", [][]string{{"SET", "l", "-"}}, ""},
+		{"record is a fraction", [][]string{{"SET", "l", "4.2"}}, ""},
 		{"record is text", [][]string{{"SET", "l", "locked by the Java side"}}, ""},
 		{"record is empty", [][]string{{"SET", "l", ""}}, ""},
 		{"record's token is too large", [][]string{{"SET", "l", "99999999999999999999 holder - - x"}}, ""},

@@ -24,11 +24,15 @@ if value then
   if type(value) ~= 'string' then
     return foreign(value, KEYS[1])
   end
+  local vacant = <% vacant value %>
   local token, holder = string.match(value, <% pattern record | token holder %>)
+  token = token or vacant
   if not token or #token > 16 or tonumber(token) > 9e15 then
     return {-1, KEYS[1]}
   end
-  reply = {1, tonumber(token), redis.call('PTTL', KEYS[1]), holder, 0}
+  if not vacant then
+    reply = {1, tonumber(token), redis.call('PTTL', KEYS[1]), holder, 0}
+  end
 end
 
 local size = redis.pcall('ZCARD', KEYS[2])

@@ -44,24 +44,16 @@ type listing struct {
 // show inspects the keys of a page and yields those that are held or waited for. An error is
 // yielded last. It reports whether the caller wants more.
 func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
-	st := l.session.store
-	var keys []string
-	inPage := make(map[string]bool, len(redisKeys))
-	for _, name := range redisKeys {
-		key, _, ok := parseKey(st.settings.prefix, name)
-		if ok && !inPage[key] && !l.seen[key] {
-			inPage[key] = true
-			keys = append(keys, key)
-		}
-	}
 	if err := l.session.usable(); err != nil {
 		l.yield(store.Info{}, err)
 		return false
 	}
+	keys := l.keysOf(ctx, redisKeys)
 	if len(keys) == 0 {
 		return true
 	}
 
+	st := l.session.store
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
@@ -84,4 +76,31 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 		}
 	}
 	return true
+}
+
+// keysOf returns the keys of a page that are new, except those that nobody has used since they were
+// left vacant. There may be many of these, and to inspect them all would take the server long.
+func (l *listing) keysOf(ctx context.Context, redisKeys []string) (keys []string) {
+	st := l.session.store
+	inPage := make(map[string]bool, len(redisKeys))
+	var locks, names []string // of keys that may be vacant
+	for _, name := range redisKeys {
+		key, kind, ok := parseKey(st.settings.prefix, name)
+		switch {
+		case !ok || l.seen[key] || inPage[key]:
+		case kind == 'l':
+			locks, names = append(locks, key), append(names, name)
+		default:
+			inPage[key] = true
+			keys = append(keys, key)
+		}
+	}
+	for i, result := range redisconn.GetAll(ctx, st.conn, names) {
+		if value, err := result.ToString(); err == nil && isVacancy(value) || inPage[locks[i]] {
+			continue
+		}
+		inPage[locks[i]] = true
+		keys = append(keys, locks[i])
+	}
+	return keys
 }

@@ -4,7 +4,9 @@
 --
 -- A lock has five keys in one cluster slot. All of them expire, at the latest after a day
 -- without use, except that the counter has a TTL of its own.
---   lock     string  the holder's record; its TTL is the holding's
+--   lock     string  the holder's record; its TTL is the holding's. Or a vacancy, which a
+--                    release has left: the last token. While it is there, queue and gone
+--                    are empty, and the counter is not needed
 --   queue    zset    owner -> ticket; the smallest ticket is next
 --   waiters  hash    owner -> entry
 --   counter  string  the last token or ticket given
@@ -19,6 +21,7 @@ local idle = tonumber(ARGV[#ARGV - 1]) -- ms; see kept
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
 
 local record -- of the holder; nil if there is none
+local vacant -- the token of a vacancy; nil if there is none
 local stored -- the number in the counter; 0 if there is none
 local last -- the largest token or ticket known
 local size -- of the queue
@@ -76,11 +79,15 @@ local function load()
       return lock
     end
     local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
-    token = token and whole(token)
+    token = whole(token or <% vacant value %> or '')
     if not token then
       return lock
     end
-    record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
+    if owner then
+      record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
+    else
+      vacant = token
+    end
   end
 
   value = read('GET', counter)
@@ -88,10 +95,7 @@ local function load()
   if not stored then
     return counter
   end
-  last = stored
-  if record and record.token > last then
-    last = record.token
-  end
+  last = math.max(stored, record and record.token or vacant or 0)
 
   size = read('ZCARD', queue)
   if type(size) ~= 'number' then
@@ -176,10 +180,10 @@ local function remove(owners)
   end
 end
 
--- kept returns the counter's TTL (ms). Tokens are never less than the clock, so the counter
--- matters only while the clock is behind it. So it is kept until the clock is past it, and
--- for the counter's TTL (idle) longer. By so much the clock may be set back, or another server's
--- clock may lag in a failover.
+-- kept returns the TTL (ms) of a counter or a vacancy. Tokens are never less than the clock, so
+-- the last one matters only while the clock is behind it. So it is kept until the clock is past
+-- it, and for the counter's TTL (idle) longer. By so much the clock may be set back, or another
+-- server's clock may lag in a failover.
 local function kept()
   return text(idle + math.max(0, math.ceil((last - now) / 1000)))
 end
@@ -187,20 +191,29 @@ end
 -- count makes the next token or ticket. It is never less than the clock. So numbers
 -- rise even if the counter was lost, because it expired, by FLUSHALL or in a failover.
 local function count()
-  last = math.max(last + 1, now)
-  redis.call('SET', counter, text(last), 'PX', kept())
+  last = math.max(last + 1, now, floor)
   return last
 end
 
--- grant makes owner the holder. It returns 1 if the token is the clock's time, else 0.
+-- store writes the last token or ticket into the counter.
+local function store()
+  redis.call('SET', counter, text(last), 'PX', kept())
+  stored = last
+end
+
+-- grant makes owner the holder. It returns 1 if the token is the clock's time, else 0. Such a
+-- token of a free key needs no counter: the record has it, then the vacancy, and if the holder
+-- dies the epoch has noted the clock. A handoff does not note the clock.
 local function grant(owner, channel, ttl, flags, holder)
   local token, clocked = count(), 0
   if token == now then
     clocked = 1
     flags = <% addFlag flags | t %>
+  else
+    store()
   end
   redis.call('SET', lock, <% record text(token) | owner | channel | flags | holder %>, 'PX', ttl)
-  record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
+  record, vacant = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}, nil
   return clocked
 end
 
@@ -211,7 +224,34 @@ local function settle(choice)
   remove(choice.leaving)
   if choice.owner then
     local clocked = grant(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
+    if clocked == 1 then
+      store()
+    end
     notify(choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | clocked %>)
+  end
+end
+
+-- vacate leaves the key free. If nobody waits and nobody is withdrawn, a vacancy keeps the
+-- last token, so that the next grant has one Redis key to look at. Otherwise the counter
+-- keeps it. The grace may have waiters, and remembers who releases.
+local function vacate()
+  redis.call('DEL', lock) -- first, because a server out of memory allows it, and then the rest
+  if size == 0 and withdrawn == 0 and grace == 0 then
+    redis.call('SET', lock, text(last), 'PX', kept())
+    redis.call('DEL', counter)
+    vacant, stored = last, 0
+  elseif last > stored then
+    store()
+  end
+end
+
+-- occupy ends a vacancy without a grant, before somebody queues or is remembered. The counter
+-- keeps the last token.
+local function occupy()
+  if vacant then
+    redis.call('DEL', lock)
+    store()
+    vacant = nil
   end
 end
 
@@ -226,10 +266,7 @@ local function pass()
   settle(choice)
   if not choice.owner then
     record = nil
-    redis.call('DEL', lock)
-    if last > stored then
-      redis.call('SET', counter, text(last), 'PX', kept())
-    end
+    vacate()
   end
   return true
 end
@@ -351,7 +388,11 @@ local function acquire(before)
         return {4, size}
       end
     end
-    place = place or count()
+    occupy()
+    if not place then
+      place = count()
+      store()
+    end
     redis.call('ZADD', queue, text(place), owner)
     size = size + 1
     if size == 1 and record and string.find(record.flags, 'h', 1, true) then

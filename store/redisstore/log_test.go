@@ -67,20 +67,10 @@ func TestALogHandlerThatBlocksHoldsUpNoUnguardedAcquire(t *testing.T) {
 	h.WantAsked(t)
 }
 
-// intoTheDefault has slog.Default() write to a journal while the test runs, which is not parallel.
-func intoTheDefault(t *testing.T) *kit.Journal {
-	t.Helper()
-	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before) })
-	written := new(kit.Journal)
-	slog.SetDefault(written.Logger(slog.LevelDebug))
-	return written
-}
-
 // A newcomer's first lock, on a server that has just started, is to say why it waits.
 func TestAFreshServersFirstLineSaysWhyNothingIsGranted(t *testing.T) {
 	sv := ownServer(t)
-	written := intoTheDefault(t)
+	written := kit.DefaultLog(t)
 	st, err := Open(sv.Option, WithPrefix(sv.prefix))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +107,7 @@ func TestForDevelopmentGrantsAtOnceAndWarns(t *testing.T) {
 		"with a grace all the same": {[]Option{WithoutLogger(), ForDevelopment(), WithFailoverGrace(time.Hour)}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			written := intoTheDefault(t)
+			written := kit.DefaultLog(t)
 			st, err := Open(sv.Option, append([]Option{WithPrefix("test-" + strings.ReplaceAll(name, " ", "-"))}, tt.options...)...)
 			if err != nil {
 				t.Fatal(err)
@@ -164,5 +154,13 @@ func TestAGraceIsLoggedOnce(t *testing.T) {
 		st.graceSeen(15 * time.Second) // another failover
 		lines(2, "a minute later")
 		st.log.Close()
+	})
+}
+
+func TestWithoutALoggerWarningsGoToTheDefault(t *testing.T) {
+	kit.LogOptions(t, WithLogger, WithoutLogger, func(_ *testing.T, options []Option) error {
+		s, err := newSettings(options)
+		kit.Warn(s.log())
+		return err
 	})
 }

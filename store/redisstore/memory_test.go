@@ -20,7 +20,9 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
-	a.Hold("alone", "a")
+	alone, inside := a.Hold("alone", "a").Token, a.Hold("alone, and handed on inside the client", "a").Token
+	sv.Do(t, "SET", sv.redisKey("alone, once queued for", 'f'), strconv.FormatInt(alone-1, 10), "PX", "60000") // a ticket's
+	queued := a.Hold("alone, once queued for", "a").Token
 	b.Wait("key", "b")
 	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	before := sv.dump(t, "key") + sv.dump(t, "free")
@@ -36,7 +38,14 @@ func TestAServerOutOfMemoryGrantsNothingAndReleases(t *testing.T) {
 	if got := a.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: 2 * long}).Err; got != nil {
 		t.Errorf("Renew: got %v, want no error", got)
 	}
-	a.release(store.ReleaseRequest{Key: "alone", Owner: "a"})
+	for key, token := range map[string]int64{"alone": alone, "alone, and handed on inside the client": inside + 1, "alone, once queued for": queued} {
+		if !a.release(store.ReleaseRequest{Key: key, Owner: "a", Token: token}).WasHeld {
+			t.Errorf("Release of %q: got WasHeld false, want true", key)
+		}
+		if got := sv.Do(t, "GET", sv.redisKey(key, 'l')); got != vacancyOf(token) {
+			t.Errorf("left behind in %q: got %q, want the vacancy of %d", key, got, token)
+		}
+	}
 	a.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: 1 << 51})
 	if got := b.Heard(store.EventGrant, "b").Grant.Token; got != 1<<51+1 {
 		t.Errorf("token: got %d, want %d", got, 1<<51+1)
@@ -55,10 +64,12 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 	} {
 		sv.Do(t, "CONFIG", "SET", "maxmemory", "0")
 		const n = 4
+		var given [n]int64
 		renewals := make([]store.RenewRequest, n)
 		for i := range renewals {
 			key := name + strconv.Itoa(i)
-			renewals[i] = store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: c.Hold(key, "a").Token}
+			given[i] = c.Hold(key, "a").Token
+			renewals[i] = store.RenewRequest{Key: key, Owner: "a", TTL: 2 * long, Token: given[i]}
 		}
 		change(&renewals[0])
 		renewals[2].Token += 7
@@ -79,6 +90,9 @@ func TestRenewalsByAServerOutOfMemory(t *testing.T) {
 			}
 			if got := c.Inspect(renewals[i].Key).Token; got != renewals[i].Token {
 				t.Errorf("%s, %d: token: got %d, want %d as used", name, i, got, renewals[i].Token)
+			}
+			if renewals[i].Token == given[i] {
+				continue // the record has the token
 			}
 			if got := sv.Number(t, "GET", sv.redisKey(renewals[i].Key, 'f')); got != renewals[i].Token {
 				t.Errorf("%s, %d: counter: got %d, want %d as used", name, i, got, renewals[i].Token)

@@ -130,13 +130,15 @@ func ForDevelopment() Option {
 }
 
 // WithCounterTTL sets for how long the last token of an idle key is kept. Each key that is used
-// leaves one counter behind, of some 145 bytes. docs/production.md says how to size a server.
+// leaves one Redis key behind, of some 145 bytes. docs/production.md says how to size a server.
 //
 // A token is the server's clock in microseconds, or the last token plus one if that is larger.
-// So the counter matters only while the clock is behind it. It is kept until the clock has been
-// past it for ttl, also if the tokens had run ahead of the clock. So ttl is by how much the
-// clock may be set back, or the clock of a promoted replica may lag, while tokens still rise.
-// If the clock goes back further, the tokens of an idle key may go back with it.
+// So the last token matters only while the clock is behind it. It is kept until the clock has been
+// past it for ttl, also if the tokens had run ahead of the clock. If the clock is set back by more,
+// or that of a promoted replica lags by more, the epoch still has the clock of a second ago: tokens
+// rise unless the clock goes back by more than a day. Without a failover grace there is no epoch.
+// Then the tokens of an idle key may go back with the clock, and also those of a key whose holder
+// died, if the clock goes back by more than the holder's TTL. docs/internals/redis.md has the rest.
 //
 // Clients of a prefix need not agree: what the last user of a key has set counts for that key.
 // From a minute to 30 days, default [DefaultCounterTTL].

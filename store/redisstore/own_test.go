@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -39,11 +40,13 @@ func (sv *server) restart(t *testing.T) {
 // all that, and one of each server with keys.
 func startSentinelSet(t *testing.T, c servers.Config) (*server, []*server) {
 	t.Helper()
-	c.Patience = 500 * time.Millisecond
+	c.Patience = cmp.Or(c.Patience, 500*time.Millisecond)
 	d := redistest.StartSentinel(t, c)
 	option := clientOption(t, c, d.Sentinels[0].Addr)
 	option.Sentinel = rueidis.SentinelOption{MasterSet: servers.MasterSet, TLSConfig: option.TLSConfig}
-	return onServer(t, option), nodesOf(t, c, d)
+	sv := onServer(t, option)
+	sv.whole = d
+	return sv, nodesOf(t, c, d)
 }
 
 // ownCluster starts three masters for one test. args are added to their command lines.
@@ -55,7 +58,7 @@ func ownCluster(t *testing.T, args ...string) (*server, []*server) {
 
 func startCluster(t *testing.T, c servers.Config, masters int) (*server, []*server) {
 	t.Helper()
-	c.Patience = time.Second
+	c.Patience = cmp.Or(c.Patience, time.Second)
 	d := redistest.StartCluster(t, c, masters)
 	sv := onServer(t, clientOption(t, c, d.Nodes[0].Addr, d.Nodes[masters-1].Addr))
 	sv.whole = d

@@ -27,8 +27,8 @@ end
 if record and record.owner ~= owner and (grace == 0 or record.token >= used) then
   return record.owner == '-' and -2 or -3
 end
-if not record and (grace == 0 or used == 0) then
-  return -2
+if not record and (grace == 0 or used == 0 or vacant and vacant >= used) then
+  return -2 -- in the last case the holding, or a later one, was given back
 end
 if withdrawn > 0 then
   local deadline = redis.call('ZSCORE', gone, owner)
@@ -47,6 +47,6 @@ note()
 -- The flags of the lost record are not known. The flags h, w and t do no harm. The
 -- counter is ahead of the token, so that the release finds no shortcut past the epoch.
 last = math.max(last, used + 1)
-redis.call('SET', counter, text(last), 'PX', kept())
+store()
 redis.call('SET', lock, <% record text(used) | owner | channel | 'hwt' | holder %>, 'PX', ttl)
 return size

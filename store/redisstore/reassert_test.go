@@ -60,6 +60,26 @@ func TestHoldersWriteAnewWhatIsMissing(t *testing.T) {
 	})
 }
 
+// A vacancy with the token of a holding, or with a larger one, shows that the holding was given back,
+// or that somebody had the key later.
+func TestAVacancyIsNotWrittenOver(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: c.Hold("key", "a").Token}
+		sv.Do(t, "SET", sv.redisKey("key", 'l'), vacancyOf(renewal.Token+1), "PX", "60000")
+		promote()
+		for range 2 {
+			if got := c.renew(renewal).Err; !errors.Is(got, store.ErrExpired) {
+				t.Errorf("with token %d: got %v, want ErrExpired", renewal.Token, got)
+			}
+			renewal.Token++
+		}
+		if got := c.renew(renewal).Err; got != nil {
+			t.Errorf("with a larger token: got %v, want it written anew", got)
+		}
+	})
+}
+
 // A release in the grace need not be preceded by a renewal.
 func TestAReleaseOfWhatWasForgotten(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {

@@ -93,7 +93,7 @@ func checkRelease(q *store.ReleaseRequest) error {
 }
 
 // releaseFastKinds are the Redis keys of a lock that release_fast.lua needs, in its order.
-const releaseFastKinds = "lqwf"
+const releaseFastKinds = "lqwfx"
 
 // releaseFast is a run of release_fast.lua, which describes its keys and arguments.
 func (c *call) releaseFast(prefix string, q *store.ReleaseRequest, counterTTL time.Duration) {
@@ -126,6 +126,7 @@ func (c *call) release(prefix string, q *store.ReleaseRequest, address string, g
 const (
 	replyUncommon        = 0 // nothing was changed
 	replyHandedToTheLast = 2 // the only waiter has the key
+	replyVacant          = 3 // nobody waits, and the vacancy has the last token used
 )
 
 // releaseFastReply reads what release_fast.lua answers. again says that the release is for
@@ -139,14 +140,21 @@ func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.Redis
 		return store.ReleaseReply{}, true
 	}
 	s.handoffs.note(q.Key, held == replyHandedToTheLast)
+	if held == replyVacant {
+		s.vacancies.note(q.Key, q.Token)
+	}
 	return store.ReleaseReply{WasHeld: held > 0}, false
 }
+
+// replyWasHeld is what release.lua answers if the owner held the key. If not, it answers as
+// renew.lua does.
+const replyWasHeld = 1
 
 // releaseReply reads what release.lua answers.
 func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply) {
 	if q.Requeue == nil {
 		if held, err := result.ToInt64(); err == nil {
-			return store.ReleaseReply{WasHeld: held > 0}
+			return released(held)
 		}
 	}
 	r := newReply(result)
@@ -158,11 +166,24 @@ func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResu
 		r.err = errReply
 	default:
 		requeued, _ := s.acquireReply(&r, q.Requeue, address)
-		answer.WasHeld = held == 1
+		answer = released(held)
 		answer.Requeue = &requeued
 	}
 	if err := r.failed(s.store); err != nil {
 		return store.ReleaseReply{Err: err}
 	}
 	return answer
+}
+
+// released says what a release has found.
+func released(held int64) store.ReleaseReply {
+	switch held {
+	case replyWasHeld:
+		return store.ReleaseReply{WasHeld: true}
+	case replyExpired:
+		return store.ReleaseReply{Cause: store.ErrExpired}
+	case replyStolen:
+		return store.ReleaseReply{Cause: store.ErrStolen}
+	}
+	return store.ReleaseReply{Err: errReply}
 }

@@ -8,8 +8,8 @@
 --       (ms), least grace (ms; 0: no guard)
 --
 -- Reply:
---   1                if the owner held the key until now, else 0
---   {1 or 0, reply}  to a request to queue again, with the reply of acquire.lua
+--   1, -2 or -3      the owner held the key until now, nobody holds it, or somebody else
+--   {that, reply}    to a request to queue again, with the reply of acquire.lua
 --   {-1, Redis key}  if that key holds something foreign; nothing was changed
 
 <% include epoch.lua %>
@@ -22,7 +22,7 @@ if damaged then
 end
 
 local owner, used, keep, uncertain = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local held = 0
+local held
 if record and record.owner == owner then
   held = 1
   used = math.max(used, record.token)
@@ -31,7 +31,7 @@ if record and record.owner == owner then
     -- Nobody holds the key now, and nobody can renew that. This write comes first because
     -- a server out of memory allows it, and then allows the others.
     redis.call('PEXPIRE', lock, keep)
-    redis.call('SET', counter, text(last), 'PX', kept())
+    store()
     redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
     record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
     wake()
@@ -39,6 +39,7 @@ if record and record.owner == owner then
     return {-1, waiters}
   end
 else
+  held = record and record.owner ~= '-' and -3 or -2 -- nobody holds a key that is kept back
   local first = record and record.owner == '-' and redis.call('ZRANK', queue, owner) == 0
   remove({owner})
   if first then
@@ -49,7 +50,7 @@ else
     held = 1
     if used > last then
       last = used
-      redis.call('SET', counter, text(last), 'PX', kept())
+      store()
     end
   end
 end
@@ -59,6 +60,7 @@ if uncertain == '1' or grace > 0 then
   -- which would write the holding anew. The owner is remembered for longer than data
   -- lives in a connection that was given up. The kernel resends what it had buffered
   -- for about 100 s. The effect of a later request ends by its TTL.
+  occupy()
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
   redis.call('ZADD', gone, text(now_ms + remember), owner)
   redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))

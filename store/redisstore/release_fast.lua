@@ -1,14 +1,15 @@
--- release_fast: the two common ends of a holding. Either nobody waits, or the first
+-- release_fast: the common ends of a holding. Either nobody waits, or the first
 -- waiter is alive and is given the key. release.lua does both too, and the less common
 -- cases. lock.lua says why each step is as it is.
 --
--- KEYS  lock, queue, waiters, counter (see lock.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua)
 -- ARGV  owner, last token used, the counter's TTL (ms)
 --
 -- Reply:
 --   0  the case is another one, and nothing was changed
 --   1  nobody waits, or the first waiter has the key and others wait
 --   2  the only waiter has the key
+--   3  nobody waits, and the vacancy has the last token used
 --
 -- Waiters wait for this script. It finds the processor cold, because commands on one
 -- key come seldom. So it is a script of its own, has few keys and arguments and
@@ -24,21 +25,44 @@
 local lag = 1000 -- ms
 
 local value = redis.pcall('GET', KEYS[1])
-local token, owner
-if type(value) == 'string' then
-  token, owner = string.match(value, <% pattern record | token owner %>)
+if type(value) ~= 'string' then
+  return 0
 end
-local head = owner == ARGV[1] and redis.pcall('ZRANGE', KEYS[2], '0', '1')
-local last = head and not head.err and redis.pcall('GET', KEYS[4])
+local token = ARGV[2]
+if string.find(value, token .. ' ' .. ARGV[1] .. ' ', 1, true) == 1 then
+  -- Nobody waits, nobody is withdrawn, and only the record knows the last token. A server
+  -- out of memory refuses this write, and release.lua does without.
+  if redis.call('EXISTS', KEYS[2], KEYS[4], KEYS[5]) == 0 then
+    return redis.pcall('SET', KEYS[1], token, 'PX', ARGV[3]).ok and 3 or 0
+  end
+else
+  local owner
+  token, owner = string.match(value, <% pattern record | token owner %>)
+  if owner ~= ARGV[1] then
+    return 0
+  end
+end
+local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
+local last = not head.err and redis.pcall('GET', KEYS[4])
 if type(last) ~= 'string' or not string.find(last, '^%d+$') then
   return 0
 end
 
 local first = head[1]
 if not first then
+  if token ~= ARGV[2] or #last ~= #token or last > token then
+    return 0
+  end
+  if redis.call('EXISTS', KEYS[5]) == 0 then
+    -- The token may be ahead of the clock. Then the counter is kept for longer.
+    local kept = math.max(redis.call('PTTL', KEYS[4]), ARGV[3])
+    redis.call('DEL', KEYS[4]) -- first, because a server out of memory allows it, and then the rest
+    redis.call('SET', KEYS[1], token, 'PX', kept)
+    return 3
+  end
   -- A token that only the record knows would be forgotten with the record. The next
   -- token would be smaller if the clock was set back.
-  if token == ARGV[2] and last == token then
+  if last == token then
     redis.call('DEL', KEYS[1])
     return 1
   end

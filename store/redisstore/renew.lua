@@ -34,7 +34,9 @@ for i = 1, (#ARGV - 2) / 4 do
     bad = value
   else
     local token, owner, flags = string.match(value, <% pattern record | token owner flags %>)
-    if not owner or #token > 16 or tonumber(token) > 9e15 then
+    if not owner and #value <= 16 and <% vacant value %> then
+      answer = -2
+    elseif not owner or #token > 16 or tonumber(token) > 9e15 then
       answer = -1
     elseif owner ~= mine then
       answer = owner == '-' and -2 or -3 -- nobody holds a key that is kept back
@@ -75,7 +77,7 @@ for i = 1, (#ARGV - 2) / 4 do
           -- days. The next acquire reports an epoch that can't be read.
           local known = redis.pcall('GET', epoch)
           known = type(known) == 'string' and known or ''
-          local id, ready, longest, older, turn = string.match(known, <% pattern epoch %>)
+          local id, ready, longest, older, turn, noted = string.match(known, <% pattern epoch %>)
           if id then
             ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
             local reach, stale = math.max(ttl, least), true
@@ -89,7 +91,7 @@ for i = 1, (#ARGV - 2) / 4 do
               stale = false
             end
             if stale then
-              redis.call('SET', epoch, <% epoch id | ready | longest | older | turn %>, 'PX', 3 * day)
+              redis.call('SET', epoch, <% epoch id | ready | longest | older | turn | noted %>, 'PX', 3 * day)
             end
           end
         end

@@ -15,8 +15,7 @@ import (
 func TestRenewOnlyExtends(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
-		c.Hold("key", "a")
-		token := sv.Number(t, "GET", sv.redisKey("key", 'f'))
+		token := c.Hold("key", "a").Token
 		for _, tt := range []struct {
 			q        store.RenewRequest
 			min, max time.Duration

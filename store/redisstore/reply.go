@@ -27,6 +27,8 @@ type reply struct {
 	list   []rueidis.RedisMessage
 	err    error
 	hidden bool // the server hides its history; see errHidden
+
+	sighting *sighting // what the reply says about the server, if it says that
 }
 
 func newReply(result rueidis.RedisResult) reply {
@@ -108,6 +110,9 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Token = r.between(1, redisconn.MaxGiven)
 		answer.Waiters = r.count()
 		answer.TokensFollowClock = r.between(0, 1) == 1
+		if len(r.list) > 0 {
+			r.sighting = &sighting{history: r.text(), longest: r.millis(), clock: answer.Token, at: time.Now()}
+		}
 	case store.Waiting:
 		answer.Rank = r.count()
 		answer.Remaining = r.millis()
@@ -144,15 +149,20 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 	return answer
 }
 
+// foreign reads the name of a Redis key that is not of this library, which is an error.
+func (r *reply) foreign() {
+	if name := r.text(); r.err == nil {
+		r.err = foreign(name)
+	}
+}
+
 // otherHolder reads who holds the key, where force.lua took nothing.
 func (r *reply) otherHolder(key string) store.Info {
 	info := store.Info{Key: key, Held: true}
 	switch status := r.number(); {
 	case r.err != nil || status == int64(store.Held):
 	case status == replyForeign:
-		if name := r.text(); r.err == nil {
-			r.err = foreign(name)
-		}
+		r.foreign()
 	default:
 		r.err = errReply
 	}
@@ -171,9 +181,7 @@ func (r *reply) info(key string) store.Info {
 	case 1:
 		info.Held = true
 	case replyForeign:
-		if name := r.text(); r.err == nil {
-			r.err = foreign(name)
-		}
+		r.foreign()
 	default:
 		r.err = errReply
 	}

@@ -34,8 +34,8 @@ func FuzzReplies(f *testing.F) {
 			t.Errorf("acquire: got %+v, want a status or an error", got)
 		}
 		released := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)
-		if released.Err != nil && released.WasHeld {
-			t.Errorf("release: got %+v, want an error or an answer", released)
+		if released.WasHeld && (released.Err != nil || released.Cause != nil) || !released.WasHeld && (released.Err == nil) == (released.Cause == nil) {
+			t.Errorf("release: got %+v, want an error, a cause, or that it was held", released)
 		}
 		fast, repeat := s.releaseFastReply(&store.ReleaseRequest{}, result)
 		if fast.Err != nil && fast.WasHeld || repeat && fast != (store.ReleaseReply{}) {

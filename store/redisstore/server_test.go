@@ -74,7 +74,7 @@ func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 		local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 		local id = string.match(info, 'master_replid:(%x+)')
 		for _, key in ipairs(KEYS) do
-			redis.call('SET', key, string.format('%s %.0f %s 0 %.0f', id, ms, ARGV[1], ms + 80000000), 'NX')
+			redis.call('SET', key, string.format('%s %.0f %s 0 %.0f %.0f', id, ms, ARGV[1], ms + 80000000, ms), 'NX')
 		end`
 	var write, remove []rueidis.Completed
 	for names := range sv.epochs(t) {

@@ -19,7 +19,8 @@ type session struct {
 	id     string
 	events func(store.Event)
 
-	handoffs handoffs
+	handoffs  handoffs
+	vacancies vacancies
 
 	left    atomic.Bool
 	classic atomic.Pointer[inbox]          // for all keys

@@ -21,11 +21,14 @@ import (
 // deployment is a Cluster.
 //
 // A store of [Open] for a single server takes some 0.5 MB and four goroutines until it is closed,
-// and each of its clients three goroutines more. In a Cluster it is as much for each node.
+// and each of its clients three goroutines more. It has one goroutine more while its calls follow each
+// other closely. In a Cluster it is as much for each node.
 type Store struct {
 	conn     *redisconn.Conn
 	settings settings
 	log      *asynclog.Log
+
+	sightings [buckets]atomic.Pointer[sighting]
 
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
@@ -40,10 +43,14 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to Redis with two clients of its own, one for commands and one
-// for messages, so that nothing else delays a renewal or a message. They are set
+// for messages, so that nothing else delays a renewal or a message. A single server gets
+// a third connection when calls follow each other closely: a caller that is alone then need
+// not wait for the goroutines of a client. There is none if option has an AuthCredentialsFn,
+// DisableAutoPipelining or a PipelineMultiplex. The clients are set
 // up for locks where option leaves the choice: one connection per server and
-// client, always pipelined, a dead server noticed after 3 s. Client-side caching
-// is off in any case; a Sentinel client asks the sentinels every 5 s besides
+// client, always pipelined, a dead server noticed after 3 s. Without a Dialer.Timeout and a
+// dial function, a dial waits for a second for an address that says nothing. Client-side
+// caching is off in any case; a Sentinel client asks the sentinels every 5 s besides
 // listening to them.
 //
 // Commands never go to replicas, whatever option says. The errors are those of
@@ -94,6 +101,8 @@ func OpenURL(url string, opts ...Option) (*Store, error) {
 //     be sent twice, in a failover to two servers. Open sets no ConnLifetime.
 //   - Scripts and subscriptions must not go to replicas; see
 //     rueidis.ClientOption.SendToReplicas.
+//
+// New sends nothing. Its only error is asynclock's ErrInvalidOption, also for a nil client.
 func New(client rueidis.Client, opts ...Option) (*Store, error) {
 	s, err := newSettings(opts)
 	if err != nil {

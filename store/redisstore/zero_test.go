@@ -3,17 +3,12 @@
 package redisstore
 
 import (
-	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/storetest"
 )
 
 func TestAStoreThatIsOnlyDeclaredIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := asynclock.New(new(Store)); !errors.Is(err, store.ErrInvalidOption) {
-		t.Errorf("New: got %v, want ErrInvalidOption", err)
-	}
-	new(Store).Close()
+	storetest.Zero(t, new(Store))
 }

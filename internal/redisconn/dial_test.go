@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// silent is a dialer as rueidis has it by default, in a network that swallows what it sends.
+func silent(timeout time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: timeout, ControlContext: func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+}
+
+// A failover waits for a dial to the old primary, whose host may be down.
+func TestAHostThatIsDownIsGivenUpSoon(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]*tls.Config{"plain": nil, "encrypted": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				_, err := ForLocks(rueidis.ClientOption{}).DialCtxFn(t.Context(), "127.0.0.1:1", silent(rueidis.DefaultDialTimeout), config)
+				if took := time.Since(began); took != time.Second {
+					t.Errorf("dialed for %v, want a second", took)
+				}
+				if err := Classify(err); !errors.Is(err, store.ErrUnreachable) {
+					t.Errorf("got %v, want ErrUnreachable", err)
+				}
+			})
+		})
+	}
+}
+
+// The hosts of a name share the dialer's whole time. Encryption has it too: a server that has
+// answered is not down.
+func TestADialThatMayTakeLongerDoes(t *testing.T) {
+	t.Parallel()
+	const timeout = 1500 * time.Millisecond
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = deaf.Close() })
+	for name, dial := range map[string]func() (net.Conn, error){
+		"a name": func() (net.Conn, error) {
+			return dialPromptly(t.Context(), "localhost:1", silent(timeout), nil)
+		},
+		"encryption": func() (net.Conn, error) {
+			return dialPromptly(t.Context(), deaf.Addr().String(), &net.Dialer{Timeout: timeout}, &tls.Config{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			if _, err := dial(); err == nil {
+				t.Error("got a connection, want an error")
+			}
+			if took := time.Since(began); took < timeout-100*time.Millisecond {
+				t.Errorf("dialed for %v, want %v", took, timeout)
+			}
+		})
+	}
+}
+
+// A caller that has a dial function or a Timeout knows better.
+func TestForLocksLeavesDialingToTheCaller(t *testing.T) {
+	t.Parallel()
+	own := func(string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, errors.New("own") }
+	for name, option := range map[string]rueidis.ClientOption{
+		"Timeout": {Dialer: net.Dialer{Timeout: time.Minute}},
+		"DialFn":  {DialFn: own},
+	} {
+		if ForLocks(option).DialCtxFn != nil {
+			t.Errorf("%s: got a DialCtxFn of ours, want none", name)
+		}
+	}
+}

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// leaves takes the key and gives it back. It returns the token of the vacancy, which the session
+// then knows.
+func (c *client) leaves(key, owner string) int64 {
+	c.T.Helper()
+	token := c.Hold(key, owner).Token
+	c.release(store.ReleaseRequest{Key: key, Owner: owner, Token: token})
+	return token
+}
+
+// expects is what the session's next request for a key is based on, which has to be a vacancy.
+func (c *client) expects(q store.AcquireRequest) expectation {
+	c.T.Helper()
+	e := c.session.expect(&q)
+	if e.vacancy == 0 {
+		c.T.Fatalf("expectation for %q: got none, want the vacancy that the session left", q.Key)
+	}
+	return e
+}
+
+// asks sends a request that is based on e, maybe late. byComparison says that the vacancy was
+// enough for a grant.
+func asks(t *testing.T, st *Store, q store.AcquireRequest, e expectation) (got store.AcquireReply, byComparison bool) {
+	t.Helper()
+	var c call
+	if err := c.acquire(st.settings.prefix, &q, noAddress, e); err != nil {
+		t.Fatal(err)
+	}
+	return st.answer(t.Context(), &c, &q)
+}
+
+// answer runs a call of acquire.lua.
+func (st *Store) answer(ctx context.Context, c *call, q *store.AcquireRequest) (got store.AcquireReply, byComparison bool) {
+	result := st.runOne(ctx, c)
+	if n, err := result.ToInt64(); err == nil && n == replyChosen {
+		return grantedAsChosen(c, q, noAddress), true
+	}
+	r := newReply(result)
+	got = r.acquireReply()
+	if err := r.failed(st); err != nil {
+		got = store.AcquireReply{Err: err}
+	}
+	return got, false
+}
+
+// vacancyIn returns the token of the vacancy of a key, or 0 if it has none. While it has one there
+// is nobody else to know of, and no counter.
+func (sv *server) vacancyIn(t rapid.TB, key string) int64 {
+	t.Helper()
+	value, err := sv.Try("GET", sv.redisKey(key, 'l'))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !isVacancy(value) {
+		return 0
+	}
+	others := []string{"EXISTS"}
+	for _, kind := range lockKinds[1:] {
+		others = append(others, sv.redisKey(key, byte(kind)))
+	}
+	if n, err := sv.Try(others...); n != "0" || err != nil {
+		t.Fatalf("beside a vacancy: got %s, %v; want no other Redis key", n, err)
+	}
+	token, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// wantLeft checks what is in the place of the holder's record, and the number in the counter;
+// empty: nothing.
+func (sv *server) wantLeft(t *testing.T, key, lock, counter string) {
+	t.Helper()
+	if got := sv.Do(t, "GET", sv.redisKey(key, 'l')); got != lock {
+		t.Errorf("record of %q: got %q, want %q", key, got, lock)
+	}
+	if got := sv.Do(t, "GET", sv.redisKey(key, 'f')); got != counter {
+		t.Errorf("counter of %q: got %q, want %q", key, got, counter)
+	}
+}
+
+func TestAKeyThatWasLeftIsTakenByComparison(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		st := sv.store(t)
+		c, other := join(t, st), join(t, st)
+		left := c.leaves("key", "a")
+		sv.wantLeft(t, "key", vacancyOf(left), "")
+		q := redistest.Request("key", "b")
+		if e := other.session.expect(&q); e.vacancy != 0 {
+			t.Errorf("another session expects the vacancy of %d, want none", e.vacancy)
+		}
+		for i := range 3 {
+			q.Owner, q.NotifyQueued = "b"+strconv.Itoa(i), true
+			got, byComparison := asks(t, st, q, c.expects(q))
+			if !byComparison || got.Status != store.Granted || got.Token <= left || !got.TokensFollowClock || got.Waiters != 0 {
+				t.Fatalf("got %+v, by comparison %v; want a token above %d, from the clock, by comparison", got, byComparison, left)
+			}
+			want := fmt.Sprint(got.Token, " ", q.Owner, " ", noAddress, " ht ", q.Description)
+			sv.wantLeft(t, "key", want, "")
+			if ttl := sv.pttl(t, "key", 'l'); ttl <= grant || ttl > long {
+				t.Errorf("TTL: got %v, want %v", ttl, long)
+			}
+			left = got.Token
+			c.release(store.ReleaseRequest{Key: "key", Owner: q.Owner, Token: left})
+			sv.wantLeft(t, "key", vacancyOf(left), "")
+		}
+		q.Ticket = left - 1
+		if e := c.session.expect(&q); e.vacancy != 0 {
+			t.Error("a request with a ticket is based on a vacancy, want that it isn't")
+		}
+	})
+}
+
+// The rest of what a session does with a vacancy, which the server's own account shows.
+func TestOneLookAtAKeyThatWasLeft(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	st := sv.store(t)
+	c, rival := join(t, st), join(t, st)
+	left := c.leaves("key", "a")
+	count := func(acquire func()) map[string]int {
+		commands := []string{"evalsha", "get", "info", "set", "time", "exists", "zcard", "eval"}
+		spent := make(map[string]int)
+		for _, command := range commands {
+			spent[command] = -sv.calls(t, command)
+		}
+		acquire()
+		for _, command := range commands {
+			spent[command] += sv.calls(t, command)
+		}
+		spent["info"] -= len(commands) // the test's own
+		return spent
+	}
+	var got store.AcquireReply
+	spent := count(func() { got = c.Hold("key", "b") })
+	if now := sv.clock(t); got.Token <= left || got.Token > now || !got.TokensFollowClock || got.WillNotify {
+		t.Errorf("got %+v, want a token above %d and no later than %d, from the clock", got, left, now)
+	}
+	if want := "map[eval:0 evalsha:1 exists:0 get:2 info:1 set:1 time:0 zcard:0]"; fmt.Sprint(spent) != want {
+		t.Errorf("commands for what was left: got %v, want %s", spent, want)
+	}
+	c.release(store.ReleaseRequest{Key: "key", Owner: "b", Token: got.Token})
+
+	theirs := rival.leaves("key", "r1")
+	spent = count(func() { got = c.Hold("key", "c") })
+	if got.Token <= theirs || spent["evalsha"] != 1 || spent["eval"] != 0 {
+		t.Errorf("after a rival: got %+v with %v, want a token above %d in one command", got, spent, theirs)
+	}
+	c.release(store.ReleaseRequest{Key: "key", Owner: "c", Token: got.Token})
+
+	rival.Hold("key", "r2")
+	spent = count(func() { c.Wait("key", "d") })
+	if spent["evalsha"] != 1 || spent["eval"] != 0 {
+		t.Errorf("behind a rival: got %v, want one command", spent)
+	}
+}
+
+// A session's memory need not be right.
+func TestAWrongMemoryCostsNothing(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	for what, tt := range map[string]struct {
+		spoil func(c *client, left int64, seen *sighting)
+		asks  bool // whether the request has an expectation nevertheless
+	}{
+		"a smaller token":     {func(c *client, left int64, _ *sighting) { c.session.vacancies.note("key", left-1) }, true},
+		"a larger token":      {func(c *client, left int64, _ *sighting) { c.session.vacancies.note("key", left+1) }, true},
+		"a token far ahead":   {func(c *client, _ int64, _ *sighting) { c.session.vacancies.note("key", 1<<52) }, false},
+		"another key's place": {func(c *client, _ int64, _ *sighting) { c.collides("key") }, false},
+		"another history":     {func(_ *client, _ int64, seen *sighting) { seen.history = strings.Repeat("0", 40) }, true},
+		"a clock of long ago": {func(_ *client, _ int64, seen *sighting) { seen.clock -= time.Hour.Microseconds() }, false},
+		"an old sighting":     {func(_ *client, _ int64, seen *sighting) { seen.at = seen.at.Add(-sightingFor) }, false},
+		"a shorter longest":   {func(_ *client, _ int64, seen *sighting) { seen.longest = long - 1 }, false},
+	} {
+		sv.Do(t, "DEL", sv.redisKey("key", 'l'), sv.redisKey("key", 'f'))
+		st := sv.store(t)
+		c := join(t, st)
+		left := c.leaves("key", "a")
+		place := &st.sightings[bucketOf("key")]
+		seen := *place.Load()
+		tt.spoil(c, left, &seen)
+		place.Store(&seen)
+		q := redistest.Request("key", "b")
+		if e := c.session.expect(&q); (e.vacancy != 0) != tt.asks {
+			t.Errorf("%s: got the expectation %+v, want one: %v", what, e, tt.asks)
+		}
+		before := sv.calls(t, "evalsha")
+		got := c.Want(q, store.Granted)
+		if now := sv.clock(t); got.Token <= left || got.Token > now || !got.TokensFollowClock {
+			t.Errorf("%s: got %+v, want a token above %d and no later than %d, from the clock", what, got, left, now)
+		}
+		if n := sv.calls(t, "evalsha") - before; n != 1 {
+			t.Errorf("%s: got %d commands, want one", what, n)
+		}
+		if kept := place.Load(); kept == &seen {
+			t.Errorf("%s: got the wrong sighting kept, want that of the grant", what)
+		}
+	}
+}
+
+// collides notes a vacancy of another key, which has the place of this one.
+func (c *client) collides(key string) {
+	place := func(key string) uint64 { return maphash.String(vacanciesSeed, key) % vacanciesKept }
+	for i := 0; ; i++ {
+		if another := "another" + strconv.Itoa(i); place(another) == place(key) {
+			c.session.vacancies.note(another, 2)
+			return
+		}
+	}
+}
+
+// The server's clock may have been set back since it was seen. Then tokens are ahead of it.
+func TestTokensRiseAfterOnesAheadOfTheClock(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		st := sv.store(t)
+		c, rival := join(t, st), join(t, st)
+		c.leaves("key", "a")
+		place := &st.sightings[bucketOf("key")]
+		seen := *place.Load()
+		seen.clock += time.Hour.Microseconds()
+		place.Store(&seen)
+		for i := range 3 {
+			token := c.leaves("key", "b"+strconv.Itoa(i))
+			if token < seen.clock {
+				t.Errorf("token: got %d, want one ahead of the clock, from %d on", token, seen.clock)
+			}
+			if next := rival.leaves("key", "r"+strconv.Itoa(i)); next <= token {
+				t.Errorf("a rival's token: got %d, want more than %d", next, token)
+			}
+			place.Store(&seen)
+		}
+	})
+}
+
+// A TTL longer than any that the epoch knows is for the epoch to learn.
+func TestALongerTTLIsNotTakenByComparison(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		c := join(t, sv.store(t))
+		c.leaves("key", "a")
+		q := redistest.Request("key", "b")
+		q.TTL = time.Hour
+		c.Want(q, store.Granted)
+		if _, _, longest, _, _ := sv.epochOf(t, "key"); longest != millis(time.Hour) {
+			t.Errorf("longest TTL of the epoch: got %d ms, want that of an hour", longest)
+		}
+	})
+}
+
+// A request may arrive long after its client has given up, and be based on what was true then.
+func TestALateAcquireFindsNoVacancy(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		st := sv.store(t)
+		c, rival := join(t, st), join(t, st)
+		for what, tt := range map[string]struct {
+			before func(key string)
+			want   store.AcquireStatus
+		}{
+			"withdrawn":              {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "late", Uncertain: true}) }, store.Withdrawn},
+			"taken":                  {func(key string) { rival.Hold(key, "rival") }, store.Held},
+			"taken and given back":   {func(key string) { rival.leaves(key, "rival") }, store.Granted},
+			"another one withdrawn":  {func(key string) { c.release(store.ReleaseRequest{Key: key, Owner: "another", Uncertain: true}) }, store.Granted},
+			"kept back":              {func(key string) { sv.keepsBack(rival, key) }, store.Held},
+			"taken and then expired": {func(key string) { rival.Hold(key, "rival"); sv.expire(t, key) }, store.Granted},
+		} {
+			left := c.leaves(what, "a")
+			q := redistest.Attempt(what, "late")
+			e := c.expects(q)
+			tt.before(what)
+			last := max(left, rival.Inspect(what).Token)
+			got, byComparison := asks(t, st, q, e)
+			if byComparison || got.Status != tt.want || got.Err != nil {
+				t.Errorf("%s: got %+v, by comparison %v; want status %d by the rest", what, got, byComparison, tt.want)
+			}
+			if got.Status == store.Granted && got.Token <= last {
+				t.Errorf("%s: token: got %d, want more than %d", what, got.Token, last)
+			}
+			if info := c.Inspect(what); info.Held != (tt.want != store.Withdrawn) {
+				t.Errorf("%s: got %+v, want it held: %v", what, info, tt.want != store.Withdrawn)
+			}
+		}
+	})
+}
+
+// keepsBack gives a key back so that nobody has it for a while.
+func (sv *server) keepsBack(c *client, key string) {
+	token := c.Hold(key, "keeper").Token
+	c.release(store.ReleaseRequest{Key: key, Owner: "keeper", Token: token, HoldBack: long})
+}
+
+// A waiter of the grace is the first when it ends. The server's id is the same again then.
+func TestALateAcquireFindsNoVacancyAfterTheGrace(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		st := sv.store(t)
+		c, waiter := join(t, st), join(t, st)
+		left := c.leaves("key", "a")
+		q := redistest.Attempt("key", "late")
+		e := c.expects(q)
+		promote()
+		if got := waiter.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, store.ErrGrace) {
+			t.Errorf("Acquire in the grace: got %+v, want ErrGrace", got)
+		}
+		sv.wantLeft(t, "key", vacancyOf(left), "")
+		ticket := waiter.Wait("key", "b").Ticket
+		if ticket <= left {
+			t.Errorf("ticket: got %d, want more than %d", ticket, left)
+		}
+		sv.wantLeft(t, "key", "", strconv.FormatInt(ticket, 10))
+		sv.endGrace(t, "key")
+		if got, byComparison := asks(t, st, q, e); byComparison || got.Status != store.Held {
+			t.Errorf("after the grace: got %+v, by comparison %v; want Held", got, byComparison)
+		}
+		waiter.Heard(store.EventGrant, "b")
+	})
+}
+
+// A vacant key is a free one to every request.
+func TestRequestsAboutAVacantKey(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		c := join(t, st)
+		for what, request := range map[string]func(key string){
+			"a withdrawal": func(key string) {
+				if c.release(store.ReleaseRequest{Key: key, Owner: "b"}).WasHeld {
+					t.Error("withdrawal: got WasHeld true, want false")
+				}
+			},
+			"a late release": func(key string) {
+				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", Token: 1 << 51}).WasHeld {
+					t.Error("late release: got WasHeld true, want false")
+				}
+			},
+			"a late keeping back": func(key string) {
+				if c.releaseAgain(store.ReleaseRequest{Key: key, Owner: "a", HoldBack: long}).WasHeld {
+					t.Error("late keeping back: got WasHeld true, want false")
+				}
+			},
+			"force": func(key string) {
+				if held, err := c.session.Force(t.Context(), key, 0); held || err != nil {
+					t.Errorf("Force: got %v, %v; want false", held, err)
+				}
+			},
+			"a renewal": func(key string) {
+				if got := c.renew(store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 7}).Err; !errors.Is(got, store.ErrExpired) {
+					t.Errorf("Renew: got %v, want ErrExpired", got)
+				}
+			},
+			"a look": func(key string) {
+				if got, want := fmt.Sprint(c.Inspect(key)), fmt.Sprint(store.Info{Key: key}); got != want {
+					t.Errorf("Inspect: got %s, want %s", got, want)
+				}
+			},
+			"a list": func(string) {
+				for info, err := range c.session.List(t.Context(), "") {
+					t.Errorf("List: got %+v, %v; want nothing", info, err)
+				}
+			},
+		} {
+			left := c.leaves(what, "a")
+			request(what)
+			sv.wantLeft(t, what, vacancyOf(left), "")
+			sv.Do(t, "DEL", sv.redisKey(what, 'l')) // so that the list is empty
+		}
+	})
+}
+
+// The vacancy ends where somebody is remembered or held responsible. Then the counter has the
+// last token, and no release leaves a vacancy before the withdrawn owner is forgotten.
+func TestNoVacancyBesideAWithdrawnOwner(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		left := c.leaves("key", "a")
+		if c.release(store.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true}).WasHeld {
+			t.Error("withdrawal: got WasHeld true, want false")
+		}
+		sv.wantLeft(t, "key", "", strconv.FormatInt(left, 10))
+		for i, q := range []store.ReleaseRequest{
+			{},                // by release.lua, as the counter is behind the record
+			{Uncertain: true}, // by release.lua
+			{HoldBack: long},  // by release.lua, and then it ends by its TTL
+		} {
+			q.Key, q.Owner = "key", "c"+strconv.Itoa(i)
+			q.Token = c.Hold("key", q.Owner).Token
+			if q.Token <= left {
+				t.Errorf("token: got %d, want more than %d", q.Token, left)
+			}
+			left = q.Token
+			c.release(q)
+			if q.HoldBack > 0 {
+				sv.expire(t, "key")
+			}
+			sv.wantLeft(t, "key", "", strconv.FormatInt(left, 10))
+		}
+		// The counter may have the record's token already.
+		last := c.Hold("key", "d").Token
+		sv.Do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(last, 10), "PX", "60000")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "d", Token: last})
+		sv.wantLeft(t, "key", "", strconv.FormatInt(last, 10))
+		sv.Do(t, "DEL", sv.redisKey("key", 'x'))
+		last = c.leaves("key", "e")
+		sv.wantLeft(t, "key", vacancyOf(last), "")
+	})
+}
+
+// Whom force has deposed in the grace is remembered, too.
+func TestForceInTheGraceLeavesNoVacancy(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		c.Hold("key", "a")
+		promote()
+		if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
+			t.Errorf("Force: got %v, %v; want true", held, err)
+		}
+		if last := sv.Do(t, "GET", sv.redisKey("key", 'f')); last == "" {
+			t.Error("counter: got none, want one")
+		}
+		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'l')); n != 0 {
+			t.Error("got a vacancy beside a withdrawn owner, want none")
+		}
+	})
+}
+
+// A vacancy has the largest token that is known, wherever it is known from.
+func TestAVacancyHasTheLastToken(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		token := c.Hold("used", "a").Token + 5
+		c.release(store.ReleaseRequest{Key: "used", Owner: "a", Token: token})
+		sv.wantLeft(t, "used", vacancyOf(token), "")
+
+		// The counter has a ticket from before the grant.
+		token = c.Hold("used after a ticket", "a").Token
+		sv.Do(t, "SET", sv.redisKey("used after a ticket", 'f'), strconv.FormatInt(token-1, 10), "PX", "60000")
+		c.release(store.ReleaseRequest{Key: "used after a ticket", Owner: "a", Token: token + 5})
+		sv.wantLeft(t, "used after a ticket", vacancyOf(token+5), "")
+
+		// A token ahead of the clock is kept until the clock is past it, and for longer.
+		token = c.Hold("renewed", "a").Token + time.Hour.Microseconds()
+		if got := c.renew(store.RenewRequest{Key: "renewed", Owner: "a", TTL: long, Token: token}); got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		c.release(store.ReleaseRequest{Key: "renewed", Owner: "a", Token: token})
+		sv.wantLeft(t, "renewed", vacancyOf(token), "")
+		if ttl, want := sv.pttl(t, "renewed", 'l'), DefaultCounterTTL+time.Hour; ttl <= want-time.Minute || ttl > want+time.Second {
+			t.Errorf("TTL of a vacancy ahead of the clock: got %v, want %v", ttl, want)
+		}
+
+		ticket := sv.clock(t) + time.Hour.Microseconds()
+		for what, change := range map[string]func(q *store.ReleaseRequest){
+			"a ticket was larger":               func(*store.ReleaseRequest) {},
+			"a ticket was larger, used before":  func(q *store.ReleaseRequest) { q.Token++ },
+			"a ticket was larger, by the whole": func(q *store.ReleaseRequest) { q.HoldBack = 0; c.released[q.Key+" a"] = true },
+		} {
+			q := store.ReleaseRequest{Key: what, Owner: "a", Token: c.Hold(what, "a").Token}
+			sv.Do(t, "SET", sv.redisKey(what, 'f'), strconv.FormatInt(ticket, 10), "PX", "60000")
+			change(&q)
+			c.release(q)
+			sv.wantLeft(t, what, vacancyOf(ticket), "")
+			if next := c.Hold(what, "b"); next.Token != ticket+1 || next.TokensFollowClock {
+				t.Errorf("%s: next grant: got %+v, want token %d, not from the clock", what, next.Grant, ticket+1)
+			}
+		}
+	})
+}
+
+// In the grace a holder may write its holding anew in place of the vacancy.
+func TestAHoldingIsWrittenAnewInPlaceOfAVacancy(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		left := c.leaves("key", "a") // and the server has forgotten what came after it
+		promote()
+		renewal := store.RenewRequest{Key: "key", Owner: "b", TTL: long, Token: left + 9}
+		if got := c.renew(renewal); got.Err != nil || got.Waiters != 0 {
+			t.Errorf("Renew: got %+v, want it written anew", got)
+		}
+		if info := c.Inspect("key"); !info.Held || info.Token != left+9 {
+			t.Errorf("got %+v, want it held under token %d", info, left+9)
+		}
+		if !c.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "b", Token: left + 9}).WasHeld {
+			t.Error("Release: got WasHeld false, want true")
+		}
+		if got := c.Acquire(redistest.Attempt("key", "c")); !errors.Is(got.Err, store.ErrGrace) {
+			t.Errorf("Acquire in the grace: got %+v, want ErrGrace", got)
+		}
+	})
+}
+
+// A slot that went to another node, was failed over there and came back has data of that node. Its
+// epoch shows that.
+func TestAVacancyCountsInTheHistoryOfTheEpoch(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
+		c := join(t, sv.store(t))
+		c.leaves("key", "a")
+		promote()
+		if got := c.Acquire(redistest.Attempt("key", "b")); !errors.Is(got.Err, store.ErrUnreachable) {
+			t.Errorf("got %+v, want ErrUnreachable", got)
+		}
+	})
+}
+
+// Without a guard, tokens tell two holders apart. So the server gives them.
+func TestWithoutAGuardNothingIsTakenByComparison(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t, WithoutFailoverGrace()))
+		c.leaves("key", "a")
+		q := redistest.Request("key", "b")
+		if e := c.session.expect(&q); e.vacancy != 0 {
+			t.Errorf("got the expectation %+v, want none", e)
+		}
+	})
+}
