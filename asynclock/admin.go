@@ -15,6 +15,9 @@ import (
 // Inspect returns the holder of the key and its waiters, as the store knows them. If the waiters of
 // one client pass a key on without the store, Info shows the client's holding as a whole. Info
 // promises nothing: it may be outdated by the time it is read.
+//
+// Errors: ctx's own, [ErrUnreachable], [ErrOutcomeUnknown], [ErrClosed], [ErrInvalidKey],
+// [ErrInvalidOption], [ErrForeignData], [ErrDenied].
 func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return Info{}, &Error{"inspect", key, err}
@@ -45,7 +48,7 @@ func (c *Client) has(info *Info) bool {
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty
 // prefix selects all keys. List reads the store page by page and never blocks it. Keys that come or
-// go meanwhile may be missing. After an error it ends.
+// go meanwhile may be missing. After an error it ends. The errors are those of [Client.Inspect].
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		err := c.checkOpen(ctx)
@@ -93,6 +96,10 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 // clients do not pass the key on among their own waiters. If a store in Redis loses its data during
 // this time, the key's tokens fall back to the clock. A resource that has seen larger tokens then
 // refuses the next holders for as long.
+//
+// The other errors are those of [Client.Inspect]. After [ErrUnreachable] nothing was done. After
+// [ErrOutcomeUnknown], or the error of ctx, the key may have been taken. A token below 0, or above it
+// in a store without tokens ([Features]), is [ErrInvalidOption].
 func (c *Client) ForceUnlock(ctx context.Context, key string, token int64) (bool, error) {
 	if err := c.checkForce(ctx, key, token); err != nil {
 		return false, &Error{"force unlock", key, err}

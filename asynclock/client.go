@@ -94,11 +94,13 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
-		return nil, errors.Join(fmt.Errorf("asynclock: join the store: %w", err), closeStore())
+		return nil, errors.Join(&joined{errJoinStore, err}, closeStore())
 	}
 	c.start(session, store.Features())
 	return c, nil
 }
+
+var errJoinStore = errors.New("asynclock: join the store")
 
 // newClient makes a client that has no session yet.
 func newClient(settings clientSettings) *Client {

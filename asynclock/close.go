@@ -39,11 +39,25 @@ const closeSilence = time.Second
 // release is left to expire too, and an Unlock that waits for it fails with [ErrOutcomeUnknown] and
 // [ErrClosed].
 //
-// Close does not close the store, which stays usable, except with [WithOwnedStore]. A second call waits for the first. A nil ctx
-// is [ErrInvalidOption], and closes nothing.
+// Close does not close the store, which stays usable, except with [WithOwnedStore]. A second call
+// waits for the first. A nil ctx is [ErrInvalidOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
-	if err := c.check(ctx); err != nil {
+	if err := c.close(ctx); err != nil {
 		return &Error{Op: "close", Err: err}
+	}
+	return nil
+}
+
+// The parts of Close that depend on the store.
+var (
+	errLeaveStore = errors.New("leave the store")
+	errCloseStore = errors.New("close the store")
+	errStuck      = errors.New("the store or the log handler does not return from a call")
+)
+
+func (c *Client) close(ctx context.Context) error {
+	if err := c.check(ctx); err != nil {
+		return err
 	}
 	if c.closing.Swap(true) {
 		return c.awaitClosed(ctx)
@@ -56,13 +70,13 @@ func (c *Client) Close(ctx context.Context) error {
 	closeErr := c.closeStore()
 	switch {
 	case left > 0:
-		return fmt.Errorf("asynclock: close: leases still held: %d: %w", left, waitEnded(ctx))
+		return fmt.Errorf("leases still held: %d: %w", left, waitEnded(ctx))
 	case err != nil:
-		return fmt.Errorf("asynclock: close: leave the store: %w", err)
+		return &joined{errLeaveStore, err}
 	case stuck != nil:
 		return stuck
 	case closeErr != nil:
-		return fmt.Errorf("asynclock: close: close the store: %w", closeErr)
+		return &joined{errCloseStore, closeErr}
 	}
 	return nil
 }
@@ -78,7 +92,7 @@ func (c *Client) awaitClosed(ctx context.Context) error {
 	case <-c.closed:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("asynclock: close: %w", waitEnded(ctx))
+		return waitEnded(ctx)
 	}
 }
 
@@ -151,7 +165,7 @@ func (c *Client) stopCalls() error {
 	})
 	c.limits.close()
 	if inTime = c.log.Close() && inTime; !inTime {
-		return errors.New("asynclock: close: the store or the log handler does not return from a call")
+		return errStuck
 	}
 	return nil
 }

@@ -217,11 +217,8 @@ func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
 		l := lock(w, c, "key")
 		p := w.closing(w.Context(), c)
 		joined := w.join(l.Context(), c, l)
-		future, err := (<-c.LockChan(l.Context(), "key")).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
-		_, err = c.Lock(l.Context(), "another")
+		future := claim(w, c.LockChan(l.Context(), "key"))
+		_, err := c.Lock(l.Context(), "another")
 		wantError(w, err, asynclock.ErrClosed)
 		for _, l := range []*asynclock.Lease{l, joined, future} {
 			p.waits()
@@ -577,16 +574,12 @@ func TestCloseOfAClosedClient(t *testing.T) {
 // A failingStore can't be closed.
 type failingStore struct{ store.Store }
 
-var errStaysOpen = errors.New("stays open")
+var errStaysOpen = errors.New("asynclock: stays open")
 
 func (failingStore) Close() error { return errStaysOpen }
 
 func TestCloseReportsThatTheStoreCannotBeClosed(t *testing.T) {
 	story(t, func(w *world) {
-		c, err := asynclock.New(failingStore{w.store}, asynclock.WithOwnedStore())
-		if err != nil {
-			w.Fatal(err)
-		}
-		wantError(w, c.Close(w.Context()), errStaysOpen)
+		wantError(w, w.clientOf(failingStore{w.store}, asynclock.WithOwnedStore()).Close(w.Context()), errStaysOpen)
 	})
 }

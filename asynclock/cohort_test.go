@@ -102,21 +102,34 @@ func TestHandoffsAreBoundedByTheirNumber(t *testing.T) {
 	})
 }
 
+// slowHold is how long each of a slow procession holds the key.
+const slowHold = 3 * time.Millisecond
+
+// slowProcession has twenty wait here, and one elsewhere behind the first of them.
+func (w *world) slowProcession() *procession {
+	here, there := w.client(), w.client()
+	held := lock(w, here, "key")
+	p := w.procession()
+	for range 20 {
+		p.join("here", here, slowHold)
+	}
+	p.join("there", there, slowHold)
+	unlock(w, held)
+	return p
+}
+
+// wantOneTurn checks that the one elsewhere had its turn when the time of the first turn was over.
+func (p *procession) wantOneTurn() {
+	p.w.Helper()
+	turn := int(cohortTime/slowHold) + 1
+	if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
+		p.w.Errorf("served %s; want %s", got, want)
+	}
+}
+
 func TestHandoffsAreBoundedByTheirTime(t *testing.T) {
 	story(t, func(w *world) {
-		const hold = 3 * time.Millisecond
-		here, there := w.client(), w.client()
-		held := lock(w, here, "key")
-		p := w.procession()
-		for range 20 {
-			p.join("here", here, hold)
-		}
-		p.join("there", there, hold)
-		unlock(w, held)
-		turn := int(cohortTime/hold) + 1
-		if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
-			w.Errorf("served %s; want %s", got, want)
-		}
+		w.slowProcession().wantOneTurn()
 	})
 }
 
@@ -124,23 +137,12 @@ func TestHandoffsAreBoundedByTheirTime(t *testing.T) {
 // longer for it.
 func TestBoundsCountFromTheFirstWhoWaitsElsewhere(t *testing.T) {
 	story(t, func(w *world) {
-		const hold = 3 * time.Millisecond
-		here, there := w.client(), w.client()
-		held := lock(w, here, "key")
-		p := w.procession()
-		for range 20 {
-			p.join("here", here, hold)
-		}
-		p.join("there", there, hold)
-		unlock(w, held)
+		p := w.slowProcession()
 		said := store.Event{Kind: store.EventQueued, Owner: w.store.Calls(asynclocktest.Acquire.From(0))[0].Owner, Waiters: 1}
 		for i := range 20 {
-			defer time.AfterFunc(time.Duration(i)*hold, func() { w.store.Tell(0, said) }).Stop()
+			defer time.AfterFunc(time.Duration(i)*slowHold, func() { w.store.Tell(0, said) }).Stop()
 		}
-		turn := int(cohortTime/hold) + 1
-		if got, want := turns(p.wait()), fmt.Sprintf("here %d, there 1, here %d", turn, 20-turn); got != want {
-			w.Errorf("served %s; want %s", got, want)
-		}
+		p.wantOneTurn()
 	})
 }
 

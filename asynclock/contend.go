@@ -43,7 +43,8 @@ type attempt struct {
 type acquireCall struct {
 	state   *keyState
 	attempt *attempt
-	request store.AcquireRequest
+	request *store.AcquireRequest   // the first of alone; a store was given it, so it does not change any more
+	alone   [1]store.AcquireRequest // the batch, if it goes alone
 	timeout time.Duration
 	sent    watchdog.Instant // set when it is sent
 
@@ -52,20 +53,38 @@ type acquireCall struct {
 	ended bool // there is no answer because the caller's context ended
 }
 
-// contendLocked starts an attempt for the first waiter and returns its first request.
-func (s *keyState) contendLocked() *acquireCall {
-	s.beginLocked(watchdog.Now())
-	return s.requestLocked()
+// An attemptAndCall is an attempt with its first request, in one allocation. A caller that waits on
+// its own goroutine usually ends both at the same time. The attempt of a future may last long after
+// its request, so it has none of this.
+type attemptAndCall struct {
+	attempt attempt
+	call    acquireCall
 }
 
-// beginLocked starts an attempt for the first waiter. W1: the client registers the owner and takes
+// contendLocked starts an attempt for the first waiter and returns its first request.
+func (s *keyState) contendLocked() *acquireCall {
+	if s.waiters.first.future {
+		s.beginLocked(watchdog.Now())
+		return s.requestLocked()
+	}
+	made := new(attemptAndCall)
+	s.beginAsLocked(&made.attempt, watchdog.Now())
+	s.requestAsLocked(&made.call)
+	return &made.call
+}
+
+// beginLocked starts an attempt for the first waiter.
+func (s *keyState) beginLocked(now watchdog.Instant) { s.beginAsLocked(new(attempt), now) }
+
+// beginAsLocked makes a the attempt of the first waiter. W1: the client registers the owner and takes
 // base before it sends anything.
-func (s *keyState) beginLocked(now watchdog.Instant) {
+func (s *keyState) beginAsLocked(a *attempt, now watchdog.Instant) {
 	w := s.waiters.first
 	s.owner = newOwner(s.shard.number)
 	s.settings = w.settings
 	s.shard.owners[s.owner] = s
-	s.attempt = &attempt{base: now, try: w.try}
+	*a = attempt{base: now, try: w.try}
+	s.attempt = a
 }
 
 // ttl returns the TTL to request from the store. The time to wait for the store follows from the
@@ -79,6 +98,13 @@ func (s *keyState) ttl() time.Duration {
 
 // requestLocked returns the attempt's next request.
 func (s *keyState) requestLocked() *acquireCall {
+	call := new(acquireCall)
+	s.requestAsLocked(call)
+	return call
+}
+
+// requestAsLocked makes call the attempt's next request.
+func (s *keyState) requestAsLocked(call *acquireCall) {
 	a := s.attempt
 	a.inFlight++
 	a.asked = true
@@ -87,10 +113,10 @@ func (s *keyState) requestLocked() *acquireCall {
 	if a.admitted {
 		limit = 0
 	}
-	return &acquireCall{
+	*call = acquireCall{
 		state:   s,
 		attempt: a,
-		request: store.AcquireRequest{
+		alone: [1]store.AcquireRequest{{
 			Key:            s.key,
 			Owner:          s.owner,
 			TTL:            s.ttl(),
@@ -102,9 +128,10 @@ func (s *keyState) requestLocked() *acquireCall {
 			NotifyQueued:   a.watch,
 			NotifyRequests: s.settings.retention > 0,
 			Description:    s.settings.holder,
-		},
+		}},
 		timeout: backoff.Doubled(callTimeout(ttl), a.trouble.count(), patience(ttl)),
 	}
+	call.request = &call.alone[0]
 }
 
 // requestAgainLocked sends the attempt's heartbeat, which also finds a grant whose message was
@@ -131,7 +158,7 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	now := watchdog.Now()
 	for i, call := range calls {
 		call.sent = now
-		requests[i] = call.request
+		requests[i] = *call.request
 		timeout = min(timeout, call.timeout)
 	}
 	ctx, cancel := context.WithTimeout(c.background, timeout)
@@ -146,13 +173,13 @@ func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 // acquire sends an attempt's first request on its caller's own goroutine. This saves the
 // uncontended lock two changes of goroutine.
 func (c *Client) acquire(caller context.Context, call *acquireCall) {
-	ctx, cancel := c.limits.bound(caller, call.timeout)
-	defer cancel()
+	ctx := c.limits.bound(caller, call.timeout, 0)
+	defer ctx.leave()
 	call.sent = watchdog.Now()
 	reply := store.AcquireReply{Err: ErrOutcomeUnknown}
 	// This also runs if the store panics. The caller may survive that, and so do other waiters.
 	defer func() { c.onAcquire(call, &reply) }()
-	reply = c.session.Acquire(ctx, []store.AcquireRequest{call.request})[0]
+	reply = c.session.Acquire(ctx, call.alone[:])[0]
 	call.ended = reply.Err != nil && caller.Err() != nil
 	reply.Err = ourTimeout(c.background, reply.Err)
 }

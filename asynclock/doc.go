@@ -61,8 +61,12 @@
 //	who gets the key next          next.go; cohort.go: passing it on without the store
 //	waiting: requests and replies  contend.go, reply.go
 //	notifications of the store     events.go
+//	a store that fails or is slow  trouble.go: waiting; overdue.go: renewing
 //	holding, and losing            holding.go: tickLocked, loseLocked; renew.go
 //	how long trust lasts           timing.go
-//	the calls of users             lock.go, trylock.go, future.go, withlock.go, lease.go,
-//	                               unlock.go, admin.go
+//	giving back, and keeping idle  release.go; retain.go
+//	re-entry                       reentry.go
+//	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
+//	                               lease.go, unlock.go, admin.go, close.go
+//	their options                  options.go, clientoptions.go, settings.go; wait.go
 package asynclock

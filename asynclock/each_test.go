@@ -216,10 +216,7 @@ func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		for range keys {
-			l, err := (<-results).Lease()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := claim(t, results)
 			_ = l.Unlock(context.Background())
 		}
 	}

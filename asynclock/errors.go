@@ -11,13 +11,13 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A call about a key returns one of these errors inside an [*Error]; ErrHeld comes as a
-// [*HeldError] in it. New, Close and [Lease.Err] return them without an *Error. Test with
-// [errors.Is]. A wait that ended because its context ended returns the context's own error,
+// A call of a client or a lease returns one of these errors inside an [*Error]; ErrHeld comes as a
+// [*HeldError] in it. New and [Lease.Err] return them without an *Error. Test with [errors.Is]. A wait that ended because its context ended returns the context's own error,
 // context.Canceled or context.DeadlineExceeded, and its cause.
 var (
 	// ErrHeld: TryLock found the key held, or others ahead in its queue. Or a wait ended, and then the
-	// error also matches the context's. [HeldError] says who holds the key.
+	// error also matches the context's. Or ForceUnlock found another holder than the one that was
+	// meant. [HeldError] says who holds the key.
 	ErrHeld = errors.New("asynclock: held by another")
 
 	// ErrQueueFull: as many as allowed are already waiting for the key.
@@ -43,8 +43,8 @@ var (
 	// ErrUnlocked: the holder ended the lease with Unlock.
 	ErrUnlocked = errors.New("asynclock: unlocked")
 
-	// ErrLost: the lease ended by anything except Unlock and Close. It is one of the five below,
-	// each of which also matches ErrLost.
+	// ErrLost: the lease ended by anything except Unlock and Close. Each of the five below also
+	// matches ErrLost. On ZooKeeper the error may be none of them, and says how the holding ended.
 	ErrLost = store.ErrLost
 	// ErrExpired: the trust deadline passed, because renewal was off or the process did not run in
 	// time. Or the store says that nobody has the key: it forgot the key, or somebody took it with

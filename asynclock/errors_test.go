@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // sentinels are all the errors that callers can tell apart.
@@ -19,18 +20,21 @@ var sentinels = map[string]error{
 	"ErrUnreachable": asynclock.ErrUnreachable, "ErrOutcomeUnknown": asynclock.ErrOutcomeUnknown,
 	"ErrUnlocked": asynclock.ErrUnlocked, "ErrLost": asynclock.ErrLost, "ErrExpired": asynclock.ErrExpired,
 	"ErrStolen": asynclock.ErrStolen, "ErrForced": asynclock.ErrForced, "ErrMaxHold": asynclock.ErrMaxHold,
-	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
+	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrGrace": asynclock.ErrGrace, "ErrTooSlow": asynclock.ErrTooSlow, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
 	"ErrInvalidKey": asynclock.ErrInvalidKey, "ErrInvalidOption": asynclock.ErrInvalidOption,
 	"ErrForeignData": asynclock.ErrForeignData, "ErrDenied": asynclock.ErrDenied,
 }
 
-// Each error matches itself and no other, but that a cause of loss is a loss.
+// Each error matches itself and, if it is a kind of another, that one.
 func TestSentinelsAreToldApart(t *testing.T) {
-	losses := map[string]bool{"ErrExpired": true, "ErrStolen": true, "ErrForced": true, "ErrMaxHold": true, "ErrNotRenewed": true}
+	kinds := map[string]string{
+		"ErrExpired": "ErrLost", "ErrStolen": "ErrLost", "ErrForced": "ErrLost", "ErrMaxHold": "ErrLost", "ErrNotRenewed": "ErrLost",
+		"ErrGrace": "ErrUnreachable", "ErrTooSlow": "ErrUnreachable",
+	}
 	for name, err := range sentinels {
 		wrapped := fmt.Errorf("work: %w", &asynclock.Error{Op: "lock", Key: "key", Err: err})
 		for other, target := range sentinels {
-			want := name == other || losses[name] && other == "ErrLost"
+			want := name == other || kinds[name] == other
 			if got := errors.Is(wrapped, target); got != want {
 				t.Errorf("%s is %s: got %v, want %v", name, other, got, want)
 			}
@@ -114,6 +118,51 @@ func TestErrorsReadWellAndKeepTheSecret(t *testing.T) {
 					w.Errorf("%s: %q names an owner", name, text)
 				}
 			}
+		}
+	})
+}
+
+// A stubbornStore can't be joined, or else not left.
+type stubbornStore struct {
+	store.Store
+
+	joins bool
+}
+
+func (s stubbornStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	if !s.joins {
+		return nil, asynclock.ErrDenied
+	}
+	session, err := s.Store.Open(id, events)
+	return stubbornSession{session}, err
+}
+
+type stubbornSession struct{ store.Session }
+
+func (stubbornSession) Close(context.Context) error { return asynclock.ErrDenied }
+
+// Each error of Close is an Error, and neither these nor those of New say "asynclock:" twice.
+func TestErrorsOfNewAndClose(t *testing.T) {
+	story(t, func(w *world) {
+		_, joinErr := asynclock.New(stubbornStore{Store: w.store})
+		ended, end := context.WithCancel(w.Context())
+		end()
+		busy := w.client()
+		lock(w, busy, "key")
+		for name, err := range map[string]error{
+			"no context": busy.Close(nil), //nolint:staticcheck // this is what is tested
+			"held":       busy.Close(ended),
+			"leave":      w.clientOf(stubbornStore{w.store, true}).Close(w.Context()),
+			"close":      w.clientOf(failingStore{w.store}, asynclock.WithOwnedStore()).Close(w.Context()),
+		} {
+			wantOp(w, err, "close", "")
+			if text := fmt.Sprint(err); strings.Count(text, "asynclock: ") != 1 {
+				w.Errorf("%s: got %q, want it to say once whose error it is", name, text)
+			}
+		}
+		wantError(w, joinErr, asynclock.ErrDenied)
+		if text := fmt.Sprint(joinErr); strings.Count(text, "asynclock: ") != 1 {
+			w.Errorf("New: got %q, want it to say once whose error it is", text)
 		}
 	})
 }

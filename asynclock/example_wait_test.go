@@ -85,7 +85,9 @@ func ExampleWithWait_cache() {
 				return value, nil
 			}
 			err := locks.WithLock(ctx, "fill:"+key, func(context.Context, *asynclock.Lease) error {
-				cache[key] = "expensive"
+				if _, ok := cache[key]; !ok { // another may have filled it since we looked
+					cache[key] = "expensive"
+				}
 				return nil
 			}, asynclock.WithWait(0))
 			switch {

@@ -12,7 +12,6 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 func TestForceUnlockIsAboutOneHolding(t *testing.T) {
@@ -70,11 +69,7 @@ func TestForceUnlockRefusesTokensThatCannotBe(t *testing.T) {
 		_, err := c.ForceUnlock(w.Context(), "key", -1)
 		wantError(w, err, asynclock.ErrInvalidOption)
 		wantOp(w, err, "force unlock", "key")
-		plain, err := asynclock.New(tokenless{memstore.New()})
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.Cleanup(func() { abandon(plain) })
+		plain := w.clientOf(altered{Store: w.memory, features: func(f *store.Features) { f.Tokens = false }})
 		_, err = plain.ForceUnlock(w.Context(), "key", 1)
 		wantError(w, err, asynclock.ErrInvalidOption)
 		if held, err := plain.ForceUnlock(w.Context(), "key", 0); held || err != nil {
@@ -85,11 +80,6 @@ func TestForceUnlockRefusesTokensThatCannotBe(t *testing.T) {
 		}
 	})
 }
-
-// A tokenless store has no tokens.
-type tokenless struct{ *memstore.Store }
-
-func (tokenless) Features() store.Features { return store.Features{} }
 
 // A process that was stopped may read what happened to its key before its watchdog runs. A
 // lease's time that has passed is why it ended, and not what came after.

@@ -43,10 +43,7 @@ func TestContextMayAskAboutLeases(t *testing.T) {
 		"a future that is claimed": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, _ func()) {
 			future := c.LockChan(ctx, "key")
 			unlock(t, held)
-			l, err := (<-future).Lease()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := claim(t, future)
 			unlock(t, l)
 		},
 		"a future at Close": func(t *testing.T, c *asynclock.Client, _ *asynclock.Lease, ctx context.Context, _ func()) {
@@ -165,15 +162,12 @@ func TestWatchOfAContextIsPutOut(t *testing.T) {
 		}
 		first, second := c.LockChan(ctx, "key"), c.LockChan(ctx, "key")
 		want(1, "while two futures wait")
-		l, err := (<-first).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, first)
 		want(1, "when one is claimed")
 		unlock(w, l)
 		w.pass(2 * ttl)
 		want(0, "when the other was given back")
-		_, err = (<-second).Lease()
+		_, err := (<-second).Lease()
 		wantError(w, err, asynclock.ErrNotClaimed)
 		if l, err = (<-c.LockChan(ctx, "key")).Lease(); err != nil {
 			w.Fatal(err)

@@ -2,17 +2,16 @@
 
 package asynclock
 
-import (
-	"context"
-)
+import "context"
 
 // LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
 // and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
 // [Result.Lease]. Before that, the lease is given back if ctx ends, the client closes or the trust
 // deadline passes.
 //
-// No goroutine waits for the lease (unless the type of ctx is not from package context), so
-// thousands may be pending. In a loop, call LockChan once before the select and set the variable to
+// No goroutine waits for the lease, so thousands may be pending. There are two exceptions: a ctx of a
+// type that is not from package context, and a future with [WithWait](0) that finds another caller's
+// first request under way. In a loop, call LockChan once before the select and set the variable to
 // nil after the receive.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
 	result := make(chan Result, 1)
@@ -23,7 +22,7 @@ func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption
 // LockEach is [Client.LockChan] for several keys that share one channel. Each key is requested by
 // itself. The channel has room for all results, receives exactly one for each key, in the order in
 // which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
-// is requested twice.
+// is requested twice. Without keys the channel never receives anything.
 //
 // Results that are claimed one by one are leases held at the same time. A caller that waits for one
 // key while it holds another may block others that do so in another order.

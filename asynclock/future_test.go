@@ -19,10 +19,7 @@ func (w *world) claim(future <-chan asynclock.Result) *asynclock.Lease {
 	if len(future) != 1 {
 		w.Fatal("the future is pending, want it granted")
 	}
-	l, err := (<-future).Lease()
-	if err != nil {
-		w.Fatal(err)
-	}
+	l := claim(w, future)
 	return l
 }
 

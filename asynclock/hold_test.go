@@ -206,10 +206,7 @@ func TestMinHoldCountsFromTheClaim(t *testing.T) {
 		here, there := w.client(asynclock.WithMinHold(time.Minute)), w.client()
 		future := here.LockChan(w.Context(), "key")
 		w.pass(ttl / 2)
-		l, err := (<-future).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, future)
 		free := time.Now().Add(time.Minute)
 		p := w.ask(w.Context(), there, "key")
 		unlock(w, l)

@@ -53,22 +53,9 @@ func TestRoundTripOfAFifthOfTheTTLLosesNoLease(t *testing.T) {
 func TestRoundTripOfAFifthOfTheTTLLosesNoneOfManyLeases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &distant{forgetful: forgetful(store.Granted), takes: ttl / 5}
-		c, err := asynclock.New(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer abandon(c)
-		leases := make([]*asynclock.Lease, 2000)
-		for i := range leases {
-			leases[i] = lock(t, c, fmt.Sprint("key ", i))
-		}
+		leases := holdKeys(t, &distant{forgetful: forgetful(store.Granted), takes: ttl / 5}, 2000)
 		time.Sleep(10 * ttl)
-		for _, l := range leases {
-			if err := l.Err(); err != nil {
-				t.Fatalf("got %v, want every lease to last", err)
-			}
-		}
+		wantAll(t, leases)
 	})
 }
 
@@ -201,14 +188,7 @@ func TestLateRenewalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Hour
 		d := &distant{forgetful: forgetful(store.Granted), takes: 2 * ttl}
-		c, err := asynclock.New(d, asynclock.WithTTL(ttl))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer abandon(c)
-		for i := range 64 * 100 {
-			lock(t, c, fmt.Sprint("key ", i))
-		}
+		holdKeys(t, d, 64*100, asynclock.WithTTL(ttl))
 		time.Sleep(ttl)
 		d.mu.Lock()
 		defer d.mu.Unlock()

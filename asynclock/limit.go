@@ -4,6 +4,7 @@ package asynclock
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,25 @@ type limit struct {
 	// users counts the calls under this limit, plus one for as long as others may begin. The last
 	// user cancels the limit, because nobody would wait for its timer.
 	users atomic.Int64
-	leave context.CancelFunc // for a user that finishes; made once, because every call needs it
+
+	mu      sync.Mutex
+	watched map[*bounded]struct{} // the calls that have to be told of its end; nil until there is one
+	stop    func() bool           // the telling; nil until there is a call
+}
+
+// A callContext is the context of one call to the store. Its user leaves it when the call has
+// returned.
+type callContext interface {
+	context.Context
+	leave()
+}
+
+// newLimit makes a limit with one user.
+func newLimit(timeout time.Duration) *limit {
+	l := &limit{timeout: timeout}
+	l.Context, l.cancel = context.WithTimeout(context.Background(), timeout)
+	l.users.Store(1)
+	return l
 }
 
 // enter makes the caller a user, unless the limit is over.
@@ -44,42 +63,85 @@ func (l *limit) enter() bool {
 	}
 }
 
+// leave is called by a user that finishes.
+func (l *limit) leave() {
+	if l.users.Add(-1) > 0 {
+		return
+	}
+	l.mu.Lock()
+	stop := l.stop
+	l.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	l.cancel()
+}
+
+// watch makes the end of the limit end b, too.
+func (l *limit) watch(b *bounded) {
+	l.mu.Lock()
+	if l.watched == nil {
+		l.watched = make(map[*bounded]struct{})
+		l.stop = context.AfterFunc(l.Context, l.tell)
+	}
+	l.watched[b] = struct{}{}
+	l.mu.Unlock()
+	if l.Err() != nil {
+		l.tell()
+	}
+}
+
+// unwatch undoes watch. It does nothing if there was none.
+func (l *limit) unwatch(b *bounded) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.watched, b)
+}
+
+// tell ends the contexts that end with the limit, which is over.
+func (l *limit) tell() {
+	l.mu.Lock()
+	watched := l.watched
+	l.watched = make(map[*bounded]struct{})
+	l.mu.Unlock()
+	for b := range watched {
+		b.cancel(context.DeadlineExceeded)
+	}
+}
+
 // sharing is the part of a timeout within which calls share a limit: an eighth. A shared timeout
 // may be shorter by the same part.
 const sharing = 8
 
-// bound returns a context that ends when parent ends, and after timeout at the latest. It may end
-// earlier than timeout by an eighth.
-func (r *limiter) bound(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if parent.Done() == nil {
-		if l := r.share(timeout); l != nil {
-			return limited{l, parent}, l.leave
-		}
+// bound returns a context that ends when parent has ended and grace has passed since, and after
+// timeout at the latest. It may end earlier than timeout by an eighth.
+func (r *limiter) bound(parent context.Context, timeout, grace time.Duration) callContext {
+	if grace > 0 && parent.Err() != nil { // its deadline, if it has one, may be long past
+		return &bounded{parent: context.WithoutCancel(parent), limit: newLimit(min(grace, timeout))}
 	}
-	return context.WithTimeout(parent, timeout)
+	l := r.share(timeout)
+	if parent == context.Background() || parent == context.TODO() {
+		return l // it has no values and no end of its own
+	}
+	return &bounded{parent: parent, limit: l, grace: grace}
 }
 
-// share makes the caller a user of a limit that has just begun. It returns nil if a limit of
-// another timeout is in use, because then the caller's limit would not be shared either.
+// share makes the caller a user of a limit that has just begun. If a limit of another timeout is in
+// use, the caller gets one of its own, because another one would not be shared either.
 func (r *limiter) share(timeout time.Duration) *limit {
 	now := watchdog.Now()
 	old := r.current.Load()
 	switch {
 	case r.closed.Load():
-		return nil
+		return newLimit(timeout)
 	case old == nil || now >= old.until:
 	case old.timeout != timeout:
-		return nil
+		return newLimit(timeout)
 	case old.enter():
 		return old
 	}
-	fresh := &limit{timeout: timeout, until: now.Add(timeout / sharing)}
-	fresh.Context, fresh.cancel = context.WithTimeout(context.Background(), timeout)
-	fresh.leave = func() {
-		if fresh.users.Add(-1) == 0 {
-			fresh.cancel()
-		}
-	}
+	fresh := newLimit(timeout)
+	fresh.until = now.Add(timeout / sharing)
 	fresh.users.Store(2)
 	switch {
 	case !r.current.CompareAndSwap(old, fresh): // another call was faster
@@ -100,13 +162,3 @@ func (r *limiter) close() {
 		l.leave()
 	}
 }
-
-// limited has the values of one context and the end of a limit.
-type limited struct {
-	*limit
-
-	values context.Context //nolint:containedctx // it is one
-}
-
-// Value returns the call's value for key.
-func (l limited) Value(key any) any { return l.values.Value(key) }

@@ -38,24 +38,23 @@ func (s *keyState) giveToNextLocked() *releaseCall {
 func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 	h := s.holding
 	call := &releaseCall{
-		request: store.ReleaseRequest{
+		alone: [1]store.ReleaseRequest{{
 			Key: s.key, Owner: s.owner, Token: h.last, HoldBack: keep,
 			Uncertain: h.uncertainLocked(),
 			Clean:     h.unanswered == 0 && !h.uncertainLocked(),
-		},
+		}},
 		client:  s.client,
 		lane:    s.lane(),
 		ttl:     s.settings.ttl,
 		until:   h.deadline.Add(s.settings.ttl),
 		trusted: h.deadline,
-		done:    make(chan struct{}),
 	}
-	call.entry.Task = call
+	call.request, call.entry.Task = &call.alone[0], call
 	s.client.underWay.Add(1)
 	s.forgetOwnerLocked()
 	if s.waiters.first != nil {
 		call.requeue = s.contendLocked()
-		call.request.Requeue = &call.requeue.request
+		call.request.Requeue = call.requeue.request
 	} else {
 		s.dropLocked()
 	}

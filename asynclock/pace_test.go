@@ -50,6 +50,31 @@ func (d *distant) Renew(ctx context.Context, batch []store.RenewRequest) []store
 	return d.forgetful.Renew(ctx, batch)
 }
 
+// holdKeys has a client of the store hold n keys, "key 0" and on, until the test ends.
+func holdKeys(t *testing.T, st store.Store, n int, options ...asynclock.ClientOption) []*asynclock.Lease {
+	t.Helper()
+	c, err := asynclock.New(st, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { abandon(c) })
+	leases := make([]*asynclock.Lease, n)
+	for i := range leases {
+		leases[i] = lock(t, c, fmt.Sprint("key ", i))
+	}
+	return leases
+}
+
+// wantAll fails the test unless each of the leases lasts.
+func wantAll(t *testing.T, leases []*asynclock.Lease) {
+	t.Helper()
+	for _, l := range leases {
+		if err := l.Err(); err != nil {
+			t.Fatalf("got %v, want every lease to last", err)
+		}
+	}
+}
+
 // A round of renewals of many leases leaves room for locks between its calls, in
 // commands that are not too many either, and not at the price of leases.
 func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
@@ -66,21 +91,9 @@ func TestRenewalsAreGentleUnlessTheyAreLate(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				d := &distant{forgetful: forgetful(store.Granted), takes: tt.takes}
-				c, err := asynclock.New(d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer abandon(c)
-				leases := make([]*asynclock.Lease, 2000)
-				for i := range leases {
-					leases[i] = lock(t, c, fmt.Sprint("key ", i))
-				}
+				leases := holdKeys(t, d, 2000)
 				time.Sleep(asynclock.DefaultTTL)
-				for _, l := range leases {
-					if err := l.Err(); err != nil {
-						t.Fatalf("got %v, want every lease to last", err)
-					}
-				}
+				wantAll(t, leases)
 				d.mu.Lock()
 				defer d.mu.Unlock()
 				renewed := 0
@@ -113,15 +126,8 @@ func TestLanesAreNotRenewedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &laned{distant{forgetful: forgetful(store.Granted), times: make(map[time.Time]bool)}}
-		c, err := asynclock.New(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer abandon(c)
 		const lanes, rounds = 10, 3
-		for i := range lanes {
-			lock(t, c, fmt.Sprint("key ", i))
-		}
+		holdKeys(t, l, lanes)
 		time.Sleep(rounds * asynclock.DefaultTTL / 3)
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -73,10 +73,7 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			future := make(chan (<-chan asynclock.Result), 1)
 			time.AfterFunc(time.Millisecond/2, func() { future <- c.LockChan(w.Context(), "key") })
 			recovered(w, func() { _, _ = c.Lock(w.Context(), "key") })
-			l, err := (<-<-future).Lease()
-			if err != nil {
-				w.Fatal(err)
-			}
+			l := claim(w, <-future)
 			unlock(w, l)
 		},
 		"try lock": func(w *world, c *asynclock.Client, s *panickingStore) {

@@ -128,8 +128,8 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 
 // joinFuture lets a future join the lease that its context was made under. The join counts only from
 // the claim, so that an unclaimed future keeps nothing. JoinFuture reports false if the lease has
-// ended by now; then the future is to queue like any other.
-// Cancel, if not nil, ends the future's context.
+// ended by now; then the future is to queue like any other. Cancel, if not nil, ends the future's
+// context.
 func (w *waiter) joinFuture(cancel context.CancelFunc) bool {
 	sh := w.state.shard
 	sh.mu.Lock()

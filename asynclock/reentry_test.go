@@ -254,10 +254,7 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 		unlock(w, joined)
 		_, err = (<-forgotten).Lease()
 		wantError(w, err, context.Canceled)
-		next, err := (<-late).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		next := claim(w, late)
 		if next.Token() <= l.Token() {
 			w.Errorf("token %d after %d", next.Token(), l.Token())
 		}
@@ -290,19 +287,13 @@ func TestFuturesUnderALostLeaseWaitInOrder(t *testing.T) {
 		w.pass(time.Second)
 		wantLost(w, l, asynclock.ErrMaxHold)
 		wantError(w, l.Unlock(w.Context()), asynclock.ErrMaxHold)
-		got, err := (<-first).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		got := claim(w, first)
 		w.wait()
 		if len(second) != 0 {
 			w.Error("the second future has a result while the first one's lease lasts")
 		}
 		unlock(w, got)
-		got, err = (<-second).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		got = claim(w, second)
 		unlock(w, got)
 		w.wantUnused()
 	})

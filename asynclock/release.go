@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
@@ -18,9 +19,10 @@ import (
 // A releaseCall gives back a key, or a place in its queue. It is repeated until the store has
 // answered or the TTL has ended the holding, even if nobody waits for it.
 type releaseCall struct {
-	request store.ReleaseRequest
-	requeue *acquireCall    // the attempt that the same request starts; nil if none, or if it was answered
-	ctx     context.Context //nolint:containedctx // for its values; nil: the client's
+	request *store.ReleaseRequest   // the first of alone; a store was given it, so it does not change any more
+	alone   [1]store.ReleaseRequest // the batch of the first try, if it goes alone
+	requeue *acquireCall            // the attempt that the same request starts; nil if none, or if it was answered
+	ctx     context.Context         //nolint:containedctx // for its values; nil: the client's
 	client  *Client
 	entry   watchdog.Entry // the next repetition
 
@@ -32,9 +34,12 @@ type releaseCall struct {
 
 	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
-	err    error // once done is closed
-	done   chan struct{}
-	notify func(error) // called instead of closing done; nil if nobody asked
+	notify func(error) // is called with the answer; nil if nobody asked
+
+	mu       sync.Mutex
+	finished bool
+	err      error         // the answer, once finished
+	done     chan struct{} // closed when finished; nil until somebody waits, which is rare
 }
 
 // withdraw ends, in the background, everything that an owner has in the store.
@@ -43,14 +48,13 @@ func (c *Client) withdraw(request store.ReleaseRequest, ttl time.Duration) {
 		return // closed: there is no session left
 	}
 	call := &releaseCall{
-		request: request,
-		client:  c,
-		lane:    c.session.Lane(request.Key),
-		ttl:     ttl,
-		until:   watchdog.Now().Add(2 * ttl),
-		done:    make(chan struct{}),
+		alone:  [1]store.ReleaseRequest{request},
+		client: c,
+		lane:   c.session.Lane(request.Key),
+		ttl:    ttl,
+		until:  watchdog.Now().Add(2 * ttl),
 	}
-	call.entry.Task = call
+	call.request, call.entry.Task = &call.alone[0], call
 	c.underWay.Add(1)
 	call.queue()
 }
@@ -74,37 +78,10 @@ const unlockGrace = 50 * time.Millisecond
 // releaseNow sends a release on its caller's own goroutine. It returns soon after the end of ctx;
 // the release is then repeated in the background.
 func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
-	call.ctx = context.WithoutCancel(ctx)
-	if ctx.Done() == nil {
-		c.sendReleases(call.lane, []*releaseCall{call})
-		return
-	}
-	bounded, cancel := endsAfter(ctx, unlockGrace, call.timeout())
-	defer cancel()
+	call.ctx = ctx
+	bounded := c.limits.bound(ctx, call.timeout(), unlockGrace)
+	defer bounded.leave()
 	c.sendReleasesUnder(bounded, []*releaseCall{call})
-}
-
-// endsAfter returns a context with the values of ctx. It ends when grace has passed since the end of
-// ctx, and when timeout has passed.
-func endsAfter(ctx context.Context, grace, timeout time.Duration) (context.Context, context.CancelFunc) {
-	values := context.WithoutCancel(ctx)
-	if ctx.Err() != nil {
-		return context.WithTimeout(values, min(grace, timeout))
-	}
-	later, cancel := context.WithTimeout(values, timeout)
-	stop := context.AfterFunc(ctx, func() {
-		rest := time.NewTimer(grace)
-		defer rest.Stop()
-		select {
-		case <-rest.C:
-			cancel()
-		case <-later.Done():
-		}
-	})
-	return later, func() {
-		stop()
-		cancel()
-	}
 }
 
 // sendReleases sends a batch of releases.
@@ -115,27 +92,38 @@ func (c *Client) sendReleases(_ int, calls []*releaseCall) {
 	}
 	parent := c.background
 	if len(calls) == 1 && calls[0].ctx != nil {
-		parent = calls[0].ctx
+		parent = context.WithoutCancel(calls[0].ctx)
 	}
-	ctx, cancel := c.limits.bound(parent, timeout)
-	defer cancel()
+	ctx := c.limits.bound(parent, timeout, 0)
+	defer ctx.leave()
 	c.sendReleasesUnder(ctx, calls)
+}
+
+// next returns the request of the next try, which begins now.
+func (r *releaseCall) next(now watchdog.Instant) store.ReleaseRequest {
+	if r.tries++; r.tries == 1 {
+		r.first = now
+	}
+	request := *r.request
+	request.HoldBack = max(request.HoldBack-now.Sub(r.first), 0)
+	request.Clean = request.Clean && r.tries == 1 && now < r.trusted
+	if r.requeue == nil {
+		request.Requeue = nil
+	} else {
+		r.requeue.sent = now
+	}
+	return request
 }
 
 // sendReleasesUnder sends a batch of releases, and waits for the answers as long as ctx lasts.
 func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
-	requests := make([]store.ReleaseRequest, len(calls))
+	requests := calls[0].alone[:]
+	if len(calls) > 1 || calls[0].tries > 0 { // a store that is slow may still read those of the first try
+		requests = make([]store.ReleaseRequest, len(calls))
+	}
 	now := watchdog.Refresh()
 	for i, call := range calls {
-		if call.tries++; call.tries == 1 {
-			call.first = now
-		}
-		requests[i] = call.request
-		requests[i].HoldBack = max(call.request.HoldBack-now.Sub(call.first), 0)
-		requests[i].Clean = call.request.Clean && now < call.trusted
-		if call.requeue != nil {
-			call.requeue.sent = now
-		}
+		requests[i] = call.next(now)
 	}
 	var replies []store.ReleaseReply
 	defer func() {
@@ -153,7 +141,6 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 
 // onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
-	r.request.Clean = false
 	if r.requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {
@@ -162,7 +149,7 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		// From here on the attempt continues independently. A repeated release must not put it back
 		// into a queue that it has left.
 		requeue := r.requeue
-		r.requeue, r.request.Requeue = nil, nil
+		r.requeue = nil
 		r.client.onAcquire(requeue, answer)
 	}
 	switch {
@@ -210,11 +197,30 @@ func (r *releaseCall) explained() bool {
 // Fire repeats the release.
 func (r *releaseCall) Fire(watchdog.Instant) { r.queue() }
 
+// finish records the answer and tells those who wait.
 func (r *releaseCall) finish(err error) {
-	r.err = err
-	close(r.done)
+	r.mu.Lock()
+	r.err, r.finished = err, true
+	done := r.done
+	r.mu.Unlock()
+	if done != nil {
+		close(done)
+	}
 	if r.notify != nil {
 		r.notify(err)
 	}
 	r.client.leaveOf(&r.client.underWay)
+}
+
+// wait returns a channel that is closed when the answer is known, or nil if it is known already.
+func (r *releaseCall) wait() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finished {
+		return nil
+	}
+	if r.done == nil {
+		r.done = make(chan struct{})
+	}
+	return r.done
 }

@@ -41,26 +41,11 @@ func TestNothingIsRetainedUnheard(t *testing.T) {
 	}
 }
 
-// A lettered store has a lane for each first letter of its keys.
-type lettered struct{ store.Store }
-
-func (l lettered) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := l.Store.Open(id, events)
-	return letteredSession{s}, err
-}
-
-type letteredSession struct{ store.Session }
-
-func (letteredSession) Lane(key string) int { return int(key[0]) }
-
 // Silence in one lane is no reason to give back the keys of another.
 func TestSilenceMayBeOfOneLane(t *testing.T) {
 	story(t, func(w *world) {
-		c, err := asynclock.New(lettered{w.store}, asynclock.WithRetention(bound))
-		if err != nil {
-			w.Fatal(err)
-		}
-		defer abandon(c)
+		lettered := altered{Store: w.store, lane: func(key string) int { return int(key[0]) }}
+		c := w.clientOf(lettered, asynclock.WithRetention(bound))
 		unlock(w, lock(w, c, "key"))
 		w.store.Tell(0, store.Event{Kind: store.EventResync, OneLane: true, Lane: 'a'})
 		w.store.Tell(0, store.Event{Kind: store.EventDisconnected, OneLane: true, Lane: 'a'})

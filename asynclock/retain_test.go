@@ -123,11 +123,7 @@ func TestNothingIsRetainedUnasked(t *testing.T) {
 		w.wantUnused()
 	})
 	scene(t, "by a store that promises too much", func(w *world) {
-		c, err := asynclock.New(&promising{w.store, true, true})
-		if err != nil {
-			w.Fatal(err)
-		}
-		defer abandon(c)
+		c := w.clientOf(promising(w.store, true, true))
 		unlock(w, lock(w, c, "key"))
 		if got := w.calls(asynclocktest.Release.On("key")); got != 1 {
 			w.Errorf("released the key %d times by the end of Unlock, want once", got)

@@ -276,49 +276,12 @@ func TestGrantOfAnUnknownRequestIsNotRetained(t *testing.T) {
 	})
 }
 
-// A promising store answers each request that it will tell who wants the key, or
-// that it will not, whatever is asked of it and comes of it.
-type promising struct {
-	store.Store
-
-	able    bool // by its Features
-	watched bool
-}
-
-func (p *promising) Features() store.Features {
-	f := p.Store.Features()
-	f.Retention = p.able
-	return f
-}
-
-func (p *promising) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := p.Store.Open(id, events)
-	return promisingSession{s, p.watched}, err
-}
-
-type promisingSession struct {
-	store.Session
-
-	watched bool
-}
-
-func (s promisingSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	replies := s.Session.Acquire(ctx, batch)
-	for i := range replies {
-		replies[i].WillNotify = s.watched
-	}
-	return replies
-}
-
 func TestNothingIsRetainedOnAStoreThatSaysNothing(t *testing.T) {
 	for name, able := range map[string]bool{"for ever": false, "for now": true} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				var log notebook
-				c, err := asynclock.New(&promising{w.store, able, false}, asynclock.WithRetention(bound), log.option(slog.LevelInfo))
-				if err != nil {
-					w.Fatal(err)
-				}
+				c := w.clientOf(promising(w.store, able, false), asynclock.WithRetention(bound), log.option(slog.LevelInfo))
 				unlock(w, lock(w, c, "key"))
 				unlock(w, lock(w, c, "key", asynclock.WithRetention(2*bound)))
 				w.wantUnused()

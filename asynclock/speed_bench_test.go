@@ -38,7 +38,9 @@ func BenchmarkLockUnlockCancelable(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		unlock(b, l)
+		if err := l.Unlock(ctx); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -110,10 +112,7 @@ func BenchmarkFuture(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i = (i + 1) % len(keys) {
 		if pending[i] != nil {
-			l, err := (<-pending[i]).Lease()
-			if err != nil {
-				b.Fatal(err)
-			}
+			l := claim(b, pending[i])
 			unlocked[i] = l.UnlockChan(ctx)
 			if err := <-unlocked[i]; err != nil {
 				b.Fatal(err)

@@ -55,8 +55,8 @@ func tooSlow(trip, ttl time.Duration) error {
 	return fmt.Errorf("%w: the answer took %v, too long for a TTL of %v", ErrTooSlow, trip.Round(time.Millisecond), ttl)
 }
 
-// failedLocked counts the failure of a request. The attempt waits before its next request, because
-// a slow server still has the earlier ones in its queue, and more of them would keep it slow.
+// failedLocked counts the failure of a request. The attempt waits before its next request, and
+// longer with each failure in a row, up to longestPause.
 func (s *keyState) failedLocked(call *acquireCall, err error, now watchdog.Instant) {
 	a := s.attempt
 	t := a.trouble
@@ -69,7 +69,26 @@ func (s *keyState) failedLocked(call *acquireCall, err error, now watchdog.Insta
 	s.skipPauseLocked(min(t.due, call.sent.Add(call.timeout)), now)
 	t.failures++
 	t.err, t.queued = err, false
-	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, heartbeat(s.settings.ttl))))
+	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, s.longestPause(err))))
+}
+
+// The longest pause after a request that was refused. It delays whoever waits through a failover,
+// because the new server's grace begins with the first request. For a client of more than a hundred
+// keys it is longer, so that all of them together ask no more than 400 times a second.
+const (
+	refusedPause       = 250 * time.Millisecond
+	refusedPausePerKey = refusedPause / 100
+)
+
+// longestPause returns the most that an attempt waits after a failure. A request that was not refused
+// may still be in the queue of a slow server, and more of them would keep it slow.
+func (s *keyState) longestPause(err error) time.Duration {
+	longest := heartbeat(s.settings.ttl)
+	if mayTakeEffect(err) {
+		return longest
+	}
+	keys := time.Duration(s.client.inUse.Load())
+	return min(longest, max(refusedPause, keys*refusedPausePerKey))
 }
 
 // never is later than any time that is due.

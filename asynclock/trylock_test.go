@@ -190,14 +190,10 @@ func TestLockBehindATryLock(t *testing.T) {
 		holder, c := w.client(), w.client()
 		held := lock(w, holder, "key")
 		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(10*time.Millisecond, 10*time.Millisecond))
-		tried := make(chan error, 1)
-		go func() {
-			_, err := c.TryLock(w.Context(), "key")
-			tried <- err
-		}()
-		w.wait()
+		tried := w.try(w.Context(), c)
 		p := w.ask(w.Context(), c, "key")
-		wantError(w, <-tried, asynclock.ErrHeld)
+		<-tried.done
+		wantError(w, tried.err, asynclock.ErrHeld)
 		p.waits()
 		unlock(w, held)
 		unlock(w, p.has())
@@ -210,21 +206,13 @@ func TestTryLockIsNotBegunAnewForThoseBehindIt(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Slow(callTimeout/2, 0))
-		tried := make(chan *asynclock.Lease)
-		go func() {
-			l, err := c.TryLock(w.Context(), "key")
-			if err != nil {
-				w.Error(err)
-			}
-			tried <- l
-		}()
-		w.wait()
+		tried := w.try(w.Context(), c)
 		ctx, leave := context.WithCancel(w.Context())
 		p := w.ask(ctx, c, "key")
 		leave()
 		wantError(w, p.ended(), context.Canceled)
 		before := time.Now()
-		unlock(w, <-tried)
+		unlock(w, tried.get())
 		if took := time.Since(before); took > callTimeout/2 {
 			w.Errorf("took %v more, want at most %v", took, callTimeout/2)
 		}
@@ -242,16 +230,12 @@ func TestLockDoesNotGetTheAnswerOfATryLock(t *testing.T) {
 		held := lock(w, holder, "key")
 		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(callTimeout/4, 0))
 		ctx, cancel := context.WithCancel(w.Context())
-		tried := make(chan error)
-		go func() {
-			_, err := c.TryLock(ctx, "key")
-			tried <- err
-		}()
-		w.wait()
+		tried := w.try(ctx, c)
 		p := w.ask(w.Context(), c, "key")
 		w.pass(callTimeout / 2) // the holder is notified, and TryLock waits before its second request
 		cancel()
-		wantError(w, <-tried, context.Canceled)
+		<-tried.done
+		wantError(w, tried.err, context.Canceled)
 		p.waits()
 		unlock(w, held)
 		unlock(w, p.has())

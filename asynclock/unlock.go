@@ -37,15 +37,14 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if isNew {
 		l.state.client.releaseNow(ctx, call)
 	}
-	select {
-	case <-call.done: // usually so, even if ctx has ended
+	done := call.wait()
+	if done == nil { // usually so, even if ctx has ended
 		return l.unlockError(call.err)
-	default:
 	}
 	limit := time.NewTimer(patience(call.ttl))
 	defer limit.Stop()
 	select {
-	case <-call.done:
+	case <-done:
 		return l.unlockError(call.err)
 	case <-limit.C:
 		return l.unlockError(unreachable(ErrOutcomeUnknown))
@@ -72,11 +71,16 @@ func (l *Lease) UnlockChan(ctx context.Context) <-chan error {
 		answer <- l.unlockError(err)
 	case isNew:
 		call.notify = func(err error) { answer <- l.unlockError(err) }
-		call.ctx = context.WithoutCancel(ctx)
+		call.ctx = ctx
 		call.queue()
-	default: // a second unlock, and the first is still under way
+	default: // a second unlock
+		done := call.wait()
+		if done == nil {
+			answer <- l.unlockError(call.err)
+			break
+		}
 		go func() { // ends with the first unlock, which is bounded by the TTL
-			<-call.done
+			<-done
 			answer <- l.unlockError(call.err)
 		}()
 	}

@@ -3,7 +3,6 @@
 package asynclock_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -51,42 +50,12 @@ func TestUnlockSaysWhyTheLeaseWasLost(t *testing.T) {
 		"the cause is of an unknown kind": {odd, []error{asynclock.ErrLost, odd}, "the session moved"},
 	} {
 		scene(t, name, func(w *world) {
-			client, err := asynclock.New(oblivious{w.store, c.cause})
-			if err != nil {
-				w.Fatal(err)
-			}
-			w.Cleanup(func() { abandon(client) })
-			err = lock(w, client, "key").Unlock(w.Context())
+			oblivious := altered{Store: w.store, released: func(r *store.ReleaseReply) { *r = store.ReleaseReply{Cause: c.cause} }}
+			err := lock(w, w.clientOf(oblivious), "key").Unlock(w.Context())
 			wantError(w, err, c.wants...)
 			if !strings.Contains(err.Error(), c.text) {
 				w.Errorf("got error %q, want it to say %q", err, c.text)
 			}
 		})
 	}
-}
-
-// An oblivious store does not know of any holding that is released.
-type oblivious struct {
-	store.Store
-
-	cause error
-}
-
-func (o oblivious) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := o.Store.Open(id, events)
-	return obliviousSession{s, o.cause}, err
-}
-
-type obliviousSession struct {
-	store.Session
-
-	cause error
-}
-
-func (o obliviousSession) Release(_ context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
-	replies := make([]store.ReleaseReply, len(batch))
-	for i := range replies {
-		replies[i].Cause = o.cause
-	}
-	return replies
 }

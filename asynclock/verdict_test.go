@@ -10,7 +10,6 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // The stories of this file are about a TryLock that finds another's first
@@ -180,11 +179,7 @@ func TestTryLockBesideARequestEndsWithTheClient(t *testing.T) {
 func TestTryLockBesideAWaiterInTheGrace(t *testing.T) {
 	const grace = 10 * time.Second
 	story(t, func(w *world) {
-		c, err := asynclock.New(graceful{w.store, grace})
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.Cleanup(func() { abandon(c) })
+		c := w.clientOf(graceful(w.store, grace))
 		held := lock(w, w.client(), "key") // a holder that the server has forgotten
 		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, callTimeout/2))
 		p := w.ask(w.Context(), c, "key")
@@ -204,34 +199,6 @@ func TestTryLockBesideAWaiterInTheGrace(t *testing.T) {
 		unlock(w, held)
 		unlock(w, p.get())
 	})
-}
-
-// A graceful store says "wait" because of its grace.
-type graceful struct {
-	store.Store
-
-	grace time.Duration
-}
-
-func (g graceful) Open(id string, events func(store.Event)) (store.Session, error) {
-	s, err := g.Store.Open(id, events)
-	return gracefulSession{s, g.grace}, err
-}
-
-type gracefulSession struct {
-	store.Session
-
-	grace time.Duration
-}
-
-func (g gracefulSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	replies := g.Session.Acquire(ctx, batch)
-	for i := range replies {
-		if r := &replies[i]; r.Status == store.Waiting {
-			r.Grace, r.Remaining, r.Holder, r.HolderToken = g.grace, g.grace, "", 0
-		}
-	}
-	return replies
 }
 
 // A future that does not wait finds another's request under way. It goes by that answer, too.
@@ -262,10 +229,7 @@ func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
 		second := future(w, c)
 		cancel()
 		wantError(w, first.ended(), context.Canceled)
-		l, err := (<-second).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, second)
 		unlock(w, l)
 	})
 	scene(t, "as the client is closed", func(w *world) {

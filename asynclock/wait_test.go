@@ -13,8 +13,10 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
-// waiting makes a call that waits for "key", by each of the forms.
-var waiting = map[string]func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error{
+// A waitingCall waits for "key" by one of the forms.
+type waitingCall func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error
+
+var waitingCalls = map[string]waitingCall{
 	"Lock": func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error {
 		_, err := c.Lock(ctx, "key", options...)
 		return err
@@ -28,68 +30,60 @@ var waiting = map[string]func(ctx context.Context, c *asynclock.Client, options 
 	},
 }
 
-func TestWithWaitBoundsTheWait(t *testing.T) {
-	for name, call := range waiting {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
-				l := lock(w, holder, "key")
+// onEachWaitingCall tells a story of each form. The call of the story has to end when d is over.
+func onEachWaitingCall(t *testing.T, d time.Duration, tell func(w *world, call waitingCall)) {
+	t.Helper()
+	for name, call := range waitingCalls {
+		scene(t, name, func(w *world) {
+			tell(w, func(ctx context.Context, c *asynclock.Client, options ...asynclock.LockOption) error {
 				began := time.Now()
-				err := call(w.Context(), c, asynclock.WithWait(2*time.Second))
-				if since(began) != 2*time.Second {
-					w.Errorf("waited for %v, want 2s", since(began))
-				}
-				wantError(w, err, context.DeadlineExceeded)
-				if err != nil && !strings.Contains(err.Error(), "waited for 2s") {
-					w.Errorf("got %q, want the bound named", err)
-				}
-				w.wait()
-				if info := w.inspect("key"); info.Waiters != 0 {
-					w.Errorf("%d are still queued", info.Waiters)
-				}
-				unlock(w, l)
+				err := call(ctx, c, options...)
+				wantTime(w, "return", time.Now(), began.Add(d))
+				return err
 			})
 		})
 	}
 }
 
+func TestWithWaitBoundsTheWait(t *testing.T) {
+	const bound = 2 * time.Second
+	onEachWaitingCall(t, bound, func(w *world, call waitingCall) {
+		holder, c := w.client(), w.client()
+		l := lock(w, holder, "key")
+		err := call(w.Context(), c, asynclock.WithWait(bound))
+		wantError(w, err, context.DeadlineExceeded)
+		if err != nil && !strings.Contains(err.Error(), "waited for 2s") {
+			w.Errorf("got %q, want the bound named", err)
+		}
+		w.wait()
+		if info := w.inspect("key"); info.Waiters != 0 {
+			w.Errorf("%d are still queued", info.Waiters)
+		}
+		unlock(w, l)
+	})
+}
+
 func TestWithWaitZeroIsRefusedAtOnce(t *testing.T) {
-	for name, call := range waiting {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
-				l := lock(w, holder, "key")
-				began := time.Now()
-				err := call(w.Context(), c, asynclock.WithWait(0))
-				if since(began) != 0 {
-					w.Errorf("waited for %v", since(began))
-				}
-				wantError(w, err, asynclock.ErrHeld)
-				if held := new(asynclock.HeldError); !errors.As(err, &held) || held.Holder != "the holder" || held.Token != l.Token() {
-					w.Errorf("got %#v, want the holder", held)
-				}
-				unlock(w, l)
-			})
-		})
-	}
+	onEachWaitingCall(t, 0, func(w *world, call waitingCall) {
+		holder, c := w.client(asynclock.WithDescription("the holder")), w.client()
+		l := lock(w, holder, "key")
+		err := call(w.Context(), c, asynclock.WithWait(0))
+		wantError(w, err, asynclock.ErrHeld)
+		if held := new(asynclock.HeldError); !errors.As(err, &held) || held.Holder != "the holder" || held.Token != l.Token() {
+			w.Errorf("got %#v, want the holder", held)
+		}
+		unlock(w, l)
+	})
 }
 
 // A wait is bounded also when the store says nothing.
 func TestWithWaitOnASilentStore(t *testing.T) {
-	for name, call := range waiting {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(w *world) {
-				c := w.client()
-				w.store.Every(asynclocktest.Any, asynclocktest.Hang)
-				began := time.Now()
-				err := call(w.Context(), c, asynclock.WithWait(300*time.Millisecond))
-				if since(began) != 300*time.Millisecond {
-					w.Errorf("waited for %v", since(began))
-				}
-				wantError(w, err, context.DeadlineExceeded)
-			})
-		})
-	}
+	const bound = 300 * time.Millisecond
+	onEachWaitingCall(t, bound, func(w *world, call waitingCall) {
+		c := w.client()
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		wantError(w, call(w.Context(), c, asynclock.WithWait(bound)), context.DeadlineExceeded)
+	})
 }
 
 // The client's default bounds every call that waits; the call's own bound wins.
@@ -123,10 +117,7 @@ func TestWithWaitDoesNotBoundTheWork(t *testing.T) {
 		if err != nil {
 			w.Error(err)
 		}
-		l, err := (<-c.LockChan(w.Context(), "key", asynclock.WithWait(time.Second))).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, c.LockChan(w.Context(), "key", asynclock.WithWait(time.Second)))
 		w.pass(time.Minute)
 		wantValid(w, l)
 		if err := l.Context().Err(); err != nil {
@@ -174,17 +165,14 @@ func TestFutureThatDoesNotWaitGetsARetainedKey(t *testing.T) {
 	story(t, func(w *world) {
 		keeper, c := w.client(asynclock.WithRetention(time.Minute)), w.client()
 		unlock(w, lock(w, keeper, "key"))
-		l, err := (<-c.LockChan(w.Context(), "key", asynclock.WithWait(0))).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, c.LockChan(w.Context(), "key", asynclock.WithWait(0)))
 		unlock(w, l)
 	})
 }
 
 // A wait that its context ends says what it waited for, as far as the client knows.
 func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
-	for name, call := range waiting {
+	for name, call := range waitingCalls {
 		ends := func(t *testing.T, what string, c *asynclock.Client, text string, targets ...error) {
 			t.Helper()
 			err := call(t.Context(), c, asynclock.WithWait(time.Second))
@@ -204,11 +192,7 @@ func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 			unlock(w, l)
 		})
 		scene(t, name+", in the grace", func(w *world) {
-			c, err := asynclock.New(graceful{w.store, 10 * time.Second})
-			if err != nil {
-				w.Fatal(err)
-			}
-			w.Cleanup(func() { abandon(c) })
+			c := w.clientOf(graceful(w.store, 10*time.Second))
 			lock(w, w.client(), "key") // a holder that the server has forgotten
 			ends(w.T, "grace", c, "grants nothing for 9s yet", asynclock.ErrGrace, asynclock.ErrUnreachable)
 		})
@@ -220,36 +204,31 @@ func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 	}
 }
 
+// wantFutureEnds checks that a future ends with an error when WithWait says so, although it would
+// have joined a lease. That lease has ended, and another has the key.
+func (w *world) wantFutureEnds(wait time.Duration, want error) {
+	w.Helper()
+	c := w.client()
+	l := lock(w, c, "key")
+	ahead := w.ask(w.Context(), c, "key")
+	future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(wait))
+	unlock(w, l)
+	held := ahead.has()
+	w.pass(wait)
+	if len(future) != 1 {
+		w.Fatalf("after %v the future still waits, want %v", wait, want)
+	}
+	_, err := (<-future).Lease()
+	wantError(w, err, want)
+	unlock(w, held)
+}
+
 // A future under a lease that ends before the claim waits for the key. Its WithWait bounds that wait.
 func TestWithWaitBoundsAFutureWhoseLeaseEnds(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		ahead := w.ask(w.Context(), c, "key")
-		future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(time.Second))
-		unlock(w, l)
-		held := ahead.has()
-		w.pass(time.Minute)
-		if len(future) != 1 {
-			w.Error("after a minute the future still waits, want it to end after the second of WithWait")
-		}
-		unlock(w, held)
-	})
+	story(t, func(w *world) { w.wantFutureEnds(time.Second, context.DeadlineExceeded) })
 }
 
 // A future that does not wait does not wait either when the lease that it would have joined ends.
 func TestFutureThatDoesNotWaitIsNotQueuedWhenItsLeaseEnds(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		ahead := w.ask(w.Context(), c, "key")
-		future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(0))
-		unlock(w, l)
-		held := ahead.has()
-		w.pass(time.Minute)
-		if len(future) != 1 {
-			w.Error("after a minute the future with WithWait(0) still waits, want ErrHeld at once")
-		}
-		unlock(w, held)
-	})
+	story(t, func(w *world) { w.wantFutureEnds(0, asynclock.ErrHeld) })
 }

@@ -3,7 +3,6 @@
 package asynclock_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -28,10 +27,7 @@ func TestGrantMessageMayComeBeforeTheFirstReply(t *testing.T) {
 		if len(future) != 1 {
 			w.Fatal("the future is pending, want it granted by the message")
 		}
-		l, err := (<-future).Lease()
-		if err != nil {
-			w.Fatal(err)
-		}
+		l := claim(w, future)
 		wantTime(w, "trust deadline", l.Deadline(), asked.Add(trusted(grantTTL)))
 		w.pass(callTimeout) // the reply says that the waiter has to wait
 		wantValid(w, l)
@@ -305,11 +301,11 @@ func TestFirstInTheQueueTakesOverFromADeadHolder(t *testing.T) {
 func TestStoreWithoutMessagesIsAskedAsSoonAsItSays(t *testing.T) {
 	story(t, func(w *world) {
 		const recheck = 20 * time.Millisecond
-		waiter, err := asynclock.New(mute{w.store, recheck})
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.Cleanup(func() { abandon(waiter) })
+		waiter := w.clientOf(altered{Store: w.store, mute: true, acquired: func(r *store.AcquireReply) {
+			if r.Status == store.Waiting {
+				r.Recheck = recheck
+			}
+		}})
 		held := lock(w, w.client(), "key")
 		p := w.ask(w.Context(), waiter, "key")
 		w.pass(10 * recheck)
@@ -323,34 +319,6 @@ func TestStoreWithoutMessagesIsAskedAsSoonAsItSays(t *testing.T) {
 			w.Errorf("asked %d times in %v, want about once in %v", got, 10*recheck, recheck)
 		}
 	})
-}
-
-// A mute store has no messages, and asks its waiters to come again.
-type mute struct {
-	store.Store
-
-	recheck time.Duration
-}
-
-func (m mute) Open(id string, _ func(store.Event)) (store.Session, error) {
-	s, err := m.Store.Open(id, func(store.Event) {})
-	return muteSession{s, m.recheck}, err
-}
-
-type muteSession struct {
-	store.Session
-
-	recheck time.Duration
-}
-
-func (m muteSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
-	replies := m.Session.Acquire(ctx, batch)
-	for i := range replies {
-		if replies[i].Status == store.Waiting {
-			replies[i].Recheck = m.recheck
-		}
-	}
-	return replies
 }
 
 // W10: when messages may have been lost, every waiter asks again within 50 ms,

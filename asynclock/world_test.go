@@ -66,11 +66,17 @@ func stories(t *testing.T, n int, tell func(w *world)) {
 // client makes the next client, which is closed with the story.
 func (w *world) client(options ...asynclock.ClientOption) *asynclock.Client {
 	w.Helper()
-	c, err := asynclock.New(w.store, append([]asynclock.ClientOption{asynclock.WithoutLogger()}, options...)...)
+	w.clients++
+	return w.clientOf(w.store, options...)
+}
+
+// clientOf makes a client of another store, which is closed with the story.
+func (w *world) clientOf(st store.Store, options ...asynclock.ClientOption) *asynclock.Client {
+	w.Helper()
+	c, err := asynclock.New(st, append([]asynclock.ClientOption{asynclock.WithoutLogger()}, options...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.clients++
 	w.Cleanup(func() { abandon(c) })
 	return c
 }
@@ -127,6 +133,16 @@ func (w *world) pass(d time.Duration) {
 func lock(tb testing.TB, c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {
 	tb.Helper()
 	l, err := c.Lock(context.Background(), key, options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+// claim takes the next lease of a channel, which can be had.
+func claim(tb testing.TB, results <-chan asynclock.Result) *asynclock.Lease {
+	tb.Helper()
+	l, err := (<-results).Lease()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -149,17 +149,26 @@ const pauseOfTries = 20 * time.Millisecond
 // claim waits for a future.
 func (env *Env) claim(pending <-chan asynclock.Result) *asynclock.Lease {
 	env.Helper()
+	return env.claimEither(&pending, new(<-chan asynclock.Result))
+}
+
+// claimEither waits for the first of two futures, and makes its channel nil.
+func (env *Env) claimEither(one, other *<-chan asynclock.Result) *asynclock.Lease {
+	env.Helper()
+	var got asynclock.Result
 	select {
-	case got := <-pending:
-		lease, err := got.Lease()
-		if err != nil {
-			env.Fatal(err)
-		}
-		return lease
+	case got = <-*one:
+		*one = nil
+	case got = <-*other:
+		*other = nil
 	case <-env.ctx.Done():
 		env.Fatal("the future was never fulfilled")
-		return nil
 	}
+	lease, err := got.Lease()
+	if err != nil {
+		env.Fatal(err)
+	}
+	return lease
 }
 
 // unlock gives a key back that is still held.

@@ -144,7 +144,7 @@ func TestClientsFollowAMovingSlot(t *testing.T) {
 	onOwnServers(t, startCluster, func(t *testing.T, env *Env, d *deployment) {
 		crew := env.newCrew(no)
 		crew.advance(1)
-		slot := ask(t, d.Nodes[0], "CLUSTER", "KEYSLOT", env.redisKeys(jobKey(0))['f'])
+		slot := ask(t, d.Nodes[0], "CLUSTER", "KEYSLOT", env.redisKeys(jobKey(0))['l'])
 		owner := ownerOf(t, d.Nodes, slot)
 		for i := range 3 {
 			crew.advance(3)

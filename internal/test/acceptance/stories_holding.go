@@ -152,23 +152,11 @@ func minHoldOutlastsUnlock(env *Env) {
 	local := ours.LockChan(env.ctx, "job")
 	remote := theirs.LockChan(env.ctx, "job")
 	for range 2 {
-		var got asynclock.Result
-		select {
-		case got = <-local:
-			local = nil
-		case got = <-remote:
-			remote = nil
-		case <-env.ctx.Done():
-			env.Fatal("nobody got the key")
-		}
+		lease := env.claimEither(&local, &remote)
 		if took := time.Since(start); took < hold {
 			env.Errorf("the next lease: came after %v, want it after %v", took, hold)
 		}
 		env.wantWithin(hold+heartbeat, claimed, "the next lease")
-		lease, err := got.Lease()
-		if err != nil {
-			env.Fatal(err)
-		}
 		if lease.Token() <= first.Token() {
 			env.Errorf("its token: got %d, want more than %d", lease.Token(), first.Token())
 		}

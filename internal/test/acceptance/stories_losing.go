@@ -269,19 +269,7 @@ func maxHoldServesAll(env *Env) {
 		env.mistimed("the stuck lease: got %v, want ErrMaxHold", err)
 	}
 	for local != nil || remote != nil {
-		var got asynclock.Result
-		select {
-		case got = <-local:
-			local = nil
-		case got = <-remote:
-			remote = nil
-		case <-env.ctx.Done():
-			env.Fatal("a waiter was not served")
-		}
-		lease, err := got.Lease()
-		if err != nil {
-			env.Fatal(err)
-		}
+		lease := env.claimEither(&local, &remote)
 		env.wantWithin(hold+soon, start, "serving a waiter after the maximum hold")
 		if lease.Token() <= stuck.Token() {
 			env.Errorf("its token: got %d, want more than %d", lease.Token(), stuck.Token())

@@ -45,6 +45,9 @@ func foreignDataIsLeftAlone(env *Env) {
 			lease = env.lock(probe, "key")
 		}
 		name := names[foreign.kind]
+		if !foreign.held {
+			env.sends("DEL", names['l']) // a client looks at nothing else while it finds the vacancy that it left
+		}
 		env.sends("DEL", name)
 		env.sends(foreign.write[0], name, foreign.write[1:]...)
 		before := env.dump(name)
