@@ -36,12 +36,8 @@ Other parameters, and an addr without a port, are refused.
 // signal. If the server is silent, the client's own grace adds to it.
 const closePatience = time.Second
 
-// A connection is a lock client and the store that was opened for it.
-type connection struct {
-	*asynclock.Client
-
-	store *redisstore.Store
-}
+// A connection is a lock client, which owns the store that was opened for it.
+type connection struct{ *asynclock.Client }
 
 // connect opens the store that the command line and the environment give.
 func (a *app) connect(options ...asynclock.ClientOption) (*connection, error) {
@@ -59,7 +55,8 @@ func (a *app) server() string { return cmp.Or(a.url, os.Getenv(urlVariable)) }
 
 // connectBy opens the store by open.
 func (a *app) connectBy(open func(...redisstore.Option) (*redisstore.Store, error), options ...asynclock.ClientOption) (*connection, error) {
-	options = append(options, asynclock.WithoutLogger()) // the command itself says what its user needs
+	// The command itself says what its user needs.
+	options = append(options, asynclock.WithOwnedStore(), asynclock.WithoutLogger())
 	storeOptions := []redisstore.Option{redisstore.WithPrefix(a.prefix), redisstore.WithoutLogger()}
 	if a.verbose {
 		logger := slog.New(slog.NewTextHandler(a.messages, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -72,10 +69,9 @@ func (a *app) connectBy(open func(...redisstore.Option) (*redisstore.Store, erro
 	}
 	client, err := asynclock.New(store, options...)
 	if err != nil {
-		store.Close()
 		return nil, err
 	}
-	return &connection{client, store}, nil
+	return &connection{client}, nil
 }
 
 // close ends the client and the store.
@@ -83,5 +79,4 @@ func (c *connection) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
 	_ = c.Close(ctx) // the TTL ends what it could not finish
-	c.store.Close()
 }

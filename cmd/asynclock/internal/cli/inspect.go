@@ -113,6 +113,17 @@ func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]c
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return a.complete(cmd, func(ctx context.Context, locks *connection) (keys []cobra.Completion, err error) {
+		infos, err := list(ctx, locks, prefix)
+		for _, info := range infos {
+			keys = append(keys, info.Key)
+		}
+		return keys, err
+	})
+}
+
+// complete completes to what find finds on the server, and to nothing if that fails.
+func (a *app) complete(cmd *cobra.Command, find func(context.Context, *connection) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
 	locks, err := a.connect()
@@ -120,13 +131,9 @@ func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]c
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer locks.close()
-	infos, err := list(ctx, locks, prefix)
+	found, err := find(ctx, locks)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	keys := make([]cobra.Completion, 0, len(infos))
-	for _, info := range infos {
-		keys = append(keys, info.Key)
-	}
-	return keys, cobra.ShellCompDirectiveNoFileComp
+	return found, cobra.ShellCompDirectiveNoFileComp
 }

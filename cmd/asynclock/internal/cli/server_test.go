@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
 // TestRealServers: the whole of it, once, on each kind of real server.
@@ -22,6 +24,14 @@ func TestRealServers(t *testing.T) {
 			testServer(t, place{kit.Require(t, variable)})
 		})
 	}
+}
+
+// TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing: a wait says it, and so does its end.
+func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
+	t.Parallel()
+	at := place{redistest.Start(t, servers.Config{}).URL()}
+	got := at.run(t, "run", "--key", "k", "--wait", "2s", program(t), "exit", "0")
+	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 1`, `no lock on "k" within 2s: `)
 }
 
 func testServer(t *testing.T, at place) {

@@ -147,21 +147,11 @@ func (a *app) completeToken(cmd *cobra.Command, args []string, _ string) ([]cobr
 	if len(args) != 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	locks, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer locks.close()
-	info, err := locks.Inspect(ctx, args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	if !info.Held {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return []cobra.Completion{
-		cobra.CompletionWithDesc(strconv.FormatInt(info.Token, 10), printable(info.Holder)),
-	}, cobra.ShellCompDirectiveNoFileComp
+	return a.complete(cmd, func(ctx context.Context, locks *connection) ([]cobra.Completion, error) {
+		info, err := locks.Inspect(ctx, args[0])
+		if err != nil || !info.Held {
+			return nil, err
+		}
+		return []cobra.Completion{cobra.CompletionWithDesc(strconv.FormatInt(info.Token, 10), printable(info.Holder))}, nil
+	})
 }

@@ -24,6 +24,7 @@ const (
 type waitReport struct {
 	key     string
 	inspect func(context.Context, string) (asynclock.Info, error)
+	told    func(context.Context) error // what the wait itself has been told
 	say     func(format string, args ...any)
 }
 
@@ -65,8 +66,8 @@ func (w *waitReport) run(ctx context.Context) {
 	}
 }
 
-// look finds out what the wait is for. While we queue for a key that nobody holds, the server grants
-// nothing: usually it has started or been promoted lately, and may have forgotten a holder.
+// look finds out what the wait is for. If we queue for a key that nobody holds, either the server
+// grants nothing yet, or the key is about to be ours. The wait has been told which.
 func (w *waitReport) look(ctx context.Context) (waitReason, string) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -78,16 +79,31 @@ func (w *waitReport) look(ctx context.Context) (waitReason, string) {
 		return waitReason{}, ""
 	case info.Held:
 		return waitReason{heldByAnother, info.Token}, fmt.Sprintf("held by %s (token %d)", printable(info.Holder), info.Token)
-	case info.Waiters > 0:
-		return waitReason{kind: grantsNothing}, "nobody holds it, but the server grants nothing yet, as after its start or its promotion"
+	}
+	var grace *asynclock.GraceError
+	if info.Waiters > 0 && errors.As(w.told(ctx), &grace) {
+		return waitReason{kind: grantsNothing}, fmt.Sprintf(
+			"nobody holds it, but the server was started or promoted lately, and grants nothing for %v yet", grace.Remaining.Round(time.Second))
 	}
 	return waitReason{}, ""
+}
+
+// told returns what this client's wait for the key has been told. A TryLock beside it is refused with
+// that, without a request to the server. If the wait has just ended, the TryLock may take the key,
+// and gives it back.
+func (c *connection) told(ctx context.Context, key string) error {
+	lease, err := c.TryLock(ctx, key, asynclock.WithMinHold(0))
+	if err == nil {
+		_ = lease.Unlock(ctx)
+	}
+	return err
 }
 
 // reportWait says on stderr why we wait for the key, until the returned function is called.
 func (a *app) reportWait(ctx context.Context, locks *connection, key string) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := waitReport{key, locks.Inspect, a.complain}
+	told := func(ctx context.Context) error { return locks.told(ctx, key) }
+	w := waitReport{key, locks.Inspect, told, a.complain}
 	ended := make(chan struct{})
 	go func() { // ends with ctx; end waits for it
 		defer close(ended)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // TestWaitReport: nothing for a second, then each reason once, until the wait is over.
@@ -25,6 +26,7 @@ func TestWaitReport(t *testing.T) {
 		answers := []struct {
 			info asynclock.Info
 			err  error
+			told error // of the wait
 		}{
 			{info: held(1)},
 			{info: held(1)},
@@ -33,7 +35,8 @@ func TestWaitReport(t *testing.T) {
 			{err: asynclock.ErrOutcomeUnknown},
 			{err: errors.New("another")},
 			{},
-			{info: asynclock.Info{Waiters: 2}},
+			{info: asynclock.Info{Waiters: 2}, told: &asynclock.HeldError{}}, // its holder's TTL has just ended
+			{info: asynclock.Info{Waiters: 2}, told: &asynclock.Error{Err: &asynclock.GraceError{Remaining: 9 * time.Second}}},
 			{info: held(2)},
 		}
 		var said []string
@@ -49,6 +52,7 @@ func TestWaitReport(t *testing.T) {
 				n++
 				return answers[n-1].info, answers[n-1].err
 			},
+			told: func(context.Context) error { return answers[n-1].told },
 			say: func(format string, args ...any) {
 				said = append(said, fmt.Sprintf("%v ", time.Since(start))+fmt.Sprintf(format, args...))
 			},
@@ -58,16 +62,16 @@ func TestWaitReport(t *testing.T) {
 			defer close(done)
 			w.run(ctx)
 		}()
-		time.Sleep(101 * time.Second) // its last look has begun a second before
+		time.Sleep(111 * time.Second) // its last look has begun a second before
 		cancel()
 		<-done
 		want := []string{
 			`1s waiting for "k": held by "host\x1b" (token 1)`,
 			`21s waiting for "k": held by "host\x1b" (token 2)`,
 			`31s waiting for "k": the server can't be reached, or does not answer`,
-			`1m11s waiting for "k": nobody holds it, but the server grants nothing yet, as after its start or its promotion`,
-			`1m21s waiting for "k": held by "host\x1b" (token 2)`,
-			`1m33s waiting for "k": the server can't be reached, or does not answer`,
+			`1m21s waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 9s yet`,
+			`1m31s waiting for "k": held by "host\x1b" (token 2)`,
+			`1m43s waiting for "k": the server can't be reached, or does not answer`,
 		}
 		if !slices.Equal(said, want) {
 			t.Errorf("got\n%q, want\n%q", said, want)
@@ -89,5 +93,38 @@ func TestWaitReportEndsWithTheWait(t *testing.T) {
 			say: func(format string, args ...any) { t.Errorf("got "+format+", want nothing", args...) },
 		}
 		w.run(ctx)
+	})
+}
+
+// TestAskingWhatTheWaitWasToldTakesNothing: beside a wait it is refused with the holder. If the wait
+// has ended, the key is free afterwards, whatever minimum the command asked for.
+func TestAskingWhatTheWaitWasToldTakesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locks, err := asynclock.New(memstore.New(), asynclock.WithMinHold(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := locks.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		c := &connection{Client: locks}
+		if err := c.told(t.Context(), "k"); err != nil {
+			t.Errorf("without a wait: got %v, want the key", err)
+		}
+		lease, err := locks.TryLock(t.Context(), "k", asynclock.WithMinHold(0))
+		if err != nil {
+			t.Fatalf("TryLock afterwards: got %v, want the key", err)
+		}
+		if err := c.told(t.Context(), "k"); !errors.Is(err, asynclock.ErrHeld) {
+			t.Errorf("of a key that is ours: got %v, want ErrHeld", err)
+		}
+		if err := lease.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
