@@ -101,7 +101,7 @@ func (d dots) high() float64 {
 
 func (d dots) color(i int) color.Color {
 	switch {
-	case d.names[i] == floorPeer.name:
+	case d.names[i] == floorPeer.name, d.names[i] == lowestFloorPeer.name:
 		return color.Gray{Y: 140}
 	case strings.Contains(d.names[i], asynclockPeer.name):
 		return color.RGBA{R: 200, G: 60, B: 20, A: 255}

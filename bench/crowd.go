@@ -13,27 +13,41 @@ import (
 
 // distinct is one client with many goroutines, each with a key of its own.
 func distinct(size sizes) workload {
-	return workload{
-		name: "distinct", title: "256 goroutines of one client, each with its own key",
-		metrics: []metric{
-			{"rate", "locks/s", true},
-			{Name: "longest wait", Unit: "ms"},
-			{Name: "client's CPU", Unit: "µs/lock"},
-			{Name: "Redis's CPU", Unit: "µs/lock"},
-		},
-		rounds: size.rounds,
-		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
-			cpu, err := newCPUMeter(w)
-			if err != nil {
-				return nil, err
-			}
-			c, err := newCrowd(ctx, w, p, 1, 256, size.window)
-			if err == nil {
-				c.key = func(i int) string { return fmt.Sprintf("bench:%s:%d", p.name, i) }
-			}
-			return distinctCrowd{c, cpu}, err
-		},
+	return many(size, workload{name: "distinct", title: "256 goroutines of one client, each with its own key"}, func(peer string) func(int) string {
+		return func(i int) string { return fmt.Sprintf("bench:%s:%d", peer, i) }
+	})
+}
+
+// distinctFirstUse is distinct with keys that nobody has used before.
+func distinctFirstUse(size sizes) workload {
+	return many(size, workload{name: "distinct first use", title: "256 goroutines of one client, each key used once"}, func(peer string) func(int) string {
+		var n atomic.Int64
+		return func(int) string { return fmt.Sprintf("bench:%s:once:%d", peer, n.Add(1)) }
+	})
+}
+
+// many is a workload of one client with many goroutines. keys returns how the keys of a peer's
+// goroutines are named.
+func many(size sizes, is workload, keys func(peer string) func(member int) string) workload {
+	is.metrics = []metric{
+		{"rate", "locks/s", true},
+		{Name: "longest wait", Unit: "ms"},
+		{Name: "client's CPU", Unit: "µs/lock"},
+		{Name: "Redis's CPU", Unit: "µs/lock"},
 	}
+	is.rounds = size.rounds
+	is.prepare = func(ctx context.Context, w world, p peer) (runner, error) {
+		cpu, err := newCPUMeter(w)
+		if err != nil {
+			return nil, err
+		}
+		c, err := newCrowd(ctx, w, p, 1, 256, size.window)
+		if err == nil {
+			c.key = keys(p.name)
+		}
+		return distinctCrowd{c, cpu}, err
+	}
+	return is
 }
 
 // hot is clients whose goroutines all request the same key and hold it for no time.

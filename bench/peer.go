@@ -19,6 +19,7 @@ type peer struct {
 // traits say which workloads apply to a peer.
 type traits struct {
 	floor  bool // it only sends what every lock must send, and can't wait
+	lowest bool // it is the floor of callers that are alone
 	renews bool // by itself, as long as a lock is held
 	etcd   bool
 	holds  int // the most keys that it has to hold; 0: any number
@@ -62,7 +63,7 @@ const usualTTL = 15 * time.Second
 
 // peers returns the peers that can be measured, ours first.
 func peers(w world) []peer {
-	all := []peer{floorPeer, asynclockPeer, rueidislockPeer(1), rueidislockPeer(2), redislockPeer, redsyncPeer}
+	all := []peer{floorPeer, lowestFloorPeer, asynclockPeer, rueidislockPeer(1), rueidislockPeer(2), redislockPeer, redsyncPeer}
 	if w.etcd != "" {
 		all = append(all, etcdPeer)
 	}

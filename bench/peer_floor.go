@@ -17,11 +17,26 @@ import (
 var floorPeer = peer{
 	name:    "floor",
 	setting: "rueidis, set up as asynclock sets it up: SET NX PX, then a compare-and-delete script by EVALSHA; nobody waits, nothing is renewed",
+	open:    func(_ context.Context, w world) (client, error) { return openFloor(clientOption(w), w.ttl) },
+	is:      traits{floor: true},
+}
+
+// lowestFloorPeer is the floor of a caller that is alone: rueidis then writes and reads in the
+// caller's goroutine. With many callers it pipelines by itself.
+var lowestFloorPeer = peer{
+	name:    "lowest floor",
+	setting: "the same, by rueidis as it is unless it is told to pipeline: a caller that is alone writes and reads by itself",
 	open: func(_ context.Context, w world) (client, error) {
-		c, err := rueidis.NewClient(clientOption(w))
-		return &floorClient{client: c, ttl: w.ttl}, err
+		option := clientOption(w)
+		option.AlwaysPipelining, option.PipelineMultiplex = false, 0
+		return openFloor(option, w.ttl)
 	},
-	is: traits{floor: true},
+	is: traits{floor: true, lowest: true},
+}
+
+func openFloor(option rueidis.ClientOption, ttl time.Duration) (client, error) {
+	c, err := rueidis.NewClient(option)
+	return &floorClient{client: c, ttl: ttl}, err
 }
 
 type floorClient struct {

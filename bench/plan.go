@@ -37,7 +37,7 @@ var (
 // plan returns the workloads whose name contains only. An empty string selects all.
 func plan(size sizes, only string) (loads []workload) {
 	all := []workload{
-		uncontended(size), distinct(size),
+		uncontended(size), firstUse(size), distinct(size), distinctFirstUse(size),
 		hot(size, 1, 64), hot(size, 8, 8), hot(size, 32, 1),
 		retaken(size), handoff(size), commands(size, 8), commands(size, 32), drain(size), pipeline(size, 0), pipeline(size, 500*time.Microsecond),
 	}

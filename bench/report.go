@@ -103,6 +103,7 @@ func (r *report) print(to io.Writer) error {
 func (r result) table() table.Writer {
 	t := table.NewWriter()
 	floor, hasFloor := r.of(floorPeer.name)
+	lowest, hasLowest := r.of(lowestFloorPeer.name)
 	best, bestName, hasBest := r.compareTo()
 	header := table.Row{""}
 	for i, m := range r.Metrics {
@@ -113,6 +114,9 @@ func (r result) table() table.Writer {
 	}
 	if hasFloor {
 		header = append(header, "/ floor")
+	}
+	if hasLowest {
+		header = append(header, "/ lowest floor")
 	}
 	if hasBest {
 		header = append(header, "/ "+bestName)
@@ -138,6 +142,9 @@ func (r result) table() table.Writer {
 		}
 		if hasFloor {
 			row = append(row, figure(o.ratio(floor, 0)))
+		}
+		if hasLowest {
+			row = append(row, figure(o.ratio(lowest, 0)))
 		}
 		if hasBest {
 			row = append(row, figure(o.ratio(best, 0)))

@@ -74,7 +74,7 @@ func (r result) compareTo() (o outcome, name string, ok bool) {
 func (r result) bestPeer() (best outcome, ok bool) {
 	for _, o := range r.Peers {
 		s := o.summary(0)
-		if o.Peer == asynclockPeer.name || o.Peer == floorPeer.name || !s.known() {
+		if o.Peer == asynclockPeer.name || o.Peer == floorPeer.name || o.Peer == lowestFloorPeer.name || !s.known() {
 			continue
 		}
 		if !ok || s.Median != best.summary(0).Median && (s.Median > best.summary(0).Median) == r.Metrics[0].HigherIsBetter {

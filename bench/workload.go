@@ -146,5 +146,8 @@ func only(reason string, does func(traits) bool) func(peer) string {
 	}
 }
 
+// measuresOnce is for workloads in which both floors would be the same.
+var measuresOnce = only("it is as the floor here", func(t traits) bool { return !t.lowest })
+
 // waits is for workloads in which peers wait for keys.
 var waits = only("it can't wait", func(t traits) bool { return !t.floor })
