@@ -23,9 +23,9 @@ var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(ports)) }
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on. Somebody may come before
+// freePort returns a port of 127.0.0.1 that nobody listens on. Somebody may come before
 // the server does.
-func FreePort() (int, error) {
+func freePort() (int, error) {
 	for range ports {
 		port := firstPort + int(nextPort.Add(1)%ports)
 		if isFree(port) && isFree(port+busOffset) {
@@ -35,11 +35,11 @@ func FreePort() (int, error) {
 	return 0, errors.New("no port is free")
 }
 
-// FreePorts returns n ports as FreePort does.
+// FreePorts returns n ports as freePort does.
 func FreePorts(n int) ([]int, error) {
 	all := make([]int, n)
 	for i := range all {
-		port, err := FreePort()
+		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
