@@ -165,7 +165,7 @@ func TestCommandsOfAnUncontendedLock(t *testing.T) {
 				env.unlock(env.lock(locks, "key"))
 			}
 		})
-		// What has no answer in time is repeated, and a connection that has answered nothing is replaced.
+		// A request without an answer in time is repeated, and its connection may be replaced.
 		if got, want := sent["EVALSHA"], 2*rounds; got != want {
 			env.mistimed("EVALSHA: got %d, want %d: one to lock, one to unlock", got, want)
 		}
