@@ -57,8 +57,14 @@ local vacant = type(taken) == 'string' and <% vacant taken %>
 if not common then
   -- The rest reports the damage.
 elseif not taken or vacant then
-  common = redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 -- nobody waits, nobody is withdrawn
-    and (not vacant or #vacant <= 16)
+  common = not vacant or #vacant <= 16
+  if common and redis.call('EXISTS', KEYS[2], KEYS[5]) ~= 0 then
+    -- Nobody waits, and those who are withdrawn are others.
+    common = redis.call('EXISTS', KEYS[2]) == 0
+    if common then
+      common = not redis.pcall('ZSCORE', KEYS[5], ARGV[1])
+    end
+  end
 elseif type(taken) == 'string' and ARGV[6] == '1' then
   token, owner, channel, flags, holder = string.match(taken, <% pattern record %>)
   queued = redis.pcall('ZSCORE', KEYS[2], ARGV[1])

@@ -101,6 +101,18 @@ func TestOneCommandToTakeAndOneToGiveBack(t *testing.T) {
 		}
 	}
 
+	// It is the same while somebody is remembered who was withdrawn.
+	a.release(store.ReleaseRequest{Key: "key", Owner: "withdrawn", Uncertain: true})
+	sv.Do(t, "CONFIG", "RESETSTAT")
+	for i := range 10 {
+		owner := "p" + strconv.Itoa(i)
+		token := a.Hold("key", owner).Token
+		a.release(store.ReleaseRequest{Key: "key", Owner: owner, Token: token})
+	}
+	if got, looks := sv.calls(t, "evalsha"), sv.calls(t, "hlen"); got != 20 || looks != 0 {
+		t.Errorf("beside a withdrawn owner: got %d EVALSHA, %d of them whole; want 20, 0", got, looks)
+	}
+
 	// A handoff: one command to queue, one to release, one message.
 	sv.Do(t, "CONFIG", "RESETSTAT")
 	holder := "h"

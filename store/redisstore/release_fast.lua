@@ -43,29 +43,29 @@ else
   end
 end
 local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
-local last = not head.err and redis.pcall('GET', KEYS[4])
-if type(last) ~= 'string' or not string.find(last, '^%d+$') then
+local last = redis.pcall('GET', KEYS[4])
+if last and (type(last) ~= 'string' or not string.find(last, '^%d+$')) then
   return 0
 end
 
 local first = head[1]
 if not first then
-  if token ~= ARGV[2] or #last ~= #token or last > token then
+  if head.err or token ~= ARGV[2] or last and (#last ~= #token or last > token) then
     return 0
   end
-  if redis.call('EXISTS', KEYS[5]) == 0 then
-    -- The token may be ahead of the clock. Then the counter is kept for longer.
-    local kept = math.max(redis.call('PTTL', KEYS[4]), ARGV[3])
-    redis.call('DEL', KEYS[4]) -- first, because a server out of memory allows it, and then the rest
-    redis.call('SET', KEYS[1], token, 'PX', kept)
-    return 3
-  end
-  -- A token that only the record knows would be forgotten with the record. The next
-  -- token would be smaller if the clock was set back.
-  if last == token then
-    redis.call('DEL', KEYS[1])
+  -- The token may be ahead of the clock. Then it is kept for longer.
+  local kept = last and math.max(redis.call('PTTL', KEYS[4]), ARGV[3]) or ARGV[3]
+  if redis.call('EXISTS', KEYS[5]) == 1 then
+    -- A vacancy would say that nobody is.
+    redis.call('DEL', KEYS[1]) -- first, because a server out of memory allows it, and then the rest
+    redis.call('SET', KEYS[4], token, 'PX', kept)
     return 1
   end
+  redis.call('DEL', KEYS[4]) -- first, likewise
+  redis.call('SET', KEYS[1], token, 'PX', kept)
+  return 3
+end
+if not last then
   return 0
 end
 

@@ -401,7 +401,7 @@ func TestNoVacancyBesideAWithdrawnOwner(t *testing.T) {
 		}
 		sv.wantLeft(t, "key", "", strconv.FormatInt(left, 10))
 		for i, q := range []store.ReleaseRequest{
-			{},                // by release.lua, as the counter is behind the record
+			{},                // by release_fast.lua, which writes the counter
 			{Uncertain: true}, // by release.lua
 			{HoldBack: long},  // by release.lua, and then it ends by its TTL
 		} {
