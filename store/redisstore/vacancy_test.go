@@ -417,6 +417,10 @@ func TestNoVacancyBesideAWithdrawnOwner(t *testing.T) {
 			}
 			sv.wantLeft(t, "key", "", strconv.FormatInt(left, 10))
 		}
+		// A release that is not clean is made by release.lua.
+		left = c.Hold("key", "unclean").Token
+		c.releaseAgain(store.ReleaseRequest{Key: "key", Owner: "unclean", Token: left})
+		sv.wantLeft(t, "key", "", strconv.FormatInt(left, 10))
 		// The counter may have the record's token already.
 		last := c.Hold("key", "d").Token
 		sv.Do(t, "SET", sv.redisKey("key", 'f'), strconv.FormatInt(last, 10), "PX", "60000")
@@ -527,8 +531,10 @@ func TestAVacancyCountsInTheHistoryOfTheEpoch(t *testing.T) {
 // Without a guard, tokens tell two holders apart. So the server gives them.
 func TestWithoutAGuardNothingIsTakenByComparison(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t, WithoutFailoverGrace()))
-		c.leaves("key", "a")
+		st := sv.store(t, WithoutFailoverGrace())
+		c := join(t, st)
+		left := c.leaves("key", "a")
+		st.saw("key", &sighting{history: strings.Repeat("0", 40), longest: time.Hour, clock: left + time.Hour.Microseconds(), at: time.Now()})
 		q := redistest.Request("key", "b")
 		if e := c.session.expect(&q); e.vacancy != 0 {
 			t.Errorf("got the expectation %+v, want none", e)
