@@ -19,14 +19,14 @@ func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.C
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, "-child", part, "-peer", p.name,
-		"-redis", w.redis, "-etcd", w.etcd, "-ttl", w.ttl.String(), "-keys", strconv.Itoa(keys))
+		"-redis", w.redis, "-etcd", w.etcd, "-ttl", w.ttl.String(), "-keys", strconv.Itoa(keys), "-short="+strconv.FormatBool(w.short))
 	cmd.Stderr = os.Stderr
 	return cmd, nil
 }
 
 // runChild runs this program as a process that another instance of it has started.
 func runChild(ctx context.Context, f flags) error {
-	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl}
+	w := world{redis: f.redis, etcd: f.etcd, ttl: f.ttl, short: f.short}
 	i := slices.IndexFunc(peers(w), func(p peer) bool { return p.name == f.peer })
 	if i < 0 {
 		return fmt.Errorf("no peer %q", f.peer)
@@ -37,6 +37,8 @@ func runChild(ctx context.Context, f flags) error {
 		return take(ctx, w, p)
 	case "keeper":
 		return keep(ctx, p, w, f.keys)
+	case "orders":
+		return takeOrders(ctx, w, p)
 	case "renewer":
 		return renew(ctx, w, f.keys)
 	}

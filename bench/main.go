@@ -22,7 +22,7 @@ func main() {
 	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
-	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper or renewer")
+	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper, orders or renewer")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
 	flag.StringVar(&f.etcd, "etcd", "", "with -child: the server's address")
