@@ -3,7 +3,7 @@
 // Command bench measures asynclock, its peers and a floor side by side, on real servers that it
 // starts itself.
 //
-//	cd bench && go run .                       # tables; about twenty minutes
+//	cd bench && go run .                       # tables; about half an hour
 //	cd bench && go run . -only handoff         # some workloads
 //	cd bench && go run . -short                # does everything still run? a minute
 //	cd bench && go run . -out ../docs/benchmarks

@@ -92,10 +92,7 @@ func (s *shop) round(ctx context.Context) ([]float64, error) {
 	s.rounds++
 	best, rate := []float64{math.NaN(), math.NaN(), math.NaN()}, float64(slowestOrders)
 	for n := range s.trials {
-		row, err := s.try(fmt.Sprintf("%d.%d", s.rounds, n), rate)
-		if err == nil && row[2] > millis(longestWait) { // perhaps because the machine was busy
-			row, err = s.try(fmt.Sprintf("%d.%d again", s.rounds, n), rate)
-		}
+		row, err := s.tryAgain(fmt.Sprintf("%d.%d", s.rounds, n), rate)
 		if err != nil {
 			return nil, err
 		}
@@ -105,6 +102,17 @@ func (s *shop) round(ctx context.Context) ([]float64, error) {
 		best, rate = row, rate*fasterBy
 	}
 	return best, nil
+}
+
+// tryAgain is try, three times at most until orders wait for a short time. Otherwise one moment in
+// which the machine does something else would decide.
+func (s *shop) tryAgain(name string, rate float64) (row []float64, err error) {
+	for n := range 3 {
+		if row, err = s.try(fmt.Sprintf("%s.%d", name, n), rate); err != nil || row[2] <= millis(longestWait) {
+			break
+		}
+	}
+	return row, err
 }
 
 // try returns the metrics of orders that come at a rate.

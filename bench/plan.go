@@ -23,13 +23,13 @@ type sizes struct {
 	trials      int           // rates of orders
 }
 
-// full takes twenty minutes. short is a check that everything runs, and its figures mean little.
+// full takes half an hour. short is a check that everything runs, and its figures mean little.
 var (
 	full = sizes{
 		rounds: 20, operations: 1000, window: 300 * time.Millisecond, drained: 1000,
 		held: []int{10_000, 100_000}, heldTTL: usualTTL, heldRounds: 3,
 		renewed: 100_000, renewedTTL: time.Minute,
-		orderRounds: 5, trial: time.Second, trials: 30,
+		orderRounds: 3, trial: 2 * time.Second, trials: 30,
 	}
 	short = sizes{
 		rounds: 1, operations: 100, window: 40 * time.Millisecond, drained: 100,
