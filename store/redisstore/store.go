@@ -87,8 +87,9 @@ func OpenURL(url string, opts ...Option) (*Store, error) {
 }
 
 // New uses the application's own client, which [Store.Close] leaves open. That
-// saves two connections per server and costs:
+// saves up to three connections per server and costs:
 //
+//   - A caller that is alone waits for goroutines of rueidis. Open has a connection for it.
 //   - Renewals and messages wait behind everything else that the client sends and receives.
 //     Delays beyond a third of the TTL lose leases.
 //   - Each call takes a goroutine of its own, so that it ends with its context. With the
