@@ -13,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// closeGrace is how long Close waits after the last lease has ended. In this time the store
-// confirms releases, and the log handler finishes.
+// closeGrace is how long Close waits for the store and for the log handler when nothing goes on. While
+// the store confirms releases, Close waits for the next one: there may be a hundred thousand.
 const closeGrace = time.Second
 
 // closeSilence is how long Close waits for leases before the log names them.
@@ -35,7 +35,8 @@ const closeSilence = time.Second
 // has ended before the call, Close waits for a second instead. So work that ended with the same
 // context can still unlock.
 //
-// After the last lease has ended, the store has a second to confirm releases. An unconfirmed
+// After the last lease has ended, Close waits for the store to confirm releases, as long as it
+// confirms one within each second. When ctx has ended, all of them have a second. An unconfirmed
 // release is left to expire too, and an Unlock that waits for it fails with [ErrOutcomeUnknown] and
 // [ErrClosed].
 //
@@ -103,10 +104,22 @@ func (c *Client) drain(ctx context.Context) (left int) {
 	if !c.awaitLeases(ctx) {
 		left = c.abandonLeases()
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
-	defer cancel()
-	_ = c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.underWay, grace.Done())
+	c.awaitReleases(ctx)
 	return left
+}
+
+// awaitReleases waits until the store has confirmed every release. It stops when a second has brought
+// no confirmation, or when ctx has ended and a second has passed.
+func (c *Client) awaitReleases(ctx context.Context) {
+	for {
+		before := c.underWay.Load()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		none := c.waitNone(&c.inUse, grace.Done()) && c.waitNone(&c.underWay, grace.Done())
+		cancel()
+		if none || ctx.Err() != nil || c.underWay.Load() >= before {
+			return
+		}
+	}
 }
 
 // awaitLeases waits until every lease has ended. It reports false if ctx has ended first.
