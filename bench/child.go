@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,6 +23,20 @@ func again(ctx context.Context, part string, p peer, w world, keys int) (*exec.C
 		"-redis", w.redis, "-etcd", w.etcd, "-ttl", w.ttl.String(), "-keys", strconv.Itoa(keys), "-short="+strconv.FormatBool(w.short))
 	cmd.Stderr = os.Stderr
 	return cmd, nil
+}
+
+// startAgain starts this program again as a process to speak with.
+func startAgain(ctx context.Context, part string, p peer, w world) (process *exec.Cmd, in io.WriteCloser, out io.Reader, err error) {
+	if process, err = again(ctx, part, p, w, 0); err != nil {
+		return nil, nil, nil, err
+	}
+	if in, err = process.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if out, err = process.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	return process, in, out, process.Start()
 }
 
 // runChild runs this program as a process that another instance of it has started.

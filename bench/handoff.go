@@ -146,11 +146,7 @@ type lockGiver struct {
 }
 
 func giveLock(ctx context.Context, w world, p peer) (giver, error) {
-	c, err := p.open(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	work, err := c.worker(ctx)
+	c, work, err := p.openWorker(ctx, w)
 	if err != nil {
 		return nil, err
 	}

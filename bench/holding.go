@@ -18,20 +18,15 @@ type holding struct {
 	renewals *renewals // nil for other peers, whose renewals can't be observed
 }
 
-func newHolding(ctx context.Context, p peer, w world) (*holding, error) {
-	k := &holding{key: "bench:held:" + p.name + ":", meter: new(meter)}
+func newHolding(ctx context.Context, p peer, w world) (k *holding, err error) {
+	k = &holding{key: "bench:held:" + p.name + ":", meter: new(meter)}
 	w.dial = k.meter.dial
 	if p.name == asynclockPeer.name {
 		k.renewals = new(renewals)
-		var err error
 		k.worker, err = k.renewals.client(w)
 		return k, err
 	}
-	c, err := p.open(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	k.worker, err = c.worker(ctx)
+	_, k.worker, err = p.openWorker(ctx, w)
 	return k, err
 }
 

@@ -27,11 +27,7 @@ func alone(size sizes, is workload, key func(peer string, n int) string) workloa
 	is.metrics = []metric{{Name: "p50", Unit: "µs"}, {Name: "p90", Unit: "µs"}, {Name: "p99", Unit: "µs"}}
 	is.rounds = size.rounds
 	is.prepare = func(ctx context.Context, w world, p peer) (runner, error) {
-		c, err := p.open(ctx, w)
-		if err != nil {
-			return nil, err
-		}
-		work, err := c.worker(ctx)
+		c, work, err := p.openWorker(ctx, w)
 		return &latency{client: c, worker: work, key: func(n int) string { return key(p.name, n) }, times: make([]float64, size.operations)}, err
 	}
 	return is

@@ -163,17 +163,9 @@ type orderTaker struct {
 }
 
 func startOrderTaker(ctx context.Context, p peer, w world) (*orderTaker, error) {
-	process, err := again(ctx, "orders", p, w, 0)
+	process, in, out, err := startAgain(ctx, "orders", p, w)
 	if err != nil {
 		return nil, err
 	}
-	in, err := process.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &orderTaker{process, in, json.NewEncoder(in), json.NewDecoder(out)}, process.Start()
+	return &orderTaker{process, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }

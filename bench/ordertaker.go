@@ -28,11 +28,7 @@ const (
 
 // takeOrders is the work of a process that takes orders.
 func takeOrders(ctx context.Context, w world, p peer) error {
-	c, err := p.open(ctx, w)
-	if err != nil {
-		return err
-	}
-	work, err := c.worker(ctx)
+	c, work, err := p.openWorker(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,16 @@ type client interface {
 	close(ctx context.Context) error
 }
 
+// openWorker connects the peer for one goroutine.
+func (p peer) openWorker(ctx context.Context, w world) (client, worker, error) {
+	c, err := p.open(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := c.worker(ctx)
+	return c, work, err
+}
+
 // A worker locks for one goroutine.
 type worker interface {
 	// lock waits for the key.

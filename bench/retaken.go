@@ -27,11 +27,7 @@ func retaken(size sizes) workload {
 			},
 		},
 		prepare: func(ctx context.Context, w world, p peer) (runner, error) {
-			c, err := p.open(ctx, w)
-			if err != nil {
-				return nil, err
-			}
-			work, err := c.worker(ctx)
+			c, work, err := p.openWorker(ctx, w)
 			return &retaking{c, work, "bench:retaken:" + p.name, size.window}, err
 		},
 	}

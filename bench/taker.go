@@ -28,19 +28,8 @@ type taker struct {
 
 // startTaker starts this program again as the taker of a peer.
 func startTaker(ctx context.Context, p peer, w world) (*taker, error) {
-	process, err := again(ctx, "taker", p, w, 0)
+	process, in, out, err := startAgain(ctx, "taker", p, w)
 	if err != nil {
-		return nil, err
-	}
-	in, err := process.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := process.Start(); err != nil {
 		return nil, err
 	}
 	t := &taker{process, in, bufio.NewReader(out)}
@@ -126,11 +115,7 @@ func takeMessages(ctx context.Context, w world) error {
 
 // takeLocks is a client that waits for the lock.
 func takeLocks(ctx context.Context, w world, p peer) error {
-	c, err := p.open(ctx, w)
-	if err != nil {
-		return err
-	}
-	work, err := c.worker(ctx)
+	c, work, err := p.openWorker(ctx, w)
 	if err != nil {
 		return err
 	}
