@@ -281,8 +281,10 @@ func (k *lockNode) finishRequest(reply *store.AcquireReply, r *store.AcquireRequ
 	switch {
 	case st.withdrawn.Has(k.owner):
 		*reply = store.AcquireReply{Status: store.Withdrawn}
-		k.phase, k.until = leaving, watchdog.Now()
-		st.taskLocked(k.leave)
+		if k.releases == 0 { // otherwise the release has the next turn, and says whether the owner held
+			k.phase, k.until = leaving, watchdog.Now()
+			st.taskLocked(k.leave)
+		}
 	case reply.Status == store.Granted && !k.holdsLocked():
 		return false
 	case reply.Status == store.Granted && st.ending: // Close may have counted the held keys before

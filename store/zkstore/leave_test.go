@@ -88,6 +88,36 @@ func TestWhoLeavesWhileItAsksLeavesNothing(t *testing.T) {
 	unlock(t, lease)
 }
 
+// A release that may be uncertain comes while the holder's last request is under way. It gives back
+// what the owner held, and says so.
+func TestAReleaseIsToldWhatTheRequestBeforeItHeld(t *testing.T) {
+	t.Parallel()
+	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
+	st := open(t, root, WithDialer(w.dial))
+	s := join(t, st, nil)
+	acquire(t, s, waits("owner"))
+	released := make(chan store.ReleaseReply, 1)
+	w.interpose(root+"/key", func() { // it looks at its place once more
+		go func() { // ends when that request has ended; the reply is read below
+			released <- s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0]
+		}()
+		kit.Eventually(t, "the withdrawal", func() bool {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			return st.withdrawn.Has("owner")
+		})
+	})
+	if got := s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]; got.Status != store.Withdrawn || got.Err != nil {
+		t.Errorf("Acquire: got %+v, want Withdrawn", got)
+	}
+	if got := <-released; !got.WasHeld || got.Err != nil {
+		t.Errorf("Release: got %+v, want that the key was held", got)
+	}
+	if names := children(t, conn, root); len(names) != 0 {
+		t.Errorf("nodes: got %q, want none", names)
+	}
+}
+
 // A search for an owner's late node leaves alone the node that the owner has made since.
 func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,7 @@ type lockNode struct {
 	heard    watchdog.Instant // when its owner's last request came
 	grantTTL time.Duration
 	refusals int // of the node's deletion
+	releases int // of the owner's that wait for their turn, or have it
 
 	before string // the node before ours, which is watched
 

@@ -34,17 +34,13 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 		st.withdrawn.Add(r.Owner)
 	}
 	k := st.lockNodes[r.Owner]
+	if k != nil {
+		k.releases++
+	}
 	st.mu.Unlock()
 	cause := errNoNode
 	if k != nil {
-		if reply.Err = k.take(ctx); reply.Err != nil {
-			return reply
-		}
-		if k.isCurrent() {
-			cause, reply.Err = k.release(r.HoldBack)
-		}
-		k.put()
-		if reply.Err != nil {
+		if cause, reply.Err = k.releaseInTurn(ctx, r.HoldBack); reply.Err != nil {
 			return reply
 		}
 	}
@@ -71,6 +67,23 @@ func (st *Store) whyNotHeld(r *store.ReleaseRequest, found error) error {
 		st.log.Add(slog.LevelWarn, "zkstore: a release found nothing held", slog.String("key", r.Key), slog.Any("cause", found))
 	}
 	return found
+}
+
+// releaseInTurn is release, when earlier requests of the owner have ended.
+func (k *lockNode) releaseInTurn(ctx context.Context, keep time.Duration) (cause, err error) {
+	defer func() {
+		k.store.mu.Lock()
+		defer k.store.mu.Unlock()
+		k.releases--
+	}()
+	if err := k.take(ctx); err != nil {
+		return nil, err
+	}
+	defer k.put()
+	if !k.isCurrent() {
+		return errNoNode, nil
+	}
+	return k.release(keep)
 }
 
 // release ends the lock node. It returns why the lock node did not hold until now, or nil if it
