@@ -20,6 +20,7 @@
      MATE    stake 2 is a writer of stake 0's client
      FORGET  the server is replaced once by one of an earlier moment, its clock SKEW ticks behind
              at most. Every share ends then; what is exclusive is written anew
+     BEGUN   the run begins with a reader and the other server cut off
      LIVE    time waits for whoever has something to do, a lease is held for HOLDS ticks,
              everyone is served within BOUND, and nobody waits whom the store could grant
      FAULT   breaks one rule; a name from the list below */
@@ -71,6 +72,9 @@
 #ifndef SKEW
 #define SKEW 0
 #endif
+#ifndef BEGUN
+#define BEGUN 0
+#endif
 #ifndef LIVE
 #define LIVE 0
 #endif
@@ -86,9 +90,12 @@
 #define P 3                   /* Permits */
 
 /* The systems. */
-#if defined(PERMITS)          /* permits of weight 1, 1 and 2 */
+#if defined(PERMITS)          /* permits of weight 1, 1 and 2; GREEDY: the first client can use another */
 #define WANT(o) P
 #define WEIGHT(o) ((o) == 2 -> 2 : 1)
+#if defined(GREEDY)
+#define EXTRA(o) ((o) == 0 -> 1 : 0)
+#endif
 #elif defined(BLOCK)          /* a client that can use three permits, and another */
 #define WANT(o) P
 #define WEIGHT(o) 1
@@ -100,11 +107,8 @@
 #define WANT(o) ((o) == 2 -> X : S)
 #define WEIGHT(o) 1
 #endif
-#ifndef EXTRA
-#define EXTRA(o) 0
-#endif
 #if defined(DIFFER)           /* stake 0 believes in fewer permits than the others */
-#define LIMIT(o) ((o) == 0 -> 1 : 2)
+#define LIMIT(o) ((o) == 0 -> 2 : 3)
 #elif defined(BLOCK)
 #define LIMIT(o) 3
 #else
@@ -133,14 +137,12 @@
 #define DOWN_FENCE 18    /* a downgrade keeps the writer's token */
 #define NO_SERVE_ACQUIRE 19 /* an acquire of a key that has a group does not serve */
 #define NO_SERVE_REST 20 /* a Rest does not serve */
-#define RENEW_DEAF 21    /* a renewal's answer does not say who waits */
+#define RENEW_DEAF 21    /* a renewal's answer does not say that somebody waits, nor is that told again */
 #define NO_W4 22         /* grant messages are believed however old they are */
 #define RENEW_RAISES 23  /* a renewal raises what the owner has */
 #define OLD_GROUP 24     /* a group from before the loss admits with its old fence */
-#define SHARE_REVIVES 25 /* a share is written anew in the grace */
-#define GRANT_IN_GRACE 26 /* shares are granted in the grace, beside those that are known */
-#define KEEP_NEWER 27    /* an exclusive holding is written anew over newer readers */
-#define ORDER_INSIDE 28  /* not a rule, but too much promised: permits passed on inside a client have rising tokens */
+#define GRANT_IN_GRACE 25 /* shares are granted in the grace, beside those that are known */
+#define ORDER_INSIDE 26  /* not a rule, but too much promised: permits passed on inside a client have rising tokens */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -322,7 +324,7 @@ inline grant(o, ttl) {
   if :: WANT(o) == S && readers == 0 -> fence = last :: else fi;
 #endif
   mode[o] = WANT(o); weight[o] = WEIGHT(o); number[o] = last; left[o] = ttl;
-#if defined(BLOCK)
+#ifdef EXTRA
   h2 = L(o) - used - WEIGHT(o);
   if :: h2 > EXTRA(o) -> h2 = EXTRA(o) :: else fi;
 #if FAULT!=EXTRA_ANY
@@ -445,7 +447,7 @@ inline execute(k, o, sy, sz, unc) {
 #else
       if :: mode[o] == P && sz < weight[o] -> weight[o] = sz :: else fi;
 #endif
-#if JOIN
+#if JOIN && FAULT!=RENEW_DEAF
       told[o] = false;
 #endif
 #if FAULT!=RENEW_DEAF
@@ -455,15 +457,9 @@ inline execute(k, o, sy, sz, unc) {
       notice(); r = LOST;
 #if FORGET
       if
-#if FAULT==SHARE_REVIVES
-      :: grace > 0 && !gone[o] && sy != X -> mode[o] = sy; left[o] = TTL; number[o] = last; weight[o] = 1; inq[o] = false; r = OK
-#endif
       :: grace > 0 && !gone[o] && sy == X ->
         h1 = 1; j = 0;
         do :: j < N -> if :: mode[j] != 0 && number[j] >= sz -> h1 = 0 :: else fi; j++ :: else -> break od;
-#if FAULT==KEEP_NEWER
-        h1 = 1;
-#endif
         if :: h1 == 1 ->
           j = 0; do :: j < N -> drop(j); j++ :: else -> break od;
           mode[o] = X; weight[o] = 1; left[o] = TTL; number[o] = sz; inq[o] = false; if :: sz > last -> last = sz :: else fi; r = OK
@@ -612,13 +608,13 @@ inline quiescent() {
       assert(st[j] != HOLD || weight[j] <= have[j])                    /* no permits that nobody has */
     :: else
     fi;
-    if :: inq[j] && alive[j] > 0 && st[j] == WAIT && (head == NOBODY || ticket[j] < ticket[head]) -> head = j :: else fi;
+    if :: inq[j] && alive[j] > 0 && (head == NOBODY || ticket[j] < ticket[head]) -> head = j :: else fi;
     j++
   :: else -> break od;
 #if LOSS
   if :: shaken -> head = NOBODY :: else fi; shaken = false;
 #endif
-  if :: head != NOBODY && NO_GRACE -> assert(!(FITS(head))) :: else fi    /* nobody waits whom the store could grant */
+  if :: head != NOBODY && NO_GRACE && st[head] == WAIT -> assert(!(FITS(head))) :: else fi    /* nobody waits whom the store could grant */
 }
 
 proctype environment() provided (!stop) {
@@ -781,7 +777,7 @@ end:
   :: d_step { st[c] == WAIT && leaves < LEAVES -> leaves++; leave(c) }
 #endif
 #if RENEWAL
-#if LIVE
+#if LIVE && !defined(EXTRA)
   :: d_step { st[c] == HOLD && trust[c] == 1 && !asked[c] && has[c] != 0 -> ask(c, RENEW) }
 #else
   :: d_step { st[c] == HOLD && trust[c] > 0 && trust[c] < TTL && !asked[c] && has[c] != 0 -> ask(c, RENEW) }
@@ -792,10 +788,10 @@ end:
 #if DOWN
   :: d_step { st[c] == HOLD && has[c] == X && trust[c] > 0 && !asked[c] -> ask(c, REST); has[c] = 0; owed[c] = true }
 #endif
-#if defined(BLOCK)
+#ifdef EXTRA
   :: d_step { st[c] == HOLD && has[c] == P && have[c] > 1 && trust[c] > 0 && !asked[c] -> have[c]--; ask(c, REST); owed[c] = (FAULT != REST_ONCE) }
 #endif
-#if DOWN || defined(BLOCK)
+#if DOWN || defined(EXTRA)
   :: d_step { st[c] == HOLD && owed[c] && !asked[c] && trust[c] > 0 -> ask(c, REST) }        /* until it is answered */
 #endif
 #if JOIN
@@ -831,6 +827,12 @@ end:
 }
 
 init { atomic {
+#if BEGUN
+  /* A reader holds the key; the other server hears no more. */
+  mode[0] = S; weight[0] = 1; left[0] = TTL; number[0] = 1; fence = 1; last = 1; clock = 1; top = 1;
+  st[0] = HOLD; trust[0] = TTL; has[0] = S; have[0] = 1; tok[0] = 1; num[0] = 1;
+  forgot = 1; b_mode[0] = S; b_weight[0] = 1; b_left[0] = TTL; b_number[0] = 1; b_fence = 1; b_last = 1;
+#endif
   run environment(); run client(0); run client(1);
 #if N>2
   run client(2);
