@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Checks lock.pml: each small system exhaustively, then each broken rule, which
-# has to be found. It fails if a sound system breaks a promise, if a search does
-# not end, or if a broken rule goes unnoticed.
+# Checks lock.pml and shares.pml: each small system exhaustively, then each broken
+# rule, which has to be found. It fails if a sound system breaks a promise, if a search
+# does not end, or if a broken rule goes unnoticed. The names of searches in shares.pml
+# begin with "shares:".
 #
 #   docs/model/run.sh            everything but what takes minutes
 #   docs/model/run.sh long       that
 #   docs/model/run.sh W4 served  what has one of these words in its name
+#   docs/model/run.sh shares:    those of shares.pml
 #
 # It needs spin and a C compiler, and installs Debian's if it may. 2 GB of memory
 # and LIMIT seconds (default 300) for each search are enough; there are AT_ONCE of
@@ -48,10 +50,13 @@ beside() {
 	) &
 }
 
-# search builds and runs one checker. What it said is in $work/pan.log.
+# model_of says which file a search of that name is in.
+model_of() { [[ $1 == shares:* ]] && echo shares.pml || echo lock.pml; }
+
+# search builds and runs one checker of $model. What it said is in $work/pan.log.
 search() {
-	cp lock.pml "$work/" && cd "$work" || return
-	spin -a "$@" lock.pml >spin.log 2>&1 || { cat spin.log && return 1; }
+	cp "$model" "$work/" && cd "$work" || return
+	spin -a "$@" "$model" >spin.log 2>&1 || { cat spin.log && return 1; }
 	gcc -w -O1 -DSAFETY -DHC4 -DMEMLIM=2000 -o pan pan.c || return
 	timeout --foreground -s INT "$limit" ./pan -m1000000 -w22 >pan.log 2>&1
 	grep -q 'errors: ' pan.log || { cat pan.log && return 1; }
@@ -78,13 +83,14 @@ report() {
 sound() { ! chosen "$1" || beside find_nothing "$@"; }
 
 find_nothing() {
-	local name=$1 begin=$SECONDS
+	local name=$1 begin=$SECONDS model
+	model=$(model_of "$name")
 	shift
 	if ! (search "$@") || ! grep -q 'errors: 0' "$work/pan.log" || grep -q 'Search not completed' "$work/pan.log"; then
 		report FAIL "$name"
 		grep -E 'pan:|Warning' "$work/pan.log"
 		# The steps that lead there; the whole of it is long.
-		(cd "$work" && [[ -f lock.pml.trail ]] && spin -t -p -g "$@" lock.pml 2>/dev/null | tail -n 60)
+		(cd "$work" && [[ -f $model.trail ]] && spin -t -p -g "$@" "$model" 2>/dev/null | tail -n 60)
 		return 1
 	fi
 	report ok "$name"
@@ -94,7 +100,8 @@ find_nothing() {
 broken() { ! chosen "$2 ($3)" || beside find_it "$@"; }
 
 find_it() {
-	local what=$1 name="$2 ($3)" begin=$SECONDS fault=$3
+	local what=$1 name="$2 ($3)" begin=$SECONDS fault=$3 model
+	model=$(model_of "$name")
 	shift 3
 	if ! (search "-DFAULT=$fault" "$@") || ! grep -qE "assertion violated.*($what)" "$work/pan.log"; then
 		report MISS "$name"
@@ -106,6 +113,10 @@ find_it() {
 
 # What each promise looks like in the message of a violation.
 readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' below='i<=ceiling' served='waited\[i\]' goes_on='trust\[c\]'
+
+# The same in shares.pml. overlap is H1 and H2, beyond is H3, order is H4.
+readonly overlap='has\[j\]' common='tok\[j\]' beyond='used<=' order='tok\[c\]>' queue='ticket\[j\]>' ignored='number\[c\]==h1'
+readonly waits='writers==0' unowned='weight\[j\]<=have' greedy='weight\[head\]==' mate='st\[2\]==' keeps='trust\[c\]==0'
 
 one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
 two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
@@ -119,6 +130,11 @@ given_up=(-DVACANCY=2 -DK=2 -DK0=1 -DLOSS=0 -DSTRAY=1 -DTTL=2 -DG=1)
 clocked=(-DVACANCY=1 "${cohort[@]}")
 replaced=(-DVACANCY=1 "${forgetful[@]}")
 left=(-DVACANCY=1 "${begun[@]}")
+any=(-DLEAVES=1 -DLOSS=1 -DSTRAY=1 -DMAXTOK=4)
+quiet=(-DLIVE=1 -DTTL=3 -DG=2 -DDL=2 -DMAXTOK=200 -DRENEWAL=1)
+block=("${quiet[@]}" -DBLOCK -DN=2 -DLOSS=2 -DSTRAY=1 -DHOLDS=2)
+replaced_once=(-DFORGET=1 -DMAXTOK=4)
+older=("${replaced_once[@]}" -DBEGUN=1 -DRENEWAL=1 -DSTRAY=1)
 
 echo "What is sound:"
 sound 'each client asks once, anything may go wrong' "${one[@]}"
@@ -144,6 +160,23 @@ sound 'vacancy: the server forgets, and its clock lags' "${replaced[@]}" -DLOSS=
 sound 'vacancy: the server forgets, something given up arrives' -DVACANCY=2 "${forgetful[@]}" -DLOSS=1 -DSTRAY=1 -DMAXTOK=4
 sound 'vacancy: the server forgets, a first release leaves one in the grace' "${left[@]}" -DLOSS=0 -DSKEW=1
 sound 'vacancy: served: two ask twice, one dies, a message is lost' -DVACANCY=1 "${lively[@]}" -DK=2 -DCRASH=1 -DLOSS=1 -DBOUND=7
+sound 'shares: two readers and a writer, anything may go wrong' "${any[@]}" -DDOWN=1
+sound 'shares: two readers and a writer, leases are renewed, readers join' -DLEAVES=1 -DDOWN=1 -DRENEWAL=1 -DJOIN=1 -DMAXTOK=4
+sound 'shares: a reader, a permit and a writer, anything may go wrong' "${any[@]}" -DMIXED
+sound 'shares: permits, anything may go wrong' "${any[@]}" -DPERMITS
+sound 'shares: permits, clients differ about the limit' "${any[@]}" -DPERMITS -DDIFFER
+sound 'shares: permits, one grant for two leases' -DPERMITS -DGREEDY -DLEAVES=1 -DRENEWAL=1 -DMAXTOK=4
+sound 'shares: the server forgets readers' "${replaced_once[@]}" -DDOWN=1
+sound 'shares: the server forgets permits' "${replaced_once[@]}" -DPERMITS
+sound 'shares: the server forgets, leases are renewed' -DFORGET=1 -DRENEWAL=1 -DMAXTOK=3
+sound 'shares: the server forgets, late requests, its clock lags' "${older[@]}" -DSKEW=1
+sound 'shares: the server forgets, late requests, readers join' "${older[@]}" -DTTL=3 -DJOIN=1
+sound 'shares: served: two readers and a writer, readers join, one dies' "${quiet[@]}" -DJOIN=1 -DLEAVES=1 -DLOSS=1 -DCRASH=1 -DBOUND=9
+sound 'shares: served: a client reads and wants to write' "${quiet[@]}" -DJOIN=1 -DMATE=1 -DLOSS=1 -DBOUND=5
+sound 'shares: served: a step grants one, a downgrade' "${quiet[@]}" -DBATCH=1 -DDOWN=1 -DLEAVES=1 -DLOSS=1 -DBOUND=3
+sound 'shares: served: permits, one dies' "${quiet[@]}" -DPERMITS -DLEAVES=1 -DLOSS=1 -DCRASH=1 -DBOUND=6
+sound 'shares: served: permits, clients differ about the limit' "${quiet[@]}" -DPERMITS -DDIFFER -DLEAVES=1 -DLOSS=1 -DCRASH=1 -DBOUND=4
+sound 'shares: served: three permits are given back one by one' "${block[@]}" -DBOUND=4
 
 wait
 echo "What is broken and has to be found:"
@@ -186,5 +219,35 @@ broken "$rising" 'vacancy: it has the token of the grant, not the last one used'
 broken "$rising" 'vacancy: its token does not count for the next one' COUNTER_ONLY "${clocked[@]}" -DCRASH=1
 broken "$nothing_left" 'vacancy: a release leaves one although somebody waits' VACANT_QUEUE -DVACANCY=1 "${lively[@]}" -DK=2 -DLOSS=0 -DBOUND=7
 broken "$nothing_left" 'vacancy: it stays when somebody queues in the grace' VACANT_JOIN "${replaced[@]}" -DLOSS=0 -DMAXTOK=5 -DSKEW=1
+broken "$waits" 'shares: a withdrawal does not serve' NO_SERVE "${quiet[@]}" -DLEAVES=1
+broken "$queue" 'shares: serve does not stop at a head that does not fit, readers' OVERTAKE
+broken "$queue" 'shares: serve does not stop at a head that does not fit, permits' OVERTAKE -DPERMITS
+broken "$waits" 'shares: serve stops after its number of grants without a wake-up' NO_WAKE "${quiet[@]}" -DBATCH=1
+broken "$served" 'shares: a closed tenure admits' CLOSED_ADMITS "${quiet[@]}" -DJOIN=1 -DBOUND=9
+broken "$mate" 'shares: a tenure is closed by remote writers only' REMOTE_ONLY "${quiet[@]}" -DJOIN=1 -DMATE=1
+broken "$overlap" 'shares: trust of who joins counts from the join' JOIN_TRUST -DJOIN=1 -DMIXED
+broken "$common" 'shares: the fence is drawn for each member' FENCE_EACH
+broken "$order" 'shares: the fence is not drawn anew after a writer' FENCE_OLD
+broken "$ignored" 'shares: W4 compares the fence' MARK_FENCE -DLEAVES=1
+broken "$overlap" 'shares: grant messages are believed however old they are: W4' NO_W4
+broken "$unowned" 'shares: a Rest raises' REST_RAISES "${block[@]}"
+broken "$unowned" 'shares: a Rest without an answer is not sent again' REST_ONCE "${block[@]}"
+broken "$unowned" 'shares: a renewal raises' RENEW_RAISES "${block[@]}"
+broken "$waits" 'shares: a Rest does not serve' NO_SERVE_REST "${quiet[@]}" -DDOWN=1
+broken "$order" 'shares: a downgrade keeps the token' DOWN_FENCE -DDOWN=1
+broken "$greedy" 'shares: Extra is granted although others wait' EXTRA_ANY -DPERMITS -DGREEDY
+broken "$waits" 'shares: an expired member stays while others last' STICKY "${quiet[@]}" -DPERMITS -DCRASH=1
+broken "$waits" 'shares: an acquire does not serve where a group holds the key' NO_SERVE_ACQUIRE "${quiet[@]}" -DCRASH=1
+broken "$served" 'shares: a member whose message was lost hears of no waiter' RENEW_DEAF "${quiet[@]}" -DJOIN=1 -DLOSS=1 -DBOUND=9
+broken "$overlap|$order" 'shares: a writer fits beside readers' FIT_ALL
+broken "$overlap|$order" 'shares: permits fit beside readers' FIT_MIXED -DMIXED
+broken "$beyond" 'shares: the limit of who asks is compared, not the least' LIMIT_ASKER -DPERMITS -DDIFFER
+broken "$waits" 'shares: the least limit stays when its holder leaves' LEAST_STAYS "${quiet[@]}" -DPERMITS -DDIFFER
+broken "$overlap" 'shares: the grace is shorter than the longest TTL' SHORT_GRACE "${replaced_once[@]}"
+broken "$order|$overlap" 'shares: readers are granted in the grace' GRANT_IN_GRACE "${replaced_once[@]}"
+broken "$keeps" 'shares: a writer is not written anew over older readers' KEEP_OLDER "${older[@]}"
+broken "$order" 'shares: readers from before the loss are joined, with their token' OLD_GROUP "${older[@]}" -DTTL=3
+broken "$order|$common" 'shares: readers from before the loss are joined, with a new token' NEW_FENCE "${older[@]}" -DJOIN=1
+broken "$order" 'shares: what passes inside a client has rising tokens, too' ORDER_INSIDE -DPERMITS -DJOIN=1
 wait
 [[ ! -e $all/failed ]]

@@ -19,10 +19,10 @@
      JOIN    leases of a client may join its tenure, or take over its permits, without the store
      MATE    stake 2 is a writer of stake 0's client
      FORGET  the server is replaced once by one of an earlier moment, its clock SKEW ticks behind
-             at most. Every share ends then; what is exclusive is written anew
+             at most. Shares that it does not know end; what is exclusive is written anew
      BEGUN   the run begins with a reader and the other server cut off
-     LIVE    time waits for whoever has something to do, a lease is held for HOLDS ticks,
-             everyone is served within BOUND, and nobody waits whom the store could grant
+     LIVE    time waits for whoever has something to do. A lease is held for HOLDS ticks at
+             most. Everyone is served within BOUND, and nobody waits whom the store could grant
      FAULT   breaks one rule; a name from the list below */
 #ifndef N
 #define N 3
@@ -140,11 +140,20 @@
 #define RENEW_DEAF 21    /* a renewal's answer does not say that somebody waits, nor is that told again */
 #define NO_W4 22         /* grant messages are believed however old they are */
 #define RENEW_RAISES 23  /* a renewal raises what the owner has */
-#define OLD_GROUP 24     /* a group from before the loss admits with its old fence */
+#define OLD_GROUP 24     /* readers from before the loss are joined, and their token is taken */
 #define GRANT_IN_GRACE 25 /* shares are granted in the grace, beside those that are known */
-#define ORDER_INSIDE 26  /* not a rule, but too much promised: permits passed on inside a client have rising tokens */
+#define SHORT_GRACE 26   /* the grace is shorter than the longest TTL */
+#define KEEP_OLDER 27    /* an exclusive holding is not written anew over older readers */
+#define NEW_FENCE 28     /* readers from before the loss are joined, with a new token */
+#define ORDER_INSIDE 29  /* no rule, but too much promised: H4 for what passes inside a client, too */
 #ifndef FAULT
 #define FAULT SOUND
+#endif
+
+#if FAULT==SHORT_GRACE
+#define GRACE (TTL-1)
+#else
+#define GRACE TTL             /* ticks */
 #endif
 
 #define NOBODY 255
@@ -195,7 +204,7 @@ bool over[N];                 /* the owner's withdrawal was confirmed */
 byte top, topx, asktop[N];    /* greatest token of a lease; of one that was not Shared; top when a stake began */
 bool stop;
 #if LOSS
-byte losses; bool shaken; /* something was lost in this tick */
+byte losses; bool shaken;     /* something was lost in this tick */
 #endif
 #if LEAVES
 byte leaves;
@@ -208,13 +217,14 @@ bool heard[N]; byte waited[N], held[N];
 #endif
 
 byte deaf;                    /* bits: who can't be reached */
-hidden byte i, j, head, floor, n, used, readers, writers, low, more, h1, h2, h3, h4;
-hidden byte rw, w1;
+/* Scratch, of no meaning between steps. */
+hidden byte i, j, head, floor, n, used, readers, writers, low, h1, h2, h3, h4, rw, w1;
 hidden mtype r = NONE; hidden byte rn, rt, rh, rs;
 
 #define TRUSTS(c) (st[c] == HOLD && trust[c] > 0 && has[c] != 0)
 
-/* H1 to H3: what may be trusted at the same time. */
+/* H1 to H3: what may be trusted at the same time. Readers that are trusted at the same time have
+   one token. */
 inline promises() {
   i = 0;
   do :: i < N ->
@@ -224,7 +234,7 @@ inline promises() {
         if :: TRUSTS(j) ->
           assert(i == j || (has[i] != X && has[j] != X));              /* H1 */
           assert(has[i] == has[j]);                                    /* H2 */
-          if :: has[i] == S && !FORGET -> assert(tok[i] == tok[j]) :: else fi; /* a common token */
+          if :: has[i] == S -> assert(tok[i] == tok[j]) :: else fi; /* a common token */
           used = used + have[j]
         :: else fi; j++
       :: else -> break od;
@@ -233,7 +243,8 @@ inline promises() {
   :: else -> break od; i = 0
 }
 
-/* H4: tokens. Permits are compared with what was given before they were asked for. */
+/* H4: tokens. A writer's is larger than every one before it. A reader's may be equal to a reader's.
+   A grant of permits is compared with what was given before it was asked for. */
 inline begin_lease(c) {
   if
   :: has[c] == X -> assert(tok[c] > top)
@@ -254,7 +265,7 @@ inline drop(o) { mode[o] = 0; weight[o] = 0; left[o] = 0; number[o] = 0;
 #endif
 }
 
-/* load drops what has expired. */
+/* load drops what has expired. Every script does so first. */
 inline load() {
 #if FAULT==STICKY
   h1 = 0; i = 0; do :: i < N -> if :: left[i] > 0 -> h1 = 1 :: else fi; i++ :: else -> break od;
@@ -294,7 +305,14 @@ inline survey() {
 #else
 #define PFITS(o) (writers == 0 && readers == 0 && used + WEIGHT(o) <= L(o))
 #endif
-#define FITS(o) (WANT(o) == X -> XFITS : (WANT(o) == S -> (writers == 0 && used == 0) : PFITS(o)))
+/* After a loss nobody joins readers from before it. Their record may have outlived a writer whom
+   this server has forgotten, and a later reader would get a token below that writer's. */
+#if FORGET && FAULT!=OLD_GROUP && FAULT!=NEW_FENCE
+#define SFITS (writers == 0 && used == 0 && (readers == 0 || fence > past))
+#else
+#define SFITS (writers == 0 && used == 0)
+#endif
+#define FITS(o) (WANT(o) == X -> XFITS : (WANT(o) == S -> SFITS : PFITS(o)))
 
 inline count() {
   last++;
@@ -305,7 +323,8 @@ inline count() {
   if :: last >= MAXTOK -> stop = true :: else fi
 }
 
-/* grant gives o its share. It is told by message unless it is the one who asks. */
+/* grant gives o its share, with a number of its own. Readers have the fence as their token, which
+   the first of a group draws. */
 inline grant(o, ttl) {
   h1 = 0; h2 = 0; j = 0;
   do :: j < N ->
@@ -318,7 +337,7 @@ inline grant(o, ttl) {
   if :: WANT(o) == S -> fence = last :: else fi;
 #elif FAULT==FENCE_OLD
   if :: WANT(o) == S && fence == 0 -> fence = last :: else fi;
-#elif FORGET && FAULT!=OLD_GROUP
+#elif FAULT==NEW_FENCE
   if :: WANT(o) == S && (readers == 0 || fence <= past) -> fence = last :: else fi;
 #else
   if :: WANT(o) == S && readers == 0 -> fence = last :: else fi;
@@ -375,7 +394,7 @@ inline serve(self) {
         :: head == self -> grant(head, TTL)
         :: else -> grant(head, G);
           others();
-          /* Who waits no longer ignores it. */
+          /* A stake that does not wait any more ignores it. */
           if :: st[head] == WAIT -> msg[head] = true; mnum[head] = last; mtok[head] = TOKEN(head); msize[head] = weight[head]; mwait[head] = rw :: else fi
         fi
       fi
@@ -383,10 +402,10 @@ inline serve(self) {
   od
 }
 
-/* notice is what epoch.lua does. */
+/* notice is what epoch.lua does. Every grant from before has a number up to past. */
 inline notice() {
 #if FORGET
-  if :: forgot == 2 && !noticed -> noticed = true; grace = TTL; past = clock :: else fi
+  if :: forgot == 2 && !noticed -> noticed = true; grace = GRACE; past = clock :: else fi
 #else
   skip
 #endif
@@ -459,7 +478,7 @@ inline execute(k, o, sy, sz, unc) {
       if
       :: grace > 0 && !gone[o] && sy == X ->
         h1 = 1; j = 0;
-        do :: j < N -> if :: mode[j] != 0 && number[j] >= sz -> h1 = 0 :: else fi; j++ :: else -> break od;
+        do :: j < N -> if :: mode[j] != 0 && (number[j] >= sz || FAULT == KEEP_OLDER) -> h1 = 0 :: else fi; j++ :: else -> break od;
         if :: h1 == 1 ->
           j = 0; do :: j < N -> drop(j); j++ :: else -> break od;
           mode[o] = X; weight[o] = 1; left[o] = TTL; number[o] = sz; inq[o] = false; if :: sz > last -> last = sz :: else fi; r = OK
@@ -473,7 +492,7 @@ inline execute(k, o, sy, sz, unc) {
     notice();
     if
     :: mode[o] == 0 -> r = LOST
-    :: mode[o] == X ->                                                 /* a downgrade */
+    :: mode[o] == X ->                            /* a downgrade */
       count(); mode[o] = S; number[o] = last;
 #if FAULT!=DOWN_FENCE
       fence = last;
@@ -614,7 +633,7 @@ inline quiescent() {
 #if LOSS
   if :: shaken -> head = NOBODY :: else fi; shaken = false;
 #endif
-  if :: head != NOBODY && NO_GRACE && st[head] == WAIT -> assert(!(FITS(head))) :: else fi    /* nobody waits whom the store could grant */
+  if :: head != NOBODY && NO_GRACE && st[head] == WAIT -> assert(!(FITS(head))) :: else fi /* nobody waits whom the store could grant */
 }
 
 proctype environment() provided (!stop) {
@@ -720,9 +739,7 @@ end:
         owed[c] = false;
         if :: has[c] == 0 && trust[c] > 0 -> has[c] = h4; tok[c] = h3; num[c] = h2; begin_lease(c) :: else fi
       :: head > 1 && r == LOST && st[c] == HOLD ->
-#if !FORGET
-        assert(!TRUSTS(c));                       /* a holder goes on holding */
-#endif
+        assert(trust[c] == 0 || (FORGET && has[c] != X)); /* a holder goes on holding */
         no_lease(c)
       :: else
       fi;
@@ -783,8 +800,7 @@ end:
   :: d_step { st[c] == HOLD && trust[c] > 0 && trust[c] < TTL && !asked[c] && has[c] != 0 -> ask(c, RENEW) }
 #endif
 #endif
-  :: d_step { st[c] == HOLD && trust[c] > 0 && !owed[c] -> leave(c) }
-  :: d_step { st[c] == HOLD && trust[c] == 0 -> leave(c) }
+  :: d_step { st[c] == HOLD && (trust[c] == 0 || !owed[c]) -> leave(c) }
 #if DOWN
   :: d_step { st[c] == HOLD && has[c] == X && trust[c] > 0 && !asked[c] -> ask(c, REST); has[c] = 0; owed[c] = true }
 #endif
