@@ -243,8 +243,8 @@ broken "$overlap|$order" 'shares: a writer fits beside readers' FIT_ALL
 broken "$overlap|$order" 'shares: permits fit beside readers' FIT_MIXED -DMIXED
 broken "$beyond" 'shares: the limit of who asks is compared, not the least' LIMIT_ASKER -DPERMITS -DDIFFER
 broken "$waits" 'shares: the least limit stays when its holder leaves' LEAST_STAYS "${quiet[@]}" -DPERMITS -DDIFFER
-broken "$overlap" 'shares: the grace is shorter than the longest TTL' SHORT_GRACE "${replaced_once[@]}"
-broken "$order|$overlap" 'shares: readers are granted in the grace' GRANT_IN_GRACE "${replaced_once[@]}"
+broken "$beyond" 'shares: the grace is shorter than the longest TTL' SHORT_GRACE "${replaced_once[@]}" -DPERMITS
+broken "$common|$order|$overlap" 'shares: readers are granted in the grace' GRANT_IN_GRACE "${replaced_once[@]}"
 broken "$keeps" 'shares: a writer is not written anew over older readers' KEEP_OLDER "${older[@]}"
 broken "$order" 'shares: readers from before the loss are joined, with their token' OLD_GROUP "${older[@]}" -DTTL=3
 broken "$order|$common" 'shares: readers from before the loss are joined, with a new token' NEW_FENCE "${older[@]}" -DJOIN=1
