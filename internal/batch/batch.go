@@ -38,7 +38,11 @@ func New[T any](largest, calls int, gather time.Duration, send func(lane int, ba
 }
 
 // Add queues one request and returns at once. After Close it does nothing and returns false.
-func (q *Queue[T]) Add(number int, request T) bool {
+func (q *Queue[T]) Add(number int, request T) bool { return q.AddAll(number, []T{request}) }
+
+// AddAll is Add for several requests of one lane, which go in one call if they are not more than the
+// largest batch. Added one by one, the first could go alone.
+func (q *Queue[T]) AddAll(number int, requests []T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -49,7 +53,7 @@ func (q *Queue[T]) Add(number int, request T) bool {
 		l = new(lane[T])
 		q.lanes[number] = l
 	}
-	l.waiting = append(l.waiting, request)
+	l.waiting = append(l.waiting, requests...)
 	if l.calls < q.calls {
 		l.calls++
 		// The goroutine ends when the lane is empty; Close waits for it.

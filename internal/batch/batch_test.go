@@ -73,6 +73,27 @@ func TestLoadMakesBatchesLarger(t *testing.T) {
 }
 
 // Requests that are made at the same time, but one by one, go together.
+// Requests that are added together are not parted by a call that begins at once.
+func TestRequestsAddedTogetherGoTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver()
+		close(r.held)
+		q := New(3, 2, 0, r.send)
+		if !q.AddAll(7, []int{1, 2, 3}) {
+			t.Error("AddAll: got false, want true")
+		}
+		synctest.Wait()
+		if got, want := r.got(), []string{"7 [1 2 3]"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		q.Close()
+		if q.AddAll(7, []int{4}) {
+			t.Error("AddAll after Close: got true, want false")
+		}
+	})
+}
+
 func TestACallWaitsForCompany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
