@@ -52,7 +52,7 @@ type Client struct {
 
 	refused sync.Once // logs only once that the store can't support retention
 
-	closing  atomic.Bool
+	closing  closingFlag
 	inUse    atomic.Int64  // keys; Close waits until there are none
 	underWay atomic.Int64  // releases; Close waits for them briefly
 	unused   chan struct{} // has room for one: one of the two counts came to 0 while closing
@@ -77,6 +77,21 @@ const (
 	largestBatch = 256
 	callsPerLane = 2
 )
+
+// A closingFlag says that Close was called.
+type closingFlag struct {
+	atomic.Bool
+
+	begun chan struct{} // closed when the flag is set
+}
+
+// Swap sets the flag and returns what it was.
+func (f *closingFlag) Swap(closing bool) (was bool) {
+	if was = f.Bool.Swap(closing); !was && closing {
+		close(f.begun)
+	}
+	return was
+}
 
 // New makes a client of the store, with defaults for all its acquisitions. It fails with
 // [ErrInvalidOption] for a nil store or a bad option. It wraps the error of the store's Open.
@@ -111,6 +126,7 @@ func newClient(settings clientSettings) *Client {
 		unused:   make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 	}
+	c.closing.begun = make(chan struct{})
 	for i := range c.shards {
 		c.shards[i] = shard{
 			number: byte(i),

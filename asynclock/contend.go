@@ -151,6 +151,18 @@ func (c *Client) send(call *acquireCall) {
 	c.acquires.Add(laneFor(call.state.lane(), call.timeout), call)
 }
 
+// sendAll queues requests in the background, those of a lane in one call.
+func (c *Client) sendAll(calls []*acquireCall) {
+	lanes := make(map[int][]*acquireCall, 1)
+	for _, call := range calls {
+		lane := laneFor(call.state.lane(), call.timeout)
+		lanes[lane] = append(lanes[lane], call)
+	}
+	for lane, together := range lanes {
+		c.acquires.AddAll(lane, together)
+	}
+}
+
 // sendAcquires sends a batch of requests that no caller waits for.
 func (c *Client) sendAcquires(_ int, calls []*acquireCall) {
 	requests := make([]store.AcquireRequest, len(calls))

@@ -14,6 +14,8 @@
 // watchdog, one goroutine per client, renews it until then. A pending acquisition is a
 // channel to select on: [Client.LockChan].
 //
+// Several keys are taken together, without deadlocks, by [Client.LockAll].
+//
 // # What is guaranteed
 //
 // At most one lease of a key is trusted at any time, in all processes that use the same
@@ -66,7 +68,10 @@
 //	how long trust lasts           timing.go
 //	giving back, and keeping idle  release.go; retain.go
 //	re-entry                       reentry.go
+//	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
+//	                               multifuture.go
 //	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
+//	                               lockall.go, withlockall.go,
 //	                               lease.go, unlock.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go
 package asynclock

@@ -63,6 +63,11 @@ var (
 	// ErrNotClaimed: the grant was not claimed before its trust deadline and was given back.
 	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
 
+	// ErrLockOrder: LockAll was called under a lease of one of the keys, and another of them sorts
+	// before it. The call would wait for a smaller key while it holds a larger one. Two such callers
+	// could wait for each other.
+	ErrLockOrder = errors.New("asynclock: a key that is not held sorts before one that is held")
+
 	// ErrClosed: the client is closed.
 	ErrClosed = store.ErrClosed
 
@@ -79,7 +84,9 @@ var (
 
 // An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
-	Op  string // lock, try lock, unlock, renew, inspect, list, force unlock, close
+	// Op is lock, try lock, unlock, renew, lock all, try lock all, unlock all, inspect, list, force
+	// unlock or close.
+	Op  string
 	Key string // empty if the operation is about no key, or about all
 	Err error
 }
@@ -97,6 +104,20 @@ func (e *Error) Error() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// A PartError is why a [MultiLease] ended: its first part that ended, and the reason. The reason is
+// what [Lease.Err] returns for one key.
+type PartError struct {
+	Key string
+	Err error
+}
+
+func (e *PartError) Error() string {
+	return "asynclock: " + strconv.Quote(e.Key) + " of several keys: " + trimPrefix(e.Err)
+}
+
+// Unwrap returns Err.
+func (e *PartError) Unwrap() error { return e.Err }
 
 // A GraceError is [ErrGrace] with the time that remains of it. TryLock returns it inside an [*Error].
 type GraceError = store.GraceError

@@ -46,6 +46,22 @@ func TestContextMayAskAboutLeases(t *testing.T) {
 			l := claim(t, future)
 			unlock(t, l)
 		},
+		"a future of several keys": func(t *testing.T, c *asynclock.Client, held *asynclock.Lease, ctx context.Context, cancel func()) {
+			future := c.LockAllChan(ctx, []string{"key", "another"})
+			unlock(t, held)
+			m, err := (<-future).Lease()
+			if err != nil {
+				t.Fatal(err)
+			}
+			below, stop := context.WithCancel(m.Context())
+			defer stop()
+			if _, err := c.ForceUnlock(t.Context(), "key", 0); err != nil {
+				t.Fatal(err)
+			}
+			<-below.Done()
+			cancel()
+			wantError(t, m.Unlock(ctx), asynclock.ErrForced)
+		},
 		"a future at Close": func(t *testing.T, c *asynclock.Client, _ *asynclock.Lease, ctx context.Context, _ func()) {
 			future := c.LockChan(ctx, "key")
 			abandon(c)

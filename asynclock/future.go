@@ -63,22 +63,33 @@ func (w *waiter) refuse(key string, err error) {
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
 // ends the context.
 func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc) error {
-	call, g, err := c.enqueue(w, key, w.ctx.Done())
-	switch {
-	case err != nil:
+	call, g, err := c.beginFuture(w, key)
+	if err != nil {
 		return err
-	case w.verdict != nil:
-		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
-		return nil
 	}
 	if call != nil {
-		call.first = w.try
 		c.send(call)
 	}
 	if g != nil {
 		w.state.shard.arm(w.ctx, g, cancel)
 	}
 	return nil
+}
+
+// beginFuture adds a future to its key's queue. It returns the request to send and the watch to arm,
+// if there are such.
+func (c *Client) beginFuture(w *waiter, key string) (*acquireCall, *watch, error) {
+	call, g, err := c.enqueue(w, key, w.ctx.Done())
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case w.verdict != nil:
+		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
+		return nil, nil, nil
+	case call != nil:
+		call.first = w.try
+	}
+	return call, g, nil
 }
 
 // enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the

@@ -128,7 +128,7 @@ func (s *keyState) renewableLocked() bool {
 	switch {
 	case l == nil:
 		return true
-	case l.waiter != nil:
+	case l.waiter != nil, !l.wantedLocked():
 		return false
 	case l.bound == 0 || h.deadline < l.bound:
 		return true

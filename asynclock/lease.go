@@ -42,6 +42,7 @@ type Lease struct {
 	parent   context.Context //nolint:containedctx // its values go into Context
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
+	whole    *MultiLease             // that this lease is a part of; nil if none
 
 	unlocked  bool // Unlock was called
 	uncertain bool // of owner; see attempt
@@ -238,6 +239,9 @@ func (l *Lease) endLocked(reason error) {
 	}
 	if l.fnCancel != nil {
 		l.fnCancel(reason)
+	}
+	if l.whole != nil {
+		l.whole.end(&PartError{Key: l.state.key, Err: reason})
 	}
 }
 

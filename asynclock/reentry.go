@@ -43,9 +43,15 @@ func (c *leaseContext) Value(key any) any {
 // none that still lasts.
 func (c *Client) under(ctx context.Context, key string) *Lease {
 	lc, _ := ctx.Value(innermost{}).(*leaseContext)
-	for ; lc != nil; lc = lc.outer {
-		l := lc.lease
-		if l.state.client == c && l.state.key == key && l.settings.reentry && l.shared() {
+	return lc.leaseOf(c, key)
+}
+
+// leaseOf returns the client's lease of the key that c or a context outside it belongs to, or nil if
+// there is none that still lasts.
+func (c *leaseContext) leaseOf(client *Client, key string) *Lease {
+	for ; c != nil; c = c.outer {
+		l := c.lease
+		if l.state.client == client && l.state.key == key && l.settings.reentry && l.shared() {
 			return l
 		}
 	}
@@ -123,6 +129,9 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 		first: whole, claimed: whole.claimed, parent: ctx,
 	}
 	j.earlier, whole.joiner = whole.joiner, j
+	if whole.whole != nil {
+		whole.state.scheduleLocked() // it may not be renewed any more; see wantedLocked
+	}
 	return j
 }
 

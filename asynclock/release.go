@@ -66,6 +66,23 @@ func (r *releaseCall) queue() {
 	}
 }
 
+// releaseAll sends releases in the background, those of a lane in one call.
+func (c *Client) releaseAll(calls []*releaseCall) {
+	lanes := make(map[int][]*releaseCall, 1)
+	for _, call := range calls {
+		lane := laneFor(call.lane, call.timeout())
+		lanes[lane] = append(lanes[lane], call)
+	}
+	for lane, together := range lanes {
+		if c.releases.AddAll(lane, together) {
+			continue
+		}
+		for _, call := range together {
+			call.finish(&joined{ErrOutcomeUnknown, ErrClosed})
+		}
+	}
+}
+
 // timeout returns how long the next try may take.
 func (r *releaseCall) timeout() time.Duration {
 	return backoff.Doubled(callTimeout(r.ttl), r.tries, patience(r.ttl))

@@ -29,8 +29,8 @@ type renewCall struct {
 func (s *keyState) renewLocked() {
 	s.holding.renewing = true
 	ttl := s.settings.ttl
-	if l := s.holding.lease; l == nil || l.waiter != nil {
-		ttl = s.ttl() // the next lease may be held for its full maximum
+	if l := s.holding.lease; l == nil || l.bound == 0 {
+		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
 	}
 	call := s.renewalLocked(ttl)
 	s.scheduleLocked() // the deadline stands, whatever becomes of the call

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// A gatherer is one request for several keys, until it has all of them or has failed.
+//
+// Why gatherings never deadlock. A gatherer waits for a key in its queue only while it holds keys
+// that sort before that key. Suppose that some gatherings wait for each other in a circle. Each of
+// them holds a key that the one before it waits for. Follow the circle: each gatherer waits for a
+// larger key than it holds, and the next one holds that key. So the keys that are waited for grow
+// from step to step, and can't come back to the first. A try waits for nobody: the store answers it,
+// or it fails. A caller that holds one key waits for nothing else.
+//
+// A try of all keys at once costs one call. It may take larger keys than one that is refused. They
+// are given back before that one is waited for. At most maxTries tries are made, because each may
+// disturb others in vain. After them the keys are waited for in turn.
+type gatherer struct {
+	client   *Client
+	op       string
+	keys     []string // sorted by their bytes, each once
+	settings *lockSettings
+	outer    *leaseContext   // that the request was made under; nil if none
+	values   context.Context //nolint:containedctx // the caller's, without its end
+	ctx      context.Context //nolint:containedctx // bounds the waiting
+	cancel   context.CancelFunc
+	try      bool // never waits
+
+	held  []*Lease    // of keys[:len(held)]
+	lease *MultiLease // that those held are parts of
+}
+
+// maxTries is how often all the keys that are missing are tried at once.
+const maxTries = 2
+
+// gather takes all keys. If it fails, it holds none.
+func (a *gatherer) gather() error {
+	a.lease = newMultiLease(a.values, a.outer)
+	err := a.gatherAll()
+	if err != nil {
+		a.keep(0)
+	}
+	return err
+}
+
+func (a *gatherer) gatherAll() error {
+	for tries := 0; ; {
+		a.dropLost()
+		if len(a.held) == len(a.keys) {
+			if a.allLast() {
+				return nil
+			}
+			continue
+		}
+		if a.try || tries < maxTries {
+			tries++
+			switch err := a.tryRest(); {
+			case err == nil:
+				continue
+			case a.try || !a.worthWaiting(err):
+				return err
+			}
+		}
+		if err := a.waitForNext(); err != nil {
+			return err
+		}
+	}
+}
+
+// allLast reports whether all held leases last, by the true time.
+func (a *gatherer) allLast() bool {
+	for _, l := range a.held {
+		if !l.checkDeadline(0) {
+			return false
+		}
+	}
+	return !a.lease.over.Load()
+}
+
+// worthWaiting reports whether a key that a try was refused may be had by waiting for it.
+func (a *gatherer) worthWaiting(err error) bool {
+	return a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || transient(err) || isOver(err))
+}
+
+// isOver reports whether a grant ended before it could be claimed.
+func isOver(err error) bool { return errors.Is(err, ErrNotClaimed) || errors.Is(err, ErrLost) }
+
+// tryRest tries all keys that are not held, at once. It keeps those before the first that was
+// refused, and gives the others back.
+func (a *gatherer) tryRest() error {
+	rest := a.keys[len(a.held):]
+	results := make(chan Result, len(rest))
+	waiters := a.request(rest, true, results)
+	leases, errs := make([]*Lease, len(rest)), make([]error, len(rest))
+	for range rest { // claimed as they come, because a grant that nobody has claimed is not renewed
+		w := (<-results).waiter
+		i := slices.Index(waiters, w)
+		leases[i], errs[i] = a.claim(w)
+	}
+	n := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if n < 0 {
+		a.held = append(a.held, leases...)
+		return nil
+	}
+	a.held = append(a.held, leases[:n]...)
+	a.giveBack(leases[n:])
+	for i := n; i < len(rest); i++ {
+		if errs[i] != nil && !a.worthWaiting(errs[i]) {
+			return a.failed(rest[i], errs[i])
+		}
+	}
+	return a.failed(rest[n], errs[n])
+}
+
+// waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
+// held is lost meanwhile.
+func (a *gatherer) waitForNext() error {
+	key := a.keys[len(a.held)]
+	results := make(chan Result, 1)
+	w := a.request([]string{key}, false, results)[0]
+	select {
+	case <-results:
+	case <-a.lease.base.Done():
+		a.withdraw(w)
+		return nil
+	}
+	l, err := a.claim(w)
+	switch {
+	case err == nil:
+		a.held = append(a.held, l)
+		return nil
+	case isOver(err):
+		return nil // the process was stopped for too long: wait again
+	}
+	return a.failed(key, err)
+}
+
+// request makes a future for each of the keys. All results go into one channel.
+func (a *gatherer) request(keys []string, try bool, results chan Result) []*waiter {
+	c := a.client
+	waiters, watches := make([]*waiter, len(keys)), make([]*watch, len(keys))
+	calls := make([]*acquireCall, 0, len(keys))
+	for i, key := range keys {
+		w := &waiter{ctx: a.ctx, settings: a.settings, future: true, try: try, result: results}
+		waiters[i] = w
+		if a.join(w, key) {
+			results <- Result{w}
+			continue
+		}
+		call, g, err := c.beginFuture(w, key)
+		if err != nil {
+			w.refuse(key, err)
+		}
+		if call != nil {
+			calls = append(calls, call)
+		}
+		watches[i] = g
+	}
+	c.sendAll(calls)
+	for i, g := range watches {
+		if g != nil {
+			waiters[i].state.shard.arm(a.ctx, g, nil)
+		}
+	}
+	return waiters
+}
+
+// join joins the lease of the key that the request was made under. It reports false if there is none.
+func (a *gatherer) join(w *waiter, key string) bool {
+	l := a.under(key)
+	if l == nil {
+		return false
+	}
+	w.state, w.lease, w.stage, w.future = l.state, l, joining, false
+	if _, err := w.claim(); err == nil {
+		return true
+	}
+	w.state, w.lease, w.stage, w.future, w.err = nil, nil, queued, true, nil // it has ended just now
+	return false
+}
+
+// claim claims what a future was granted, as a part of the whole.
+func (a *gatherer) claim(w *waiter) (*Lease, error) {
+	if w.state == nil { // refused before it was queued
+		var refused *Error
+		errors.As(w.err, &refused)
+		return nil, refused.Err
+	}
+	l, err := w.claim()
+	if err != nil {
+		return nil, err
+	}
+	a.lease.adopt(l)
+	return l, nil
+}
+
+// withdraw ends a future whose key is not to be waited for now.
+func (a *gatherer) withdraw(w *waiter) {
+	s := w.state
+	if s == nil {
+		return // refused before it was queued
+	}
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	s.removeWaiterLocked(w, ErrNotClaimed)
+}
+
+// dropLost gives back everything from the first held key on that was lost. A lease of a larger key
+// must not be kept while a smaller key is waited for.
+func (a *gatherer) dropLost() {
+	for a.lease.over.Load() {
+		lost := slices.IndexFunc(a.held, (*Lease).hasEnded)
+		if lost < 0 {
+			lost = len(a.held) // it was given back in the same try
+		}
+		a.keep(lost)
+		a.lease = newMultiLease(a.values, a.outer)
+		for _, l := range a.held {
+			a.lease.adopt(l)
+		}
+	}
+}
+
+// keep gives back all but the first n of the held leases.
+func (a *gatherer) keep(n int) {
+	a.giveBack(a.held[n:])
+	a.held = a.held[:n:n]
+}
+
+// giveBack unlocks leases that no caller has had, in the background. Nil stands for none.
+func (a *gatherer) giveBack(leases []*Lease) {
+	var calls []*releaseCall
+	for _, l := range leases {
+		if l == nil {
+			continue
+		}
+		l.leaveWhole()
+		if call, _, _ := l.unlock(); call != nil { // nobody else has unlocked it
+			calls = append(calls, call)
+		}
+	}
+	a.client.releaseAll(calls)
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// MaxKeys is the largest number of keys that one call of [Client.LockAll] may take.
+const MaxKeys = 256
+
+// LockAll takes all keys, or none: when it returns an error, nothing is held. It waits for them as
+// long as ctx lasts, or as long as [WithWait] says. Keys that are listed twice count once. At most
+// [MaxKeys] keys are allowed, and at least one.
+//
+// Calls of LockAll never deadlock each other, in whatever order they list the keys. Neither do they
+// deadlock callers that hold one key at a time. A caller that holds a key and requests another by
+// itself may deadlock, as with any lock. So may a caller that calls LockAll under a lease of a key
+// that it does not list.
+//
+// If ctx was made under a lease of one of the keys, that lease is joined, as with [Client.Lock]. All
+// keys that are not held have to sort after those that are held. Otherwise the error is
+// [ErrLockOrder], at once. Keys sort by their bytes.
+//
+// Keys that are had early are renewed while the others are waited for. For a moment LockAll may hold
+// some of the keys and give them back, so another's TryLock may be refused. [WithMaxHold] and
+// [WithMinHold] count from the return of LockAll. WithMaxHold of a key that is joined counts from its
+// first lease. [WithRetention] and [WithQueueLimit] apply to each key.
+//
+// Errors are those of Lock, as an [*Error] with the key that failed.
+func (c *Client) LockAll(ctx context.Context, keys []string, options ...LockOption) (*MultiLease, error) {
+	a := &gatherer{client: c, ctx: ctx, op: "lock all"}
+	return a.lockAll(keys, options)
+}
+
+// TryLockAll takes all keys if they are free at once, as [Client.TryLock] would find them. Otherwise
+// it takes none, and the error is that of the first key that could not be had: usually [ErrHeld], as
+// a [*HeldError]. Until TryLockAll returns, it may hold some of the keys. It never waits for a key,
+// so it may be called under a lease of any of them and never returns [ErrLockOrder].
+func (c *Client) TryLockAll(ctx context.Context, keys []string, options ...LockOption) (*MultiLease, error) {
+	a := &gatherer{client: c, ctx: ctx, op: "try lock all", try: true}
+	return a.lockAll(keys, options)
+}
+
+// lockAll implements LockAll and TryLockAll.
+func (a *gatherer) lockAll(keys []string, options []LockOption) (*MultiLease, error) {
+	if err := a.admit(keys, options); err != nil {
+		return nil, err
+	}
+	defer a.cancel()
+	if err := a.gather(); err != nil {
+		return nil, err
+	}
+	a.lease.begin(a.keys, a.held)
+	return a.lease, nil
+}
+
+// admit checks a caller's arguments. It asks the caller's context all that has to be asked, because
+// the context may be the application's own type, which may panic. Nothing is held yet.
+func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
+	if err := a.client.check(a.ctx); err != nil {
+		return a.failed("", err)
+	}
+	for _, key := range keys {
+		if err := checkKey(key); err != nil {
+			return a.failed(key, err)
+		}
+	}
+	a.keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	if n := len(a.keys); n == 0 || n > MaxKeys {
+		return a.failed("", fmt.Errorf("%w: %d keys, from 1 to %d are allowed", ErrInvalidOption, n, MaxKeys))
+	}
+	if a.settings, err = a.client.lockSettings(options); err != nil {
+		return a.failed("", err)
+	}
+	w := &waiter{settings: a.settings, try: a.try}
+	if err := w.checkWait(); err != nil {
+		return a.failed("", err)
+	}
+	a.try = w.try
+	if a.ctx.Err() != nil {
+		return a.failed(a.keys[0], waitEnded(a.ctx))
+	}
+	a.outer, _ = a.ctx.Value(innermost{}).(*leaseContext)
+	if err := a.checkOrder(); err != nil {
+		return err
+	}
+	a.values = context.WithoutCancel(a.ctx)
+	a.bound()
+	return nil
+}
+
+// checkOrder refuses a request that would wait for a key while it holds a larger one, and options
+// that a lease to join can't have.
+func (a *gatherer) checkOrder() error {
+	missing := ""
+	for _, key := range a.keys {
+		l := a.under(key)
+		switch {
+		case l == nil && missing == "":
+			missing = key // not empty, because no key is
+		case l == nil:
+		case missing != "" && !a.try:
+			return a.failed(missing, ErrLockOrder)
+		default:
+			if err := a.settings.canJoin(l.settings); err != nil {
+				return a.failed(key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// under returns the lease of the key that the request was made under, or nil.
+func (a *gatherer) under(key string) *Lease {
+	if !a.settings.reentry {
+		return nil
+	}
+	return a.outer.leaseOf(a.client, key)
+}
+
+// bound makes a context of our own that ends when the waiting has to end.
+func (a *gatherer) bound() {
+	if wait := a.settings.wait; !a.try && wait >= 0 {
+		a.ctx, a.cancel = context.WithTimeoutCause(a.ctx, wait, waitedError(wait))
+		return
+	}
+	a.ctx, a.cancel = context.WithCancel(a.ctx)
+}
+
+// failed returns the error of the whole request.
+func (a *gatherer) failed(key string, err error) error { return &Error{a.op, key, err} }

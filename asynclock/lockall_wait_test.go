@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// LockAll never holds a key while it waits for a smaller one. Those after it are given back.
+func TestLockAllWaitsHoldingOnlySmallerKeys(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		b := lock(w, theirs, "b")
+		p := w.askAll(w.Context(), ours, []string{"c", "b", "a"})
+		p.waits()
+		w.wantHeld("a", "b")
+		c := lock(w, theirs, "c") // which was given back
+		unlock(w, b)
+		p.waits()
+		w.wantHeld("a", "b", "c")
+		unlock(w, c)
+		m := p.has()
+		if got := m.Keys(); !slices.Equal(got, []string{"a", "b", "c"}) || m.Err() != nil {
+			w.Errorf("got keys %q, error %v", got, m.Err())
+		}
+		unlockAll(w, m)
+		w.wantUnused()
+	})
+}
+
+// After two tries that were refused, each key is waited for in turn, and those behind it are not
+// tried.
+func TestLockAllTriesTwiceAtMost(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		a, b, c := lock(w, theirs, "a"), lock(w, theirs, "b"), lock(w, theirs, "c")
+		p := w.askAll(w.Context(), ours, []string{"a", "b", "c", "d"})
+		for _, l := range []*asynclock.Lease{a, b, c} {
+			p.waits()
+			unlock(w, l)
+		}
+		m := p.has()
+		tries := make(map[string]int)
+		for _, call := range w.store.Calls(nil) {
+			if call.Client == 0 && call.Acquire.Key != "" && !call.Acquire.Wait {
+				tries[call.Key]++
+			}
+		}
+		if tries["a"] != 1 || tries["b"] != 2 || tries["c"] != 2 || tries["d"] != 2 {
+			w.Errorf("tries: got %v, want one of a, and two of the others", tries)
+		}
+		unlockAll(w, m)
+		w.wantUnused()
+	})
+}
+
+// Keys that are held early are renewed while the others are waited for.
+func TestLockAllRenewsWhatItHoldsWhileItWaits(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		b := lock(w, theirs, "b")
+		p := w.askAll(w.Context(), ours, []string{"a", "b"}, asynclock.WithMaxHold(ttl))
+		token := w.inspect("a").Token
+		w.pass(10 * ttl)
+		if got := w.inspect("a"); !got.Held || got.Token != token {
+			w.Errorf("the early key: got %+v, want it held with token %d", got, token)
+		}
+		unlock(w, b)
+		m := p.has()
+		if m.Token("a") != token {
+			w.Errorf("token: got %d, want %d", m.Token("a"), token)
+		}
+		// The maximum hold of all parts counts from the return.
+		<-m.Done()
+		wantError(w, m.Err(), asynclock.ErrMaxHold)
+		wantTime(w, "end", time.Now(), p.at.Add(ttl))
+	})
+}
+
+// The end of the waiting leaves nothing, whichever bounds it.
+func TestLockAllThatEndsHoldsNothing(t *testing.T) {
+	why := errors.New("why")
+	for _, c := range []struct {
+		name    string
+		end     func(w *world, ours *asynclock.Client, cancel context.CancelCauseFunc)
+		options []asynclock.LockOption
+		want    []error
+	}{
+		{
+			"its context ends", func(_ *world, _ *asynclock.Client, cancel context.CancelCauseFunc) { cancel(why) }, nil,
+			[]error{context.Canceled, why, asynclock.ErrHeld},
+		},
+		{
+			"its time is over", func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) { w.pass(time.Minute) },
+			[]asynclock.LockOption{asynclock.WithWait(time.Minute)},
+			[]error{context.DeadlineExceeded, asynclock.ErrHeld},
+		},
+		{"the client closes", func(w *world, ours *asynclock.Client, _ context.CancelCauseFunc) {
+			w.close(ours)
+		}, nil, []error{asynclock.ErrClosed}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				ours, theirs := w.bounded(), w.bounded()
+				lock(w, theirs, "b")
+				ctx, cancel := context.WithCancelCause(w.Context())
+				defer cancel(nil)
+				p := w.askAll(ctx, ours, []string{"a", "b", "c"}, c.options...)
+				p.waits()
+				c.end(w, ours, cancel)
+				err := p.ended()
+				wantError(w, err, c.want...)
+				wantOp(w, err, "lock all", "b")
+				w.wantHeld("b")
+				if got := w.inspect("b").Waiters; got != 0 {
+					w.Errorf("waiters: got %d, want none", got)
+				}
+			})
+		})
+	}
+}
+
+// A minimum hold counts from the return, so keys that were had too early are not held back.
+func TestLockAllHoldsNothingBackThatItGivesBack(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		b := lock(w, theirs, "b")
+		keys := []string{"a", "b", "c"}
+		_, err := ours.TryLockAll(w.Context(), keys, asynclock.WithMinHold(time.Hour))
+		wantError(w, err, asynclock.ErrHeld)
+		w.wantHeld("b")
+		unlock(w, b)
+		start := time.Now()
+		unlockAll(w, lockAll(w, ours, keys, asynclock.WithMinHold(time.Hour)))
+		w.wantHeld(keys...)
+		unlockAll(w, lockAll(w, theirs, keys))
+		if got := time.Since(start); got < time.Hour {
+			w.Errorf("the keys came back after %v, want the minimum hold", got)
+		}
+	})
+}
+
+// Two callers who name two keys in opposite order, and would each have one of them.
+func TestLockAllInOppositeOrder(t *testing.T) {
+	story(t, func(w *world) {
+		gate := w.bounded()
+		a, b := lock(w, gate, "a"), lock(w, gate, "b")
+		one := w.askAll(w.Context(), w.bounded(), []string{"a", "b"}, asynclock.WithWait(time.Minute))
+		other := w.askAll(w.Context(), w.bounded(), []string{"b", "a"}, asynclock.WithWait(time.Hour))
+		unlock(w, b)
+		unlock(w, a)
+		unlockAll(w, one.has())
+		unlockAll(w, other.has())
+		w.wantUnused()
+	})
+}
+
+// Three callers, three pairs of three keys: some order, and each waits no longer than the others
+// hold.
+func TestLockAllOfPairsInACircle(t *testing.T) {
+	story(t, func(w *world) {
+		const hold = time.Second
+		pairs := [][]string{{"b", "a"}, {"c", "b"}, {"a", "c"}}
+		start := time.Now()
+		var all sync.WaitGroup
+		for _, pair := range pairs {
+			c := w.bounded()
+			all.Go(func() {
+				m := lockAll(w, c, pair)
+				time.Sleep(hold)
+				unlockAll(w, m)
+			})
+		}
+		all.Wait()
+		if got := time.Since(start); got > 3*hold+heartbeat {
+			w.Errorf("all took %v, want the three holds and no more", got)
+		}
+		w.wantUnused()
+	})
+}
+
+// Any number of clients over key sets that overlap: each has its turn, no two hold one key, and
+// nobody is stuck. Some share a client, some hold one key only.
+func TestLockAllNeverDeadlocks(t *testing.T) {
+	for _, clients := range []int{2, 3, 5, 16} {
+		t.Run(strconv.Itoa(clients), func(t *testing.T) {
+			stories(t, 5, func(w *world) {
+				overlap(w, clients, 12)
+				w.wait()
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// overlap lets two callers of each client take three of eight keys at a time, for so many rounds.
+func overlap(w *world, clients, rounds int) {
+	keys := numbered(8)
+	var mu sync.Mutex
+	holders := make(map[string]int)
+	count := func(keys []string, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, key := range keys {
+			if holders[key] += n; holders[key] > 1 {
+				w.Errorf("%q has %d holders", key, holders[key])
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range clients {
+		c := w.bounded()
+		for caller := range 2 {
+			all.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(i), uint64(caller)))
+				for range rounds {
+					var mine []string
+					for _, n := range random.Perm(len(keys))[:1+random.IntN(3)] {
+						mine = append(mine, keys[n])
+					}
+					m, err := c.LockAll(ctx, mine)
+					if err != nil {
+						w.Errorf("LockAll of %q: %v", mine, err)
+						return
+					}
+					count(mine, 1)
+					time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+					if err := m.Err(); err != nil {
+						w.Errorf("the lease of %q: %v", mine, err)
+					}
+					count(mine, -1)
+					m.UnlockChan(ctx)
+				}
+			})
+		}
+	}
+	all.Wait()
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A MultiLease is one lease over several keys: see [Client.LockAll]. Any goroutine may use it, pass
+// it on or unlock it.
+//
+// It ends as a whole, with the first of its parts that ends. [MultiLease.Err] then returns a
+// [*PartError] that names the key and the reason. From then on the other parts are not renewed. They
+// are not given back either, because the holder may still be at work. Unlock gives them back at once.
+// Without Unlock their TTL does.
+type MultiLease struct {
+	_ noCopy
+
+	keys  []string // sorted, each once
+	parts []*Lease // in the order of keys; nil until LockAll has them all
+
+	base   context.Context //nolint:containedctx // ends with the whole
+	cancel context.CancelCauseFunc
+	outer  *leaseContext   // of the request; nil if none
+	ctx    context.Context //nolint:containedctx // what Context returns
+
+	over atomic.Bool // err is not nil
+
+	mu       sync.Mutex // nothing else is locked under it
+	err      error      // why it ended
+	fnCancel context.CancelCauseFunc
+	release  *multiRelease // what Unlock began; nil if it was not called
+}
+
+// newMultiLease makes a lease without parts. Parent has no end, and no methods of the application
+// are called when a context that is made from it ends.
+func newMultiLease(parent context.Context, outer *leaseContext) *MultiLease {
+	m := &MultiLease{outer: outer}
+	m.base, m.cancel = context.WithCancelCause(parent)
+	return m
+}
+
+// adopt makes l a part that no caller has yet. It is renewed, and its maximum hold does not count.
+func (m *MultiLease) adopt(l *Lease) {
+	s := l.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	l.whole = m
+	switch {
+	case l.err != nil:
+		m.end(&PartError{Key: s.key, Err: l.err})
+	case l.first == nil:
+		l.bound = 0 // it counts from begin
+		s.scheduleLocked()
+	}
+}
+
+// leaveWhole makes l a lease that is no part, and that nobody has held.
+func (l *Lease) leaveWhole() {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	l.whole = nil
+	if l.first == nil {
+		l.claimed = 0 // long ago: no minimum hold is left
+	}
+}
+
+// hasEnded reports whether the lease has ended, as far as the client has noticed.
+func (l *Lease) hasEnded() bool {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return l.err != nil
+}
+
+// wantedLocked reports whether the holding that l stands for is of use to anybody. It is not if all
+// its leases are parts of a MultiLease that has ended.
+func (l *Lease) wantedLocked() bool {
+	if l.err == nil && (l.whole == nil || !l.whole.over.Load()) {
+		return true
+	}
+	for j := l.joiner; j != nil; j = j.earlier {
+		if j.whole == nil || !j.whole.over.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// begin makes the lease its caller's. The bounds of all parts count from the same moment.
+func (m *MultiLease) begin(keys []string, parts []*Lease) {
+	m.keys, m.parts = keys, parts
+	m.ctx = m.contextOver(m.base, m.cancel)
+	now := watchdog.Now()
+	for _, l := range parts {
+		l.begin(now)
+	}
+}
+
+// begin lets the bounds of a part count from now.
+func (l *Lease) begin(now watchdog.Instant) {
+	s := l.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	if l.err != nil || l.first != nil {
+		return
+	}
+	if l.claimed = now; l.settings.maxHold > 0 {
+		l.bound = now.Add(l.settings.maxHold)
+	}
+	s.scheduleLocked()
+}
+
+// contextOver makes a context under which each part is joined by requests for its key.
+func (m *MultiLease) contextOver(ctx context.Context, cancel context.CancelCauseFunc) *leaseContext {
+	under := m.outer
+	for _, l := range m.parts {
+		under = &leaseContext{Context: ctx, lease: l, outer: under, cancel: cancel}
+	}
+	return under
+}
+
+// end ends the lease with a reason. It may be called under the mutex of a shard.
+func (m *MultiLease) end(reason error) {
+	m.mu.Lock()
+	if m.err != nil {
+		m.mu.Unlock()
+		return
+	}
+	m.err = reason
+	m.over.Store(true)
+	fnCancel := m.fnCancel
+	m.mu.Unlock()
+	m.cancel(reason)
+	if fnCancel != nil {
+		fnCancel(reason)
+	}
+}
+
+// isNone reports whether m is nil or the zero MultiLease.
+func (m *MultiLease) isNone() bool { return m == nil || m.parts == nil }
+
+// Keys returns the keys, sorted by their bytes, each once.
+func (m *MultiLease) Keys() []string {
+	if m.isNone() {
+		return nil
+	}
+	return slices.Clone(m.keys)
+}
+
+// Token returns the fencing token of one key's lease: see [Lease.Token]. It is 0 for a key that is
+// not one of [MultiLease.Keys].
+func (m *MultiLease) Token(key string) int64 {
+	if m.isNone() {
+		return 0
+	}
+	i, found := slices.BinarySearch(m.keys, key)
+	if !found {
+		return 0
+	}
+	return m.parts[i].token
+}
+
+// Tokens returns the fencing token of each key's lease.
+func (m *MultiLease) Tokens() map[string]int64 {
+	if m.isNone() {
+		return nil
+	}
+	tokens := make(map[string]int64, len(m.keys))
+	for i, key := range m.keys {
+		tokens[key] = m.parts[i].token
+	}
+	return tokens
+}
+
+// Context returns a context that ends when the lease ends, with [MultiLease.Err] as its cause. It
+// has the values of the context that the keys were requested with, but neither its end nor its
+// deadline. A request for one of the keys with this context joins the lease of that key.
+// [LeaseFrom] returns the lease of one key. If that one is unlocked by itself, the whole ends.
+func (m *MultiLease) Context() context.Context {
+	if m.isNone() {
+		return (*Lease)(nil).Context()
+	}
+	return m.ctx
+}
+
+// Done returns a channel that is closed when the lease ends. It is the same as Context().Done().
+func (m *MultiLease) Done() <-chan struct{} { return m.Context().Done() }
+
+// Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
+// [ErrUnlocked], or a [*PartError] that matches [ErrLost] or [ErrClosed].
+func (m *MultiLease) Err() error {
+	if m.isNone() {
+		return errNoLease
+	}
+	m.Valid(0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// Deadline returns the earliest trust deadline of the parts: see [Lease.Deadline].
+func (m *MultiLease) Deadline() time.Time {
+	if m.isNone() {
+		return time.Time{}
+	}
+	earliest := m.parts[0].Deadline()
+	for _, l := range m.parts[1:] {
+		if at := l.Deadline(); at.Before(earliest) {
+			earliest = at
+		}
+	}
+	return earliest
+}
+
+// Valid reports whether the lease has not ended and each part will last for margin more without
+// renewal: see [Lease.Valid].
+func (m *MultiLease) Valid(margin time.Duration) bool {
+	if m.isNone() || m.over.Load() {
+		return false
+	}
+	valid := true
+	for _, l := range m.parts {
+		valid = l.checkDeadline(margin) && valid
+	}
+	return valid && !m.over.Load()
+}
+
+// scope returns ctx, made to end with the lease as well.
+func (m *MultiLease) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	between, cancel := context.WithCancel(ctx) // why: see Lease.scope
+	ended, end := context.WithCancelCause(between)
+	scoped := m.contextOver(ended, end)
+	m.mu.Lock()
+	m.fnCancel = end
+	err := m.err
+	m.mu.Unlock()
+	if err != nil {
+		end(err)
+	}
+	return scoped, cancel
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A multiRelease gathers the answers to the unlocks of all parts.
+type multiRelease struct {
+	ttl  time.Duration
+	done chan struct{} // closed when there is an answer for each part
+
+	mu      sync.Mutex
+	left    int     // parts without an answer
+	errs    []error // by the part's index
+	answers []chan<- error
+}
+
+// Unlock ends the lease and gives each key to its next waiter. All keys go in one call to the store,
+// or in one for each of the store's lanes. Unlock may be called from any goroutine and any number of
+// times.
+//
+// The error joins those of the parts. Each is an [*Error] with its key. [Lease.Unlock] says which
+// there are, how long Unlock waits, and what becomes of a release without an answer.
+func (m *MultiLease) Unlock(ctx context.Context) error {
+	if m.isNone() {
+		return &Error{Op: "unlock all", Err: errNoLease}
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return m.unlock(ctx).await(ctx)
+}
+
+// UnlockChan is Unlock without waiting. The channel has room for one, receives exactly one error or
+// nil, and is never closed. No goroutine waits for it. Only the values of ctx are used, not its
+// end.
+func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
+	answer := make(chan error, 1)
+	if m.isNone() {
+		answer <- &Error{Op: "unlock all", Err: errNoLease}
+		return answer
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	m.unlock(ctx).notify(answer)
+	return answer
+}
+
+// unlock ends the lease and begins to release its keys, once.
+func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
+	m.Valid(0) // a part that has expired is lost, even if the watchdog has not run
+	n := len(m.parts)
+	r := &multiRelease{ttl: m.parts[0].settings.ttl, done: make(chan struct{}), left: n, errs: make([]error, n)}
+	m.mu.Lock()
+	if begun := m.release; begun != nil {
+		m.mu.Unlock()
+		return begun
+	}
+	m.release = r
+	m.mu.Unlock()
+	m.end(ErrUnlocked)
+	var calls []*releaseCall
+	for i, l := range m.parts {
+		call, isNew, err := l.unlock()
+		answer := func(err error) { r.answer(i, l, err) }
+		switch {
+		case call == nil:
+			answer(err)
+		case isNew:
+			call.notify = answer
+			call.ctx = ctx //nolint:fatcontext // each has the caller's
+			calls = append(calls, call)
+		default: // somebody has unlocked the part by itself
+			go func() { // ends with that unlock, which is bounded by the TTL
+				if done := call.wait(); done != nil {
+					<-done
+				}
+				answer(call.err)
+			}()
+		}
+	}
+	l := m.parts[0]
+	l.state.client.releaseAll(calls)
+	return r
+}
+
+// answer records the answer to the unlock of one part.
+func (r *multiRelease) answer(i int, l *Lease, err error) {
+	r.mu.Lock()
+	if err != nil {
+		r.errs[i] = &Error{"unlock all", l.state.key, err}
+	}
+	r.left--
+	over := r.left == 0
+	err = errors.Join(r.errs...)
+	answers := r.answers
+	r.mu.Unlock()
+	if !over {
+		return
+	}
+	close(r.done)
+	for _, answer := range answers {
+		answer <- err // has room
+	}
+}
+
+// notify sends the answer to a channel that has room for it.
+func (r *multiRelease) notify(answer chan<- error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left > 0 {
+		r.answers = append(r.answers, answer)
+		return
+	}
+	answer <- errors.Join(r.errs...)
+}
+
+// await returns the answer. It waits no longer than Unlock of one key.
+func (r *multiRelease) await(ctx context.Context) error {
+	limit := time.NewTimer(patience(r.ttl))
+	defer limit.Stop()
+	cause := unreachable(ErrOutcomeUnknown)
+	for ended := ctx.Done(); ; {
+		select {
+		case <-r.done:
+			return r.known(nil)
+		case <-limit.C:
+			return r.known(cause)
+		case <-ended:
+			ended = nil
+			cause = &joined{ErrOutcomeUnknown, waitEnded(ctx)}
+			limit.Reset(unlockGrace)
+		}
+	}
+}
+
+// known returns the answers that have come, and the reason why others have not.
+func (r *multiRelease) known(missing error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	errs := r.errs
+	if r.left > 0 && missing != nil {
+		errs = append(slices.Clip(errs), &Error{Op: "unlock all", Err: missing})
+	}
+	return errors.Join(errs...)
+}
