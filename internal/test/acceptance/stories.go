@@ -62,6 +62,9 @@ var Stories = []Story{
 	{"a grant that nobody claims goes on to the next", unclaimedGrantGoesOn, AnyStore},
 	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, Queues},
 
+	// Several keys.
+	{"several keys in opposite order never deadlock", severalKeysNeverDeadlock, AnyStore},
+
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
 	{"re-entry is by context", reentryIsByContext, AnyStore},

@@ -179,3 +179,36 @@ func TestCommandsOfAnUncontendedLock(t *testing.T) {
 		}
 	})
 }
+
+// Eight free keys cost a command each to lock and to unlock, and one round trip for all.
+func TestTripsOfSeveralFreeKeys(t *testing.T) {
+	t.Parallel()
+	const rounds, keys = 100, 8
+	env, server := openOwnServer(t)
+	line := new(faultconn.Line)
+	y := &tally{server: server, lines: []*faultconn.Line{line}}
+	locks := env.clientOn(line)
+	names := make([]string, keys)
+	for i := range names {
+		names[i] = "key " + strconv.Itoa(i)
+	}
+	env.unlockAll(env.lockAll(locks, names))
+	tell(t, env.again, func(env *Env) {
+		before := line.Trips()
+		sent, _ := y.during(t, func() {
+			for range rounds {
+				env.unlockAll(env.lockAll(locks, names))
+			}
+		})
+		if got, want := sent["EVALSHA"], 2*keys*rounds; got != want {
+			env.mistimed("EVALSHA: got %d, want %d: one to lock, one to unlock each key", got, want)
+		}
+		// A pipeline that the connection has to write in parts may count more than once. So do
+		// keep-alives.
+		perRound := float64(line.Trips()-before) / rounds
+		t.Logf("%.2f round trips to lock and unlock %d keys", perRound, keys)
+		if perRound > 3 {
+			env.mistimed("round trips: got %.2f, want 2: one to lock all, one to unlock them", perRound)
+		}
+	})
+}

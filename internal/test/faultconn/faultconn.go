@@ -26,6 +26,7 @@ type Line struct {
 
 	broken atomic.Bool
 	sent   meter
+	trips  atomic.Int64
 }
 
 // Cut cuts the line for good.
@@ -43,6 +44,11 @@ var errNoRoute = errors.New("no route to host")
 
 // Commands returns how many of each command of Redis have been sent, by their names.
 func (l *Line) Commands() map[string]int { return l.sent.counts() }
+
+// Trips returns how often something was sent on a connection that had received something since it
+// last sent. That is the number of round trips, if a connection waits for answers. Requests in one
+// pipeline usually are one.
+func (l *Line) Trips() int { return int(l.trips.Load()) }
 
 // DialRedis connects to a Redis server and counts the commands. It is rueidis' DialCtxFn.
 func (l *Line) DialRedis(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
@@ -81,6 +87,7 @@ type lineConn struct {
 	counts bool
 	rest   []byte // of a command that has not been sent to its end
 	closed atomic.Bool
+	heard  atomic.Bool // something was received since the last was sent
 }
 
 func (c *lineConn) Close() error {
@@ -92,6 +99,7 @@ func (c *lineConn) Close() error {
 func (c *lineConn) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
+		c.heard.Store(true)
 		if err != nil || !c.line.IsCut() {
 			return n, err
 		}
@@ -101,6 +109,9 @@ func (c *lineConn) Read(b []byte) (int, error) {
 func (c *lineConn) Write(b []byte) (int, error) {
 	if c.line.IsCut() && !c.closed.Load() {
 		return len(b), nil
+	}
+	if c.heard.Swap(false) {
+		c.line.trips.Add(1)
 	}
 	if c.counts {
 		c.rest = c.line.sent.count(append(c.rest, b...))
