@@ -23,6 +23,25 @@ func BenchmarkLockUnlock(b *testing.B) {
 	}
 }
 
+// BenchmarkLockAll takes and gives back eight keys that nobody else wants.
+func BenchmarkLockAll(b *testing.B) {
+	c := newLocks(b)
+	keys := make([]string, 8)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key ", i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := c.LockAll(b.Context(), keys)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := m.Unlock(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkDistinctKeys is 256 goroutines, each with a key of its own.
 func BenchmarkDistinctKeys(b *testing.B) {
 	c := newLocks(b)
