@@ -25,6 +25,13 @@ type AcquireRequest struct {
 	// one owner have the same value.
 	NotifyRequests bool
 
+	// Share is what the owner takes of the key. It may change from request to request while the
+	// owner waits, and keeps its place.
+	Share Share
+	// Extra, for Permits: how many more the owner could use at once. It gets as many of them as are
+	// free, if nobody is queued behind it.
+	Extra int32
+
 	Description string // of the owner, for people
 }
 
@@ -50,10 +57,12 @@ type AcquireReply struct {
 	HolderToken    int64  // if Waiting or Held, and known: the token of the holder
 	HolderNotified bool   // if Held: [EventRequested] was sent to the holder, which may give the key back
 
-	Remaining time.Duration // if Waiting or Held: of the holder's TTL; negative if unknown
-	Rank      int           // if Waiting: how many waiters are ahead
-	Ticket    int64         // if Waiting: to be sent with the next request of this owner
-	Mark      int64         // if Waiting: a grant with a token up to this is older than this reply
+	// Remaining, if Waiting or Held: of the holder's TTL; negative if unknown. If several hold the
+	// key, it is the shortest TTL for who requests Permits, and otherwise the longest.
+	Remaining time.Duration
+	Rank      int   // if Waiting: how many waiters are ahead
+	Ticket    int64 // if Waiting: to be sent with the next request of this owner
+	Mark      int64 // if Waiting: a grant with a token up to this is older than this reply
 	// Recheck, if Waiting and not zero: ask again this soon, because notifications may
 	// not arrive. Zero: the client's own timers are enough.
 	Recheck time.Duration
@@ -83,4 +92,11 @@ type Grant struct {
 	// TokensFollowClock: besides Reserved, one more token becomes free with each
 	// microsecond since the grant, because the store's tokens rise with its clock.
 	TokensFollowClock bool
+
+	// Fence is the fencing token of a Shared lease. All that hold the key together have the same.
+	// It is larger than the token of every Exclusive lease before them, and smaller than that of
+	// every one after. Token is then the grant's own number, and larger than those of earlier grants.
+	Fence int64
+	// Weight, for Permits, is how many were granted: from Share.Weight to that and Extra.
+	Weight int32
 }

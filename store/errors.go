@@ -38,6 +38,8 @@ var (
 	// ErrForeignData: what is stored under the key was not written by this
 	// library, or was damaged. Nothing was changed.
 	ErrForeignData = errors.New("asynclock: foreign data under the key")
+	// ErrUnsupported: the store can't do that, by its [Features]. Nothing was changed.
+	ErrUnsupported = errors.New("asynclock: not supported by the store")
 	// ErrDenied: the store does not let this user do that.
 	ErrDenied = errors.New("asynclock: denied by the store")
 )

@@ -12,11 +12,27 @@ type Info struct {
 	Token     int64         // the holder's fencing token, as last written to the store
 	Remaining time.Duration // of the holder's TTL; negative if unknown
 	Waiters   int           // how many clients are queued and have not died
-	Queue     []WaiterInfo  // the first few of them, in order; nil from List
+
+	Mode  Mode
+	Used  int // Permits: how many are out
+	Limit int // Permits: how many there are, as the holders believe; the smallest number counts
+	// Holders are the first few of those who hold the key together; nil from List. Holder then says
+	// how many there are, Token is the largest of theirs, and Remaining is the longest.
+	Holders []HolderInfo
+
+	Queue []WaiterInfo // the first few of them, in order; nil from List
 
 	// Mine: the client that was asked is the holder, as far as it knows. The client sets it; stores
 	// leave it false.
 	Mine bool
+}
+
+// HolderInfo describes one of several holders of a key.
+type HolderInfo struct {
+	Holder    string // its description of itself; empty: held back
+	Token     int64
+	Weight    int // of Permits
+	Remaining time.Duration
 }
 
 // WaiterInfo describes one queued client.

@@ -22,6 +22,11 @@ type ReleaseRequest struct {
 	// as in a failover, then knows that a holding that it finds has not ended elsewhere.
 	// A store may ignore it.
 	Clean bool
+	// Rest, if not nil, is what the owner keeps: fewer Permits, or Shared instead of Exclusive. The
+	// holding goes on under the same owner. Rest can be repeated, and may come out of order: Permits
+	// only become fewer, and what is Shared stays so. HoldBack is then about the permits that are
+	// given up. A Rest excludes Requeue and Uncertain, which are about an owner that ends.
+	Rest *Share
 	// Requeue, if not nil, puts this client at the tail of the queue in the same step,
 	// under a new owner id. If it has Wait false, which only stores with
 	// Features.Retention get, it takes the key if that is free now.
@@ -36,5 +41,6 @@ type ReleaseReply struct {
 	// the holding has ended, by an error that matches [ErrLost].
 	Cause   error
 	Requeue *AcquireReply // answers Requeue, if there was one
+	Grant   Grant         // if WasHeld and Rest is Shared: the numbers of what the owner has now
 	Err     error
 }

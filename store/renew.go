@@ -12,6 +12,9 @@ type RenewRequest struct {
 	Token        int64  // the last token used; the store's next one is larger
 	NotifyQueued bool   // as in [AcquireRequest], from now on; false changes nothing
 	Description  string // of the owner, in case the store has lost it
+	// Share is what the owner has now. Of Permits the store lowers a larger weight to this one, and
+	// grants nothing in this step. No request raises a weight.
+	Share Share
 }
 
 // A RenewReply answers a [RenewRequest]. Err is nil if this request has set the TTL,

@@ -42,6 +42,10 @@ type Features struct {
 	// ([EventRequested]), and a release can request the key anew without waiting.
 	// Otherwise no key is retained.
 	Retention bool
+	// Shared: owners may share a key.
+	Shared bool
+	// Permits: owners may take permits of a key.
+	Permits bool
 }
 
 // A Session is one client's connection to a [Store].

@@ -3,10 +3,14 @@
 package sqlconn
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/asynclock/asynclock-go/store"
 )
+
+// whole is what both stores have: an owner takes all of a key.
+var whole store.Features
 
 // AcquireItem returns the item for a request.
 func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
@@ -21,6 +25,9 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	case q.Wait && (q.GrantTTL == 0 || q.WaiterTTL == 0): // it would be dropped from the queue at once
 		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", store.ErrInvalidOption)
 	}
+	if err := whole.Check(q.Share, q.Extra); err != nil {
+		return it, err
+	}
 	it.TTL, it.Grant, it.Alive = Micros(q.TTL), Micros(q.GrantTTL), Micros(q.WaiterTTL)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
 	it.Watch, it.Holder = q.NotifyQueued, KeyName(q.Description)
@@ -31,7 +38,7 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	if err == nil {
-		err = checkToken(q.Token)
+		err = cmp.Or(checkToken(q.Token), whole.CheckRest(q))
 	}
 	switch {
 	case err != nil:

@@ -11,18 +11,18 @@ import (
 
 // A lock is the state of one key.
 type lock struct {
-	key string
-	holding
-	queue []waiter // by ticket
-	at    int      // index in Store.swept; -1: not stored
+	key     string
+	holders []holding // one that is exclusive, or any number that share the key
+	queue   []waiter  // by ticket
+	at      int       // index in Store.swept; -1: not stored
 }
 
-// A holding says who has the key. Its zero value is nobody.
+// A holding is what one owner has of the key.
 type holding struct {
-	held        bool
-	owner       string // empty: nobody has the key, it is held back until then
+	owner       string // empty: nobody, it is held back until then
 	session     *session
 	description string
+	share       store.Share
 	grant       store.Grant
 	token       int64 // the last one known to be used
 	until       time.Time
@@ -50,9 +50,7 @@ func (t *txn) find(key string) *lock {
 }
 
 func (t *txn) expire(k *lock) {
-	if k.held && !t.now.Before(k.until) {
-		k.holding = holding{}
-	}
+	k.holders = slices.DeleteFunc(k.holders, func(h holding) bool { return !t.now.Before(h.until) })
 	k.queue = slices.DeleteFunc(k.queue, func(w waiter) bool {
 		return w.session.left || !t.now.Before(w.deadline)
 	})
@@ -60,7 +58,7 @@ func (t *txn) expire(k *lock) {
 
 // settle stores a lock that is in use and forgets any other.
 func (t *txn) settle(k *lock) {
-	used := k.held || len(k.queue) > 0
+	used := k.held() || len(k.queue) > 0
 	switch {
 	case used && k.at < 0:
 		k.at = len(t.swept)
@@ -93,38 +91,49 @@ func (t *txn) sweep() {
 	}
 }
 
-func (k *lock) heldBy(owner string) bool {
-	return k.held && k.owner != "" && k.owner == owner
-}
+func (k *lock) held() bool { return len(k.holders) > 0 }
 
-func (k *lock) heldBack() bool { return k.held && k.owner == "" }
-
-// lost returns why somebody who does not hold the key has lost it.
-func (k *lock) lost() error {
-	if k.held && k.owner != "" {
-		return store.ErrStolen
+// holding returns what the owner has of the key, or nil.
+func (k *lock) holding(owner string) *holding {
+	i := slices.IndexFunc(k.holders, func(h holding) bool { return h.owner != "" && h.owner == owner })
+	if i < 0 {
+		return nil
 	}
-	return store.ErrExpired // it is free, or held back after a release
+	return &k.holders[i]
 }
 
-// holdBack holds the key back from everyone until then. The record of its last holder stays
+// drop removes what the owner has of the key.
+func (k *lock) drop(owner string) {
+	k.holders = slices.DeleteFunc(k.holders, func(h holding) bool { return h.owner == owner })
+}
+
+// heldBack reports whether the key, or a part of it, is held back.
+func (k *lock) heldBack() bool {
+	return slices.ContainsFunc(k.holders, func(h holding) bool { return h.owner == "" })
+}
+
+// lost returns why somebody who had the key in this mode has lost it.
+func (k *lock) lost(mode store.Mode) error {
+	for _, h := range k.holders {
+		if h.owner != "" && (h.share.Mode == store.Exclusive || h.share.Mode != mode) {
+			return store.ErrStolen
+		}
+	}
+	return store.ErrExpired // it is free, held back after a release, or others share it
+}
+
+// holdBack holds what was held back from everyone until then. The record of its last holder stays
 // visible.
-func (k *lock) holdBack(until time.Time) {
-	k.owner, k.session, k.watch, k.wanted, k.until = "", nil, false, false, until
+func (h *holding) holdBack(until time.Time) {
+	h.owner, h.session, h.watch, h.wanted, h.until = "", nil, false, false, until
 }
 
-func (k *lock) remaining(now time.Time) time.Duration {
-	if !k.held {
-		return 0
-	}
-	return k.until.Sub(now)
-}
-
-// granted returns the answer to the holder. Once the holder has written back a token, the grant
+// granted returns the answer to a holder. Once the holder has written back a token, the grant
 // continues from that token.
-func (k *lock) granted() store.AcquireReply {
-	rest := store.Grant{Token: k.token, Reserved: max(k.grant.Token+k.grant.Reserved-k.token, 0)}
-	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: k.wanted}
+func (k *lock) granted(h *holding) store.AcquireReply {
+	rest := h.grant
+	rest.Token, rest.Reserved = h.token, max(h.grant.Token+h.grant.Reserved-h.token, 0)
+	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: h.wanted}
 }
 
 // place returns owner's index in the queue, or -1.

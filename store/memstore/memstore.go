@@ -16,8 +16,8 @@
 // Tokens rise for as long as the Store lives and start again from 1 in the next Store. A resource
 // that outlives the process and checks tokens needs a store that also outlives it.
 //
-// To read the code, begin with lock.go: the state of a key and all that can happen to it. txn.go
-// is the call in which it happens.
+// To read the code, begin with lock.go: the state of a key and all that can happen to it. share.go
+// says who may hold it together. txn.go is the call in which it happens.
 package memstore
 
 import (
@@ -59,11 +59,11 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock)}
 }
 
-// Features says that the store has fencing tokens and queues, and notifies a holder of requests for
-// its key.
-func (s *Store) Features() store.Features {
-	return store.Features{Tokens: true, FIFO: true, Retention: true}
-}
+var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true}
+
+// Features says that the store has fencing tokens, queues and shares, and notifies a holder of
+// requests for its key.
+func (s *Store) Features() store.Features { return features }
 
 // Open connects one client. Events are called by the goroutine whose request
 // caused them, before that request returns and with no lock of the store held.

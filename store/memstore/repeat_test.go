@@ -48,11 +48,11 @@ func TestInspectDescribesTheFirstFew(t *testing.T) {
 	t.Parallel()
 	c := join(t, New(), nil)
 	acquire(t, c, "key", "holder")
-	for i := range 2 * queueShown {
+	for i := range 2 * shown {
 		acquire(t, c, "key", fmt.Sprint("waiter ", i))
 	}
 	info, err := c.Inspect(t.Context(), "key")
-	if err != nil || info.Waiters != 2*queueShown || len(info.Queue) != queueShown {
-		t.Errorf("got %d waiters, %d of them described, error %v; want %d and %d", info.Waiters, len(info.Queue), err, 2*queueShown, queueShown)
+	if err != nil || info.Waiters != 2*shown || len(info.Queue) != shown {
+		t.Errorf("got %d waiters, %d of them described, error %v; want %d and %d", info.Waiters, len(info.Queue), err, 2*shown, shown)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// queueShown is how many waiters Inspect describes.
-const queueShown = 10
+// shown is how many waiters, and how many holders, Inspect describes.
+const shown = 10
 
 // A session is one client. All that it has in the store points to it, so the waiters of a session
 // that has left are recognized everywhere.
@@ -77,7 +77,7 @@ func (c *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 			if !info.Held && info.Waiters == 0 { // it ended meanwhile
 				continue
 			}
-			info.Queue = nil
+			info.Queue, info.Holders = nil, nil
 			if !yield(info, nil) {
 				return
 			}

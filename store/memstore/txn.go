@@ -36,54 +36,60 @@ func (t *txn) acquire(r store.AcquireRequest) store.AcquireReply {
 }
 
 func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
-	if k.heldBy(r.Owner) {
-		k.until = later(k.until, t.now.Add(r.TTL))
-		k.watch, k.wanted = r.NotifyQueued, r.NotifyRequests
-		return k.granted()
+	if err := features.Check(r.Share, r.Extra); err != nil {
+		return store.AcquireReply{Err: err}
+	}
+	if h := k.holding(r.Owner); h != nil {
+		h.until = later(h.until, t.now.Add(r.TTL))
+		h.watch, h.wanted = r.NotifyQueued, r.NotifyRequests
+		return k.granted(h)
 	}
 	if t.gone.Has(r.Owner) {
 		return store.AcquireReply{Status: store.Withdrawn}
 	}
+	if k.held() {
+		t.serve(k, "") // who blocked the others may have died
+	}
 	place := k.place(r.Owner)
 	if place < 0 {
 		switch {
-		case !k.held && len(k.queue) == 0:
+		case len(k.queue) == 0 && k.fits(r.Share):
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
-			return k.granted()
+			return k.granted(k.holding(r.Owner))
 		case !r.Wait:
 			return store.AcquireReply{
-				Status: store.Held, Holder: k.description, HolderToken: k.token, HolderNotified: t.notifyRequested(k),
-				Remaining: k.remaining(t.now), Waiters: len(k.queue),
+				Status: store.Held, Holder: k.description(), HolderToken: k.token(), HolderNotified: t.notifyRequested(k),
+				Remaining: k.remaining(r.Share, t.now), Waiters: len(k.queue),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
 			return store.AcquireReply{Status: store.Full}
 		}
 	}
 	w := t.queue(k, r, place)
-	if !k.held {
-		t.pass(k, r.Owner)
-	}
-	if k.heldBy(r.Owner) {
-		return k.granted()
+	t.serve(k, r.Owner)
+	if h := k.holding(r.Owner); h != nil {
+		return k.granted(h)
 	}
 	rank := k.place(r.Owner)
 	if rank == 0 {
 		t.notifyRequested(k)
 	}
 	return store.AcquireReply{
-		Status: store.Waiting, Holder: k.description, HolderToken: k.token, Remaining: k.remaining(t.now),
+		Status: store.Waiting, Holder: k.description(), HolderToken: k.token(), Remaining: k.remaining(r.Share, t.now),
 		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests,
 	}
 }
 
-// notifyRequested notifies the holder of a refused request, if the holder asked for that. It reports
-// whether the holder was notified.
-func (t *txn) notifyRequested(k *lock) bool {
-	if !k.held || !k.wanted {
-		return false
+// notifyRequested notifies the holders of a refused request, if they asked for that. It reports
+// whether one was notified.
+func (t *txn) notifyRequested(k *lock) (notified bool) {
+	for _, h := range k.holders {
+		if h.wanted {
+			t.notify(h.session, store.Event{Kind: store.EventRequested, Owner: h.owner})
+			notified = true
+		}
 	}
-	t.notify(k.session, store.Event{Kind: store.EventRequested, Owner: k.owner})
-	return true
+	return notified
 }
 
 // queue adds the request to the queue, or records its heartbeat if it is already there.
@@ -98,30 +104,37 @@ func (t *txn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 		t.counter++
 		w.Ticket = t.counter
 	}
-	if len(k.queue) == 0 && k.held && k.watch {
-		t.notify(k.session, store.Event{Kind: store.EventQueued, Owner: k.owner})
+	if len(k.queue) == 0 {
+		for _, h := range k.holders {
+			if h.watch {
+				t.notify(h.session, store.Event{Kind: store.EventQueued, Owner: h.owner})
+			}
+		}
 	}
 	k.insert(w)
 	return w
 }
 
-// pass gives a free key to the first in its queue. The requesting owner gets the key in the reply,
-// for its whole TTL. Any other owner is notified by an event and gets the key for its grant TTL, so
-// that a lost event blocks the key for no longer.
-func (t *txn) pass(k *lock, asking string) {
-	if len(k.queue) == 0 {
-		return
+// serve gives the key to the first in its queue, and to the next ones, as long as their shares fit.
+// The requesting owner gets the key in the reply, for its whole TTL. Any other owner is notified by
+// an event and gets the key for its grant TTL, so that a lost event blocks the key for no longer.
+func (t *txn) serve(k *lock, asking string) {
+	for n := 0; len(k.queue) > 0 && k.fits(k.queue[0].Share); n++ {
+		if n == mostGrants {
+			t.wake(k) // its request serves the next ones
+			return
+		}
+		w := k.pop()
+		if w.Owner == asking {
+			t.grant(k, w, w.TTL)
+			continue
+		}
+		grant := t.grant(k, w, w.GrantTTL)
+		t.notify(w.session, store.Event{
+			Kind: store.EventGrant, Owner: w.Owner,
+			Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
+		})
 	}
-	w := k.pop()
-	if w.Owner == asking {
-		t.grant(k, w, w.TTL)
-		return
-	}
-	grant := t.grant(k, w, w.GrantTTL)
-	t.notify(w.session, store.Event{
-		Kind: store.EventGrant, Owner: w.Owner,
-		Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
-	})
 }
 
 // wake asks the first waiter to request the key again, so that it learns for how long the key is
@@ -132,32 +145,44 @@ func (t *txn) wake(k *lock) {
 	}
 }
 
-// grant makes w the holder. Tokens are made only here.
+// grant makes w a holder. Tokens are made only here, and where a holder keeps a part.
 func (t *txn) grant(k *lock, w waiter, ttl time.Duration) store.Grant {
-	grant := store.Grant{Token: t.counter + 1, Reserved: spare}
-	t.counter += 1 + spare
-	k.holding = holding{
-		held: true, owner: w.Owner, session: w.session, description: w.Description,
-		grant: grant, token: grant.Token, until: t.now.Add(ttl), watch: w.NotifyQueued, wanted: w.NotifyRequests,
+	grant := store.Grant{Token: t.counter + 1}
+	switch w.Share.Mode {
+	case store.Exclusive:
+		grant.Reserved = spare
+	case store.Shared:
+		grant.Fence = k.fence(grant.Token)
+	case store.Permits:
+		w.Share.Weight += k.extra(&w)
+		grant.Weight = w.Share.Weight
 	}
+	t.counter = grant.Token + grant.Reserved
+	k.holders = append(k.holders, holding{
+		owner: w.Owner, session: w.session, description: w.Description, share: w.Share,
+		grant: grant, token: grant.Token, until: t.now.Add(ttl), watch: w.NotifyQueued, wanted: w.NotifyRequests,
+	})
 	return grant
 }
 
 func (t *txn) renew(r store.RenewRequest) store.RenewReply {
 	k := t.find(r.Key)
-	switch {
-	case k.heldBy(r.Owner):
-		k.until = later(k.until, t.now.Add(r.TTL))
-		k.token = max(k.token, r.Token)
-		k.watch = k.watch || r.NotifyQueued
-		t.raise(r.Token)
-		return store.RenewReply{Waiters: len(k.queue)}
-	default:
-		return store.RenewReply{Err: k.lost()}
+	h := k.holding(r.Owner)
+	if h == nil {
+		return store.RenewReply{Err: k.lost(r.Share.Mode)}
 	}
+	h.until = later(h.until, t.now.Add(r.TTL))
+	h.token = max(h.token, r.Token)
+	h.watch = h.watch || r.NotifyQueued
+	h.shrink(r.Share.Weight)
+	t.raise(r.Token)
+	return store.RenewReply{Waiters: len(k.queue)}
 }
 
 func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
+	if err := features.CheckRest(&r); err != nil {
+		return store.ReleaseReply{Err: err}
+	}
 	k := t.find(r.Key)
 	defer t.settle(k)
 	if r.Uncertain {
@@ -165,25 +190,21 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		// request, while the first one is still under way.
 		t.gone.Add(r.Owner)
 	}
-	held, cause := k.heldBy(r.Owner), k.lost()
+	h := k.holding(r.Owner)
+	reply := store.ReleaseReply{WasHeld: h != nil}
 	switch {
-	case held && r.HoldBack > 0:
+	case h == nil:
+		reply.Cause = k.lost(k.mode())
+		t.withdraw(k, r.Owner)
+	case r.Rest != nil:
+		reply.Grant, reply.Err = t.keepRest(k, h, &r)
+	case r.HoldBack > 0:
 		t.raise(r.Token)
-		k.holdBack(t.now.Add(r.HoldBack))
+		h.holdBack(t.now.Add(r.HoldBack))
 		t.wake(k)
-	case held:
-		t.raise(r.Token)
-		k.holding = holding{}
 	default:
-		first := k.place(r.Owner) == 0
-		k.withdraw(r.Owner)
-		if first && k.heldBack() {
-			t.wake(k) // the one behind it did not know that it would be the first
-		}
-	}
-	reply := store.ReleaseReply{WasHeld: held}
-	if !held {
-		reply.Cause = cause
+		t.raise(r.Token)
+		k.drop(r.Owner)
 	}
 	if r.Requeue != nil {
 		// The key is free but not passed on yet. The request joins at the tail, and the key is then
@@ -191,26 +212,35 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		requeued := t.acquireFrom(k, *r.Requeue)
 		reply.Requeue = &requeued
 	}
-	if held && !k.held {
-		t.pass(k, "")
-	}
+	t.serve(k, "")
 	return reply
+}
+
+// withdraw removes an owner from the queue. Those behind it may have waited only for it.
+func (t *txn) withdraw(k *lock, owner string) {
+	first := k.place(owner) == 0
+	k.withdraw(owner)
+	if first && k.heldBack() {
+		t.wake(k) // the one behind it did not know that it would be the first
+	}
 }
 
 func (t *txn) force(key string, token int64) (held bool, err error) {
 	k := t.find(key)
 	defer t.settle(k)
 	switch {
-	case !k.held:
+	case !k.held():
 		return false, nil
-	case token != 0 && token != k.token:
+	case token != 0 && token != k.token():
 		return false, &store.OtherHolderError{Info: t.describe(k)}
 	}
-	if k.owner != "" {
-		t.notify(k.session, store.Event{Kind: store.EventForced, Owner: k.owner})
+	for _, h := range k.holders {
+		if h.owner != "" {
+			t.notify(h.session, store.Event{Kind: store.EventForced, Owner: h.owner})
+		}
 	}
-	k.holding = holding{}
-	t.pass(k, "")
+	k.holders = nil
+	t.serve(k, "")
 	return true, nil
 }
 
@@ -218,10 +248,21 @@ func (t *txn) inspect(key string) store.Info { return t.describe(t.find(key)) }
 
 func (t *txn) describe(k *lock) store.Info {
 	info := store.Info{
-		Key: k.key, Held: k.held, Holder: k.description, Token: k.token,
-		Remaining: k.remaining(t.now), Waiters: len(k.queue),
+		Key: k.key, Held: k.held(), Holder: k.description(), Token: k.token(),
+		Remaining: k.remaining(store.Share{}, t.now), Waiters: len(k.queue), Mode: k.mode(),
 	}
-	for _, w := range k.queue[:min(len(k.queue), queueShown)] {
+	if info.Mode == store.Permits {
+		info.Used, info.Limit = k.used(), k.limit()
+	}
+	if info.Mode != store.Exclusive {
+		for i := range k.holders[:min(len(k.holders), shown)] {
+			h := &k.holders[i]
+			info.Holders = append(info.Holders, store.HolderInfo{
+				Holder: h.description, Token: h.shown(), Weight: int(h.share.Weight), Remaining: h.until.Sub(t.now),
+			})
+		}
+	}
+	for _, w := range k.queue[:min(len(k.queue), shown)] {
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: w.Description, Age: t.now.Sub(w.since)})
 	}
 	return info

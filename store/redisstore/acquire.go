@@ -58,11 +58,11 @@ func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, e
 
 // request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *store.AcquireRequest, address string) error {
-	if err := redisconn.CheckOwner(q.Owner); err != nil {
+	if err := redisconn.CheckAcquire(q); err != nil {
 		return err
 	}
 	switch {
-	case q.TTL <= 0 || q.Wait && (q.GrantTTL <= 0 || q.WaiterTTL <= 0):
+	case q.Wait && (q.GrantTTL <= 0 || q.WaiterTTL <= 0):
 		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	case q.Ticket < 0 || q.Ticket > redisconn.MaxToken:
 		return fmt.Errorf("%w: ticket %d", store.ErrInvalidOption, q.Ticket)

@@ -4,7 +4,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -71,7 +70,7 @@ func (s *session) plan(q *store.ReleaseRequest, again bool) releasePlan {
 
 // putRelease writes a release into a call, as planned.
 func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan, address string) error {
-	if err := checkRelease(q); err != nil {
+	if err := redisconn.CheckRelease(q); err != nil {
 		return err
 	}
 	if plan == releaseWhole {
@@ -79,16 +78,6 @@ func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan,
 	}
 	c.releaseFast(s.store.settings.prefix, q, s.store.settings.counterTTL)
 	c.withPrimer = plan == releasePrimed
-	return nil
-}
-
-func checkRelease(q *store.ReleaseRequest) error {
-	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
-		return err
-	}
-	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
-	}
 	return nil
 }
 

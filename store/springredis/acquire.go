@@ -4,7 +4,6 @@ package springredis
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -53,13 +52,7 @@ func checkAcquire(q *store.AcquireRequest) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
-	if err := redisconn.CheckOwner(q.Owner); err != nil {
-		return err
-	}
-	if q.TTL <= 0 {
-		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
-	}
-	return nil
+	return redisconn.CheckAcquire(q)
 }
 
 // readAcquire reads what acquire.lua answers.

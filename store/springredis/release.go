@@ -4,7 +4,6 @@ package springredis
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -23,11 +22,8 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 // putRelease makes the call that release.lua describes. Whatever becomes of it,
 // the owner waits no longer.
 func (s *session) putRelease(q *store.ReleaseRequest) (c call, err error) {
-	if err := redisconn.CheckHolding(q.Key, q.Owner, q.Token); err != nil {
+	if err := redisconn.CheckRelease(q); err != nil {
 		return c, err
-	}
-	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
-		return c, fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 	}
 	if q.Requeue != nil {
 		if err := checkAcquire(q.Requeue); err != nil {

@@ -29,6 +29,8 @@ type fault struct {
 	breaks string // the rule, in words
 	caught string // the name of a case that has to fail
 
+	features func(store.Features) store.Features // claims
+
 	acquire func(*brokenSession, store.AcquireRequest) store.AcquireReply
 	renew   func(*brokenSession, store.RenewRequest) store.RenewReply
 	release func(*brokenSession, store.ReleaseRequest) store.ReleaseReply
@@ -44,6 +46,13 @@ type fault struct {
 
 func newBrokenStore(f fault) *brokenStore {
 	return &brokenStore{Store: memstore.New(), fault: f, seen: make(map[string]store.AcquireReply)}
+}
+
+func (s *brokenStore) Features() store.Features {
+	if s.fault.features != nil {
+		return s.fault.features(s.Store.Features())
+	}
+	return s.Store.Features()
 }
 
 func (s *brokenStore) Open(id string, events func(store.Event)) (store.Session, error) {

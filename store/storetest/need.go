@@ -50,10 +50,21 @@ func messagesOfTTLs(f facts) bool { return messages(f) && !f.Sessions }
 // messagesOfWanted go to holders whose key others request.
 func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages }
 
+// shares and permits need a queue, whose order decides, and tokens.
+func shares(f facts) bool  { return f.Shared && f.FIFO && f.Tokens }
+func permits(f facts) bool { return f.Permits && f.FIFO && f.Tokens }
+
+func sharesAndMessages(f facts) bool { return shares(f) && f.messages }
+func permitsAndShares(f facts) bool  { return permits(f) && shares(f) }
+
+func noShares(f facts) bool  { return !f.Shared }
+func noPermits(f facts) bool { return !f.Permits }
+
 func cases() []testCase {
 	return slices.Concat(
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
 		tokenCases, forceCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
+		sharedCases, permitCases,
 	)
 }
 

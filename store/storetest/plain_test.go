@@ -25,7 +25,28 @@ func (plainStore) Features() store.Features { return store.Features{} }
 
 func (s plainStore) Open(id string, events func(store.Event)) (store.Session, error) {
 	inner, err := s.Store.Open(id, events)
-	return plainSession{inner}, err
+	return plainSession{wholeSession{inner}}, err
+}
+
+// A wholeSession refuses shares.
+type wholeSession struct{ store.Session }
+
+func (c wholeSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
+	for i := range batch {
+		if err := (store.Features{}).Check(batch[i].Share, batch[i].Extra); err != nil {
+			return []store.AcquireReply{{Err: err}} // the suite sends such a request by itself
+		}
+	}
+	return c.Session.Acquire(ctx, batch)
+}
+
+func (c wholeSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
+	for i := range batch {
+		if err := (store.Features{}).CheckRest(&batch[i]); err != nil {
+			return []store.ReleaseReply{{Err: err}}
+		}
+	}
+	return c.Session.Release(ctx, batch)
 }
 
 type plainSession struct{ store.Session }
@@ -78,7 +99,7 @@ func (sessionsStore) Features() store.Features {
 
 func (s sessionsStore) Open(id string, events func(store.Event)) (store.Session, error) {
 	inner, err := s.Store.Open(id, events)
-	return sessionsSession{inner}, err
+	return sessionsSession{wholeSession{inner}}, err
 }
 
 type sessionsSession struct{ store.Session }

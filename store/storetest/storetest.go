@@ -17,7 +17,7 @@
 //
 // The stores that open returns may share one server. Others may use that server too, because every
 // case makes up its own keys. Cases about a feature that the store lacks by its [store.Features]
-// are left out, not skipped. A store that has everything gets all cases.
+// are left out, not skipped. A store that has everything gets all cases but those about a lack.
 //
 // To read the code, begin with cases at the end of need.go. Each other file has cases about one
 // subject, except world.go and steps.go, which have the parts that cases are made of.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestSuiteCatchesFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range faults {
+	for _, f := range allFaults() {
 		t.Run(f.breaks, func(t *testing.T) {
 			t.Parallel()
 			output, err := exec.CommandContext(t.Context(), self,
@@ -69,9 +70,11 @@ func TestMisuseIsTold(t *testing.T) {
 	}
 }
 
+func allFaults() []fault { return slices.Concat(faults, shareFaults) }
+
 // TestStoreWithFault is the suite over a store with the fault of the flag.
 func TestStoreWithFault(t *testing.T) {
-	for _, f := range faults {
+	for _, f := range allFaults() {
 		if f.breaks == *faultName {
 			storetest.Run(t, func(*testing.T) store.Store { return newBrokenStore(f) }, storetest.InBubble())
 			return

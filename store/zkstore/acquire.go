@@ -66,6 +66,9 @@ func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) 
 		return "", fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
 			store.ErrInvalidOption, r.TTL, timeout)
 	}
+	if err := st.Features().Check(r.Share, r.Extra); err != nil {
+		return "", err
+	}
 	return st.settings.names.lock(r.Key)
 }
 

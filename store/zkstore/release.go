@@ -25,6 +25,9 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 		reply.Err = fmt.Errorf("%w: no owner, a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 		return reply
 	}
+	if reply.Err = s.store.Features().CheckRest(&r); reply.Err != nil {
+		return reply
+	}
 	if _, reply.Err = s.store.settings.names.lock(r.Key); reply.Err != nil {
 		return reply
 	}
