@@ -14,7 +14,7 @@
 // watchdog, one goroutine per client, renews it until then. A pending acquisition is a
 // channel to select on: [Client.LockChan].
 //
-// Several keys are taken together, without deadlocks, by [Client.LockAll].
+// [Client.LockAll] takes several keys together. Such calls never deadlock each other.
 //
 // # What is guaranteed
 //

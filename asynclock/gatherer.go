@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // A gatherer is one request for several keys, until it has all of them or has failed.
@@ -14,8 +15,9 @@ import (
 // that sort before that key. Suppose that some gatherings wait for each other in a circle. Each of
 // them holds a key that the one before it waits for. Follow the circle: each gatherer waits for a
 // larger key than it holds, and the next one holds that key. So the keys that are waited for grow
-// from step to step, and can't come back to the first. A try waits for nobody: the store answers it,
-// or it fails. A caller that holds one key waits for nothing else.
+// from step to step, and can't come back to the first. The leases that the request was made under count
+// as held, and checkOrder looks at them with each wait. A try waits for nobody: the store answers it, or
+// it fails. A caller that holds one key waits for nothing else.
 //
 // A try of all keys at once costs one call. It may take larger keys than one that is refused. They
 // are given back before that one is waited for. At most maxTries tries are made, because each may
@@ -31,8 +33,9 @@ type gatherer struct {
 	cancel   context.CancelFunc
 	try      bool // never waits
 
-	held  []*Lease    // of keys[:len(held)]
-	lease *MultiLease // that those held are parts of
+	held  []*Lease       // of keys[:len(held)]
+	lease *MultiLease    // that those held are parts of
+	given []*releaseCall // of keys that were given back
 }
 
 // maxTries is how often all the keys that are missing are tried at once.
@@ -44,6 +47,7 @@ func (a *gatherer) gather() error {
 	err := a.gatherAll()
 	if err != nil {
 		a.keep(0)
+		a.awaitGiven()
 	}
 	return err
 }
@@ -51,19 +55,25 @@ func (a *gatherer) gather() error {
 func (a *gatherer) gatherAll() error {
 	for tries := 0; ; {
 		a.dropLost()
-		if len(a.held) == len(a.keys) {
+		a.dropShort()
+		missing := len(a.keys) - len(a.held)
+		if missing == 0 {
 			if a.allLast() {
 				return nil
 			}
 			continue
 		}
-		if a.try || tries < maxTries {
+		if a.try || tries < maxTries && missing > 1 {
 			tries++
-			switch err := a.tryRest(); {
+			switch key, err := a.tryRest(); {
 			case err == nil:
 				continue
-			case a.try || !a.worthWaiting(err):
-				return err
+			case a.try:
+				return a.failed(key, err)
+			case a.ctx.Err() != nil:
+				return a.failed(key, a.waitEndedAt(err))
+			case !a.worthWaiting(err):
+				return a.failed(key, err)
 			}
 		}
 		if err := a.waitForNext(); err != nil {
@@ -82,22 +92,34 @@ func (a *gatherer) allLast() bool {
 	return !a.lease.over.Load()
 }
 
+// waitEndedAt returns the error of a wait that has ended in a try: the context's, and what the try was
+// refused for.
+func (a *gatherer) waitEndedAt(err error) error {
+	if errors.Is(err, a.ctx.Err()) {
+		return err
+	}
+	return &joined{waitEnded(a.ctx), err}
+}
+
 // worthWaiting reports whether a key that a try was refused may be had by waiting for it.
 func (a *gatherer) worthWaiting(err error) bool {
-	return a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || transient(err) || isOver(err))
+	return errors.Is(err, ErrHeld) || transient(err) || isOver(err)
 }
 
 // isOver reports whether a grant ended before it could be claimed.
 func isOver(err error) bool { return errors.Is(err, ErrNotClaimed) || errors.Is(err, ErrLost) }
 
 // tryRest tries all keys that are not held, at once. It keeps those before the first that was
-// refused, and gives the others back.
-func (a *gatherer) tryRest() error {
+// refused, and gives the others back. It returns that key and the reason. But a reason that waiting
+// can't mend comes first, unless the request never waits.
+func (a *gatherer) tryRest() (refused string, err error) {
 	rest := a.keys[len(a.held):]
 	results := make(chan Result, len(rest))
 	waiters := a.request(rest, true, results)
 	leases, errs := make([]*Lease, len(rest)), make([]error, len(rest))
-	for range rest { // claimed as they come, because a grant that nobody has claimed is not renewed
+	// They are claimed as they come, because a grant that nobody has claimed is not renewed. Each
+	// future has a result when the store has answered, at the latest at the end of its time.
+	for range rest {
 		w := (<-results).waiter
 		i := slices.Index(waiters, w)
 		leases[i], errs[i] = a.claim(w)
@@ -105,16 +127,16 @@ func (a *gatherer) tryRest() error {
 	n := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	if n < 0 {
 		a.held = append(a.held, leases...)
-		return nil
+		return "", nil
 	}
 	a.held = append(a.held, leases[:n]...)
 	a.giveBack(leases[n:])
-	for i := n; i < len(rest); i++ {
+	for i := n; i < len(rest) && !a.try; i++ {
 		if errs[i] != nil && !a.worthWaiting(errs[i]) {
-			return a.failed(rest[i], errs[i])
+			return rest[i], errs[i]
 		}
 	}
-	return a.failed(rest[n], errs[n])
+	return rest[n], errs[n]
 }
 
 // waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
@@ -123,6 +145,12 @@ func (a *gatherer) waitForNext() error {
 	key := a.keys[len(a.held)]
 	results := make(chan Result, 1)
 	w := a.request([]string{key}, false, results)[0]
+	// A lease of the caller may have ended since the last check. It is too late for that only now: the
+	// request has not joined a lease that ends from here on.
+	if err := a.checkOrder(); err != nil {
+		a.withdraw(w)
+		return err
+	}
 	select {
 	case <-results:
 	case <-a.lease.base.Done():
@@ -206,8 +234,10 @@ func (a *gatherer) withdraw(w *waiter) {
 		return // refused before it was queued
 	}
 	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
 	s.removeWaiterLocked(w, ErrNotClaimed)
+	l := w.lease // it has joined
+	s.shard.mu.Unlock()
+	a.giveBack([]*Lease{l})
 }
 
 // dropLost gives back everything from the first held key on that was lost. A lease of a larger key
@@ -226,10 +256,45 @@ func (a *gatherer) dropLost() {
 	}
 }
 
+// dropShort gives back everything from the first held key on whose lease is about to end because nobody
+// renews it.
+func (a *gatherer) dropShort() {
+	if a.settings.renew {
+		return
+	}
+	for i, l := range a.held {
+		if l.first == nil && !l.checkDeadline(a.settings.ttl/5) {
+			a.keep(i)
+			return
+		}
+	}
+}
+
 // keep gives back all but the first n of the held leases.
 func (a *gatherer) keep(n int) {
 	a.giveBack(a.held[n:])
 	a.held = a.held[:n:n]
+}
+
+// awaitGiven waits until the store has confirmed what was given back, as Unlock does. Otherwise the
+// caller's next request for such a key could arrive before that.
+func (a *gatherer) awaitGiven() {
+	limit := time.NewTimer(patience(a.settings.ttl))
+	defer limit.Stop()
+	ended := a.ctx.Done()
+	for _, call := range a.given {
+		for done := call.wait(); done != nil; {
+			select {
+			case <-done:
+				done = nil
+			case <-ended:
+				ended = nil
+				limit.Reset(unlockGrace)
+			case <-limit.C:
+				return
+			}
+		}
+	}
 }
 
 // giveBack unlocks leases that no caller has had, in the background. Nil stands for none.
@@ -245,4 +310,5 @@ func (a *gatherer) giveBack(leases []*Lease) {
 		}
 	}
 	a.client.releaseAll(calls)
+	a.given = append(a.given, calls...)
 }

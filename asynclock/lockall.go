@@ -11,8 +11,9 @@ import (
 // MaxKeys is the largest number of keys that one call of [Client.LockAll] may take.
 const MaxKeys = 256
 
-// LockAll takes all keys, or none: when it returns an error, nothing is held. It waits for them as
-// long as ctx lasts, or as long as [WithWait] says. Keys that are listed twice count once. At most
+// LockAll takes all keys, or none: when it returns an error, nothing is held. What it had by then it
+// has given back, and has waited for that as [Lease.Unlock] does. It waits for the keys as long as ctx
+// lasts, or as long as [WithWait] says. Keys that are listed twice count once. At most
 // [MaxKeys] keys are allowed, and at least one.
 //
 // Calls of LockAll never deadlock each other, in whatever order they list the keys. Neither do they
@@ -22,7 +23,7 @@ const MaxKeys = 256
 //
 // If ctx was made under a lease of one of the keys, that lease is joined, as with [Client.Lock]. All
 // keys that are not held have to sort after those that are held. Otherwise the error is
-// [ErrLockOrder], at once. Keys sort by their bytes.
+// [ErrLockOrder], at once, or as soon as the lease of a smaller key ends. Keys sort by their bytes.
 //
 // Keys that are had early are renewed while the others are waited for. For a moment LockAll may hold
 // some of the keys and give them back, so another's TryLock may be refused. [WithMaxHold] and

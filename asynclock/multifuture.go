@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +18,8 @@ import (
 //
 // A goroutine waits for each call, unlike for [Client.LockChan]. It ends with the claim, or when the
 // keys are given back. Keys that are had early are renewed while others are waited for, for as long
-// as ctx lasts. So a caller that loses interest has to end ctx.
+// as ctx lasts. So a caller that loses interest has to end ctx. If ctx was made under a lease of one of
+// the keys, that lease is joined at once, not with the claim.
 func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...LockOption) <-chan MultiResult {
 	results := make(chan MultiResult, 1)
 	f := &multiFuture{gatherer: gatherer{client: c, ctx: ctx, op: "lock all"}, settled: make(chan struct{})}
@@ -41,6 +43,15 @@ func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...Lock
 // none.
 type MultiResult struct {
 	future *multiFuture
+}
+
+// Keys returns the keys that were requested, sorted by their bytes, each once; nil if the request was
+// refused for its keys.
+func (r MultiResult) Keys() []string {
+	if r.future == nil {
+		return nil
+	}
+	return slices.Clone(r.future.keys)
 }
 
 // Lease claims the lease. From then on the caller owns the lease and has to unlock it, and the
@@ -157,7 +168,9 @@ func (f *multiFuture) claimLocked() {
 // lostPart returns the key and the reason of the part that ended first.
 func (f *multiFuture) lostPart() (key string, reason error) {
 	var part *PartError
-	if !errors.As(context.Cause(f.lease.base), &part) {
+	f.lease.mu.Lock()
+	defer f.lease.mu.Unlock()
+	if !errors.As(f.lease.err, &part) {
 		return f.keys[0], ErrNotClaimed
 	}
 	return part.Key, part.Err

@@ -52,13 +52,14 @@ func (m *MultiLease) adopt(l *Lease) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	l.whole = m
-	switch {
-	case l.err != nil:
+	if l.err != nil {
 		m.end(&PartError{Key: s.key, Err: l.err})
-	case l.first == nil:
-		l.bound = 0 // it counts from begin
-		s.scheduleLocked()
+		return
 	}
+	if l.first == nil {
+		l.bound = 0 // it counts from begin
+	}
+	s.scheduleLocked() // it may have been a part of another whole, which was not renewed
 }
 
 // leaveWhole makes l a lease that is no part, and that nobody has held.
@@ -183,7 +184,8 @@ func (m *MultiLease) Tokens() map[string]int64 {
 // Context returns a context that ends when the lease ends, with [MultiLease.Err] as its cause. It
 // has the values of the context that the keys were requested with, but neither its end nor its
 // deadline. A request for one of the keys with this context joins the lease of that key.
-// [LeaseFrom] returns the lease of one key. If that one is unlocked by itself, the whole ends.
+// [LeaseFrom] returns the lease of one key. If that one is unlocked by itself, the whole ends. Its own
+// context knows the lease of that key only, so make others from this one.
 func (m *MultiLease) Context() context.Context {
 	if m.isNone() {
 		return (*Lease)(nil).Context()
@@ -195,7 +197,8 @@ func (m *MultiLease) Context() context.Context {
 func (m *MultiLease) Done() <-chan struct{} { return m.Context().Done() }
 
 // Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
-// [ErrUnlocked], or a [*PartError] that matches [ErrLost] or [ErrClosed].
+// [ErrUnlocked], or a [*PartError] that matches [ErrLost] or [ErrClosed]. It matches ErrUnlocked if the
+// part was unlocked by itself.
 func (m *MultiLease) Err() error {
 	if m.isNone() {
 		return errNoLease

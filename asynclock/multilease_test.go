@@ -83,7 +83,7 @@ func TestMultiLeaseUnlockOfASilentStore(t *testing.T) {
 				start := time.Now()
 				err := m.Unlock(ctx)
 				wantError(w, err, c.want...)
-				wantOp(w, err, "unlock all", "")
+				wantOp(w, err, "unlock all", "b")
 				if got := time.Since(start); got > c.within {
 					w.Errorf("Unlock took %v, want at most %v", got, c.within)
 				}

@@ -17,7 +17,8 @@ type multiRelease struct {
 
 	mu      sync.Mutex
 	left    int     // parts without an answer
-	errs    []error // by the part's index
+	missing []bool  // by the part's index: it has no answer
+	errs    []error // likewise
 	answers []chan<- error
 }
 
@@ -34,12 +35,12 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	return m.unlock(ctx).await(ctx)
+	return m.unlock(ctx).await(ctx, m.keys)
 }
 
 // UnlockChan is Unlock without waiting. The channel has room for one, receives exactly one error or
-// nil, and is never closed. No goroutine waits for it. Only the values of ctx are used, not its
-// end.
+// nil, and is never closed. No goroutine waits for it, except for a part that was unlocked by itself.
+// Only the values of ctx are used, not its end.
 func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 	answer := make(chan error, 1)
 	if m.isNone() {
@@ -57,7 +58,7 @@ func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 	m.Valid(0) // a part that has expired is lost, even if the watchdog has not run
 	n := len(m.parts)
-	r := &multiRelease{ttl: m.parts[0].settings.ttl, done: make(chan struct{}), left: n, errs: make([]error, n)}
+	r := &multiRelease{ttl: m.parts[0].settings.ttl, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
 	m.mu.Lock()
 	if begun := m.release; begun != nil {
 		m.mu.Unlock()
@@ -97,6 +98,7 @@ func (r *multiRelease) answer(i int, l *Lease, err error) {
 	if err != nil {
 		r.errs[i] = &Error{"unlock all", l.state.key, err}
 	}
+	r.missing[i] = false
 	r.left--
 	over := r.left == 0
 	err = errors.Join(r.errs...)
@@ -123,16 +125,16 @@ func (r *multiRelease) notify(answer chan<- error) {
 }
 
 // await returns the answer. It waits no longer than Unlock of one key.
-func (r *multiRelease) await(ctx context.Context) error {
+func (r *multiRelease) await(ctx context.Context, keys []string) error {
 	limit := time.NewTimer(patience(r.ttl))
 	defer limit.Stop()
 	cause := unreachable(ErrOutcomeUnknown)
 	for ended := ctx.Done(); ; {
 		select {
 		case <-r.done:
-			return r.known(nil)
+			return r.known(keys, nil)
 		case <-limit.C:
-			return r.known(cause)
+			return r.known(keys, cause)
 		case <-ended:
 			ended = nil
 			cause = &joined{ErrOutcomeUnknown, waitEnded(ctx)}
@@ -141,13 +143,15 @@ func (r *multiRelease) await(ctx context.Context) error {
 	}
 }
 
-// known returns the answers that have come, and the reason why others have not.
-func (r *multiRelease) known(missing error) error {
+// known returns the answers that have come, and for the other keys the reason why they have none.
+func (r *multiRelease) known(keys []string, reason error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	errs := r.errs
-	if r.left > 0 && missing != nil {
-		errs = append(slices.Clip(errs), &Error{Op: "unlock all", Err: missing})
+	errs := slices.Clone(r.errs)
+	for i, key := range keys {
+		if r.missing[i] {
+			errs[i] = &Error{"unlock all", key, reason}
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -65,6 +65,7 @@ func (s *keyState) releaseLocked(keep time.Duration) *releaseCall {
 func (s *keyState) revokeUnclaimedLocked(reason error) {
 	l := s.holding.lease
 	l.waiter.failLocked(reason)
+	l.unlocked = true // a later Unlock must not release the owner, who may be the next waiter's by then
 	l.endLocked(reason)
 	if call := s.giveToNextLocked(); call != nil {
 		call.queue()

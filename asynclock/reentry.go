@@ -59,7 +59,7 @@ func (c *leaseContext) leaseOf(client *Client, key string) *Lease {
 }
 
 // LeaseFrom returns the innermost lease of the key that ctx was made under: by [Client.WithLock],
-// [Do] or [Lease.Context]. It is how code deep below finds the token. The lease may have ended
+// [Client.WithLockAll], [Do], [Lease.Context] or [MultiLease.Context]. It is how code deep below finds the token. The lease may have ended
 // meanwhile; [Lease.Valid] tells. LeaseFrom reports false if there is no such lease, or ctx is nil.
 func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 	if ctx == nil {
@@ -129,9 +129,7 @@ func (l *Lease) joinLocked(ctx context.Context) *Lease {
 		first: whole, claimed: whole.claimed, parent: ctx,
 	}
 	j.earlier, whole.joiner = whole.joiner, j
-	if whole.whole != nil {
-		whole.state.scheduleLocked() // it may not be renewed any more; see wantedLocked
-	}
+	whole.state.scheduleLocked() // it may not have been renewed any more; see wantedLocked
 	return j
 }
 

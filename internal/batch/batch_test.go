@@ -72,7 +72,6 @@ func TestLoadMakesBatchesLarger(t *testing.T) {
 	})
 }
 
-// Requests that are made at the same time, but one by one, go together.
 // Requests that are added together are not parted by a call that begins at once.
 func TestRequestsAddedTogetherGoTogether(t *testing.T) {
 	t.Parallel()
@@ -94,6 +93,7 @@ func TestRequestsAddedTogetherGoTogether(t *testing.T) {
 	})
 }
 
+// Requests that are made at the same time, but one by one, go together.
 func TestACallWaitsForCompany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

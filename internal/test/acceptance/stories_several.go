@@ -38,6 +38,7 @@ func (env *Env) unlockAll(m *asynclock.MultiLease) {
 func severalKeysNeverDeadlock(env *Env) {
 	const rounds = 5
 	keys := []string{"one", "two", "three", "four"}
+	var taken atomic.Int64 // how often all of them were taken together
 	var counters [4]unprotected
 	var bumps [4]atomic.Int64
 	bump := func(i int) {
@@ -55,6 +56,7 @@ func severalKeysNeverDeadlock(env *Env) {
 				env.Error(err)
 				return
 			}
+			taken.Add(1)
 			for i := range counters {
 				bump(i)
 			}
@@ -91,6 +93,9 @@ func severalKeysNeverDeadlock(env *Env) {
 		}
 	})
 	working.Wait()
+	if taken.Load() == 0 {
+		env.mistimed("LockAll: got the keys never, want it in some of %d rounds", 2*rounds)
+	}
 	for i, key := range keys {
 		if got, want := counters[i].n.Load(), bumps[i].Load(); got != want {
 			env.Errorf("the counter of %q: got %d, want %d", key, got, want)
