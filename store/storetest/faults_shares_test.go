@@ -163,7 +163,8 @@ var shareFaults = []fault{
 		f.Permits = false
 		return f
 	}},
-	{breaks: "what is lacked is refused too late", caught: "a store without permits refuses them and changes nothing",
+	{
+		breaks: "what is lacked is refused too late", caught: "a store without permits refuses them and changes nothing",
 		features: func(f store.Features) store.Features {
 			f.Permits = false
 			return f

@@ -238,8 +238,12 @@ func senselessPermits(w *world) {
 	ctx, cancel := a.call()
 	defer cancel()
 	for _, share := range []store.Share{
-		{Mode: store.Permits}, {Mode: store.Permits, Weight: -1, Limit: 2}, {Mode: store.Permits, Weight: 3, Limit: 2},
-		{Mode: store.Permits, Weight: 1, Limit: store.MaxPermits + 1}, {Weight: 1, Limit: 1}, {Mode: store.Permits + 1},
+		{Mode: store.Permits},
+		{Mode: store.Permits, Weight: -1, Limit: 2},
+		{Mode: store.Permits, Weight: 3, Limit: 2},
+		{Mode: store.Permits, Weight: 1, Limit: store.MaxPermits + 1},
+		{Weight: 1, Limit: 1},
+		{Mode: store.Permits + 1},
 	} {
 		r := w.try()
 		r.Share = share
