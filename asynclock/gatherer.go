@@ -55,7 +55,6 @@ func (a *gatherer) gather() error {
 func (a *gatherer) gatherAll() error {
 	for tries := 0; ; {
 		a.dropLost()
-		a.dropShort()
 		missing := len(a.keys) - len(a.held)
 		if missing == 0 {
 			if a.allLast() {
@@ -252,20 +251,6 @@ func (a *gatherer) dropLost() {
 		a.lease = newMultiLease(a.values, a.outer)
 		for _, l := range a.held {
 			a.lease.adopt(l)
-		}
-	}
-}
-
-// dropShort gives back everything from the first held key on whose lease is about to end because nobody
-// renews it.
-func (a *gatherer) dropShort() {
-	if a.settings.renew {
-		return
-	}
-	for i, l := range a.held {
-		if l.first == nil && !l.checkDeadline(a.settings.ttl/5) {
-			a.keep(i)
-			return
 		}
 	}
 }

@@ -121,10 +121,10 @@ func (s *keyState) scheduleLocked() {
 // renewableLocked reports whether the watchdog renews the present lease.
 func (s *keyState) renewableLocked() bool {
 	h := s.holding
-	if !s.settings.renew || h.renewing {
+	l := h.lease
+	if h.renewing || !s.settings.renew && !l.gatheredLocked() {
 		return false
 	}
-	l := h.lease
 	switch {
 	case l == nil:
 		return true

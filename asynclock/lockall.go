@@ -12,8 +12,9 @@ import (
 const MaxKeys = 256
 
 // LockAll takes all keys, or none: when it returns an error, nothing is held. What it had by then it
-// has given back, and has waited for that as [Lease.Unlock] does. It waits for the keys as long as ctx
-// lasts, or as long as [WithWait] says. Keys that are listed twice count once. At most
+// has given back, and has waited for that as [Lease.Unlock] does. Only a grant that came in the last
+// moment goes back in the background. LockAll waits for the keys as long as ctx lasts, or as long as
+// [WithWait] says. Keys that are listed twice count once. At most
 // [MaxKeys] keys are allowed, and at least one.
 //
 // Calls of LockAll never deadlock each other, in whatever order they list the keys. Neither do they
@@ -25,7 +26,7 @@ const MaxKeys = 256
 // keys that are not held have to sort after those that are held. Otherwise the error is
 // [ErrLockOrder], at once, or as soon as the lease of a smaller key ends. Keys sort by their bytes.
 //
-// Keys that are had early are renewed while the others are waited for. For a moment LockAll may hold
+// Keys that are had early are renewed while the others are waited for, also with [WithRenewal](false). For a moment LockAll may hold
 // some of the keys and give them back, so another's TryLock may be refused. [WithMaxHold] and
 // [WithMinHold] count from the return of LockAll. WithMaxHold of a key that is joined counts from its
 // first lease. [WithRetention] and [WithQueueLimit] apply to each key.

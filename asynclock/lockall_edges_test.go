@@ -135,9 +135,29 @@ func TestLockAllWithoutRenewalLasts(t *testing.T) {
 		w.pass(trusted(ttl) - 10*time.Millisecond)
 		unlock(w, held)
 		m := waiting.has()
-		if left := time.Until(m.Deadline()); left < trusted(ttl)/5 {
-			w.Errorf("the lease lasts %v, want a fifth of the TTL at least", left)
+		if left := time.Until(m.Deadline()); left < trusted(ttl)/2 {
+			w.Errorf("the lease lasts %v, want half of the TTL at least", left)
 		}
-		unlockAll(w, m)
+		w.pass(ttl)
+		wantError(w, m.Err(), asynclock.ErrExpired)
+	})
+}
+
+// The TTL of such a lease is not longer than it is needed.
+func TestLockAllWithoutRenewalForAShortTime(t *testing.T) {
+	story(t, func(w *world) {
+		ours := w.bounded()
+		options := []asynclock.LockOption{asynclock.WithMaxHold(time.Second), asynclock.WithRenewal(false)}
+		for range 3 {
+			unlockAll(w, lockAll(w, ours, []string{"a", "b"}, options...))
+			m, err := ours.TryLockAll(w.Context(), []string{"a", "b"}, options...)
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlockAll(w, m)
+		}
+		if got := w.calls(asynclocktest.Acquire.Any); got != 12 {
+			w.Errorf("requests: got %d for two free keys, six times, want 12", got)
+		}
 	})
 }

@@ -30,7 +30,8 @@ type MultiLease struct {
 	outer  *leaseContext   // of the request; nil if none
 	ctx    context.Context //nolint:containedctx // what Context returns
 
-	over atomic.Bool // err is not nil
+	over     atomic.Bool // err is not nil
+	gathered atomic.Bool // the parts are not complete yet
 
 	mu       sync.Mutex // nothing else is locked under it
 	err      error      // why it ended
@@ -42,6 +43,7 @@ type MultiLease struct {
 // are called when a context that is made from it ends.
 func newMultiLease(parent context.Context, outer *leaseContext) *MultiLease {
 	m := &MultiLease{outer: outer}
+	m.gathered.Store(true)
 	m.base, m.cancel = context.WithCancelCause(parent)
 	return m
 }
@@ -95,9 +97,14 @@ func (l *Lease) wantedLocked() bool {
 	return false
 }
 
+// gatheredLocked reports whether l is a part of a whole that is not complete. Such a part is renewed
+// even without renewal. It would otherwise be about to end when the last one comes.
+func (l *Lease) gatheredLocked() bool { return l != nil && l.whole != nil && l.whole.gathered.Load() }
+
 // begin makes the lease its caller's. The bounds of all parts count from the same moment.
 func (m *MultiLease) begin(keys []string, parts []*Lease) {
 	m.keys, m.parts = keys, parts
+	m.gathered.Store(false)
 	m.ctx = m.contextOver(m.base, m.cancel)
 	now := watchdog.Now()
 	for _, l := range parts {

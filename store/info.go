@@ -16,8 +16,8 @@ type Info struct {
 	Mode  Mode
 	Used  int // Permits: how many are out
 	Limit int // Permits: how many there are, as the holders believe; the smallest number counts
-	// Holders are the first few of those who hold the key together; nil from List. Holder then says
-	// how many there are, Token is the largest of theirs, and Remaining is the longest.
+	// Holders are the first few of those who hold the key together; nil from List. If there are several,
+	// Holder says how many, Token is the largest of theirs, and Remaining is the longest.
 	Holders []HolderInfo
 
 	Queue []WaiterInfo // the first few of them, in order; nil from List
@@ -29,7 +29,7 @@ type Info struct {
 
 // HolderInfo describes one of several holders of a key.
 type HolderInfo struct {
-	Holder    string // its description of itself; empty: held back
+	Holder    string // its description of itself, also if it holds back what it had
 	Token     int64
 	Weight    int // of Permits
 	Remaining time.Duration

@@ -10,8 +10,9 @@ type ReleaseRequest struct {
 	Owner string
 	Token int64 // the last token used, if held; the store's next one is larger
 
-	// HoldBack keeps the key from everybody for this long. Meanwhile nobody can renew it,
-	// Inspect shows it as held, and Force ends that.
+	// HoldBack keeps what the owner had from everybody for this long, so others have only what
+	// fits beside that. Meanwhile nobody can renew it, Inspect shows it as held, and Force ends
+	// that.
 	HoldBack time.Duration
 	// Uncertain: an earlier request of this owner had no reply, and may still take
 	// effect. For a while the store refuses this owner, so that a late request can't
@@ -36,8 +37,8 @@ type ReleaseRequest struct {
 // A ReleaseReply answers a [ReleaseRequest].
 type ReleaseReply struct {
 	WasHeld bool // the owner held the key until now
-	// Cause is set if WasHeld and Err are not: [ErrExpired] if nobody holds the key, and
-	// [ErrStolen] if another owner does. A store with Features.Sessions may say instead how
+	// Cause is set if WasHeld and Err are not: [ErrExpired] if nobody holds the key or others
+	// share it, and [ErrStolen] if another owner has all of it. A store with Features.Sessions may say instead how
 	// the holding has ended, by an error that matches [ErrLost].
 	Cause   error
 	Requeue *AcquireReply // answers Requeue, if there was one

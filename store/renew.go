@@ -18,7 +18,7 @@ type RenewRequest struct {
 }
 
 // A RenewReply answers a [RenewRequest]. Err is nil if this request has set the TTL,
-// [ErrExpired] if nobody holds the key, and [ErrStolen] if another owner does.
+// [ErrExpired] if nobody holds the key or others share it as this owner did, and [ErrStolen] if another owner has it otherwise.
 type RenewReply struct {
 	Waiters int           // as in [AcquireReply]
 	TTL     time.Duration // as in [AcquireReply]

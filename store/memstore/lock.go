@@ -133,6 +133,7 @@ func (h *holding) holdBack(until time.Time) {
 func (k *lock) granted(h *holding) store.AcquireReply {
 	rest := h.grant
 	rest.Token, rest.Reserved = h.token, max(h.grant.Token+h.grant.Reserved-h.token, 0)
+	rest.Weight = h.share.Weight
 	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: h.wanted}
 }
 

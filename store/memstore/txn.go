@@ -47,11 +47,11 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	if t.gone.Has(r.Owner) {
 		return store.AcquireReply{Status: store.Withdrawn}
 	}
-	if k.held() {
-		t.serve(k, "") // who blocked the others may have died
-	}
 	place := k.place(r.Owner)
 	if place < 0 {
+		if k.held() {
+			t.serve(k, "") // who blocked the others may have died
+		}
 		switch {
 		case len(k.queue) == 0 && k.fits(r.Share):
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
@@ -201,7 +201,6 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 	case r.HoldBack > 0:
 		t.raise(r.Token)
 		h.holdBack(t.now.Add(r.HoldBack))
-		t.wake(k)
 	default:
 		t.raise(r.Token)
 		k.drop(r.Owner)
@@ -213,6 +212,9 @@ func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {
 		reply.Requeue = &requeued
 	}
 	t.serve(k, "")
+	if reply.WasHeld && k.heldBack() {
+		t.wake(k) // the first one knows another time
+	}
 	return reply
 }
 

@@ -153,6 +153,9 @@ var shareFaults = []fault{
 			r.HoldBack = 0
 		}
 	})},
+	{breaks: "nobody is told that permits are held back", caught: "the first waiter is told when permits are held back", event: without(store.EventWake)},
+	{breaks: "a waiter behind one that died has permits for the grant TTL", caught: "a waiter behind one that died is granted permits once", acquire: ofMode(store.Permits, func(r *acquireRequest) { r.TTL = min(r.TTL, r.GrantTTL) })},
+	{breaks: "a reader behind a writer that died comes in for the grant TTL", caught: "a reader behind a writer that died comes in once", acquire: ofMode(store.Shared, func(r *acquireRequest) { r.TTL = min(r.TTL, r.GrantTTL) })},
 	{breaks: "permits do not expire", caught: "a holder of permits that dies gives them back", acquire: ofMode(store.Permits, func(r *acquireRequest) { r.TTL = time.Hour })},
 	{breaks: "a holder of permits that repeats is two", caught: "a repeated request for permits finds what it has", acquire: twice(store.Permits)},
 	{breaks: "senseless requests are mended", caught: "requests for permits that make no sense are refused", acquire: ofMode(store.Permits, func(r *acquireRequest) {

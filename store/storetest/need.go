@@ -54,8 +54,9 @@ func messagesOfWanted(f facts) bool { return f.FIFO && f.Retention && f.messages
 func shares(f facts) bool  { return f.Shared && f.FIFO && f.Tokens }
 func permits(f facts) bool { return f.Permits && f.FIFO && f.Tokens }
 
-func sharesAndMessages(f facts) bool { return shares(f) && f.messages }
-func permitsAndShares(f facts) bool  { return permits(f) && shares(f) }
+func sharesAndMessages(f facts) bool  { return shares(f) && f.messages }
+func permitsAndMessages(f facts) bool { return permits(f) && f.messages }
+func permitsAndShares(f facts) bool   { return permits(f) && shares(f) }
 
 func noShares(f facts) bool  { return !f.Shared }
 func noPermits(f facts) bool { return !f.Permits }

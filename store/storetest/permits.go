@@ -20,6 +20,8 @@ var permitCases = []testCase{
 	{"who takes the whole key waits for all permits", permits, lockDrains},
 	{"permits and readers exclude each other", permitsAndShares, permitsExcludeReaders},
 	{"permits that are given up can be held back", permits, partHeldBack},
+	{"the first waiter is told when permits are held back", permitsAndMessages, partHeldBackWakes},
+	{"a waiter behind one that died is granted permits once", permits, permitsBehindTheDead},
 	{"a holder of permits that dies gives them back", permits, permitsExpire},
 	{"a repeated request for permits finds what it has", permits, permitsRepeat},
 	{"requests for permits that make no sense are refused", permits, senselessPermits},
@@ -119,6 +121,9 @@ func permitsInParts(w *world) {
 		w.Error("Release of a part: got WasHeld false, want true")
 	}
 	q.heartbeat()
+	if again := a.acquire(h.req); again.Status != store.Granted || again.Weight != 2 {
+		w.Errorf("a repeated request after a part was given back: got %+v, want it Granted with Weight 2", again)
+	}
 	h.rest(1)
 	q.granted()
 	w.wantUsed(a, 3, 3)
@@ -206,6 +211,48 @@ func partHeldBack(w *world) {
 	w.wantUsed(a, 2, 2)
 	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token, Share: share}).Err; !errors.Is(err, store.ErrLost) {
 		w.Errorf("Renew of what is held back: got %v, want ErrLost", err)
+	}
+}
+
+func partHeldBackWakes(w *world) {
+	a, b := w.hearing(), w.hearing()
+	h := a.hold(w.permits(2, 2))
+	q := b.wait(w.permits(1, 2))
+	share := h.req.Share
+	share.Weight = 1
+	a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Rest: &share, HoldBack: medium})
+	b.await(store.EventWake, q.req.Owner)
+	q.heartbeat()
+	w.wantRemains("Remaining for who waits for what is held back", q.reply.Remaining, 0, medium)
+}
+
+func permitsBehindTheDead(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	a.hold(w.permits(1, 2))
+	dies := w.permits(2, 2)
+	dies.WaiterTTL = short
+	b.wait(dies)
+	lives := w.permits(1, 2)
+	lives.GrantTTL = medium
+	w.wantServedOnce(c, lives)
+	w.wantUsed(a, 2, 2)
+}
+
+// wantServedOnce checks that a waiter whose way becomes free, because the one before it dies, has the
+// key once, for the TTL of its request.
+func (w *world) wantServedOnce(c *client, r store.AcquireRequest) {
+	w.Helper()
+	q := c.wait(r)
+	expired()
+	h := q.poll()
+	info := c.inspect(w.key)
+	if info.Waiters != 0 || len(info.Holders) != 2 {
+		w.Errorf("Inspect: got %d waiters and holders %+v, want none and two", info.Waiters, info.Holders)
+	}
+	for _, holder := range info.Holders {
+		if holder.Token == h.Token || holder.Token == h.Fence {
+			w.wantRemains("Remaining of a holder", holder.Remaining, medium, long)
+		}
 	}
 }
 

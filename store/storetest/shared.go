@@ -21,6 +21,7 @@ var sharedCases = []testCase{
 	{"a repeated request of a reader finds what it has", shares, readerRepeats},
 	{"a writer can go on as a reader", shares, writerReadsOn},
 	{"what goes on as a reader can be said again", shares, writerReadsOnAgain},
+	{"a reader behind a writer that died comes in once", shares, readerBehindTheDead},
 	{"force takes a key from all its readers", sharesAndMessages, forcedReaders},
 	{"any number of readers come in", shares, manyReaders},
 	{"a store without shares refuses them and changes nothing", noShares, sharesRefused},
@@ -214,6 +215,17 @@ func writerReadsOnAgain(w *world) {
 		w.Error("Release with a Rest of nothing: got WasHeld true, want false")
 	}
 	w.wantFree(a, w.key)
+}
+
+func readerBehindTheDead(w *world) {
+	a, b, c := w.join(), w.join(), w.join()
+	a.hold(w.read())
+	dies := w.request()
+	dies.WaiterTTL = short
+	b.wait(dies)
+	lives := w.read()
+	lives.GrantTTL = medium
+	w.wantServedOnce(c, lives)
 }
 
 func forcedReaders(w *world) {
