@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/faultconn"
+	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 )
 
@@ -156,9 +157,15 @@ func TestCommandsOfAnUncontendedLock(t *testing.T) {
 	t.Parallel()
 	const rounds = 100
 	env, server := openOwnServer(t)
-	y := &tally{server: server, lines: []*faultconn.Line{new(faultconn.Line)}}
-	locks := env.clientOn(y.lines[0])
-	env.unlock(env.lock(locks, "key"))
+	line := new(faultconn.Line)
+	y := &tally{server: server, lines: []*faultconn.Line{line}}
+	locks := env.clientOn(line)
+	const connections = 3 // for commands, for messages, and for a caller that is alone
+	kit.Eventually(t, "the connections", func() bool {
+		env.unlock(env.lock(locks, "key"))
+		greeted := line.Commands()
+		return greeted["HELLO"] == connections && greeted["CLIENT"] == 2*connections
+	})
 	tell(t, env.again, func(env *Env) {
 		sent, _ := y.during(t, func() {
 			for range rounds {
