@@ -33,11 +33,11 @@
 //
 // Where to look:
 //
-//	who gets the key next, in a client      asynclock/next.go: giveToNextLocked; cohort.go
+//	who gets the key next, in a client      asynclock/internal/machine/next.go: giveToNext; cohort.go
 //	who gets the key next, in Redis         store/redisstore/release_fast.lua; lock.lua: choose
-//	where a lease learns that it is lost    asynclock/holding.go: tickLocked, loseLocked
-//	how long a lease is trusted             asynclock/timing.go: trustUntil
-//	what ends a wait                        asynclock/wait.go; trouble.go: giveUpLocked
+//	where a lease learns that it is lost    asynclock/internal/machine/holding.go: tick, lose
+//	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil
+//	what ends a wait                        asynclock/wait.go; internal/machine/trouble.go: giveUp
 //	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
 //	how the parts fit, and why              docs/design.md

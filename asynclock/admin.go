@@ -9,7 +9,9 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // Inspect returns the holder of the key and its waiters, as the store knows them. If the waiters of
@@ -39,11 +41,7 @@ func (c *Client) has(info *Info) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.keys[info.Key]
-	if s == nil || s.holding == nil {
-		return false
-	}
-	// The store may not know the last token of a holding that passes from lease to lease.
-	return s.holding.grant.Token <= info.Token && info.Token <= s.holding.last
+	return s != nil && s.machine.Has(info.Token)
 }
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty
@@ -159,9 +157,14 @@ func (c *Client) releaseRetained(key string) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if s := sh.keys[key]; s != nil && s.retainedLocked() {
-		s.releaseRetainedLocked()
+	s := sh.keys[key]
+	if s == nil || !s.machine.Retained() {
+		return
 	}
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	s.machine.ReleaseRetained(now, &fx)
+	s.carryOutLocked(&fx, now)
 }
 
 func (c *Client) checkCall(ctx context.Context, key string) error {

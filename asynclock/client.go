@@ -14,8 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/batch"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -34,8 +36,8 @@ type Client struct {
 	shards [shards]shard
 
 	watchdog *watchdog.Watchdog
-	acquires *batch.Queue[*acquireCall]
-	renewals *batch.Queue[*renewCall]
+	acquires *batch.Queue[*machine.Acquire]
+	renewals *batch.Queue[*machine.Renewal]
 	releases *batch.Queue[*releaseCall]
 	stops    *batch.Queue[func() bool]
 	log      *asynclog.Log
@@ -62,6 +64,7 @@ type Client struct {
 // A shard is a part of the client's keys, under one mutex. Calls to a store, to a caller's function
 // or to a logger are never made under this mutex.
 type shard struct {
+	client  *Client
 	mu      sync.Mutex
 	number  byte
 	keys    map[string]*keyState
@@ -109,7 +112,7 @@ func New(store store.Store, options ...ClientOption) (*Client, error) {
 	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
-		return nil, errors.Join(&joined{errJoinStore, err}, closeStore())
+		return nil, errors.Join(failure.Join(errJoinStore, err), closeStore())
 	}
 	c.start(session, store.Features())
 	return c, nil
@@ -129,6 +132,7 @@ func newClient(settings clientSettings) *Client {
 	c.closing.begun = make(chan struct{})
 	for i := range c.shards {
 		c.shards[i] = shard{
+			client: c,
 			number: byte(i),
 			keys:   make(map[string]*keyState),
 			owners: make(map[string]*keyState),

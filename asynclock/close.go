@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -73,11 +75,11 @@ func (c *Client) close(ctx context.Context) error {
 	case left > 0:
 		return fmt.Errorf("leases still held: %d: %w", left, waitEnded(ctx))
 	case err != nil:
-		return &joined{errLeaveStore, err}
+		return failure.Join(errLeaveStore, err)
 	case stuck != nil:
 		return stuck
 	case closeErr != nil:
-		return &joined{errCloseStore, closeErr}
+		return failure.Join(errCloseStore, closeErr)
 	}
 	return nil
 }
@@ -147,11 +149,12 @@ func (c *Client) logHeld() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for key, s := range sh.keys {
-			if s.holding == nil || s.holding.lease == nil {
+			token, holder, ok := s.machine.Held()
+			if !ok {
 				continue
 			}
 			if held++; held <= most {
-				examples = append(examples, fmt.Sprintf("%q, token %d, taken by %s", key, s.holding.last, s.settings.holder))
+				examples = append(examples, fmt.Sprintf("%q, token %d, taken by %s", key, token, holder))
 			}
 		}
 		sh.mu.Unlock()
@@ -196,17 +199,10 @@ func (c *Client) rejectWaiters() {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			for w := s.waiters.pop(); w != nil; w = s.waiters.pop() {
-				w.failLocked(ErrClosed)
-			}
-			switch {
-			case s.attempt != nil:
-				s.headChangedLocked()
-			case s.retainedLocked():
-				s.releaseRetainedLocked()
-			case s.holding != nil && s.holding.lease.waiter != nil:
-				s.revokeUnclaimedLocked(ErrClosed)
-			}
+			now := watchdog.Refresh()
+			var fx machine.Effects
+			s.machine.TurnAway(ErrClosed, now, &fx)
+			s.carryOutLocked(&fx, now)
 		}
 		sh.mu.Unlock()
 	}
@@ -249,13 +245,12 @@ func (c *Client) abandonLeases() int {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for _, s := range sh.keys {
-			if s.holding != nil { // and has a lease, because rejectWaiters has left no retained key
+			now := watchdog.Refresh()
+			var fx machine.Effects
+			if s.machine.Abandon(ErrClosed, now, &fx) {
 				n++
-				s.holding.lease.endAllLocked(ErrClosed)
-				s.queueJoinersLocked() // it turns them away
-				s.forgetOwnerLocked()
-				s.dropLocked()
 			}
+			s.carryOutLocked(&fx, now)
 		}
 		sh.mu.Unlock()
 	}

@@ -57,16 +57,12 @@
 //
 // # Reading the code
 //
-// docs/design.md has the words and the rules W1 to W11. A keyState (keystate.go) is what
-// a client knows of one key. Either it waits for the key in the store, or it holds the key.
+// docs/design.md has the words and the rules W1 to W11. Package internal/machine decides what
+// happens to a key, and its comment says where to look. This package is the shell around it:
 //
-//	who gets the key next          next.go; cohort.go: passing it on without the store
-//	waiting: requests and replies  contend.go, reply.go
+//	a key's state, a step          keystate.go, host.go: what the machine has of the client
+//	requests to the store          calls.go; renew.go, overdue.go; release.go; limit.go
 //	notifications of the store     events.go
-//	a store that fails or is slow  trouble.go: waiting; overdue.go: renewing
-//	holding, and losing            holding.go: tickLocked, loseLocked; renew.go
-//	how long trust lasts           timing.go
-//	giving back, and keeping idle  release.go; retain.go
 //	re-entry                       reentry.go
 //	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
 //	                               multifuture.go

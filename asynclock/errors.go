@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -18,10 +20,10 @@ var (
 	// ErrHeld: TryLock found the key held, or others ahead in its queue. Or a wait ended, and then the
 	// error also matches the context's. Or ForceUnlock found another holder than the one that was
 	// meant. [HeldError] says who holds the key.
-	ErrHeld = errors.New("asynclock: held by another")
+	ErrHeld = machine.ErrHeld
 
 	// ErrQueueFull: as many as allowed are already waiting for the key.
-	ErrQueueFull = errors.New("asynclock: wait queue is full")
+	ErrQueueFull = machine.ErrQueueFull
 
 	// ErrUnreachable: the store can't be reached, or refuses for now (it is loading, failing over,
 	// out of memory).
@@ -34,14 +36,14 @@ var (
 
 	// ErrTooSlow: the store answers, but too late for this TTL: most of it had passed. The key was
 	// given back. ErrTooSlow also matches ErrUnreachable.
-	ErrTooSlow = fmt.Errorf("%w: too slow for this TTL", ErrUnreachable)
+	ErrTooSlow = machine.ErrTooSlow
 
 	// ErrOutcomeUnknown: the request was sent and no answer came. The client confirms or undoes its
 	// effect in the background, at the latest by the TTL.
 	ErrOutcomeUnknown = store.ErrOutcomeUnknown
 
 	// ErrUnlocked: the holder ended the lease with Unlock.
-	ErrUnlocked = errors.New("asynclock: unlocked")
+	ErrUnlocked = machine.ErrUnlocked
 
 	// ErrLost: the lease ended by anything except Unlock and Close. Each of the five below also
 	// matches ErrLost. On ZooKeeper the error may be none of them, and says how the holding ended.
@@ -53,15 +55,15 @@ var (
 	// ErrStolen: the store says that another owner has the key.
 	ErrStolen = store.ErrStolen
 	// ErrForced: somebody took the key with ForceUnlock.
-	ErrForced = fmt.Errorf("%w: unlocked by force", ErrLost)
+	ErrForced = machine.ErrForced
 	// ErrMaxHold: the lease reached WithMaxHold.
-	ErrMaxHold = fmt.Errorf("%w: maximum hold reached", ErrLost)
+	ErrMaxHold = machine.ErrMaxHold
 	// ErrNotRenewed: the trust deadline passed while every renewal failed. It comes together with
 	// the last failure, usually ErrUnreachable.
-	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", ErrLost)
+	ErrNotRenewed = machine.ErrNotRenewed
 
 	// ErrNotClaimed: the grant was not claimed before its trust deadline and was given back.
-	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
+	ErrNotClaimed = machine.ErrNotClaimed
 
 	// ErrLockOrder: LockAll was called under a lease of one of the keys, and another of them sorts
 	// before it. The call would wait for a smaller key while it holds a larger one. Two such callers
@@ -102,7 +104,7 @@ func (e *Error) Error() string {
 	if len(e.Key) > MaxKeyLen { // not a valid key, and possibly as long as somebody's request
 		about += "..."
 	}
-	return "asynclock: " + about + ": " + trimPrefix(e.Err)
+	return "asynclock: " + about + ": " + failure.Text(e.Err)
 }
 
 // Unwrap returns Err.
@@ -116,7 +118,7 @@ type PartError struct {
 }
 
 func (e *PartError) Error() string {
-	return "asynclock: " + strconv.Quote(e.Key) + " of several keys: " + trimPrefix(e.Err)
+	return "asynclock: " + strconv.Quote(e.Key) + " of several keys: " + failure.Text(e.Err)
 }
 
 // Unwrap returns Err.
@@ -151,16 +153,6 @@ func (e *HeldError) Error() string {
 // Is reports that a HeldError is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// trimPrefix removes "asynclock: ", so that a message does not say it twice.
-func trimPrefix(err error) string {
-	const prefix = "asynclock: "
-	text := err.Error()
-	if len(text) > len(prefix) && text[:len(prefix)] == prefix {
-		return text[len(prefix):]
-	}
-	return text
-}
-
 // A noAnswerError is [ErrOutcomeUnknown] in the words of a caller: Lock promises that nothing is held
 // after an error, so the outcome of its request is no question.
 type noAnswerError struct{}
@@ -169,9 +161,3 @@ func (noAnswerError) Error() string { return "no answer in time" }
 
 // Is reports that it is ErrOutcomeUnknown.
 func (noAnswerError) Is(target error) bool { return target == ErrOutcomeUnknown }
-
-// A joined error is two errors in one line: its meaning and its cause.
-type joined struct{ meaning, cause error }
-
-func (e *joined) Error() string   { return e.meaning.Error() + ": " + trimPrefix(e.cause) }
-func (e *joined) Unwrap() []error { return []error{e.meaning, e.cause} }

@@ -2,7 +2,11 @@
 
 package asynclock
 
-import "context"
+import (
+	"context"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+)
 
 // LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
 // and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
@@ -36,13 +40,15 @@ func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOpt
 
 // lockInto requests a key. The channel has room for the result.
 func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
-	w := &waiter{ctx: ctx, future: true, result: result}
-	if err := c.admit(w, key, options); err != nil {
+	w := newWaiter(ctx)
+	w.Future, w.result = true, result
+	settings, err := c.admit(w, key, options)
+	if err != nil {
 		w.refuse(key, err)
 		return
 	}
-	cancel := w.boundWait()
-	if w.stage == joining && w.joinFuture(cancel) {
+	cancel := w.boundWait(settings.wait)
+	if w.Stage == machine.Joining && w.joinFuture(cancel) {
 		return
 	}
 	if err := c.enqueueFuture(w, key, cancel); err != nil {
@@ -56,46 +62,41 @@ func (c *Client) lockInto(ctx context.Context, result chan Result, key string, o
 // refuse ends a future that was never queued.
 func (w *waiter) refuse(key string, err error) {
 	w.state = nil // the error names the key
-	w.stage, w.err = ended, &Error{"lock", key, err}
+	w.Stage, w.Err = machine.Ended, &Error{"lock", key, err}
 	w.result <- Result{w}
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
 // ends the context.
 func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc) error {
-	call, g, err := c.beginFuture(w, key)
+	arrived, err := c.beginFuture(w, key)
 	if err != nil {
 		return err
 	}
-	if call != nil {
-		c.send(call)
+	if arrived.call != nil {
+		c.send(arrived.call)
 	}
-	if g != nil {
-		w.state.shard.arm(w.ctx, g, cancel)
+	if arrived.watch != nil {
+		w.state.shard.arm(w.ctx, arrived.watch, cancel)
 	}
 	return nil
 }
 
-// beginFuture adds a future to its key's queue. It returns the request to send and the watch to arm,
-// if there are such.
-func (c *Client) beginFuture(w *waiter, key string) (*acquireCall, *watch, error) {
-	call, g, err := c.enqueue(w, key, w.ctx.Done())
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case w.verdict != nil:
-		go c.enqueueLater(w, key) // ends with the attempt of another waiter, or with the context
-		return nil, nil, nil
-	case call != nil:
-		call.first = w.try
+// beginFuture adds a future to its key's queue, or does so later. It returns the request to send and
+// the watch to arm, if there are such.
+func (c *Client) beginFuture(w *waiter, key string) (arrival, error) {
+	arrived, err := c.enqueue(w, key, w.ctx.Done())
+	if v := arrived.verdict; v != nil {
+		go c.enqueueLater(w, key, v) // ends with the attempt of another waiter, or with the context
+		return arrival{}, nil
 	}
-	return call, g, nil
+	return arrived, err
 }
 
 // enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
 // request that is under way.
-func (c *Client) enqueueLater(w *waiter, key string) {
-	if err := w.verdict.await(w.ctx); err != nil {
+func (c *Client) enqueueLater(w *waiter, key string, answer *verdict) {
+	if err := answer.await(w.ctx); err != nil {
 		w.refuse(key, err)
 		return
 	}

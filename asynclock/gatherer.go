@@ -7,6 +7,9 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
 // A gatherer is one request for several keys, until it has all of them or has failed.
@@ -84,11 +87,11 @@ func (a *gatherer) gatherAll() error {
 // allLast reports whether all held leases last, by the true time.
 func (a *gatherer) allLast() bool {
 	for _, l := range a.held {
-		if !l.checkDeadline(0) {
+		if lasts, _ := l.check(0); !lasts {
 			return false
 		}
 	}
-	return !a.lease.over.Load()
+	return !a.lease.core.Over.Load()
 }
 
 // waitEndedAt returns the error of a wait that has ended in a try: the context's, and what the try was
@@ -97,12 +100,12 @@ func (a *gatherer) waitEndedAt(err error) error {
 	if errors.Is(err, a.ctx.Err()) {
 		return err
 	}
-	return &joined{waitEnded(a.ctx), err}
+	return failure.Join(waitEnded(a.ctx), err)
 }
 
 // worthWaiting reports whether a key that a try was refused may be had by waiting for it.
 func (a *gatherer) worthWaiting(err error) bool {
-	return errors.Is(err, ErrHeld) || transient(err) || isOver(err)
+	return errors.Is(err, ErrHeld) || failure.Transient(err) || isOver(err)
 }
 
 // isOver reports whether a grant ended before it could be claimed.
@@ -171,22 +174,23 @@ func (a *gatherer) waitForNext() error {
 func (a *gatherer) request(keys []string, try bool, results chan Result) []*waiter {
 	c := a.client
 	waiters, watches := make([]*waiter, len(keys)), make([]*watch, len(keys))
-	calls := make([]*acquireCall, 0, len(keys))
+	calls := make([]*machine.Acquire, 0, len(keys))
 	for i, key := range keys {
-		w := &waiter{ctx: a.ctx, settings: a.settings, future: true, try: try, result: results}
+		w := newWaiter(a.ctx)
+		w.Terms, w.reentry, w.Future, w.Try, w.result = &a.settings.Terms, a.settings.reentry, true, try, results
 		waiters[i] = w
 		if a.join(w, key) {
 			results <- Result{w}
 			continue
 		}
-		call, g, err := c.beginFuture(w, key)
+		arrived, err := c.beginFuture(w, key)
 		if err != nil {
 			w.refuse(key, err)
 		}
-		if call != nil {
-			calls = append(calls, call)
+		if arrived.call != nil {
+			calls = append(calls, arrived.call)
 		}
-		watches[i] = g
+		watches[i] = arrived.watch
 	}
 	c.sendAll(calls)
 	for i, g := range watches {
@@ -203,11 +207,13 @@ func (a *gatherer) join(w *waiter, key string) bool {
 	if l == nil {
 		return false
 	}
-	w.state, w.lease, w.stage, w.future = l.state, l, joining, false
+	w.join(l)
+	w.Future = false // it joins at once
 	if _, err := w.claim(); err == nil {
 		return true
 	}
-	w.state, w.lease, w.stage, w.future, w.err = nil, nil, queued, true, nil // it has ended just now
+	w.waitAnew() // the lease has ended just now
+	w.state, w.Future = nil, true
 	return false
 }
 
@@ -215,7 +221,7 @@ func (a *gatherer) join(w *waiter, key string) bool {
 func (a *gatherer) claim(w *waiter) (*Lease, error) {
 	if w.state == nil { // refused before it was queued
 		var refused *Error
-		errors.As(w.err, &refused)
+		errors.As(w.Err, &refused)
 		return nil, refused.Err
 	}
 	l, err := w.claim()
@@ -228,21 +234,17 @@ func (a *gatherer) claim(w *waiter) (*Lease, error) {
 
 // withdraw ends a future whose key is not to be waited for now.
 func (a *gatherer) withdraw(w *waiter) {
-	s := w.state
-	if s == nil {
+	if w.state == nil {
 		return // refused before it was queued
 	}
-	s.shard.mu.Lock()
-	s.removeWaiterLocked(w, ErrNotClaimed)
-	l := w.lease // it has joined
-	s.shard.mu.Unlock()
-	a.giveBack([]*Lease{l})
+	w.leave(ErrNotClaimed)
+	a.giveBack([]*Lease{w.leaseNow()}) // of a waiter that has joined
 }
 
 // dropLost gives back everything from the first held key on that was lost. A lease of a larger key
 // must not be kept while a smaller key is waited for.
 func (a *gatherer) dropLost() {
-	for a.lease.over.Load() {
+	for a.lease.core.Over.Load() {
 		lost := slices.IndexFunc(a.held, (*Lease).hasEnded)
 		if lost < 0 {
 			lost = len(a.held) // it was given back in the same try
@@ -264,7 +266,7 @@ func (a *gatherer) keep(n int) {
 // awaitGiven waits until the store has confirmed what was given back, as Unlock does. Otherwise the
 // caller's next request for such a key could arrive before that.
 func (a *gatherer) awaitGiven() {
-	limit := time.NewTimer(patience(a.settings.ttl))
+	limit := time.NewTimer(machine.Patience(a.settings.TTL))
 	defer limit.Stop()
 	ended := a.ctx.Done()
 	for _, call := range a.given {

@@ -3,72 +3,115 @@
 package asynclock
 
 import (
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A keyState is all that a client knows about one key while the key is in use: the waiters in this
-// client, and the one thing that this client has in the store. That is either a waiter (contending)
-// or the key (holding). The keyState exists from the first caller's arrival to the last one's
-// departure.
+// A keyState is one key that this client uses: its machine, and what the machine has no part in. It
+// exists from the first caller's arrival to the last one's departure.
 //
-// The shard's mutex guards its fields and everything they refer to: waiters, leases, and the
-// methods whose names end in Locked.
+// Package machine decides, and this package carries out. Each step of the machine is made under the
+// shard's mutex, and so is what follows from it. Methods whose names end in Locked need the mutex.
 type keyState struct {
-	entry  watchdog.Entry // the next heartbeat, renewal or deadline
-	client *Client
-	shard  *shard
-	key    string
-
-	waiters waiterQueue
-
-	owner    string        // in the store: the waiter's or the holder's identity
-	settings *lockSettings // that the owner was made with
-
-	// At most one of them is set; with neither, the state is out of use.
-	attempt *attempt // contending: a waiter, or a request to become one
-	holding *holding // holding the key
+	machine machine.Key
+	entry   watchdog.Entry // the machine's alarm
+	shard   *shard
 }
 
 // stateLocked returns the key's state, or makes one.
-func (sh *shard) stateLocked(c *Client, key string) (s *keyState, isNew bool) {
-	if s = sh.keys[key]; s != nil {
-		return s, false
+func (sh *shard) stateLocked(key string) *keyState {
+	if s := sh.keys[key]; s != nil {
+		return s
 	}
-	s = &keyState{client: c, shard: sh, key: key}
+	s := &keyState{shard: sh}
+	s.machine.Begin(key, s)
 	s.entry.Task = s
 	sh.keys[key] = s
-	c.enter()
-	return s, true
-}
-
-// forgetOwnerLocked ends the use of the owner id in this client. Later replies and events for this
-// owner are ignored.
-func (s *keyState) forgetOwnerLocked() {
-	if s.attempt != nil {
-		s.attempt.settleLocked(nil)
-	}
-	delete(s.shard.owners, s.owner)
-	s.owner = ""
-	s.attempt, s.holding = nil, nil
-	s.client.watchdog.Remove(&s.entry)
+	sh.client.enter()
+	return s
 }
 
 // dropLocked removes the state of a key that nobody in this client uses any more.
 func (s *keyState) dropLocked() {
-	delete(s.shard.keys, s.key)
-	s.client.leave()
+	delete(s.shard.keys, s.machine.Name)
+	s.shard.client.leave()
 }
 
-func (s *keyState) lane() int { return s.client.session.Lane(s.key) }
+// stateOf returns the state that a machine belongs to.
+func stateOf(k *machine.Key) *keyState {
+	return k.Host().(*keyState) //nolint:forcetypeassert // the only type of host here
+}
 
 // Fire does the work that is due. It runs on the watchdog's goroutine.
 func (s *keyState) Fire(now watchdog.Instant) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	switch { // neither: it ended while the watchdog was on its way
-	case s.attempt != nil:
-		s.attemptDueLocked(now)
-	case s.holding != nil:
-		s.tickLocked(now)
+	var fx machine.Effects
+	s.machine.Alarm(now, &fx)
+	s.carryOutLocked(&fx, now)
+}
+
+// carryOutLocked does what a step of the machine, made at now, has decided.
+func (s *keyState) carryOutLocked(fx *machine.Effects, now watchdog.Instant) {
+	c := s.shard.client
+	if fx.TripSent != 0 {
+		c.trips.measured(fx.TripSent, now, fx.TripTTL, c.log)
 	}
+	for _, n := range fx.Notes {
+		c.log.Add(n.Level, n.Text, n.Attrs...)
+	}
+	if fx.Asked != nil {
+		fx.Asked.(*verdict).settle(s.publicError(fx.Verdict)) //nolint:forcetypeassert // verdictLocked has put it there
+	}
+	for w := fx.NextDecided(); w != nil; w = fx.NextDecided() {
+		s.decidedLocked(callerOf(w))
+	}
+	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+		leaseOf(l).endedLocked()
+	}
+	if fx.AlarmSet {
+		s.setAlarmLocked(fx.Alarm)
+	}
+	s.sendLocked(fx)
+	if fx.Dropped {
+		s.dropLocked()
+	}
+}
+
+func (s *keyState) setAlarmLocked(at watchdog.Instant) {
+	if at == 0 {
+		s.shard.client.watchdog.Remove(&s.entry)
+		return
+	}
+	s.shard.client.watchdog.Set(&s.entry, at)
+}
+
+// sendLocked sends a step's requests in the background.
+func (s *keyState) sendLocked(fx *machine.Effects) {
+	c := s.shard.client
+	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
+		if call := callOf(r); !r.Withdrawal || c.background.Err() == nil {
+			call.queue()
+		} else {
+			call.finish(nil) // closed: there is no session left
+		}
+	}
+	for call := fx.NextAcquire(); call != nil; call = fx.NextAcquire() {
+		c.send(call)
+	}
+	if r := fx.Renewal; r != nil {
+		c.renewals.Add(laneFor(s.Lane(), r.Timeout), r)
+	}
+}
+
+// publicError returns the error in the words of the API.
+func (s *keyState) publicError(err error) error {
+	if held, ok := err.(*machine.HeldError); ok { //nolint:errorlint // it is never wrapped
+		return s.heldError(held)
+	}
+	return err
+}
+
+func (s *keyState) heldError(h *machine.HeldError) *HeldError {
+	return &HeldError{Key: s.machine.Name, Holder: h.Holder, Token: h.Token, Remaining: h.Remaining, Waiters: h.Waiters}
 }

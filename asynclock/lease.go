@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -21,31 +22,15 @@ type Lease struct {
 	_ noCopy
 
 	state *keyState
-	token int64
-	owner string // in the store; Unlock still needs it after a loss
+	core  machine.Lease // all but its token and terms is guarded by the shard's mutex
 
-	settings *lockSettings
+	parent context.Context //nolint:containedctx // its values go into Context
 
 	// All below is guarded by the shard's mutex.
 
-	first   *Lease  // the lease that this one joined by re-entry; nil if none
-	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
-	earlier *Lease  // the lease that joined the same lease before this one
-	joiners *waiter // the last future that may still join this lease; the rest follow by behind
-	waiter  *waiter // the waiter that has to claim it; nil once claimed
-	claimed watchdog.Instant
-	bound   watchdog.Instant // the end by WithMaxHold; 0: none
-	until   watchdog.Instant // the trust deadline at the time of the end
-
-	err      error           // why it ended
-	release  *releaseCall    // what Unlock sent; nil if nothing
-	parent   context.Context //nolint:containedctx // its values go into Context
+	release  *releaseCall // what Unlock sent; nil if nothing
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
-	whole    *MultiLease             // that this lease is a part of; nil if none
-
-	unlocked  bool // Unlock was called
-	uncertain bool // of owner; see attempt
 }
 
 // A noCopy makes go vet refuse copies of what has it: a copy of a Lease would be unlocked by itself.
@@ -54,10 +39,16 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// beginLocked makes l the lease of a waiter.
-func (l *Lease) beginLocked(s *keyState, w *waiter, token int64) {
-	l.state, l.token, l.owner, l.uncertain = s, token, s.owner, s.holding.uncertainLocked()
-	l.settings, l.parent = w.settings, w.ctx
+// begin makes l the lease of w.
+func (l *Lease) begin(s *keyState, w *waiter) *machine.Lease {
+	l.state, l.parent = s, w.ctx
+	l.core.Caller, l.core.Reentry = l, w.reentry
+	return &l.core
+}
+
+// leaseOf returns the lease that the machine knows as l.
+func leaseOf(l *machine.Lease) *Lease {
+	return l.Caller.(*Lease) //nolint:forcetypeassert // begin has put it there
 }
 
 // Key returns the key.
@@ -65,7 +56,7 @@ func (l *Lease) Key() string {
 	if l.isNone() {
 		return ""
 	}
-	return l.state.key
+	return l.state.machine.Name
 }
 
 // Token returns the fencing token: a number larger than that of every earlier lease of this key, in
@@ -77,7 +68,7 @@ func (l *Lease) Token() int64 {
 	if l.isNone() {
 		return 0
 	}
-	return l.token
+	return l.core.Token
 }
 
 // Context returns a context that ends when the lease ends, at the latest at its trust deadline,
@@ -104,8 +95,8 @@ func (l *Lease) Context() context.Context {
 	if l.ctx == nil {
 		l.ctx = ctx
 	}
-	if l.err != nil {
-		l.ctx.cancel(l.err)
+	if l.core.Err != nil {
+		l.ctx.cancel(l.core.Err)
 	}
 	return l.ctx
 }
@@ -119,11 +110,8 @@ func (l *Lease) Err() error {
 	if l.isNone() {
 		return errNoLease
 	}
-	l.checkDeadline(0)
-	sh := l.state.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return l.err
+	_, err := l.check(0)
+	return err
 }
 
 // Deadline returns the trust deadline: the moment at which the lease ends if nothing renews it.
@@ -135,46 +123,32 @@ func (l *Lease) Deadline() time.Time {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return time.Now().Add(l.untilLocked().Sub(watchdog.Refresh()))
+	return time.Now().Add(l.state.machine.Until(&l.core).Sub(watchdog.Refresh()))
 }
 
 // Valid reports whether the lease has not ended and will last for margin more without renewal. Call
 // it before a write that a former holder must not make. Unlike the context, it does not depend on
 // any goroutine having run in time.
-func (l *Lease) Valid(margin time.Duration) bool { return !l.isNone() && l.checkDeadline(margin) }
+func (l *Lease) Valid(margin time.Duration) bool {
+	if l.isNone() {
+		return false
+	}
+	lasts, _ := l.check(margin)
+	return lasts
+}
 
-// checkDeadline compares the trust deadline with the true time. If the deadline has passed, the
-// lease ends here and now, even if the watchdog has not run yet.
-func (l *Lease) checkDeadline(margin time.Duration) bool {
+// check compares the trust deadline with the true time. If the deadline has passed, the lease ends
+// here and now, even if the watchdog has not run yet. It reports whether the lease lasts for longer
+// than margin, and why it has ended, if it has.
+func (l *Lease) check(margin time.Duration) (lasts bool, err error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if l.err != nil {
-		return false
-	}
 	now := watchdog.Refresh()
-	until := l.untilLocked()
-	if now >= until {
-		s.tickLocked(now)
-		return false
-	}
-	return until.Sub(now) > margin
-}
-
-// holdBackLocked returns for how much longer WithMinHold holds the key back.
-func (l *Lease) holdBackLocked(now watchdog.Instant) time.Duration {
-	if l.waiter != nil || l.settings.minHold == 0 {
-		return 0
-	}
-	return max(l.settings.minHold-now.Sub(l.claimed), 0)
-}
-
-// untilLocked returns the trust deadline.
-func (l *Lease) untilLocked() watchdog.Instant {
-	if l.err != nil {
-		return l.until
-	}
-	return l.state.holding.endLocked()
+	var fx machine.Effects
+	lasts = s.machine.Check(&l.core, margin, now, &fx)
+	s.carryOutLocked(&fx, now)
+	return lasts, l.core.Err
 }
 
 // Renew extends the lease to ttl from now, with or without the watchdog. It never shortens the
@@ -195,13 +169,13 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return &Error{"renew", l.Key(), err}
 	}
-	c := l.state.client
-	callCtx, cancel := context.WithTimeout(ctx, call.timeout)
+	c := l.state.shard.client
+	callCtx, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
-	call.sent = watchdog.Now()
-	reply := c.session.Renew(callCtx, []store.RenewRequest{call.request})[0]
+	call.Sent = watchdog.Now()
+	reply := c.session.Renew(callCtx, []store.RenewRequest{call.Request})[0]
 	reply.Err = ourTimeout(ctx, reply.Err)
-	l.state.onRenew(call, reply)
+	onRenew(call, reply)
 	if reply.Err == nil {
 		reply.Err = l.Err() // the lease may have ended while the answer was under way
 	}
@@ -212,43 +186,27 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 }
 
 // renewal returns the request that Renew sends.
-func (l *Lease) renewal(ttl time.Duration) (*renewCall, error) {
-	l.checkDeadline(0)
+func (l *Lease) renewal(ttl time.Duration) (*machine.Renewal, error) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if l.err != nil {
-		return nil, l.err
-	}
-	call := s.renewalLocked(ttl)
-	call.manual = true
-	call.timeout = min(s.holding.deadline.Sub(watchdog.Now()), patience(s.settings.ttl)) // there is only this attempt
-	s.holding.long = s.holding.long || call.request.TTL > s.ttl()
-	return call, nil
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	call, err := s.machine.Renew(&l.core, ttl, now, &fx)
+	s.carryOutLocked(&fx, now)
+	return call, err
 }
 
-// endLocked ends this lease with a reason.
-func (l *Lease) endLocked(reason error) {
-	if l.err != nil {
-		return
-	}
-	l.until = l.untilLocked()
-	l.err = reason
+// endedLocked tells everybody that the lease has ended.
+func (l *Lease) endedLocked() {
+	reason := l.core.Err
 	if l.ctx != nil {
 		l.ctx.cancel(reason)
 	}
 	if l.fnCancel != nil {
 		l.fnCancel(reason)
 	}
-	if l.whole != nil {
-		l.whole.end(&PartError{Key: l.state.key, Err: reason})
-	}
-}
-
-// endAllLocked ends this lease and all leases that joined it.
-func (l *Lease) endAllLocked(reason error) {
-	l.endLocked(reason)
-	for j := l.joiner; j != nil; j = j.earlier {
-		j.endLocked(reason)
+	if l.core.Whole != nil {
+		wholeOf(l.core.Whole).end(&PartError{Key: l.state.machine.Name, Err: reason})
 	}
 }

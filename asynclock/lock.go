@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -34,25 +36,27 @@ func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*
 
 // lock implements Lock and TryLock.
 func (c *Client) lock(ctx context.Context, key string, try bool, options []LockOption) (*Lease, error) {
-	w := &waiter{ctx: ctx, try: try}
-	if err := c.admit(w, key, options); err != nil {
+	w := newWaiter(ctx)
+	w.Try = try
+	settings, err := c.admit(w, key, options)
+	if err != nil {
 		return nil, err
 	}
-	if w.stage == joining {
+	if w.Stage == machine.Joining {
 		if l, err := w.claim(); err == nil {
 			return l, nil
 		}
-		w.stage, w.err = queued, nil // the lease to join ended just now: wait like anyone else
+		w.waitAnew() // the lease to join ended just now: wait like anyone else
 	}
-	if cancel := w.boundWait(); cancel != nil {
+	if cancel := w.boundWait(settings.wait); cancel != nil {
 		defer cancel()
 	}
-	call, _, err := c.enqueue(w, key, nil)
-	for w.verdict != nil { // of a request that is under way
-		if err = w.verdict.await(ctx); err != nil {
+	arrived, err := c.enqueue(w, key, nil)
+	for arrived.verdict != nil { // of a request that is under way
+		if err = arrived.verdict.await(ctx); err != nil {
 			return nil, err
 		}
-		call, _, err = c.enqueue(w, key, nil)
+		arrived, err = c.enqueue(w, key, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -63,15 +67,14 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 			w.abandonOnPanic()
 		}
 	}()
-	if call != nil {
-		call.first = w.try
+	if call := arrived.call; call != nil {
 		c.acquire(w.ctx, call)
-		if call.again {
+		if call.Again {
 			w.tryAgain(call)
 		}
 	}
 	l, err := w.await()
-	if w.try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
+	if w.Try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = waitEnded(ctx) // the reason why there was no answer
 	}
 	returned = true
@@ -81,76 +84,99 @@ func (c *Client) lock(ctx context.Context, key string, try bool, options []LockO
 // abandonOnPanic ends the waiting of a caller that was removed by a panic, of the store or of its
 // context. Nobody will unlock a lease that the caller may have got, so this function does.
 func (w *waiter) abandonOnPanic() {
-	s := w.state
-	s.shard.mu.Lock()
-	s.removeWaiterLocked(w, ErrOutcomeUnknown)
-	l := w.lease
-	s.shard.mu.Unlock()
-	if l != nil {
+	w.leave(ErrOutcomeUnknown)
+	if l := w.leaseNow(); l != nil {
 		l.UnlockChan(context.Background())
 	}
 }
 
-// admit checks a caller's arguments. If the caller runs under a lease of the same key, admit finds
-// it.
-func (c *Client) admit(w *waiter, key string, options []LockOption) (err error) {
-	if err := c.check(w.ctx); err != nil {
-		return err
-	}
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	if w.settings, err = c.lockSettings(options); err != nil {
-		return err
-	}
-	if err := w.checkWait(); err != nil {
-		return err
-	}
-	if w.ctx.Err() != nil {
-		return waitEnded(w.ctx)
-	}
-	if !w.settings.reentry {
-		return nil
-	}
-	if l := c.under(w.ctx, key); l != nil {
-		w.state, w.lease, w.stage = l.state, l, joining
-		return w.settings.canJoin(l.settings)
-	}
-	return nil
+// leaseNow returns the waiter's lease, or nil.
+func (w *waiter) leaseNow() *Lease {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return w.lease()
 }
 
-// enqueue adds a waiter to its key's queue. If the waiter is the first, enqueue returns the request
-// to send. The waiting of a future ends when done is closed; if that needs a new watch, enqueue
-// returns the watch to arm.
-func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (*acquireCall, *watch, error) {
+// admit checks a caller's arguments, and returns its settings. If the caller runs under a lease of the
+// same key, admit finds it.
+func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettings, error) {
+	if err := c.check(w.ctx); err != nil {
+		return nil, err
+	}
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	settings, err := c.lockSettings(options)
+	if err != nil {
+		return nil, err
+	}
+	if w.Try, err = settings.neverWaits(w.Try); err != nil {
+		return nil, err
+	}
+	if w.ctx.Err() != nil {
+		return nil, waitEnded(w.ctx)
+	}
+	w.Terms, w.reentry = &settings.Terms, settings.reentry
+	if !w.reentry {
+		return settings, nil
+	}
+	if l := c.under(w.ctx, key); l != nil {
+		w.join(l)
+		return settings, settings.canJoin(l.core.Terms)
+	}
+	return settings, nil
+}
+
+// An arrival is what a waiter finds at its key. The zero arrival is a place in the queue.
+type arrival struct {
+	call    *machine.Acquire // to be sent; nil if another waiter's request stands for all
+	watch   *watch           // to be armed; nil if none
+	verdict *verdict         // to be waited for, because w never waits for the key; it was not queued
+}
+
+// enqueue adds a waiter to its key's queue. If the waiter is the first, there is a request to send. The
+// waiting of a future ends when done is closed, which may need a watch.
+func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, error) {
 	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	w.verdict = nil
 	if c.closing.Load() {
-		return nil, nil, ErrClosed
+		return arrival{}, ErrClosed
 	}
-	s, isNew := sh.stateLocked(c, key)
-	retained := !isNew && s.retainedLocked()
-	switch {
-	case isNew, retained:
-	case w.try:
-		return nil, nil, s.refuseLocallyLocked(w)
-	case s.waiters.n >= w.settings.queueLimit:
-		return nil, nil, ErrQueueFull
+	s := sh.stateLocked(key)
+	now := s.awaitTokenLocked()
+	var fx machine.Effects
+	switch err := s.machine.Arrive(&w.Waiter, now, &fx); {
+	case err == machine.ErrTaken: //nolint:errorlint // it is never wrapped
+		return s.refuseLocked(now)
+	case err != nil:
+		return arrival{}, err
 	}
-	w.state, w.since = s, watchdog.Now()
-	s.waiters.push(w)
+	w.state = s
 	g := sh.watchLocked(w, done)
-	switch {
-	case isNew:
-		return s.contendLocked(), g, nil
-	case retained:
-		s.retakeLocked()
-	case s.attempt != nil:
-		s.joinTroubleLocked(w)
+	call := fx.NextAcquire()
+	s.carryOutLocked(&fx, now)
+	return arrival{call: call, watch: g}, nil
+}
+
+// refuseLocked returns the error for a TryLock that is refused because of this client itself. If the
+// client does not know yet whether anybody holds the key, it returns a verdict to wait for.
+func (s *keyState) refuseLocked(now watchdog.Instant) (arrival, error) {
+	if err := s.obstacleLocked(now); err != nil {
+		return arrival{}, err
 	}
-	return nil, g, nil
+	return arrival{verdict: s.verdictLocked()}, nil
+}
+
+// obstacleLocked returns what keeps this client's waiters from the key, or nil if the store has not
+// answered yet.
+func (s *keyState) obstacleLocked(now watchdog.Instant) error {
+	held, err := s.machine.Obstacle(now)
+	if err == machine.ErrHeld { //nolint:errorlint // it is never wrapped
+		return s.heldError(&held)
+	}
+	return err
 }
 
 // await returns when the waiter has its lease or its error.
@@ -161,7 +187,7 @@ func (w *waiter) await() (*Lease, error) {
 	select {
 	case <-w.result:
 	case <-w.ctx.Done():
-		w.leave()
+		w.leaveFor(waitEnded(w.ctx))
 	}
 	_, l, err := w.checkResult()
 	return l, err
@@ -172,91 +198,44 @@ func (w *waiter) checkResult() (done bool, l *Lease, err error) {
 	sh := w.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if w.stage == queued {
+	if w.Stage == machine.Queued {
 		w.result = make(chan Result, 1)
 		return false, nil, nil
 	}
-	return true, w.lease, w.err
+	return true, w.lease(), w.Err
 }
 
-// obstacleLocked returns what keeps this client's waiters from the key, as far as the client knows. It
-// returns nil if the store has not answered yet.
-func (s *keyState) obstacleLocked() error {
-	a := s.attempt
-	if a == nil {
-		return &HeldError{Key: s.key, Holder: s.settings.holder, Token: s.holding.last, Remaining: s.remainingLocked()}
-	}
-	now := watchdog.Now()
-	left := a.grace.Sub(now)
-	switch {
-	case a.trouble != nil && !a.trouble.queued:
-		return unreachable(a.trouble.err) // the key may be free
-	case left > 0:
-		return &GraceError{Remaining: left}
-	case a.blocker != nil:
-		held := *a.blocker // the caller may change it
-		if held.Remaining > 0 {
-			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
-		}
-		return &held
-	}
-	return nil
-}
-
-// leave withdraws the waiter because its context has ended. An unclaimed grant goes to the next
-// waiter. A claimed lease stays the caller's.
-func (w *waiter) leave() {
-	reason := waitEnded(w.ctx)
-	s := w.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	s.endWaitLocked(w, reason)
+// leaveFor withdraws the waiter because its context has ended.
+func (w *waiter) leaveFor(reason error) {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	w.endWaitLocked(reason)
 }
 
 // endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
-func (s *keyState) endWaitLocked(w *waiter, reason error) {
-	if w.stage == queued {
-		if obstacle := s.obstacleLocked(); obstacle != nil {
-			reason = &joined{reason, obstacle}
+func (w *waiter) endWaitLocked(reason error) {
+	s, now := w.state, watchdog.Refresh()
+	if w.Stage == machine.Queued {
+		if obstacle := s.obstacleLocked(now); obstacle != nil {
+			reason = failure.Join(reason, obstacle)
 		}
 	}
-	s.removeWaiterLocked(w, reason)
+	s.leaveLocked(w, reason, now)
 }
 
-// removeWaiterLocked ends one waiter with err, at any stage.
-func (s *keyState) removeWaiterLocked(w *waiter, err error) {
-	switch w.stage {
-	case granted:
-		s.revokeUnclaimedLocked(err)
-	case queued:
-		wasFirst := s.waiters.first == w
-		s.waiters.remove(w)
-		w.failLocked(err)
-		if wasFirst {
-			s.headChangedLocked()
-		}
-	case joining:
-		w.stopJoiningLocked()
-		w.failLocked(err)
-	case claimed, ended:
-	}
+// leave withdraws the waiter with err.
+func (w *waiter) leave(err error) {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	w.state.leaveLocked(w, err, watchdog.Refresh())
 }
 
-// headChangedLocked adapts the attempt to the remaining waiters. It ends the attempt if nobody
-// waits, and begins a new one if the first waiter has other terms.
-func (s *keyState) headChangedLocked() {
-	if s.attempt == nil {
-		return
-	}
-	if w := s.waiters.first; w != nil && w.settings.terms == s.settings.terms && !s.attempt.try {
-		if s.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
-			s.requestAgainLocked()
-		}
-		return
-	}
-	t := s.attempt.trouble
-	s.abandonLocked()
-	s.contendAfterLocked(t)
+func (s *keyState) leaveLocked(w *waiter, err error, now watchdog.Instant) {
+	var fx machine.Effects
+	s.machine.Leave(&w.Waiter, err, now, &fx)
+	s.carryOutLocked(&fx, now)
 }
 
 // waitEnded returns the error of a wait whose context has ended, or nil if it has not.
@@ -265,5 +244,5 @@ func waitEnded(ctx context.Context) error {
 	if cause == nil || cause == err { //nolint:errorlint // is it the very same value?
 		return err
 	}
-	return &joined{err, cause}
+	return failure.Join(err, cause)
 }

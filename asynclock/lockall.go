@@ -77,11 +77,9 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 	if a.settings, err = a.client.lockSettings(options); err != nil {
 		return a.failed("", err)
 	}
-	w := &waiter{settings: a.settings, try: a.try}
-	if err := w.checkWait(); err != nil {
+	if a.try, err = a.settings.neverWaits(a.try); err != nil {
 		return a.failed("", err)
 	}
-	a.try = w.try
 	if a.ctx.Err() != nil {
 		return a.failed(a.keys[0], waitEnded(a.ctx))
 	}
@@ -107,7 +105,7 @@ func (a *gatherer) checkOrder() error {
 		case missing != "" && !a.try:
 			return a.failed(missing, ErrLockOrder)
 		default:
-			if err := a.settings.canJoin(l.settings); err != nil {
+			if err := a.settings.canJoin(l.core.Terms); err != nil {
 				return a.failed(key, err)
 			}
 		}

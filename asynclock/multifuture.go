@@ -9,6 +9,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // LockAllChan is [Client.LockAll] as a future. The channel has room for one [MultiResult], always
@@ -129,12 +132,13 @@ func (f *multiFuture) offerPart(l *Lease) *waiter {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if l.first != nil || l.err != nil {
+	w := newWaiter(f.ctx)
+	w.state = s
+	var fx machine.Effects
+	if !s.machine.Offer(&l.core, &w.Waiter, &fx) {
 		return nil
 	}
-	w := &waiter{state: s, settings: l.settings, ctx: f.ctx, future: true, stage: granted, lease: l}
-	l.waiter = w
-	s.scheduleLocked()
+	s.carryOutLocked(&fx, watchdog.Now())
 	return w
 }
 

@@ -24,10 +24,8 @@ func TestAPartThatWasGivenBackIsNotReleasedAgain(t *testing.T) {
 		}
 		result := <-ours.LockAllChan(t.Context(), []string{"a", "b"})
 		next := ours.LockChan(t.Context(), "b")
-		part := result.future.held[1].state
-		part.shard.mu.Lock()
-		part.revokeUnclaimedLocked(ErrNotClaimed) // as when the context ends in the middle of a claim
-		part.shard.mu.Unlock()
+		part := result.future.offered[1]
+		part.leave(ErrNotClaimed) // as when the context ends in the middle of a claim
 		if _, err := result.Lease(); err == nil {
 			t.Error("a lease whose part has ended: got no error, want one")
 		}

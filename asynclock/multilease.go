@@ -6,9 +6,9 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -30,8 +30,7 @@ type MultiLease struct {
 	outer  *leaseContext   // of the request; nil if none
 	ctx    context.Context //nolint:containedctx // what Context returns
 
-	over     atomic.Bool // err is not nil
-	gathered atomic.Bool // the parts are not complete yet
+	core machine.Whole // over: err is not nil
 
 	mu       sync.Mutex // nothing else is locked under it
 	err      error      // why it ended
@@ -43,9 +42,15 @@ type MultiLease struct {
 // are called when a context that is made from it ends.
 func newMultiLease(parent context.Context, outer *leaseContext) *MultiLease {
 	m := &MultiLease{outer: outer}
-	m.gathered.Store(true)
+	m.core.Caller = m
+	m.core.Gathering.Store(true)
 	m.base, m.cancel = context.WithCancelCause(parent)
 	return m
+}
+
+// wholeOf returns the lease that the machine knows as w.
+func wholeOf(w *machine.Whole) *MultiLease {
+	return w.Caller.(*MultiLease) //nolint:forcetypeassert // newMultiLease has put it there
 }
 
 // adopt makes l a part that no caller has yet. It is renewed, and its maximum hold does not count.
@@ -53,15 +58,11 @@ func (m *MultiLease) adopt(l *Lease) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	l.whole = m
-	if l.err != nil {
-		m.end(&PartError{Key: s.key, Err: l.err})
-		return
+	var fx machine.Effects
+	if !s.machine.Adopt(&l.core, &m.core, &fx) {
+		m.end(&PartError{Key: s.machine.Name, Err: l.core.Err})
 	}
-	if l.first == nil {
-		l.bound = 0 // it counts from begin
-	}
-	s.scheduleLocked() // it may have been a part of another whole, which was not renewed
+	s.carryOutLocked(&fx, watchdog.Now())
 }
 
 // leaveWhole makes l a lease that is no part, and that nobody has held.
@@ -69,10 +70,7 @@ func (l *Lease) leaveWhole() {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	l.whole = nil
-	if l.first == nil {
-		l.claimed = 0 // long ago: no minimum hold is left
-	}
+	l.core.Disown()
 }
 
 // hasEnded reports whether the lease has ended, as far as the client has noticed.
@@ -80,50 +78,28 @@ func (l *Lease) hasEnded() bool {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return l.err != nil
+	return l.core.Err != nil
 }
-
-// wantedLocked reports whether the holding that l stands for is of use to anybody. It is not if all
-// its leases are parts of a MultiLease that has ended.
-func (l *Lease) wantedLocked() bool {
-	if l.err == nil && (l.whole == nil || !l.whole.over.Load()) {
-		return true
-	}
-	for j := l.joiner; j != nil; j = j.earlier {
-		if j.whole == nil || !j.whole.over.Load() {
-			return true
-		}
-	}
-	return false
-}
-
-// gatheredLocked reports whether l is a part of a whole that is not complete. Such a part is renewed
-// even without renewal. It would otherwise be about to end when the last one comes.
-func (l *Lease) gatheredLocked() bool { return l != nil && l.whole != nil && l.whole.gathered.Load() }
 
 // begin makes the lease its caller's. The bounds of all parts count from the same moment.
 func (m *MultiLease) begin(keys []string, parts []*Lease) {
 	m.keys, m.parts = keys, parts
-	m.gathered.Store(false)
+	m.core.Gathering.Store(false)
 	m.ctx = m.contextOver(m.base, m.cancel)
 	now := watchdog.Now()
 	for _, l := range parts {
-		l.begin(now)
+		l.count(now)
 	}
 }
 
-// begin lets the bounds of a part count from now.
-func (l *Lease) begin(now watchdog.Instant) {
+// count lets the bounds of a part count from now.
+func (l *Lease) count(now watchdog.Instant) {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	if l.err != nil || l.first != nil {
-		return
-	}
-	if l.claimed = now; l.settings.maxHold > 0 {
-		l.bound = now.Add(l.settings.maxHold)
-	}
-	s.scheduleLocked()
+	var fx machine.Effects
+	s.machine.Count(&l.core, now, &fx)
+	s.carryOutLocked(&fx, now)
 }
 
 // contextOver makes a context under which each part is joined by requests for its key.
@@ -143,7 +119,7 @@ func (m *MultiLease) end(reason error) {
 		return
 	}
 	m.err = reason
-	m.over.Store(true)
+	m.core.Over.Store(true)
 	fnCancel := m.fnCancel
 	m.mu.Unlock()
 	m.cancel(reason)
@@ -173,7 +149,7 @@ func (m *MultiLease) Token(key string) int64 {
 	if !found {
 		return 0
 	}
-	return m.parts[i].token
+	return m.parts[i].core.Token
 }
 
 // Tokens returns the fencing token of each key's lease.
@@ -183,7 +159,7 @@ func (m *MultiLease) Tokens() map[string]int64 {
 	}
 	tokens := make(map[string]int64, len(m.keys))
 	for i, key := range m.keys {
-		tokens[key] = m.parts[i].token
+		tokens[key] = m.parts[i].core.Token
 	}
 	return tokens
 }
@@ -233,14 +209,15 @@ func (m *MultiLease) Deadline() time.Time {
 // Valid reports whether the lease has not ended and each part will last for margin more without
 // renewal: see [Lease.Valid].
 func (m *MultiLease) Valid(margin time.Duration) bool {
-	if m.isNone() || m.over.Load() {
+	if m.isNone() || m.core.Over.Load() {
 		return false
 	}
 	valid := true
 	for _, l := range m.parts {
-		valid = l.checkDeadline(margin) && valid
+		lasts, _ := l.check(margin)
+		valid = valid && lasts
 	}
-	return valid && !m.over.Load()
+	return valid && !m.core.Over.Load()
 }
 
 // scope returns ctx, made to end with the lease as well.

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
 // A multiRelease gathers the answers to the unlocks of all parts.
@@ -58,7 +61,7 @@ func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 	m.Valid(0) // a part that has expired is lost, even if the watchdog has not run
 	n := len(m.parts)
-	r := &multiRelease{ttl: m.parts[0].settings.ttl, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
+	r := &multiRelease{ttl: m.parts[0].core.Terms.TTL, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
 	m.mu.Lock()
 	if begun := m.release; begun != nil {
 		m.mu.Unlock()
@@ -88,7 +91,7 @@ func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 		}
 	}
 	l := m.parts[0]
-	l.state.client.releaseAll(calls)
+	l.state.shard.client.releaseAll(calls)
 	return r
 }
 
@@ -96,7 +99,7 @@ func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 func (r *multiRelease) answer(i int, l *Lease, err error) {
 	r.mu.Lock()
 	if err != nil {
-		r.errs[i] = &Error{"unlock all", l.state.key, err}
+		r.errs[i] = &Error{"unlock all", l.state.machine.Name, err}
 	}
 	r.missing[i] = false
 	r.left--
@@ -126,9 +129,9 @@ func (r *multiRelease) notify(answer chan<- error) {
 
 // await returns the answer. It waits no longer than Unlock of one key.
 func (r *multiRelease) await(ctx context.Context, keys []string) error {
-	limit := time.NewTimer(patience(r.ttl))
+	limit := time.NewTimer(machine.Patience(r.ttl))
 	defer limit.Stop()
-	cause := unreachable(ErrOutcomeUnknown)
+	cause := failure.Unreachable(ErrOutcomeUnknown)
 	for ended := ctx.Done(); ; {
 		select {
 		case <-r.done:
@@ -137,7 +140,7 @@ func (r *multiRelease) await(ctx context.Context, keys []string) error {
 			return r.known(keys, cause)
 		case <-ended:
 			ended = nil
-			cause = &joined{ErrOutcomeUnknown, waitEnded(ctx)}
+			cause = failure.Join(ErrOutcomeUnknown, waitEnded(ctx))
 			limit.Reset(unlockGrace)
 		}
 	}

@@ -50,7 +50,7 @@ func WithTTL(ttl time.Duration) LockOption {
 		if err := checkTTL(ttl); err != nil {
 			return err
 		}
-		s.ttl = ttl
+		s.TTL = ttl
 		s.given |= givenTTL
 		return nil
 	})
@@ -72,7 +72,7 @@ func WithMaxHold(d time.Duration) LockOption {
 		if d != 0 && (d < MinTTL || d > longestHold) {
 			return fmt.Errorf("%w: maximum hold %v is outside %v to %v", ErrInvalidOption, d, MinTTL, longestHold)
 		}
-		s.maxHold = d
+		s.MaxHold = d
 		s.given |= givenMaxHold
 		return nil
 	})
@@ -89,7 +89,7 @@ func WithMinHold(d time.Duration) LockOption {
 		if d < 0 || d > MaxTTL {
 			return fmt.Errorf("%w: minimum hold %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
-		s.minHold = d
+		s.MinHold = d
 		s.given |= givenMinHold
 		return nil
 	})
@@ -140,7 +140,7 @@ func WithRetention(d time.Duration) LockOption {
 		if d < 0 || d > MaxTTL {
 			return fmt.Errorf("%w: retention %v is outside 0 to %v", ErrInvalidOption, d, MaxTTL)
 		}
-		s.retention = d
+		s.Retention = d
 		s.given |= givenRetention
 		return nil
 	})
@@ -150,7 +150,7 @@ func WithRetention(d time.Duration) LockOption {
 // by itself, with [ErrExpired], a little before its TTL, unless [Lease.Renew] extends it.
 func WithRenewal(on bool) LockOption {
 	return lockOption(func(s *lockSettings) error {
-		s.renew = on
+		s.Renew = on
 		s.given |= givenRenewal
 		return nil
 	})
@@ -164,7 +164,7 @@ func WithQueueLimit(n int) LockOption {
 		if n < 1 {
 			return fmt.Errorf("%w: queue limit %d is below 1", ErrInvalidOption, n)
 		}
-		s.queueLimit = n
+		s.QueueLimit = n
 		return nil
 	})
 }
@@ -211,7 +211,7 @@ func WithDescription(description string) LockOption {
 		if err := checkHolder(description); err != nil {
 			return err
 		}
-		s.holder = description
+		s.Holder = description
 		s.given |= givenDescription
 		return nil
 	})

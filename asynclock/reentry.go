@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -51,7 +52,7 @@ func (c *Client) under(ctx context.Context, key string) *Lease {
 func (c *leaseContext) leaseOf(client *Client, key string) *Lease {
 	for ; c != nil; c = c.outer {
 		l := c.lease
-		if l.state.client == client && l.state.key == key && l.settings.reentry && l.shared() {
+		if l.state.shard.client == client && l.state.machine.Name == key && l.core.Reentry && l.lasts() {
 			return l
 		}
 	}
@@ -67,7 +68,7 @@ func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 	}
 	lc, _ := ctx.Value(innermost{}).(*leaseContext)
 	for ; lc != nil; lc = lc.outer {
-		if lc.lease.state.key == key {
+		if lc.lease.state.machine.Name == key {
 			return lc.lease, true
 		}
 	}
@@ -76,18 +77,18 @@ func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 
 // canJoin returns an error if a request has options that a lease it joins can't have, because the
 // lease shares a holding that was made with others.
-func (s *lockSettings) canJoin(held *lockSettings) error {
+func (s *lockSettings) canJoin(held *machine.Terms) error {
 	for _, o := range []struct {
 		given given
 		equal bool
 		name  string
 	}{
-		{givenTTL, s.ttl == held.ttl, "WithTTL"},
-		{givenMaxHold, s.maxHold == held.maxHold, "WithMaxHold"},
-		{givenMinHold, s.minHold == held.minHold, "WithMinHold"},
-		{givenRetention, s.retention == held.retention, "WithRetention"},
-		{givenRenewal, s.renew == held.renew, "WithRenewal"},
-		{givenDescription, s.holder == held.holder, "WithDescription"},
+		{givenTTL, s.TTL == held.TTL, "WithTTL"},
+		{givenMaxHold, s.MaxHold == held.MaxHold, "WithMaxHold"},
+		{givenMinHold, s.MinHold == held.MinHold, "WithMinHold"},
+		{givenRetention, s.Retention == held.Retention, "WithRetention"},
+		{givenRenewal, s.Renew == held.Renew, "WithRenewal"},
+		{givenDescription, s.Holder == held.Holder, "WithDescription"},
 	} {
 		if s.given&o.given != 0 && !o.equal {
 			return fmt.Errorf("%w: %s differs from that of the lease to join", ErrInvalidOption, o.name)
@@ -96,121 +97,58 @@ func (s *lockSettings) canJoin(held *lockSettings) error {
 	return nil
 }
 
-// shared reports whether the holding that l belongs or belonged to still lasts.
-func (l *Lease) shared() bool {
-	l.checkDeadline(0)
-	sh := l.state.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return l.wholeLocked() != nil
+// lasts reports whether the holding that l belongs or belonged to still lasts.
+func (l *Lease) lasts() bool {
+	s := l.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	lasts := s.machine.Lasts(&l.core, now, &fx)
+	s.carryOutLocked(&fx, now)
+	return lasts
 }
 
-// wholeLocked returns the lease that stands for the whole holding, or nil if the holding is over.
-func (l *Lease) wholeLocked() *Lease {
-	if l.first != nil {
-		l = l.first
-	}
-	if h := l.state.holding; h == nil || h.lease != l {
-		return nil // lost, or unlocked by all its holders
-	}
-	return l
+// join makes w a waiter that will join l.
+func (w *waiter) join(l *Lease) {
+	w.state, w.Lease, w.Stage = l.state, &l.core, machine.Joining
 }
 
-// joinLocked returns a new lease that shares the holding, or nil if the holding is over. The store
-// does not know the new lease: the key is released when the last lease of the holding is unlocked,
-// in any order.
-func (l *Lease) joinLocked(ctx context.Context) *Lease {
-	whole := l.wholeLocked()
-	if whole == nil {
-		return nil
-	}
-	j := &Lease{
-		state: whole.state, token: whole.token, owner: whole.owner, uncertain: whole.uncertain, settings: whole.settings,
-		first: whole, claimed: whole.claimed, parent: ctx,
-	}
-	j.earlier, whole.joiner = whole.joiner, j
-	whole.state.scheduleLocked() // it may not have been renewed any more; see wantedLocked
-	return j
-}
-
-// joinFuture lets a future join the lease that its context was made under. The join counts only from
-// the claim, so that an unclaimed future keeps nothing. JoinFuture reports false if the lease has
-// ended by now; then the future is to queue like any other. Cancel, if not nil, ends the future's
-// context.
+// joinFuture lets a future join the lease that its context was made under. It reports false if the
+// lease has ended by now; then the future is to queue like any other. Cancel, if not nil, ends the
+// future's context.
 func (w *waiter) joinFuture(cancel context.CancelFunc) bool {
 	sh := w.state.shard
-	sh.mu.Lock()
-	whole := w.lease.wholeLocked()
-	if whole == nil {
-		w.stage, w.lease = queued, nil
-		sh.mu.Unlock()
-		return false
-	}
-	w.behind, whole.joiners = whole.joiners, w
-	g := sh.watchLocked(w, w.ctx.Done())
-	w.sendLocked()
-	sh.mu.Unlock()
+	g, ok := sh.joinLater(w)
 	if g != nil {
 		sh.arm(w.ctx, g, cancel)
 	}
-	return true
+	return ok
 }
 
-// stopJoiningLocked removes a future from those that may join its lease.
-func (w *waiter) stopJoiningLocked() {
-	whole := w.lease.wholeLocked()
-	if whole == nil || !w.future {
-		return
+// joinLater is joinFuture without the watch, which it returns if it has to be armed.
+func (sh *shard) joinLater(w *waiter) (*watch, bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if !w.state.machine.JoinLater(&w.Waiter) {
+		return nil, false
 	}
-	at := &whole.joiners
-	for *at != w {
-		at = &(*at).behind
-	}
-	*at, w.behind = w.behind, nil
-}
-
-// queueJoinersLocked lets the unclaimed futures that would have joined the lease wait for the key
-// instead, because the lease has ended. It fails those whose result the caller has received
-// already.
-func (s *keyState) queueJoinersLocked() {
-	whole := s.holding.lease
-	var first *waiter // the list has the last one first
-	for w := whole.joiners; w != nil; {
-		next := w.behind
-		w.behind, first = first, w
-		w, whole.joiners = next, next
-	}
-	for w := first; w != nil; w = first {
-		first, w.behind = w.behind, nil
-		switch {
-		case s.client.closing.Load():
-			w.failLocked(ErrClosed)
-		case !w.takeBackLocked():
-			w.failLocked(ErrNotClaimed)
-		case w.try:
-			w.stage, w.lease = queued, nil
-			if stop := s.shard.unwatchLocked(w); stop != nil {
-				s.client.stops.Add(0, stop)
-			}
-			go s.client.enqueueNow(w, s.key) // does not wait; after the lease has ended
-		default:
-			w.stage, w.lease, w.since = queued, nil, watchdog.Now()
-			s.waiters.push(w)
-		}
-	}
+	g := sh.watchLocked(w, w.ctx.Done())
+	w.sendLocked()
+	return g, true
 }
 
 // takeBackLocked takes the waiter's result out of its channel. It reports whether it was still
 // there. The channel may have results of other waiters too. It has room for all of them.
 func (w *waiter) takeBackLocked() (found bool) {
-	takingBack := &w.state.client.takingBack // two at a time would hold each other's results
+	takingBack := &w.state.shard.client.takingBack // two at a time would hold each other's results
 	takingBack.Lock()
 	defer takingBack.Unlock()
 	for range len(w.result) { // all of them, so that their order stays
 		select {
 		case r := <-w.result:
 			if r.waiter == w {
-				found = true
+				found, w.sent = true, false
 				continue
 			}
 			w.result <- r
@@ -219,20 +157,4 @@ func (w *waiter) takeBackLocked() (found bool) {
 		}
 	}
 	return found
-}
-
-// markUnlockedLocked records that this lease was unlocked. It reports whether this was the last of
-// the leases that share the holding.
-func (l *Lease) markUnlockedLocked() bool {
-	l.unlocked = true
-	whole := l
-	if l.first != nil {
-		whole = l.first
-		at := &whole.joiner
-		for *at != l {
-			at = &(*at).earlier
-		}
-		*at = l.earlier
-	}
-	return whole.unlocked && whole.joiner == nil
 }

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -19,20 +21,14 @@ import (
 // A releaseCall gives back a key, or a place in its queue. It is repeated until the store has
 // answered or the TTL has ended the holding, even if nobody waits for it.
 type releaseCall struct {
-	request *store.ReleaseRequest   // the first of alone; a store was given it, so it does not change any more
-	alone   [1]store.ReleaseRequest // the batch of the first try, if it goes alone
-	requeue *acquireCall            // the attempt that the same request starts; nil if none, or if it was answered
-	ctx     context.Context         //nolint:containedctx // for its values; nil: the client's
-	client  *Client
-	entry   watchdog.Entry // the next repetition
+	core   machine.Release
+	ctx    context.Context //nolint:containedctx // for its values; nil: the client's
+	client *Client
+	entry  watchdog.Entry // the next repetition
 
 	lane  int
-	ttl   time.Duration
-	until watchdog.Instant // when to give up, because the TTL has ended by then
 	tries int
 	first watchdog.Instant // when it was first sent; HoldBack counts from then
-
-	trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	notify func(error) // is called with the answer; nil if nobody asked
 
@@ -42,27 +38,15 @@ type releaseCall struct {
 	done     chan struct{} // closed when finished; nil until somebody waits, which is rare
 }
 
-// withdraw ends, in the background, everything that an owner has in the store.
-func (c *Client) withdraw(request store.ReleaseRequest, ttl time.Duration) {
-	if c.background.Err() != nil {
-		return // closed: there is no session left
-	}
-	call := &releaseCall{
-		alone:  [1]store.ReleaseRequest{request},
-		client: c,
-		lane:   c.session.Lane(request.Key),
-		ttl:    ttl,
-		until:  watchdog.Now().Add(2 * ttl),
-	}
-	call.request, call.entry.Task = &call.alone[0], call
-	c.underWay.Add(1)
-	call.queue()
+// callOf returns the call that the machine knows as r.
+func callOf(r *machine.Release) *releaseCall {
+	return r.Caller.(*releaseCall) //nolint:forcetypeassert // NewRelease has put it there
 }
 
 // queue sends the release in the background.
 func (r *releaseCall) queue() {
 	if !r.client.releases.Add(laneFor(r.lane, r.timeout()), r) {
-		r.finish(&joined{ErrOutcomeUnknown, ErrClosed})
+		r.finish(failure.Join(ErrOutcomeUnknown, ErrClosed))
 	}
 }
 
@@ -78,14 +62,14 @@ func (c *Client) releaseAll(calls []*releaseCall) {
 			continue
 		}
 		for _, call := range together {
-			call.finish(&joined{ErrOutcomeUnknown, ErrClosed})
+			call.finish(failure.Join(ErrOutcomeUnknown, ErrClosed))
 		}
 	}
 }
 
 // timeout returns how long the next try may take.
 func (r *releaseCall) timeout() time.Duration {
-	return backoff.Doubled(callTimeout(r.ttl), r.tries, patience(r.ttl))
+	return backoff.Doubled(machine.CallTimeout(r.core.TTL), r.tries, machine.Patience(r.core.TTL))
 }
 
 // unlockGrace is how long Unlock goes on waiting for the store when its context has ended. A store
@@ -121,20 +105,20 @@ func (r *releaseCall) next(now watchdog.Instant) store.ReleaseRequest {
 	if r.tries++; r.tries == 1 {
 		r.first = now
 	}
-	request := *r.request
+	request := *r.core.Request()
 	request.HoldBack = max(request.HoldBack-now.Sub(r.first), 0)
-	request.Clean = request.Clean && r.tries == 1 && now < r.trusted
-	if r.requeue == nil {
+	request.Clean = request.Clean && r.tries == 1 && now < r.core.Trusted
+	if r.core.Requeue == nil {
 		request.Requeue = nil
 	} else {
-		r.requeue.sent = now
+		r.core.Requeue.Sent = now
 	}
 	return request
 }
 
 // sendReleasesUnder sends a batch of releases, and waits for the answers as long as ctx lasts.
 func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
-	requests := calls[0].alone[:]
+	requests := calls[0].core.Batch[:]
 	if len(calls) > 1 || calls[0].tries > 0 { // a store that is slow may still read those of the first try
 		requests = make([]store.ReleaseRequest, len(calls))
 	}
@@ -158,16 +142,15 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 
 // onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
-	if r.requeue != nil {
+	if requeue := r.core.Requeue; requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {
 			answer = &store.AcquireReply{Err: cmp.Or(reply.Err, ErrOutcomeUnknown)}
 		}
 		// From here on the attempt continues independently. A repeated release must not put it back
 		// into a queue that it has left.
-		requeue := r.requeue
-		r.requeue = nil
-		r.client.onAcquire(requeue, answer)
+		r.core.Requeue = nil
+		onAcquire(requeue, answer)
 	}
 	switch {
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
@@ -175,17 +158,17 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	case reply.Err == nil:
 		err := notHeld(reply.Cause)
 		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
-			slog.String("key", r.request.Key), slog.Int64("token", r.request.Token), slog.Any("cause", err))
+			slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", err))
 		r.finish(err)
-	case transient(reply.Err) && watchdog.Refresh() < r.until && r.client.background.Err() == nil &&
-		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(retryIn(r.tries, r.ttl))): // it continues
+	case failure.Transient(reply.Err) && watchdog.Refresh() < r.core.Until && r.client.background.Err() == nil &&
+		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(machine.RetryIn(r.tries, r.core.TTL))): // it continues
 	default:
 		err := reply.Err
 		if r.client.background.Err() != nil {
-			err = &joined{ErrOutcomeUnknown, ErrClosed}
+			err = failure.Join(ErrOutcomeUnknown, ErrClosed)
 		}
 		r.client.log.Add(slog.LevelWarn, "release was never confirmed",
-			slog.String("key", r.request.Key), slog.Any("error", err))
+			slog.String("key", r.core.Request().Key), slog.Any("error", err))
 		r.finish(err)
 	}
 }
@@ -201,14 +184,14 @@ func notHeld(cause error) error {
 	case errors.Is(cause, ErrLost):
 		return cause
 	default:
-		return &joined{ErrLost, cause}
+		return failure.Join(ErrLost, cause)
 	}
 }
 
 // explained reports whether "nothing to release" can be explained without a lost lease: an earlier
 // try succeeded, or the TTL ended while this request was in flight.
 func (r *releaseCall) explained() bool {
-	return r.tries > 1 || watchdog.Refresh() >= r.trusted
+	return r.tries > 1 || watchdog.Refresh() >= r.core.Trusted
 }
 
 // Fire repeats the release.

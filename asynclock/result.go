@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -22,10 +23,10 @@ func (r Result) Key() string {
 	case w == nil:
 		return ""
 	case w.state != nil:
-		return w.state.key
+		return w.state.machine.Name
 	}
 	var refused *Error // before it was queued
-	errors.As(w.err, &refused)
+	errors.As(w.Err, &refused)
 	return refused.Key
 }
 
@@ -39,11 +40,11 @@ func (r Result) Lease() (*Lease, error) {
 		return nil, fmt.Errorf("%w: the zero Result", ErrInvalidOption)
 	}
 	if w.state == nil {
-		return nil, w.err // refused before it was queued
+		return nil, w.Err // refused before it was queued
 	}
 	l, err := w.claim()
 	if err != nil {
-		return nil, &Error{"lock", w.state.key, err}
+		return nil, &Error{"lock", w.state.machine.Name, err}
 	}
 	return l, nil
 }
@@ -64,44 +65,12 @@ func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
-	switch {
-	case w.stage == joining:
-		stop = w.joinLocked(ended)
-	case w.stage != granted:
-	case ended != nil:
-		s.revokeUnclaimedLocked(ended)
-	case s.client.closing.Load():
-		// Close takes grants back key by key, and has not reached this one yet.
-		s.revokeUnclaimedLocked(ErrClosed)
-	case watchdog.Refresh() >= s.holding.deadline:
-		s.revokeUnclaimedLocked(ErrNotClaimed)
-	default:
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	s.machine.Claim(&w.Waiter, ended, now, &fx)
+	if w.Stage == machine.Claimed || w.Stage == machine.Ended {
 		stop = s.shard.unwatchLocked(w)
-		s.claimLocked(w)
 	}
-	return w.lease, stop, w.err
-}
-
-// joinLocked shares the holding that the waiter's context was made under. It returns the function
-// that stops the watch for the context's end, if there is one.
-func (w *waiter) joinLocked(waitEnded error) (stop func() bool) {
-	if h, now := w.state.holding, watchdog.Refresh(); h != nil && now >= h.endLocked() {
-		if w.state.tickLocked(now); w.stage != joining {
-			return nil // the lease to join has ended just now
-		}
-	}
-	under := w.lease
-	w.stopJoiningLocked()
-	stop = w.state.shard.unwatchLocked(w)
-	w.stage, w.lease = ended, nil
-	if waitEnded != nil {
-		w.err = waitEnded
-		return stop
-	}
-	if w.lease = under.joinLocked(w.ctx); w.lease == nil {
-		w.err = ErrNotClaimed // the holding has ended
-		return stop
-	}
-	w.stage = claimed
-	return stop
+	s.carryOutLocked(&fx, now)
+	return w.lease(), stop, w.Err
 }

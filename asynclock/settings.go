@@ -8,28 +8,17 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 )
 
 // lockSettings configures one acquisition.
 type lockSettings struct {
-	terms
+	machine.Terms
 
 	wait    time.Duration // for the key at most; negative: as long as the context lasts
 	reentry bool
 	given   given // by the options of the call itself
-}
-
-// terms are what the store is asked for. They are comparable, because a lease passes from waiter to
-// waiter inside a client only between equal terms.
-type terms struct {
-	ttl        time.Duration
-	maxHold    time.Duration // 0: no bound
-	minHold    time.Duration
-	retention  time.Duration // 0: none
-	renew      bool
-	queueLimit int
-	holder     string
 }
 
 // given says which options a call has. Options that need not be told apart from the client's default
@@ -49,11 +38,11 @@ const (
 func defaultSettings() clientSettings {
 	return clientSettings{
 		lock: lockSettings{
-			terms: terms{
-				ttl:        DefaultTTL,
-				renew:      true,
-				queueLimit: DefaultQueueLimit,
-				holder:     defaultHolder(),
+			Terms: machine.Terms{
+				TTL:        DefaultTTL,
+				Renew:      true,
+				QueueLimit: DefaultQueueLimit,
+				Holder:     defaultHolder(),
 			},
 			wait:    -1,
 			reentry: true,

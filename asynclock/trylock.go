@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -29,8 +30,8 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption)
 // tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the
 // key, and will have given it back by then. The caller itself makes the second try, because a
 // watchdog may run late.
-func (w *waiter) tryAgain(first *acquireCall) {
-	pause := time.NewTimer(secondTry(watchdog.Now().Sub(first.sent), first.timeout))
+func (w *waiter) tryAgain(first *machine.Acquire) {
+	pause := time.NewTimer(machine.SecondTry(watchdog.Now().Sub(first.Sent), first.Timeout))
 	defer pause.Stop()
 	if done, _, _ := w.checkResult(); done {
 		return // the client was closed
@@ -40,41 +41,16 @@ func (w *waiter) tryAgain(first *acquireCall) {
 	case <-w.ctx.Done():
 	case <-pause.C:
 		if call := w.secondRequest(); call != nil {
-			w.state.client.acquire(w.ctx, call)
+			w.state.shard.client.acquire(w.ctx, call)
 		}
 	}
 }
 
-// secondTryLocked prepares the second try after a refusal. A caller of TryLock waits and makes it.
-// For a future the watchdog does.
-func (s *keyState) secondTryLocked(first *acquireCall) {
-	if !s.waiters.first.future {
-		first.again = true
-		return
-	}
-	now := watchdog.Refresh()
-	s.requestAtLocked(now.Add(secondTry(now.Sub(first.sent), first.timeout)), now)
-}
-
 // secondRequest returns another request if the waiter is still the first. It returns nil if the
 // waiter has stopped waiting, or if a request is under way.
-func (w *waiter) secondRequest() *acquireCall {
-	s := w.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	if w.stage != queued || s.attempt.inFlight > 0 {
-		return nil
-	}
-	return s.requestLocked()
-}
-
-// refuseLocallyLocked returns the error for a TryLock that is refused because of this client itself.
-// If the client does not know yet whether anybody holds the key, it gives w a verdict to wait for
-// instead.
-func (s *keyState) refuseLocallyLocked(w *waiter) error {
-	if err := s.obstacleLocked(); err != nil {
-		return err
-	}
-	w.verdict = s.attempt.verdictLocked()
-	return nil
+func (w *waiter) secondRequest() *machine.Acquire {
+	sh := w.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return w.state.machine.SecondRequest(&w.Waiter)
 }

@@ -7,7 +7,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -35,21 +36,21 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return l.unlockError(err)
 	}
 	if isNew {
-		l.state.client.releaseNow(ctx, call)
+		l.state.shard.client.releaseNow(ctx, call)
 	}
 	done := call.wait()
 	if done == nil { // usually so, even if ctx has ended
 		return l.unlockError(call.err)
 	}
-	limit := time.NewTimer(patience(call.ttl))
+	limit := time.NewTimer(machine.Patience(call.core.TTL))
 	defer limit.Stop()
 	select {
 	case <-done:
 		return l.unlockError(call.err)
 	case <-limit.C:
-		return l.unlockError(unreachable(ErrOutcomeUnknown))
+		return l.unlockError(failure.Unreachable(ErrOutcomeUnknown))
 	case <-ctx.Done():
-		return l.unlockError(&joined{ErrOutcomeUnknown, waitEnded(ctx)})
+		return l.unlockError(failure.Join(ErrOutcomeUnknown, waitEnded(ctx)))
 	}
 }
 
@@ -101,32 +102,17 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()
-	if l.err == nil && now >= l.untilLocked() {
-		s.tickLocked(now)
-	}
-	if l.unlocked {
-		if l.release == nil && !errors.Is(l.err, ErrUnlocked) {
-			err = l.err
-		}
-		return l.release, false, err
-	}
-	last := l.markUnlockedLocked()
+	var fx machine.Effects
+	r, again, err := s.machine.Unlock(&l.core, now, &fx)
+	s.carryOutLocked(&fx, now)
 	switch {
-	case l.err == nil:
-		l.endLocked(ErrUnlocked)
-	case last && !errors.Is(l.err, ErrClosed):
-		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
-		// for the rest of the TTL.
-		s.client.withdraw(store.ReleaseRequest{
-			Key: s.key, Owner: l.owner, Token: l.token, HoldBack: l.holdBackLocked(now), Uncertain: l.uncertain,
-		}, l.settings.ttl)
-		return nil, false, l.err
-	default:
-		return nil, false, l.err
+	case again && l.release == nil && !errors.Is(l.core.Err, ErrUnlocked):
+		return nil, false, l.core.Err
+	case again:
+		return l.release, false, nil
+	case r == nil:
+		return nil, false, err
 	}
-	if !last {
-		return nil, false, nil
-	}
-	l.release = s.giveToNextLocked()
+	l.release = callOf(r)
 	return l.release, true, nil
 }

@@ -15,22 +15,22 @@ type verdict struct {
 	err  error // once done is closed; nil: look again
 }
 
-// verdictLocked returns the attempt's verdict, which is settled by the store's answer or by the
-// attempt's end.
-func (a *attempt) verdictLocked() *verdict {
-	if a.verdict == nil {
-		a.verdict = &verdict{done: make(chan struct{})}
+// verdictLocked returns the verdict of the key's attempt, which is settled by the store's answer or by
+// the attempt's end.
+func (s *keyState) verdictLocked() *verdict {
+	asked := s.machine.Asked()
+	v, ok := (*asked).(*verdict)
+	if !ok {
+		v = &verdict{done: make(chan struct{})}
+		*asked = v
 	}
-	return a.verdict
+	return v
 }
 
-// settleLocked answers the TryLocks that wait for the verdict, if there are any.
-func (a *attempt) settleLocked(err error) {
-	if v := a.verdict; v != nil {
-		a.verdict = nil
-		v.err = err
-		close(v.done)
-	}
+// settle answers those who wait for the verdict.
+func (v *verdict) settle(err error) {
+	v.err = err
+	close(v.done)
 }
 
 // await returns the error of a TryLock that has waited for the verdict, or nil if it has to look

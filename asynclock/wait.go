@@ -13,23 +13,22 @@ type waitedError time.Duration
 
 func (e waitedError) Error() string { return fmt.Sprintf("waited for %v", time.Duration(e)) }
 
-// checkWait makes a request with WithWait(0) one that does not wait. It refuses to let a TryLock
-// wait.
-func (w *waiter) checkWait() error {
-	if w.try && w.settings.given&givenWait != 0 && w.settings.wait > 0 {
-		return fmt.Errorf("%w: TryLock does not wait", ErrInvalidOption)
+// neverWaits reports whether a request with these settings does not wait: a TryLock, or one with
+// WithWait(0). It refuses to let a TryLock wait.
+func (s *lockSettings) neverWaits(try bool) (bool, error) {
+	if try && s.given&givenWait != 0 && s.wait > 0 {
+		return true, fmt.Errorf("%w: TryLock does not wait", ErrInvalidOption)
 	}
-	w.try = w.try || w.settings.wait == 0
-	return nil
+	return try || s.wait == 0, nil
 }
 
 // boundWait makes the waiter's context end when [WithWait] says. It returns the function that
 // releases the context's timer, or nil if there is none.
-func (w *waiter) boundWait() context.CancelFunc {
-	if w.try || w.settings.wait < 0 {
+func (w *waiter) boundWait(wait time.Duration) context.CancelFunc {
+	if w.Try || wait < 0 {
 		return nil
 	}
 	var cancel context.CancelFunc
-	w.ctx, cancel = context.WithTimeoutCause(w.ctx, w.settings.wait, waitedError(w.settings.wait))
+	w.ctx, cancel = context.WithTimeoutCause(w.ctx, wait, waitedError(wait))
 	return cancel
 }

@@ -87,7 +87,7 @@ func (sh *shard) watchEnded(ctx context.Context, g *watch) {
 	defer sh.mu.Unlock()
 	for len(g.waiters) > 0 {
 		w := g.waiters[0]
-		w.state.endWaitLocked(w, reason)
+		w.endWaitLocked(reason)
 	}
 }
 

@@ -59,11 +59,11 @@ func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc)
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	// endLocked itself calls it. A goroutine that waits for the lease's own context would be
+	// endedLocked itself calls it. A goroutine that waits for the lease's own context would be
 	// another one that may run late.
 	l.fnCancel = scoped.cancel
-	if l.err != nil {
-		scoped.cancel(l.err)
+	if l.core.Err != nil {
+		scoped.cancel(l.core.Err)
 	}
 	return scoped, cancel
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package asynclock
+package machine
 
 import (
 	"time"
@@ -35,22 +35,21 @@ type cohort struct {
 	watching bool  // the store has agreed to notify
 }
 
-// mayPassLocallyLocked reports whether the key may pass to the waiter w without the
-// store.
-func (s *keyState) mayPassLocallyLocked(w *waiter, now watchdog.Instant) bool {
-	return w.settings.terms == s.settings.terms && !s.holding.long && // the store was asked on these terms
-		s.lastsLongEnoughLocked(now) && s.holding.hasTokenLocked(now) && s.holding.cohort.mayPassLocked(now)
+// mayPassLocally reports whether the key may pass to the waiter w without the store.
+func (k *Key) mayPassLocally(w *Waiter, now watchdog.Instant) bool {
+	return *w.Terms == *k.terms && !k.holding.long && // the store was asked on these terms
+		k.lastsLongEnough(now) && k.holding.hasToken(now) && k.holding.cohort.mayPass(now)
 }
 
-// lastsLongEnoughLocked reports whether the holding lasts long enough for another lease.
-func (s *keyState) lastsLongEnoughLocked(now watchdog.Instant) bool {
-	return s.settings.renew && // otherwise the next lease would get only the rest of the TTL
-		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.settings.ttl)) // otherwise the store has to confirm it
+// lastsLongEnough reports whether the holding lasts long enough for another lease.
+func (k *Key) lastsLongEnough(now watchdog.Instant) bool {
+	return k.terms.Renew && // otherwise the next lease would get only the rest of the TTL
+		!tooLate(k.holding.deadline.Sub(now), grantTTL(k.terms.TTL)) // otherwise the store has to confirm it
 }
 
-// hasTokenLocked reports whether the holding has a token for one more lease. The store will give
-// this token to nobody else, even if it is never told about the lease.
-func (h *holding) hasTokenLocked(now watchdog.Instant) bool {
+// hasToken reports whether the holding has a token for one more lease. The store will give this token
+// to nobody else, even if it is never told about the lease.
+func (h *Holding) hasToken(now watchdog.Instant) bool {
 	next := h.last + 1 - h.grant.Token
 	if h.grant.Token == 0 || next <= h.grant.Reserved {
 		return true // no tokens at all, or one set aside
@@ -60,7 +59,7 @@ func (h *holding) hasTokenLocked(now watchdog.Instant) bool {
 	return h.grant.TokensFollowClock && next-h.grant.Reserved <= elapsed.Microseconds()
 }
 
-func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
+func (c *cohort) mayPass(now watchdog.Instant) bool {
 	if c.watching && !c.waited {
 		return true
 	}
@@ -70,39 +69,38 @@ func (c *cohort) mayPassLocked(now watchdog.Instant) bool {
 	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
 }
 
-// passLocallyLocked hands the key to the first waiter, within the client.
-func (s *keyState) passLocallyLocked(now watchdog.Instant) {
-	h := s.holding
+// passLocally hands the key to the first waiter, within the client.
+func (k *Key) passLocally(now watchdog.Instant, fx *Effects) {
+	h := k.holding
 	h.cohort.handoffs++
 	h.cohort.watch = true
-	s.deliverNextLocked()
+	k.deliverNext(now, fx)
 	if !h.renewing && h.failures == 0 && (!h.cohort.watching || now.Sub(h.cohort.renewed) > cohortRenewal) {
-		s.renewLocked()
+		k.renew(now, fx)
 	}
 }
 
-// deliverNextLocked gives the key to the first waiter, as another lease of the
-// holding.
-func (s *keyState) deliverNextLocked() {
-	token := s.holding.last + 1
-	if s.holding.grant.Token == 0 {
+// deliverNext gives the key to the first waiter, as another lease of the holding.
+func (k *Key) deliverNext(now watchdog.Instant, fx *Effects) {
+	token := k.holding.last + 1
+	if k.holding.grant.Token == 0 {
 		token = 0 // the store has none
 	}
-	s.deliverLocked(new(Lease), token)
+	k.deliver(k.host.NewLease(k.waiters.first), token, now, fx)
 }
 
-// renewedLocked handles the waiters that a renewal, sent at sent, has reported.
-func (c *cohort) renewedLocked(sent, now watchdog.Instant, watching bool, remote int) {
+// renewedAt handles the waiters that a renewal, sent at sent, has reported.
+func (c *cohort) renewedAt(sent, now watchdog.Instant, watching bool, remote int) {
 	c.renewed = sent
 	c.watching = c.watching || watching
-	c.contendedLocked(now, remote)
+	c.contended(now, remote)
 	if remote == 0 && c.watching {
 		c.since = 0 // no other client waits, and the next one will be announced
 	}
 }
 
-// contendedLocked starts the bounds, unless they already count.
-func (c *cohort) contendedLocked(now watchdog.Instant, remote int) {
+// contended starts the bounds, unless they already count.
+func (c *cohort) contended(now watchdog.Instant, remote int) {
 	c.waited = remote > 0
 	if c.since == 0 && remote > 0 {
 		c.since, c.handoffs = now, 0

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package asynclock
+package machine
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// How the client's times follow from the TTL. docs/design.md derives them.
+// How a client's times follow from the TTL. docs/design.md derives them.
 
 // trustUntil returns the trust deadline of a lease whose TTL the store set at some moment after
 // sent. The count begins before the request, never at its reply, so this deadline precedes the
@@ -42,47 +42,34 @@ func grantTTL(ttl time.Duration) time.Duration { return 3 * heartbeat(ttl) }
 // store has confirmed it.
 func tooLate(left, ttl time.Duration) bool { return left < ttl/5 }
 
-// callTimeout bounds one call to the store on behalf of a waiter.
-func callTimeout(ttl time.Duration) time.Duration {
+// CallTimeout bounds one call to the store on behalf of a waiter.
+func CallTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/4, 50*time.Millisecond), time.Second)
 }
 
-// secondTry returns how long TryLock gives a client that may only retain the key to give it back. A
+// SecondTry returns how long TryLock gives a client that may only retain the key to give it back. A
 // client that is as far from the store as we are is notified and answers in the time that our first
 // request took.
-func secondTry(answered, limit time.Duration) time.Duration {
+func SecondTry(answered, limit time.Duration) time.Duration {
 	return min(max(2*answered, 5*time.Millisecond), limit)
 }
 
 // jitter returns d changed at random by up to a fifth in either direction.
 func jitter(d time.Duration) time.Duration { return backoff.Jitter(d, 0.2) }
 
-// patience returns how long a waiter tolerates a store that fails every call before its caller gets
+// Patience returns how long a waiter tolerates a store that fails every call before its caller gets
 // an error.
-func patience(ttl time.Duration) time.Duration {
+func Patience(ttl time.Duration) time.Duration {
 	return min(max(ttl/3, time.Second), 10*time.Second)
 }
 
 // holdTTL returns the TTL to request when the key is needed for at most bound. It is just large
 // enough for trust to last to the bound, so that the store frees the key soon afterwards.
 func holdTTL(ttl, bound time.Duration) time.Duration {
-	return min(ttl, max(bound+bound/5+10*time.Millisecond, MinTTL))
+	return min(ttl, max(bound+bound/5+10*time.Millisecond, store.MinTTL))
 }
 
-// laneFor divides a lane of the store by the timeout of calls. A call with a short timeout then
-// does not cut short others in the same batch.
-func laneFor(lane int, timeout time.Duration) int {
-	return lane*timeoutClasses + timeoutClass(timeout)
-}
-
-// timeoutClasses counts the classes: less than 5 ms, then powers of two, up to 5 s and more.
-const timeoutClasses = 12
-
-func timeoutClass(timeout time.Duration) int {
-	return min(bits.Len64(uint64(timeout/(5*time.Millisecond))), timeoutClasses-1)
-}
-
-// retryIn returns how long to wait after this many failed calls in a row.
-func retryIn(failures int, ttl time.Duration) time.Duration {
+// RetryIn returns how long to wait after this many failed calls in a row.
+func RetryIn(failures int, ttl time.Duration) time.Duration {
 	return schedule{ttl: ttl}.retryIn(failures)
 }

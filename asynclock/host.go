@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import "github.com/asynclock/asynclock-go/asynclock/internal/machine"
+
+// A keyState is its machine's host. All methods in this file are called in steps of the machine, under
+// the shard's mutex.
+var _ machine.Host = (*keyState)(nil)
+
+// NewOwner makes an owner id whose events reach this key.
+func (s *keyState) NewOwner() string {
+	owner := newOwner(s.shard.number)
+	s.shard.owners[owner] = s
+	return owner
+}
+
+// DropOwner makes later events for the owner reach nobody.
+func (s *keyState) DropOwner(owner string) { delete(s.shard.owners, owner) }
+
+// A holdingAndLease is a holding with its first lease, in one allocation.
+type holdingAndLease struct {
+	holding machine.Holding
+	lease   Lease
+}
+
+// NewHolding makes a holding with the lease of w.
+func (s *keyState) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) {
+	made := new(holdingAndLease)
+	return &made.holding, made.lease.begin(s, callerOf(w))
+}
+
+// NewLease makes the lease of w.
+func (s *keyState) NewLease(w *machine.Waiter) *machine.Lease {
+	return new(Lease).begin(s, callerOf(w))
+}
+
+// NewRelease makes a release, for which Close waits.
+func (s *keyState) NewRelease() *machine.Release {
+	c := s.shard.client
+	call := &releaseCall{client: c, lane: s.Lane()}
+	call.core.Caller, call.entry.Task = call, call
+	c.underWay.Add(1)
+	return &call.core
+}
+
+// TakeBack takes the result of w out of its channel, if it is still there.
+func (s *keyState) TakeBack(w *machine.Waiter) bool { return callerOf(w).takeBackLocked() }
+
+// Lane returns the store's lane of the key.
+func (s *keyState) Lane() int { return s.shard.client.session.Lane(s.machine.Name) }
+
+// Keys returns how many keys the client uses.
+func (s *keyState) Keys() int { return int(s.shard.client.inUse.Load()) }
+
+// Closing reports whether Close was called.
+func (s *keyState) Closing() bool { return s.shard.client.closing.Load() }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// An Attempt is a client's one waiter for a key in the store. It stands for all local waiters.
+//
+// Its rules are numbered in docs/design.md, W1 to W11. They protect against a grant that is older
+// than it looks. The store may have granted the key to this owner long before the client reads the
+// message, and may have granted it to another owner since.
+type Attempt struct {
+	base   watchdog.Instant // known to precede any grant that is still unread
+	mark   int64            // grants with a token up to this are older than base
+	ticket int64            // our place in the store's queue
+	grace  watchdog.Instant // until then the store grants nothing to anyone, and knows of no holder; 0: no grace
+
+	trouble *trouble   // the failures up to now; nil: the last request was answered in time
+	asked   any        // what TryLocks wait for until the store has answered; nil: none waits
+	blocker *HeldError // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
+
+	again      bool  // repeat the request when the one under way is answered
+	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
+	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
+	watched    bool  // the store has answered a request that asked for that
+	unnotified bool  // the notification of others who request the key may not come, or has come already
+	held       bool  // the attempt led to a holding
+	uncertain  bool  // a request was never answered and may still take effect
+	sent       bool  // a request was sent, or is about to be
+	admitted   bool  // the waiters were in the store's queue before, so its limit does not apply
+	inFlight   int16 // requests without an answer yet
+}
+
+// An Acquire is one request of an attempt.
+type Acquire struct {
+	Key     *Key
+	Batch   [1]store.AcquireRequest // the request; a store was given it, so it does not change any more
+	Timeout time.Duration           // for the store
+	Sent    watchdog.Instant        // set by who sends it, just before
+
+	First bool // the first of the two requests that a TryLock may make
+	Again bool // the TryLock has to make the second one
+	Ended bool // there is no answer because the caller's context ended
+
+	attempt *Attempt
+	next    *Acquire
+}
+
+func (c *Acquire) link() **Acquire { return &c.next }
+
+// Request returns the request.
+func (c *Acquire) Request() *store.AcquireRequest { return &c.Batch[0] }
+
+// An attemptAndAcquire is an attempt with its first request, in one allocation. A caller that waits on
+// its own goroutine usually ends both at the same time. The attempt of a future may last long after
+// its request, so it has none of this.
+type attemptAndAcquire struct {
+	attempt Attempt
+	call    Acquire
+}
+
+// contend starts an attempt for the first waiter and returns its first request.
+func (k *Key) contend(now watchdog.Instant) *Acquire {
+	if k.waiters.first.Future {
+		k.begin(new(Attempt), now)
+		return k.request()
+	}
+	made := new(attemptAndAcquire)
+	k.begin(&made.attempt, now)
+	k.requestAs(&made.call)
+	return &made.call
+}
+
+// begin makes a the attempt of the first waiter. W1: the client registers the owner and takes base
+// before it sends anything.
+func (k *Key) begin(a *Attempt, now watchdog.Instant) {
+	w := k.waiters.first
+	k.owner = k.host.NewOwner()
+	k.terms = w.Terms
+	*a = Attempt{base: now, try: w.Try}
+	k.attempt = a
+}
+
+// request returns the attempt's next request.
+func (k *Key) request() *Acquire {
+	call := new(Acquire)
+	k.requestAs(call)
+	return call
+}
+
+// requestAs makes call the attempt's next request.
+func (k *Key) requestAs(call *Acquire) {
+	a := k.attempt
+	a.inFlight++
+	a.sent = true
+	a.watch = a.watch || k.waiters.n > 1
+	ttl, limit := k.terms.TTL, k.terms.QueueLimit
+	if a.admitted {
+		limit = 0
+	}
+	*call = Acquire{
+		Key:     k,
+		attempt: a,
+		Batch: [1]store.AcquireRequest{{
+			Key:            k.Name,
+			Owner:          k.owner,
+			TTL:            k.ttl(),
+			GrantTTL:       min(grantTTL(ttl), k.ttl()),
+			WaiterTTL:      grantTTL(ttl),
+			Wait:           !a.try,
+			QueueLimit:     limit,
+			Ticket:         a.ticket,
+			NotifyQueued:   a.watch,
+			NotifyRequests: k.terms.Retention > 0,
+			Description:    k.terms.Holder,
+		}},
+		Timeout: backoff.Doubled(CallTimeout(ttl), a.trouble.count(), Patience(ttl)),
+	}
+}
+
+// requestAgain sends the attempt's heartbeat, which also finds a grant whose message was lost. If a
+// request is under way, the store may have decided its answer before the event that caused this call.
+// Another request then follows it.
+func (k *Key) requestAgain(fx *Effects) {
+	if k.attempt.inFlight > 0 {
+		k.attempt.again = true
+		return
+	}
+	k.attempt.again = false
+	fx.acquires.push(k.request())
+}
+
+// SecondRequest returns the second request of a TryLock if the waiter is still the first. It returns
+// nil if the waiter has stopped waiting, or if a request is under way.
+func (k *Key) SecondRequest(w *Waiter) *Acquire {
+	if w.Stage != Queued || k.attempt.inFlight > 0 {
+		return nil
+	}
+	return k.request()
+}
+
+// settle answers the TryLocks that wait for the store's first answer, if there are any.
+func (a *Attempt) settle(fx *Effects, err error) {
+	if a.asked != nil {
+		fx.Asked, fx.Verdict, a.asked = a.asked, err, nil
+	}
+}
+
+// abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
+// that the store has granted.
+func (k *Key) abandon(now watchdog.Instant, fx *Effects) {
+	if k.attempt.sent {
+		k.withdraw(store.ReleaseRequest{
+			Key: k.Name, Owner: k.owner, Uncertain: k.attempt.uncertain || k.attempt.inFlight > 0,
+		}, k.terms.TTL, now, fx)
+	}
+	k.forgetOwner(fx)
+}
+
+// contendOrDrop is called when this client has nothing left in the store for the key. Either the next
+// waiter contends, or the key is dropped.
+func (k *Key) contendOrDrop(now watchdog.Instant, fx *Effects) { k.contendAfter(nil, now, fx) }
+
+// contendAfter is contendOrDrop after failures, which the next attempt continues to count.
+func (k *Key) contendAfter(t *trouble, now watchdog.Instant, fx *Effects) {
+	if k.waiters.first == nil {
+		fx.Dropped = true
+		return
+	}
+	k.begin(new(Attempt), now)
+	k.attempt.trouble = t
+	fx.acquires.push(k.request())
+	k.watchTrouble(now, fx)
+}

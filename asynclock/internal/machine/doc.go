@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machine decides what a client does with one key: when it sends a request, who gets the key,
+// and when a lease ends. It is the functional core of package asynclock, which is its shell.
+//
+// A [Key] is a state machine. Each exported method that takes [Effects] is one step: it gets an input
+// and the time, changes the state, and adds what has to be done to the effects. The shell carries them
+// out before the next step. The inputs are those of the model in docs/model:
+//
+//   - Callers: [Key.Arrive], [Key.Leave], [Key.Claim], [Key.Unlock], [Key.Check].
+//   - Answers of the store: [Key.Answer], [Key.Renewed], [Key.RenewalIsLate].
+//   - Notifications: [Key.Event], [Key.Missed].
+//   - The watchdog: [Key.Alarm].
+//   - The end of the client: [Key.TurnAway], [Key.Abandon].
+//
+// The machine knows no session, goroutine, logger, mutex or context. The shell calls it under a mutex.
+// A [Host] gives the machine what it can't make itself, such as a secret.
+//
+// Why methods, and not one Step with a value for the input: the compiler then checks what belongs to
+// each input, and an input needs no memory.
+//
+// Where to look: attempt.go and answer.go for waiting, W1 to W11 of docs/design.md; trouble.go for a
+// store that fails; event.go for notifications; holding.go and lease.go for what is held; renew.go;
+// next.go for what happens to a key whose lease has ended, with cohort.go and retain.go; timing.go and
+// schedule.go for all times that follow from the TTL.
+package machine

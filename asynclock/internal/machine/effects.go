@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// Effects are what the shell has to do after a step, before the next step of the same key. They live on
+// the stack of the caller.
+type Effects struct {
+	Alarm    watchdog.Instant // when [Key.Alarm] is due; 0: never
+	AlarmSet bool             // otherwise the alarm stays as it was
+
+	Dropped bool // nobody uses the key any more
+
+	// Asked is what the shell has put into the attempt, for callers that wait for the store's first
+	// answer. Verdict is the answer; nil: they have to look again. Nil if nobody waits.
+	Asked   any
+	Verdict error
+
+	Renewal *Renewal // to be sent in the background; nil if none
+
+	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none
+	TripTTL  time.Duration    // the TTL that its round trip has to fit
+
+	Notes []Note // for the log
+
+	acquires list[Acquire, *Acquire]
+	releases list[Release, *Release]
+	decided  list[Waiter, *Waiter]
+	ended    list[Lease, *Lease]
+}
+
+// Any reports whether there are effects at all.
+func (fx *Effects) Any() bool {
+	return fx.AlarmSet || fx.Dropped || fx.Asked != nil || fx.Renewal != nil || fx.TripSent != 0 || fx.Notes != nil ||
+		fx.acquires.first != nil || fx.releases.first != nil || fx.decided.first != nil || fx.ended.first != nil
+}
+
+// A Note is a line for the log.
+type Note struct {
+	Level slog.Level
+	Text  string
+	Attrs []slog.Attr
+}
+
+// NextAcquire returns the next request to be sent in the background, or nil.
+func (fx *Effects) NextAcquire() *Acquire { return fx.acquires.pop() }
+
+// NextRelease returns the next release to be sent in the background, or nil.
+func (fx *Effects) NextRelease() *Release { return fx.releases.pop() }
+
+// NextDecided returns the next waiter whose stage has changed to Granted, Claimed, Ended or Again, or nil.
+func (fx *Effects) NextDecided() *Waiter {
+	w := fx.decided.pop()
+	if w != nil {
+		w.decided = false
+	}
+	return w
+}
+
+// NextEnded returns the next lease that has ended, or nil.
+func (fx *Effects) NextEnded() *Lease { return fx.ended.pop() }
+
+func (fx *Effects) setAlarm(at watchdog.Instant) { fx.Alarm, fx.AlarmSet = at, true }
+
+func (fx *Effects) note(level slog.Level, text string, attrs ...slog.Attr) {
+	fx.Notes = append(fx.Notes, Note{level, text, attrs})
+}
+
+// measured notes a round trip that has ended.
+func (fx *Effects) measured(sent watchdog.Instant, ttl time.Duration) {
+	fx.TripSent, fx.TripTTL = sent, ttl
+}
+
+// withdraw ends, in the background, everything that an owner has in the store.
+func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, now watchdog.Instant, fx *Effects) {
+	r := k.host.NewRelease()
+	r.Batch[0] = request
+	r.TTL, r.Until = ttl, now.Add(2*ttl)
+	r.Withdrawal = true
+	fx.releases.push(r)
+}

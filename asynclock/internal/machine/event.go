@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// gapSpread is the time over which waiters repeat their requests after messages may have been lost.
+// Otherwise all of them would reach the server at the same moment, just after it has come back.
+const gapSpread = 50 * time.Millisecond
+
+// Event handles a notification of the store for the present owner. Each notification is a hint that
+// may be late, repeated or forged. Only a grant can make a holder, because it names a secret that only
+// the store was given.
+func (k *Key) Event(e *store.Event, now watchdog.Instant, fx *Effects) {
+	switch {
+	case k.attempt != nil:
+		k.eventWhileWaiting(e, now, fx)
+	case k.holding != nil:
+		k.eventWhileHolding(e, now, fx)
+	}
+}
+
+func (k *Key) eventWhileWaiting(e *store.Event, now watchdog.Instant, fx *Effects) {
+	switch e.Kind {
+	case store.EventGrant:
+		k.onGrant(e, now, fx)
+	case store.EventWake:
+		k.requestAgain(fx)
+	case store.EventQueued, store.EventRequested:
+		// We have the key, but the notification of the grant has not come yet. Others request the
+		// key.
+		k.attempt.unnotified = true
+	}
+}
+
+func (k *Key) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effects) {
+	switch e.Kind {
+	case store.EventQueued:
+		k.holding.cohort.contended(now, max(e.Waiters, 1))
+		k.requested(now, fx)
+	case store.EventRequested:
+		k.requested(now, fx)
+	case store.EventForced:
+		k.lostByEvent(ErrForced, now, fx)
+	case store.EventLost:
+		k.lostByEvent(lossCause(e.Err), now, fx)
+	}
+}
+
+// lostByEvent ends the lease because of a notification. A process that was stopped reads the
+// notification late, perhaps before its watchdog runs. If the lease's time has passed by then, that
+// has ended the lease, and what the store did later is no cause. An expiry keeps its circumstances.
+func (k *Key) lostByEvent(cause error, now watchdog.Instant, fx *Effects) {
+	if now >= k.holding.end() && !errors.Is(cause, store.ErrExpired) {
+		k.tick(now, fx)
+		return
+	}
+	k.lose(cause, now, fx)
+}
+
+// lossCause returns the cause of a loss, from the store's error.
+func lossCause(err error) error {
+	if errors.Is(err, store.ErrLost) {
+		return err
+	}
+	return store.ErrExpired
+}
+
+// onGrant decides whether a message makes this client the holder.
+func (k *Key) onGrant(e *store.Event, now watchdog.Instant, fx *Effects) {
+	a := k.attempt
+	if e.Grant.Token <= a.mark {
+		// W4: a later request was answered "wait", so this grant had expired by then. Base comes
+		// from that request, so it is no proof here. The store is still asked again, since a mark
+		// can also be ahead of a new grant: if a server lost its data and its clock lags.
+		fx.note(slog.LevelDebug, "dropped a stale grant",
+			slog.String("key", k.Name), slog.Int64("token", e.Grant.Token))
+		k.requestAgain(fx)
+		return
+	}
+	deadline := trustUntil(a.base, e.GrantTTL)
+	if tooLate(deadline.Sub(now), e.GrantTTL) || !k.terms.Renew {
+		// W5. A lease without renewal must last for its own TTL, not for the TTL of the grant.
+		// Another request sets it.
+		k.requestAgain(fx)
+		return
+	}
+	k.hold(grant{e.Grant, e.GrantTTL, a.base, deadline, e.Waiters}, now, fx)
+}
+
+// Missed handles that messages may have been lost. If they come through again, the waiter repeats its
+// request; this is W10.
+func (k *Key) Missed(comeAgain bool, now watchdog.Instant, fx *Effects) {
+	k.mayHaveMissed(now, fx)
+	switch {
+	case k.attempt == nil || !comeAgain:
+	case k.attempt.inFlight > 0:
+		k.requestAgain(fx)
+	default:
+		k.requestAt(now.Add(rand.N(gapSpread)), now, fx)
+	}
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Holding is the time for which this client keeps a key, over one lease or over several that pass
+// the key on.
+type Holding struct {
+	lease    *Lease           // the present one; nil: the key is retained
+	deadline watchdog.Instant // the trust deadline; only ever moves forward
+	renewAt  watchdog.Instant
+
+	granted watchdog.Instant // known to follow the grant
+	grant   store.Grant
+	last    int64 // the last token given out
+
+	uncertain bool  // a request of this owner may still take effect; see Attempt
+	inFlight  int16 // requests of this owner without an answer yet; see Attempt
+
+	unanswered int32 // renewals that may still take effect
+
+	renewing bool // a renewal is under way
+	failures int  // of renewals, in a row
+	failure  error
+
+	cohort cohort
+
+	retained  watchdog.Instant // the end of the retention; 0: not retained
+	notified  bool             // the store notifies us when others request the key
+	requested bool             // others have requested the key
+	long      bool             // it may have been renewed for longer than the TTL
+}
+
+// A grant is what makes a client the holder.
+type grant struct {
+	store.Grant
+
+	ttl      time.Duration    // that the store set at some moment after sent
+	sent     watchdog.Instant // when the request was sent
+	deadline watchdog.Instant // of trust
+	waiters  int              // in the store, behind the holder
+}
+
+// trust moves the trust deadline forward.
+func (h *Holding) trust(deadline watchdog.Instant) { h.deadline = max(h.deadline, deadline) }
+
+// isUncertain reports whether a request of this owner may still take effect.
+func (h *Holding) isUncertain() bool { return h.uncertain || h.inFlight > 0 }
+
+// hold makes this client the key's holder and gives the lease to its first waiter.
+func (k *Key) hold(g grant, now watchdog.Instant, fx *Effects) {
+	a := k.attempt
+	a.held = true
+	a.settle(fx, nil)
+	k.attempt = nil
+	h, l := k.host.NewHolding(k.waiters.first)
+	k.holding = h
+	*h = Holding{
+		uncertain: a.uncertain,
+		inFlight:  a.inFlight,
+
+		deadline: g.deadline,
+		renewAt:  schedule{ttl: g.ttl, lane: k.host.Lane()}.renewAt(g.sent),
+		granted:  now,
+		grant:    g.Grant,
+		last:     g.Token,
+		cohort:   cohort{waited: g.waiters > 0, watch: a.watched, watching: a.watched, renewed: now},
+		// An unanswered request may be the one that was granted.
+		notified: !a.unnotified && a.inFlight == 0,
+	}
+	k.deliver(l, g.Token, now, fx)
+}
+
+// deliver gives the key to the first waiter, as the lease l with the given token.
+func (k *Key) deliver(l *Lease, token int64, now watchdog.Instant, fx *Effects) {
+	w := k.waiters.pop()
+	h := k.holding
+	h.last = token
+	l.Token, l.Owner, l.Terms, l.uncertain = token, k.owner, w.Terms, h.isUncertain()
+	h.lease = l
+	w.Lease = l
+	if w.Future {
+		w.Stage, l.waiter = Granted, w
+		// An unclaimed grant is not renewed, so a forgotten channel never holds a key for longer
+		// than its TTL.
+		fx.setAlarm(h.deadline)
+	} else {
+		k.claim(w, now, fx)
+	}
+	fx.decide(w)
+}
+
+// claim makes the lease its caller's.
+func (k *Key) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
+	w.Stage = Claimed
+	l := w.Lease
+	l.waiter = nil
+	l.claimed = now
+	if w.Terms.MaxHold > 0 {
+		l.bound = l.claimed.Add(w.Terms.MaxHold)
+	}
+	k.schedule(fx)
+}
+
+// schedule sets when the key is looked at next.
+func (k *Key) schedule(fx *Effects) {
+	h := k.holding
+	at := h.end()
+	if k.renewable() {
+		at = min(at, h.renewAt)
+	}
+	fx.setAlarm(at)
+}
+
+// renewable reports whether the present lease is renewed.
+func (k *Key) renewable() bool {
+	h := k.holding
+	l := h.lease
+	if h.renewing || !k.terms.Renew && !l.isGathered() {
+		return false
+	}
+	switch {
+	case l == nil:
+		return true
+	case l.waiter != nil, !l.isWanted():
+		return false
+	case l.bound == 0 || h.deadline < l.bound:
+		return true
+	}
+	// When the maximum hold is reached, the store must still be requested to hold the key back.
+	// Renewals leave the TTL as the time for that request.
+	return l.Terms.MinHold > l.Terms.MaxHold
+}
+
+// end returns when the present lease, or the retention, ends if nothing happens.
+func (h *Holding) end() watchdog.Instant {
+	switch {
+	case h.lease == nil:
+		return min(h.deadline, h.retained)
+	case h.lease.bound != 0:
+		return min(h.deadline, h.lease.bound)
+	}
+	return h.deadline
+}
+
+// tick does the work that is due for a held key: it first ends an expired lease or retention, then
+// renews.
+func (k *Key) tick(now watchdog.Instant, fx *Effects) {
+	h := k.holding
+	switch {
+	case h.lease == nil && now >= h.end():
+		k.ReleaseRetained(now, fx)
+	case h.lease == nil:
+		k.renewIfDue(now, fx)
+	case h.lease.waiter != nil && now >= h.deadline:
+		k.revokeUnclaimed(ErrNotClaimed, now, fx)
+	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
+		k.lose(ErrMaxHold, now, fx)
+	case now >= h.deadline:
+		k.lose(h.expiryCause(), now, fx)
+	default:
+		k.renewIfDue(now, fx)
+	}
+}
+
+// expiryCause returns why trust ran out: either renewals failed, or no renewal was made in time.
+func (h *Holding) expiryCause() error {
+	switch {
+	case h.failure != nil:
+		return failure.Join(ErrNotRenewed, h.failure)
+	case h.renewing:
+		return failure.Join(ErrNotRenewed, failure.Unreachable(store.ErrOutcomeUnknown))
+	default:
+		return store.ErrExpired
+	}
+}
+
+// lose ends the present lease with its cause. The key is left to expire in the store, because the
+// holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
+func (k *Key) lose(cause error, now watchdog.Instant, fx *Effects) {
+	l := k.holding.lease
+	if l == nil { // nobody has lost a lease: the next caller asks the store
+		if errors.Is(cause, store.ErrStolen) {
+			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", k.Name))
+		}
+		k.forgetOwner(fx)
+		k.contendOrDrop(now, fx)
+		return
+	}
+	fx.note(slog.LevelWarn, "lease lost",
+		slog.String("key", k.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
+	if l.waiter != nil {
+		fx.fail(l.waiter, cause)
+	}
+	k.endAll(l, cause, fx)
+	k.queueJoiners(now, fx)
+	if keep := l.holdBack(now); keep > 0 && errors.Is(cause, ErrMaxHold) {
+		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: k.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
+	}
+	k.forgetOwner(fx)
+	k.contendOrDrop(now, fx)
+}
+
+// confirmed handles an answer that grants the key after a message has already granted it.
+func (k *Key) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+	h := k.holding
+	ttl := call.Request().TTL
+	switch {
+	case now >= h.deadline:
+		k.tick(now, fx) // too late: a lease that ended does not revive
+	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
+		// The store granted the key anew, so the grant of the message had ended. Somebody else may
+		// have had the key since.
+		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: k.owner, Token: h.last, Uncertain: h.isUncertain()}, ttl, now, fx)
+		k.lose(store.ErrExpired, now, fx)
+	default:
+		h.trust(trustUntil(call.Sent, ttlThatCounts(ttl, reply.TTL)))
+	}
+}
+
+// remaining returns for how long the present lease is still trusted.
+func (k *Key) remaining(now watchdog.Instant) time.Duration {
+	return max(k.holding.end().Sub(now), 0)
+}
+
+// Held returns the last token that was given out and what the owner says of itself. It reports false
+// if no lease of this client lasts.
+func (k *Key) Held() (token int64, holder string, ok bool) {
+	if k.holding == nil || k.holding.lease == nil {
+		return 0, "", false
+	}
+	return k.holding.last, k.terms.Holder, true
+}
+
+// Has reports whether a holding with this token is this client's. The store may not know the last
+// token of a holding that passes from lease to lease.
+func (k *Key) Has(token int64) bool {
+	h := k.holding
+	return h != nil && h.grant.Token <= token && token <= h.last
+}
+
+// Abandon ends every lease of the key with err, and leaves the key to expire. It reports false if
+// there was none.
+func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) bool {
+	if k.holding == nil { // otherwise there is a lease, because TurnAway has left no retained key
+		return false
+	}
+	k.endAll(k.holding.lease, err, fx)
+	k.queueJoiners(now, fx) // the host is closing, so it turns them away
+	k.forgetOwner(fx)
+	fx.Dropped = true
+	return true
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Lease is one holding of a key by one caller.
+type Lease struct {
+	Caller any // the shell's; the machine does not look at it
+	Token  int64
+	Owner  string // in the store; Unlock still needs it after a loss
+	Terms  *Terms
+	Err    error  // why it ended; nil while it lasts
+	Whole  *Whole // that this lease is a part of; nil if none
+
+	first   *Lease  // the lease that this one joined by re-entry; nil if none
+	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
+	earlier *Lease  // the lease that joined the same lease before this one
+	joiners *Waiter // the last future that may still join this lease; the rest follow by behind
+	waiter  *Waiter // the waiter that has to claim it; nil once claimed
+	claimed watchdog.Instant
+	bound   watchdog.Instant // the end by MaxHold; 0: none
+	until   watchdog.Instant // the trust deadline at the time of the end
+	next    *Lease
+
+	Reentry   bool // others may join it
+	unlocked  bool // Unlock was called
+	uncertain bool // of Owner; see Attempt
+}
+
+func (l *Lease) link() **Lease { return &l.next }
+
+// A Whole is a lease over several keys. Its parts are leases of different keys, whose machines only
+// read it.
+type Whole struct {
+	Caller any // the shell's; the machine does not look at it
+
+	Over      atomic.Bool // it has ended
+	Gathering atomic.Bool // its parts are not complete yet
+}
+
+// Until returns the trust deadline.
+func (k *Key) Until(l *Lease) watchdog.Instant {
+	if l.Err != nil {
+		return l.until
+	}
+	return k.holding.end()
+}
+
+// Check compares a lease's trust deadline with the true time. If the deadline has passed, the lease
+// ends here and now, even if its alarm has not come yet. Check reports whether the lease lasts, and
+// for longer than margin.
+func (k *Key) Check(l *Lease, margin time.Duration, now watchdog.Instant, fx *Effects) bool {
+	if l.Err != nil {
+		return false
+	}
+	until := k.Until(l)
+	if now >= until {
+		k.tick(now, fx)
+		return false
+	}
+	return until.Sub(now) > margin
+}
+
+// holdBack returns for how much longer MinHold holds the key back.
+func (l *Lease) holdBack(now watchdog.Instant) time.Duration {
+	if l.waiter != nil || l.Terms.MinHold == 0 {
+		return 0
+	}
+	return max(l.Terms.MinHold-now.Sub(l.claimed), 0)
+}
+
+// end ends one lease with a reason.
+func (k *Key) end(l *Lease, reason error, fx *Effects) {
+	if l.Err != nil {
+		return
+	}
+	l.until = k.Until(l)
+	l.Err = reason
+	fx.ended.push(l)
+}
+
+// endAll ends a lease and all leases that joined it.
+func (k *Key) endAll(l *Lease, reason error, fx *Effects) {
+	k.end(l, reason, fx)
+	for j := l.joiner; j != nil; j = j.earlier {
+		k.end(j, reason, fx)
+	}
+}
+
+// revokeUnclaimed ends a granted lease that nobody claimed, and passes the key on.
+func (k *Key) revokeUnclaimed(reason error, now watchdog.Instant, fx *Effects) {
+	l := k.holding.lease
+	fx.fail(l.waiter, reason)
+	l.unlocked = true // a later Unlock must not release the owner, who may be the next waiter's by then
+	k.end(l, reason, fx)
+	if r := k.giveToNext(now, fx); r != nil {
+		fx.releases.push(r)
+	}
+}
+
+// Unlock ends a lease. It returns the release for the caller to send, or nil if there is none to wait
+// for. Err is then the answer. Again says that the lease had been unlocked before, and nothing else
+// counts.
+func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, again bool, err error) {
+	k.Check(l, 0, now, fx)
+	if l.unlocked {
+		return nil, true, nil
+	}
+	last := l.markUnlocked()
+	switch {
+	case l.Err == nil:
+		k.end(l, ErrUnlocked, fx)
+	case last && !errors.Is(l.Err, store.ErrClosed):
+		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
+		// for the rest of the TTL.
+		k.withdraw(store.ReleaseRequest{
+			Key: k.Name, Owner: l.Owner, Token: l.Token, HoldBack: l.holdBack(now), Uncertain: l.uncertain,
+		}, l.Terms.TTL, now, fx)
+		return nil, false, l.Err
+	default:
+		return nil, false, l.Err
+	}
+	if !last {
+		return nil, false, nil
+	}
+	return k.giveToNext(now, fx), false, nil
+}
+
+// markUnlocked records that this lease was unlocked. It reports whether this was the last of the
+// leases that share the holding.
+func (l *Lease) markUnlocked() bool {
+	l.unlocked = true
+	whole := l
+	if l.first != nil {
+		whole = l.first
+		at := &whole.joiner
+		for *at != l {
+			at = &(*at).earlier
+		}
+		*at = l.earlier
+	}
+	return whole.unlocked && whole.joiner == nil
+}
+
+// isWanted reports whether the holding that l stands for is of use to anybody. It is not if all its
+// leases are parts of a Whole that has ended.
+func (l *Lease) isWanted() bool {
+	if l.Err == nil && (l.Whole == nil || !l.Whole.Over.Load()) {
+		return true
+	}
+	for j := l.joiner; j != nil; j = j.earlier {
+		if j.Whole == nil || !j.Whole.Over.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// isGathered reports whether l is a part of a Whole that is not complete. Such a part is renewed even
+// without renewal. It would otherwise be about to end when the last one comes.
+func (l *Lease) isGathered() bool { return l != nil && l.Whole != nil && l.Whole.Gathering.Load() }
+
+// Adopt makes l a part of a Whole that no caller has yet. It is renewed, and its maximum hold does not
+// count. Adopt reports false if the lease has ended.
+func (k *Key) Adopt(l *Lease, whole *Whole, fx *Effects) bool {
+	l.Whole = whole
+	if l.Err != nil {
+		return false
+	}
+	if l.first == nil {
+		l.bound = 0 // it counts from Count
+	}
+	k.schedule(fx) // it may have been a part of another Whole, which was not renewed
+	return true
+}
+
+// Disown makes l a lease that is no part, and that nobody has held.
+func (l *Lease) Disown() {
+	l.Whole = nil
+	if l.first == nil {
+		l.claimed = 0 // long ago: no minimum hold is left
+	}
+}
+
+// Count lets the bounds of a part count from now.
+func (k *Key) Count(l *Lease, now watchdog.Instant, fx *Effects) {
+	if l.Err != nil || l.first != nil {
+		return
+	}
+	if l.claimed = now; l.Terms.MaxHold > 0 {
+		l.bound = now.Add(l.Terms.MaxHold)
+	}
+	k.schedule(fx)
+}
+
+// Offer undoes the claim of a part: w has to claim it again. It reports false if the lease has ended or
+// has joined another.
+func (k *Key) Offer(l *Lease, w *Waiter, fx *Effects) bool {
+	if l.first != nil || l.Err != nil {
+		return false
+	}
+	w.Terms, w.Lease, w.Future, w.Stage = l.Terms, l, true, Granted
+	l.waiter = w
+	k.schedule(fx)
+	return true
+}
+
+// Joined reports whether the lease joined another by re-entry.
+func (l *Lease) Joined() bool { return l.first != nil }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Release gives back a key, or a place in its queue.
+type Release struct {
+	Caller  any                     // the shell's; the machine does not look at it
+	Batch   [1]store.ReleaseRequest // the request; a store was given it, so it does not change any more
+	Requeue *Acquire                // the attempt that the same request starts; nil if none
+
+	TTL     time.Duration
+	Until   watchdog.Instant // when to give up, because the TTL has ended by then
+	Trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
+
+	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
+	next       *Release
+}
+
+func (r *Release) link() **Release { return &r.next }
+
+// Request returns the request.
+func (r *Release) Request() *store.ReleaseRequest { return &r.Batch[0] }
+
+// giveToNext decides what happens to a key whose lease has ended. The first local waiter gets the key
+// if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
+// release to send.
+func (k *Key) giveToNext(now watchdog.Instant, fx *Effects) *Release {
+	k.queueJoiners(now, fx)
+	keep := k.holding.lease.holdBack(now)
+	first := k.waiters.first
+	switch {
+	case keep > 0:
+	case first != nil && k.mayPassLocally(first, now):
+		k.passLocally(now, fx)
+		return nil
+	case first == nil && k.mayRetain(now):
+		k.retain(now, fx)
+		return nil
+	}
+	r := k.release(keep, now, fx)
+	if r.Requeue != nil {
+		r.Requeue.Request().QueueLimit = 0 // they were admitted long ago
+	}
+	return r
+}
+
+// release ends the holding and returns the release to send. The local waiters queue with the same
+// request.
+func (k *Key) release(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
+	h := k.holding
+	r := k.host.NewRelease()
+	r.Batch[0] = store.ReleaseRequest{
+		Key: k.Name, Owner: k.owner, Token: h.last, HoldBack: keep,
+		Uncertain: h.isUncertain(),
+		Clean:     h.unanswered == 0 && !h.isUncertain(),
+	}
+	r.TTL, r.Trusted = k.terms.TTL, h.deadline
+	r.Until = h.deadline.Add(k.terms.TTL)
+	k.forgetOwner(fx)
+	if k.waiters.first != nil {
+		r.Requeue = k.contend(now)
+		r.Batch[0].Requeue = r.Requeue.Request()
+	} else {
+		fx.Dropped = true
+	}
+	return r
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/backoff"
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A trouble is a row of failures: requests that were not answered, or too late. It goes on with the
+// next attempt, because a new owner id does not make the store any faster.
+type trouble struct {
+	failures int
+	err      error            // of the last one
+	since    watchdog.Instant // when the first of these requests was sent
+	next     watchdog.Instant // when the next request is due
+
+	// queued: the store has answered since then that we wait, but so late that a grant would have
+	// been useless. Nobody's patience ends before the next failure.
+	queued bool
+
+	set watchdog.Instant // when the alarm was last set
+	due watchdog.Instant // and for when
+}
+
+// noPause is the longest delay of an alarm that counts as one. After a longer one, the process was
+// stopped.
+const noPause = 250 * time.Millisecond
+
+// count returns how many failures there were.
+func (t *trouble) count() int {
+	if t == nil {
+		return 0
+	}
+	return t.failures
+}
+
+// slow reports whether the last failure was a grant that came too late.
+func (t *trouble) slow() bool { return errors.Is(t.err, ErrTooSlow) }
+
+// patienceEnds returns when w has waited long enough for a store that fails. Each waiter has its own
+// patience. It counts from the first failure, or from the waiter's arrival if that was later.
+func (t *trouble) patienceEnds(w *Waiter) watchdog.Instant {
+	return max(t.since, w.Since).Add(Patience(w.Terms.TTL))
+}
+
+// failed counts the failure of a request. The attempt waits before its next request, and longer with
+// each failure in a row, up to longestPause.
+func (k *Key) failed(call *Acquire, err error, now watchdog.Instant) {
+	a := k.attempt
+	t := a.trouble
+	if t == nil || t.queued && !errors.Is(err, ErrTooSlow) {
+		// A process that was stopped finds its request failed, however long ago it sent the request.
+		// So no more counts than the request's own time limit.
+		t = &trouble{since: max(call.Sent, now.Add(-call.Timeout)), due: never}
+		a.trouble = t
+	}
+	k.skipPause(min(t.due, call.Sent.Add(call.Timeout)), now)
+	t.failures++
+	t.err, t.queued = err, false
+	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, k.longestPause(err))))
+}
+
+// The longest pause after a request that was refused. It delays whoever waits through a failover,
+// because the new server's grace begins with the first request. For a client of more than a hundred
+// keys it is longer, so that all of them together ask no more than 400 times a second.
+const (
+	refusedPause       = 250 * time.Millisecond
+	refusedPausePerKey = refusedPause / 100
+)
+
+// longestPause returns the most that an attempt waits after a failure. A request that was not refused
+// may still be in the queue of a slow server, and more of them would keep it slow.
+func (k *Key) longestPause(err error) time.Duration {
+	longest := heartbeat(k.terms.TTL)
+	if failure.MayTakeEffect(err) {
+		return longest
+	}
+	return min(longest, max(refusedPause, time.Duration(k.host.Keys())*refusedPausePerKey))
+}
+
+// never is later than any time that is due.
+const never = watchdog.Instant(math.MaxInt64)
+
+// answered notes an answer that is no grant. If it came so late that a grant would have been useless,
+// it does not end a row of such grants.
+func (a *Attempt) answered(call *Acquire, now watchdog.Instant) {
+	t := a.trouble
+	if t == nil {
+		return
+	}
+	ttl := call.Request().TTL
+	if t.slow() && tooLate(trustUntil(call.Sent, ttl).Sub(now), ttl) {
+		t.queued, t.due = true, never
+		return
+	}
+	a.trouble = nil
+}
+
+// attemptDue sends the attempt's next request, or fails the waiters whose patience has ended.
+func (k *Key) attemptDue(now watchdog.Instant, fx *Effects) {
+	t := k.attempt.trouble
+	if t == nil || t.queued {
+		k.requestAgain(fx)
+		return
+	}
+	k.skipPause(t.due, now)
+	if !k.giveUp(now, fx) {
+		return
+	}
+	if k.attempt.inFlight == 0 && now >= t.next {
+		k.requestAgain(fx)
+	}
+	k.watchTrouble(now, fx)
+}
+
+// requestAt has the next request sent at that time.
+func (k *Key) requestAt(at, now watchdog.Instant, fx *Effects) {
+	t := k.attempt.trouble
+	if t == nil || t.queued {
+		fx.setAlarm(at)
+		return
+	}
+	t.next = at
+	k.watchTrouble(now, fx)
+}
+
+// watchTrouble sets the alarm for the next request, and for the first waiter whose patience ends, also
+// while a request is under way.
+func (k *Key) watchTrouble(now watchdog.Instant, fx *Effects) {
+	t := k.attempt.trouble
+	if t == nil || t.queued {
+		return
+	}
+	k.skipPause(t.due, now)
+	t.set, t.due = now, never
+	if k.attempt.inFlight == 0 {
+		t.due = t.next
+	}
+	for w := k.waiters.first; w != nil; w = w.behind {
+		t.due = min(t.due, t.patienceEnds(w))
+	}
+	fx.setAlarm(t.due)
+}
+
+// joinTrouble is watchTrouble for one more waiter.
+func (k *Key) joinTrouble(w *Waiter, fx *Effects) {
+	if t := k.attempt.trouble; t != nil && !t.queued && t.patienceEnds(w) < t.due {
+		k.watchTrouble(w.Since, fx)
+	}
+}
+
+// skipPause keeps a pause of the process out of everybody's patience. A process that was stopped must
+// not fail its waiters the moment it runs again: the store may be well. The process was stopped if
+// what was due does not happen before now.
+func (k *Key) skipPause(due, now watchdog.Instant) {
+	t := k.attempt.trouble
+	if t.due == never || now.Sub(due) <= noPause {
+		return
+	}
+	pause := now.Sub(t.set)
+	t.since = t.since.Add(pause)
+	for w := k.waiters.first; w != nil; w = w.behind {
+		w.Since = min(w.Since.Add(pause), now)
+	}
+	t.set, t.due = now, now
+}
+
+// giveUp fails the waiters whose patience has ended. It reports whether the attempt goes on.
+func (k *Key) giveUp(now watchdog.Instant, fx *Effects) bool {
+	t := k.attempt.trouble
+	err := failure.Unreachable(t.err)
+	failed := 0
+	for w := k.waiters.first; w != nil; {
+		behind := w.behind
+		if now >= t.patienceEnds(w) {
+			k.waiters.remove(w)
+			fx.fail(w, err)
+			failed++
+		}
+		w = behind
+	}
+	if failed > 0 {
+		fx.note(slog.LevelWarn, "waiting for a key failed",
+			slog.String("key", k.Name), slog.Int("waiters", failed), slog.Any("error", err))
+	}
+	if w := k.waiters.first; w != nil && *w.Terms == *k.terms && !k.attempt.try {
+		return true
+	}
+	k.abandon(now, fx)
+	k.contendAfter(t, now, fx)
+	return false
+}
+
+// grantedTooLate gives back a key whose grant took so long that too little trust is left. It must not
+// be asked for at once again: nobody else could have the key meanwhile, and the next answer would take
+// as long.
+func (k *Key) grantedTooLate(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
+	a := k.attempt
+	a.settle(fx, err)
+	k.failed(call, err, now)
+	t := a.trouble
+	if a.try {
+		fx.fail(k.waiters.pop(), err)
+		k.abandon(now, fx)
+		k.contendAfter(t, now, fx)
+		return
+	}
+	if !k.giveUp(now, fx) {
+		return
+	}
+	k.abandon(now, fx)
+	k.begin(new(Attempt), now)
+	k.attempt.trouble, k.attempt.admitted = t, true
+	k.watchTrouble(now, fx)
+}

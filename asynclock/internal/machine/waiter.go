@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A Waiter is one pending acquisition of a caller.
+type Waiter struct {
+	Caller any // the shell's; the machine does not look at it
+	Terms  *Terms
+	Since  watchdog.Instant // when it began to wait
+	Lease  *Lease           // set once granted; of a joining waiter the lease to join
+	Err    error            // set once ended
+
+	Stage  Stage
+	Future bool // the grant must be claimed
+	Try    bool // never waits
+
+	decided bool    // is in the list of decided waiters
+	ahead   *Waiter // in the key's queue, or the next one in the list of decided waiters
+	behind  *Waiter // in the key's queue, or in the list of those who may join a lease
+}
+
+func (w *Waiter) link() **Waiter { return &w.ahead } // who is decided is in no queue
+
+// A Stage is the progress of a waiter.
+type Stage uint8
+
+// The stages of a Waiter.
+const (
+	Queued  Stage = iota // in the key's queue
+	Joining              // the caller is under a lease of the key, which the claim will share
+	Again                // its lease to join has ended, and it never waits: it has to arrive again
+	Granted              // has a lease that nobody has claimed
+	Claimed              // the lease is the caller's
+	Ended                // has an error instead
+)
+
+// decide notes that w has a result.
+func (fx *Effects) decide(w *Waiter) {
+	if !w.decided {
+		w.decided = true
+		fx.decided.push(w)
+	}
+}
+
+// fail ends the waiter with err, if it is still queued or unclaimed. The caller has already removed it
+// from the queue, or has taken back its grant.
+func (fx *Effects) fail(w *Waiter, err error) {
+	w.Stage, w.Err, w.Lease = Ended, err, nil
+	fx.decide(w)
+}
+
+// Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or
+// ErrTaken, the waiter was not added.
+func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
+	idle, retained := k.Idle(), k.Retained()
+	switch {
+	case idle, retained:
+	case w.Try:
+		return ErrTaken
+	case k.waiters.n >= w.Terms.QueueLimit:
+		return ErrQueueFull
+	}
+	w.Since = now
+	k.waiters.push(w)
+	switch {
+	case idle:
+		call := k.contend(now)
+		call.First = w.Try
+		fx.acquires.push(call)
+	case retained:
+		k.retake(now, fx)
+	case k.attempt != nil:
+		k.joinTrouble(w, fx)
+	}
+	return nil
+}
+
+// Asked is where the shell keeps what callers wait for that never wait for the key, as long as
+// [Key.Obstacle] returns nothing. It comes back as [Effects.Asked].
+func (k *Key) Asked() *any { return &k.attempt.asked }
+
+// Obstacle returns what keeps this client's waiters from the key, as far as the client knows. If
+// somebody has the key, err is ErrHeld. If the store has not answered yet, err is nil.
+func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
+	a := k.attempt
+	if a == nil {
+		return HeldError{Holder: k.terms.Holder, Token: k.holding.last, Remaining: k.remaining(now)}, ErrHeld
+	}
+	left := a.grace.Sub(now)
+	switch {
+	case a.trouble != nil && !a.trouble.queued:
+		return HeldError{}, failure.Unreachable(a.trouble.err) // the key may be free
+	case left > 0:
+		return HeldError{}, &store.GraceError{Remaining: left}
+	case a.blocker != nil:
+		held = *a.blocker
+		if held.Remaining > 0 {
+			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
+		}
+		return held, ErrHeld
+	}
+	return HeldError{}, nil
+}
+
+// Leave ends one waiter with err, at any stage. An unclaimed grant goes to the next waiter. A claimed
+// lease stays the caller's.
+func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
+	switch w.Stage {
+	case Granted:
+		k.revokeUnclaimed(err, now, fx)
+	case Queued:
+		wasFirst := k.waiters.first == w
+		k.waiters.remove(w)
+		fx.fail(w, err)
+		if wasFirst {
+			k.headChanged(now, fx)
+		}
+	case Joining:
+		k.stopJoining(w)
+		fx.fail(w, err)
+	case Again, Claimed, Ended:
+	}
+}
+
+// headChanged adapts the attempt to the remaining waiters. It ends the attempt if nobody waits, and
+// begins a new one if the first waiter has other terms.
+func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
+	if k.attempt == nil {
+		return
+	}
+	if w := k.waiters.first; w != nil && *w.Terms == *k.terms && !k.attempt.try {
+		if k.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
+			k.requestAgain(fx)
+		}
+		return
+	}
+	t := k.attempt.trouble
+	k.abandon(now, fx)
+	k.contendAfter(t, now, fx)
+}
+
+// TurnAway answers every waiter with err, takes an unclaimed grant back, and gives a retained key back.
+func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
+	for w := k.waiters.pop(); w != nil; w = k.waiters.pop() {
+		fx.fail(w, err)
+	}
+	switch {
+	case k.attempt != nil:
+		k.headChanged(now, fx)
+	case k.Retained():
+		k.ReleaseRetained(now, fx)
+	case k.holding != nil && k.holding.lease.waiter != nil:
+		k.revokeUnclaimed(err, now, fx)
+	}
+}
+
+// Claim makes a granted lease its caller's, unless the grant has ended. It checks the causes of an end
+// itself, because nobody may have noticed them yet. Ended is the error of a caller whose context has
+// ended.
+func (k *Key) Claim(w *Waiter, ended error, now watchdog.Instant, fx *Effects) {
+	switch {
+	case w.Stage == Joining:
+		k.claimJoined(w, ended, now, fx)
+	case w.Stage != Granted:
+	case ended != nil:
+		k.revokeUnclaimed(ended, now, fx)
+	case k.host.Closing():
+		// Close takes grants back key by key, and has not reached this one yet.
+		k.revokeUnclaimed(store.ErrClosed, now, fx)
+	case now >= k.holding.deadline:
+		k.revokeUnclaimed(ErrNotClaimed, now, fx)
+	default:
+		k.claim(w, now, fx)
+	}
+}
+
+// A queue holds the waiters of one key in this client, in the order in which they came.
+type queue struct {
+	first, last *Waiter
+	n           int
+}
+
+func (q *queue) push(w *Waiter) {
+	w.ahead = q.last
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.behind = w
+	}
+	q.last = w
+	q.n++
+}
+
+func (q *queue) remove(w *Waiter) {
+	if w.ahead == nil {
+		q.first = w.behind
+	} else {
+		w.ahead.behind = w.behind
+	}
+	if w.behind == nil {
+		q.last = w.ahead
+	} else {
+		w.behind.ahead = w.ahead
+	}
+	w.ahead, w.behind = nil, nil
+	q.n--
+}
+
+func (q *queue) pop() *Waiter {
+	w := q.first
+	if w != nil {
+		q.remove(w)
+	}
+	return w
+}
