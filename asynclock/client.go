@@ -148,6 +148,7 @@ func newClient(settings clientSettings) *Client {
 func (c *Client) start(session store.Session, features store.Features) {
 	c.session, c.features = session, features
 	c.retentionFor(&c.settings.lock)
+	c.settings.rlock = c.settings.lock.forReaders()
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)
 	c.renewals = batch.New(lateRenewals, 1, gathering, c.sendRenewals)
 	c.releases = batch.New(largestBatch, callsPerLane, 0, c.sendReleases)
@@ -177,11 +178,18 @@ func (c *Client) byOwner(owner string) *keyState {
 }
 
 // lockSettings returns the settings of an acquisition with these options.
-func (c *Client) lockSettings(options []LockOption) (*lockSettings, error) {
-	if len(options) == 0 {
-		return &c.settings.lock, nil
+func (c *Client) lockSettings(mode Mode, options []LockOption) (*lockSettings, error) {
+	defaults := &c.settings.lock
+	if mode == Shared {
+		defaults = &c.settings.rlock
+		if err := c.features.Check(store.Share{Mode: mode}, 0); err != nil {
+			return nil, err
+		}
 	}
-	s, err := c.settings.lock.with(options)
+	if len(options) == 0 {
+		return defaults, nil
+	}
+	s, err := defaults.with(options)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ type ClientOption interface {
 
 type clientSettings struct {
 	lock       lockSettings
+	rlock      lockSettings // for readers
 	log        func() *asynclog.Log
 	ownedStore bool
 }

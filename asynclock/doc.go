@@ -14,6 +14,7 @@
 // watchdog, one goroutine per client, renews it until then. A pending acquisition is a
 // channel to select on: [Client.LockChan].
 //
+// [Client.RLock] takes a key together with other readers.
 // [Client.LockAll] takes several keys together. Such calls never deadlock each other.
 //
 // # What is guaranteed
@@ -67,7 +68,7 @@
 //	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
 //	                               multifuture.go
 //	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
-//	                               lockall.go, withlockall.go,
+//	                               rlock.go, downgrade.go, lockall.go, withlockall.go,
 //	                               lease.go, unlock.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go
 package asynclock

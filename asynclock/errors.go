@@ -70,6 +70,10 @@ var (
 	// could wait for each other.
 	ErrLockOrder = errors.New("asynclock: a key that is not held sorts before one that is held")
 
+	// ErrUpgrade: the call was made under a lease of a reader, and wants the key for itself. It would
+	// wait for itself, and two such callers for each other. Unlock the reader's lease first.
+	ErrUpgrade = errors.New("asynclock: a reader can't become the writer")
+
 	// ErrClosed: the client is closed.
 	ErrClosed = store.ErrClosed
 
@@ -89,7 +93,7 @@ var (
 
 // An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
-	// Op is lock, try lock, unlock, renew, lock all, try lock all, unlock all, inspect, list, force
+	// Op is lock, try lock, rlock, try rlock, downgrade, unlock, renew, lock all, try lock all, unlock all, inspect, list, force
 	// unlock or close.
 	Op  string
 	Key string // empty if the operation is about no key, or about all

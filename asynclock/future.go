@@ -19,7 +19,7 @@ import (
 // nil after the receive.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
 	result := make(chan Result, 1)
-	c.lockInto(ctx, result, key, options)
+	c.lockInto(newWaiter(ctx), result, key, options)
 	return result
 }
 
@@ -33,14 +33,13 @@ func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption
 func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
 	results := make(chan Result, len(keys))
 	for _, key := range keys {
-		c.lockInto(ctx, results, key, options)
+		c.lockInto(newWaiter(ctx), results, key, options)
 	}
 	return results
 }
 
-// lockInto requests a key. The channel has room for the result.
-func (c *Client) lockInto(ctx context.Context, result chan Result, key string, options []LockOption) {
-	w := newWaiter(ctx)
+// lockInto requests a key for a future. The channel has room for the result.
+func (c *Client) lockInto(w *waiter, result chan Result, key string, options []LockOption) {
 	w.Future, w.result = true, result
 	settings, err := c.admit(w, key, options)
 	if err != nil {
@@ -62,7 +61,7 @@ func (c *Client) lockInto(ctx context.Context, result chan Result, key string, o
 // refuse ends a future that was never queued.
 func (w *waiter) refuse(key string, err error) {
 	w.state = nil // the error names the key
-	w.Stage, w.Err = machine.Ended, &Error{"lock", key, err}
+	w.Stage, w.Err = machine.Ended, &Error{w.op(), key, err}
 	w.result <- Result{w}
 }
 

@@ -7,5 +7,14 @@ import "github.com/asynclock/asynclock-go/store"
 // Info describes a key, as [Client.Inspect] and [Client.List] find it.
 type Info = store.Info
 
+// A Mode says how much of its key a lease has: see [Lease.Mode].
+type Mode = store.Mode
+
+// The modes of a [Lease].
+const (
+	Exclusive = store.Exclusive // of Lock: all of it
+	Shared    = store.Shared    // of RLock: a part, beside any number of other readers
+)
+
 // WaiterInfo describes one queued client.
 type WaiterInfo = store.WaiterInfo

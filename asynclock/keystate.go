@@ -99,7 +99,7 @@ func (s *keyState) sendLocked(fx *machine.Effects) {
 	for call := fx.NextAcquire(); call != nil; call = fx.NextAcquire() {
 		c.send(call)
 	}
-	if r := fx.Renewal; r != nil {
+	for r := fx.NextRenewal(); r != nil; r = fx.NextRenewal() {
 		c.renewals.Add(laneFor(s.Lane(), r.Timeout), r)
 	}
 }

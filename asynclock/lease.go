@@ -62,13 +62,23 @@ func (l *Lease) Key() string {
 // Token returns the fencing token: a number larger than that of every earlier lease of this key, in
 // any process; the package comment has the exceptions. Send it with each write. A resource can keep
 // the largest token it has seen and refuse smaller ones. It is then safe from holders that were
-// paused or cut off. The token is not a secret and proves nothing. It is 0 if the store has no
+// paused or cut off. Readers between two writers have the same token. It is larger than that of every
+// writer before them, and smaller than that of every writer after. The token is not a secret and proves nothing. It is 0 if the store has no
 // tokens ([Features]).
 func (l *Lease) Token() int64 {
 	if l.isNone() {
 		return 0
 	}
 	return l.core.Token
+}
+
+// Mode returns how much of the key the lease has: Exclusive, or Shared for a reader. A reader's request
+// that joined a writer's lease has an Exclusive one.
+func (l *Lease) Mode() Mode {
+	if l.isNone() {
+		return Exclusive
+	}
+	return l.core.Terms.Mode
 }
 
 // Context returns a context that ends when the lease ends, at the latest at its trust deadline,

@@ -27,17 +27,20 @@ import (
 // knows: [ErrHeld] as a [*HeldError], [ErrGrace] or ErrUnreachable. After an error the client holds
 // nothing. If a lost request took the key, the client gives it back in the background.
 func (c *Client) Lock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
-	l, err := c.lock(ctx, key, false, options)
+	return c.lock(newWaiter(ctx), "lock", key, options)
+}
+
+// lock implements the calls that return a lease. Op is the call's name in errors.
+func (c *Client) lock(w *waiter, op, key string, options []LockOption) (*Lease, error) {
+	l, err := c.acquireLease(w, key, options)
 	if err != nil {
-		return nil, &Error{"lock", key, err}
+		return nil, &Error{op, key, err}
 	}
 	return l, nil
 }
 
-// lock implements Lock and TryLock.
-func (c *Client) lock(ctx context.Context, key string, try bool, options []LockOption) (*Lease, error) {
-	w := newWaiter(ctx)
-	w.Try = try
+func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lease, error) {
+	ctx := w.ctx // w's may end sooner
 	settings, err := c.admit(w, key, options)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	settings, err := c.lockSettings(options)
+	settings, err := c.lockSettings(w.mode, options)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,12 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.TryLock(w.Context(), "key") })
 		},
+		"downgrade": func(w *world, c *asynclock.Client, s *panickingStore) {
+			l := lock(w, c, "key")
+			s.release.Store(true)
+			recovered(w, func() { _, _ = l.Downgrade(w.Context()) })
+			unlock(w, l)
+		},
 		"unlock": func(w *world, c *asynclock.Client, s *panickingStore) {
 			l := lock(w, c, "key")
 			s.release.Store(true)

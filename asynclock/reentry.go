@@ -78,6 +78,9 @@ func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 // canJoin returns an error if a request has options that a lease it joins can't have, because the
 // lease shares a holding that was made with others.
 func (s *lockSettings) canJoin(held *machine.Terms) error {
+	if held.Mode == Shared && s.Mode == Exclusive {
+		return ErrUpgrade
+	}
 	for _, o := range []struct {
 		given given
 		equal bool

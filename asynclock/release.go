@@ -5,8 +5,6 @@ package asynclock
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -156,7 +154,7 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
 	case reply.Err == nil:
-		err := notHeld(reply.Cause)
+		err := failure.Lost(reply.Cause)
 		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
 			slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", err))
 		r.finish(err)
@@ -170,21 +168,6 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.client.log.Add(slog.LevelWarn, "release was never confirmed",
 			slog.String("key", r.core.Request().Key), slog.Any("error", err))
 		r.finish(err)
-	}
-}
-
-// errNotHeld is the error of an unlock if the store does not say why it found nothing.
-var errNotHeld = fmt.Errorf("%w: the store had not kept the key for it until the unlock", ErrLost)
-
-// notHeld returns why a lease that was trusted turned out not to be held when it was unlocked.
-func notHeld(cause error) error {
-	switch {
-	case cause == nil:
-		return errNotHeld
-	case errors.Is(cause, ErrLost):
-		return cause
-	default:
-		return failure.Join(ErrLost, cause)
 	}
 }
 

@@ -44,7 +44,7 @@ func (r Result) Lease() (*Lease, error) {
 	}
 	l, err := w.claim()
 	if err != nil {
-		return nil, &Error{"lock", w.state.machine.Name, err}
+		return nil, &Error{w.op(), w.state.machine.Name, err}
 	}
 	return l, nil
 }

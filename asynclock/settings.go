@@ -75,5 +75,14 @@ func (s lockSettings) with(options []LockOption) (lockSettings, error) {
 			return s, err
 		}
 	}
+	if s.Mode == Shared && s.MinHold > 0 {
+		return s, fmt.Errorf("%w: a reader has no minimum hold", ErrInvalidOption)
+	}
 	return s, nil
+}
+
+// forReaders returns the settings for readers who give no options. A default minimum hold is for writers.
+func (s lockSettings) forReaders() lockSettings {
+	s.Mode, s.MinHold = Shared, 0
+	return s
 }

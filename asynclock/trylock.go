@@ -20,11 +20,9 @@ import (
 // holder's client is then requested to give it back, and TryLock tries once more: after twice the
 // time of the first answer, but at least 5 ms.
 func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption) (*Lease, error) {
-	l, err := c.lock(ctx, key, true, options)
-	if err != nil {
-		return nil, &Error{"try lock", key, err}
-	}
-	return l, nil
+	w := newWaiter(ctx)
+	w.Try = true
+	return c.lock(w, "try lock", key, options)
 }
 
 // tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the

@@ -16,6 +16,7 @@ type waiter struct {
 	state *keyState
 	ctx   context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
 
+	mode       Mode  // what it takes of the key
 	reentry    bool  // the lease may be joined
 	sent       bool  // the result is in the channel, or was
 	watchPlace int32 // index in watch
@@ -28,6 +29,14 @@ func newWaiter(ctx context.Context) *waiter {
 	w := &waiter{ctx: ctx}
 	w.Caller = w
 	return w
+}
+
+// op returns the name of the waiter's call in errors.
+func (w *waiter) op() string {
+	if w.mode == Shared {
+		return "rlock"
+	}
+	return "lock"
 }
 
 // callerOf returns the waiter that the machine knows as w.

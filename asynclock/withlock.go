@@ -20,10 +20,13 @@ func (c *Client) WithLock(
 	if fn == nil {
 		return &Error{"lock", key, errNilFunction}
 	}
-	_, err := Do(ctx, c, key, func(ctx context.Context, lease *Lease) (struct{}, error) {
-		return struct{}{}, fn(ctx, lease)
-	}, options...)
+	_, err := Do(ctx, c, key, noValue(fn), options...)
 	return err
+}
+
+// noValue makes fn a function that returns a value.
+func noValue[L any](fn func(context.Context, L) error) func(context.Context, L) (struct{}, error) {
+	return func(ctx context.Context, lease L) (struct{}, error) { return struct{}{}, fn(ctx, lease) }
 }
 
 // Do is [Client.WithLock] for a function that returns a value. If there is an error, the value is
@@ -38,6 +41,18 @@ func Do[T any](
 	if err != nil {
 		return value, err
 	}
+	return underLease(ctx, lease, fn)
+}
+
+// A scope is what a function runs under.
+type scope interface {
+	Unlock(ctx context.Context) error
+	// scope returns ctx, made to end with the lease as well.
+	scope(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// underLease calls fn under a lease, and unlocks it.
+func underLease[L scope, T any](ctx context.Context, lease L, fn func(ctx context.Context, lease L) (T, error)) (value T, err error) {
 	defer func() {
 		// Other errors of Unlock concern the store only. The lease covered the work, and the
 		// release continues in the background.

@@ -2,10 +2,7 @@
 
 package asynclock
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // WithLockAll is [Client.WithLock] for several keys: it takes them as [Client.LockAll] does, calls
 // fn, and unlocks, also when fn panics. The context of fn is derived from ctx. It also ends when the
@@ -16,7 +13,7 @@ import (
 // [ErrLost], even if fn returned nil.
 func (c *Client) WithLockAll(
 	ctx context.Context, keys []string, fn func(ctx context.Context, lease *MultiLease) error, options ...LockOption,
-) (err error) {
+) error {
 	if fn == nil {
 		return &Error{Op: "lock all", Err: errNilFunction}
 	}
@@ -24,13 +21,6 @@ func (c *Client) WithLockAll(
 	if err != nil {
 		return err
 	}
-	defer func() {
-		// Other errors of Unlock concern the store only, as in Do.
-		if unlockErr := lease.Unlock(ctx); errors.Is(unlockErr, ErrLost) || errors.Is(unlockErr, ErrClosed) {
-			err = errors.Join(err, unlockErr)
-		}
-	}()
-	fnCtx, cancel := lease.scope(ctx)
-	defer cancel()
-	return fn(fnCtx, lease)
+	_, err = underLease(ctx, lease, noValue(fn))
+	return err
 }

@@ -168,15 +168,23 @@ type pending struct {
 
 // ask begins to wait for a key, and returns when it waits.
 func (w *world) ask(ctx context.Context, c *asynclock.Client, key string, options ...asynclock.LockOption) *pending {
+	return w.askBy(ctx, c.Lock, key, options...)
+}
+
+// askBy is ask by another call.
+func (w *world) askBy(ctx context.Context, call acquire, key string, options ...asynclock.LockOption) *pending {
 	p := &pending{w: w, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		p.lease, p.err = c.Lock(ctx, key, options...)
+		p.lease, p.err = call(ctx, key, options...)
 		p.at = time.Now()
 	}()
 	w.wait()
 	return p
 }
+
+// An acquire is a call that takes a key, as Lock does.
+type acquire func(ctx context.Context, key string, options ...asynclock.LockOption) (*asynclock.Lease, error)
 
 // waits fails the story if the acquisition is over.
 func (p *pending) waits() {

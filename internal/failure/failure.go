@@ -6,6 +6,7 @@ package failure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -30,6 +31,22 @@ func Unreachable(err error) error {
 		return err
 	}
 	return Join(store.ErrUnreachable, err)
+}
+
+// errNotHeld is the error of an unlock if the store does not say why it found nothing.
+var errNotHeld = fmt.Errorf("%w: the store had not kept the key for it until the unlock", store.ErrLost)
+
+// Lost returns why a lease that was trusted turned out not to be held when it was unlocked. Cause is what
+// the store says; nil: nothing.
+func Lost(cause error) error {
+	switch {
+	case cause == nil:
+		return errNotHeld
+	case errors.Is(cause, store.ErrLost):
+		return cause
+	default:
+		return Join(store.ErrLost, cause)
+	}
 }
 
 // Join returns an error in one line that matches both its meaning and its cause.

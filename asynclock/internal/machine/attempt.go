@@ -66,59 +66,60 @@ type attemptAndAcquire struct {
 }
 
 // contend starts an attempt for the first waiter and returns its first request.
-func (k *Key) contend(now watchdog.Instant) *Acquire {
-	if k.waiters.first.Future {
-		k.begin(new(Attempt), now)
-		return k.request()
+func (s *stake) contend(now watchdog.Instant) *Acquire {
+	if s.key.waiters.first.Future {
+		s.begin(new(Attempt), now)
+		return s.request()
 	}
 	made := new(attemptAndAcquire)
-	k.begin(&made.attempt, now)
-	k.requestAs(&made.call)
+	s.begin(&made.attempt, now)
+	s.requestAs(&made.call)
 	return &made.call
 }
 
 // begin makes a the attempt of the first waiter. W1: the client registers the owner and takes base
 // before it sends anything.
-func (k *Key) begin(a *Attempt, now watchdog.Instant) {
-	w := k.waiters.first
-	k.owner = k.host.NewOwner()
-	k.terms = w.Terms
+func (s *stake) begin(a *Attempt, now watchdog.Instant) {
+	w := s.key.waiters.first
+	s.owner = s.key.host.NewOwner()
+	s.terms = w.Terms
 	*a = Attempt{base: now, try: w.Try}
-	k.attempt = a
+	s.attempt = a
 }
 
 // request returns the attempt's next request.
-func (k *Key) request() *Acquire {
+func (s *stake) request() *Acquire {
 	call := new(Acquire)
-	k.requestAs(call)
+	s.requestAs(call)
 	return call
 }
 
 // requestAs makes call the attempt's next request.
-func (k *Key) requestAs(call *Acquire) {
-	a := k.attempt
+func (s *stake) requestAs(call *Acquire) {
+	a := s.attempt
 	a.inFlight++
 	a.sent = true
-	a.watch = a.watch || k.waiters.n > 1
-	ttl, limit := k.terms.TTL, k.terms.QueueLimit
+	a.watch = a.watch || s.key.waiters.n > 1 || s.isShared() // S1
+	ttl, limit := s.terms.TTL, s.terms.QueueLimit
 	if a.admitted {
 		limit = 0
 	}
 	*call = Acquire{
-		Key:     k,
+		Key:     s.key,
 		attempt: a,
 		Batch: [1]store.AcquireRequest{{
-			Key:            k.Name,
-			Owner:          k.owner,
-			TTL:            k.ttl(),
-			GrantTTL:       min(grantTTL(ttl), k.ttl()),
+			Key:            s.key.Name,
+			Owner:          s.owner,
+			TTL:            s.ttl(),
+			GrantTTL:       min(grantTTL(ttl), s.ttl()),
 			WaiterTTL:      grantTTL(ttl),
 			Wait:           !a.try,
 			QueueLimit:     limit,
 			Ticket:         a.ticket,
 			NotifyQueued:   a.watch,
-			NotifyRequests: k.terms.Retention > 0,
-			Description:    k.terms.Holder,
+			NotifyRequests: s.terms.Retention > 0,
+			Share:          s.share(),
+			Description:    s.terms.Holder,
 		}},
 		Timeout: backoff.Doubled(CallTimeout(ttl), a.trouble.count(), Patience(ttl)),
 	}
@@ -127,22 +128,23 @@ func (k *Key) requestAs(call *Acquire) {
 // requestAgain sends the attempt's heartbeat, which also finds a grant whose message was lost. If a
 // request is under way, the store may have decided its answer before the event that caused this call.
 // Another request then follows it.
-func (k *Key) requestAgain(fx *Effects) {
-	if k.attempt.inFlight > 0 {
-		k.attempt.again = true
+func (s *stake) requestAgain(fx *Effects) {
+	if s.attempt.inFlight > 0 {
+		s.attempt.again = true
 		return
 	}
-	k.attempt.again = false
-	fx.acquires.push(k.request())
+	s.attempt.again = false
+	fx.acquires.push(s.request())
 }
 
 // SecondRequest returns the second request of a TryLock if the waiter is still the first. It returns
 // nil if the waiter has stopped waiting, or if a request is under way.
 func (k *Key) SecondRequest(w *Waiter) *Acquire {
-	if w.Stage != Queued || k.attempt.inFlight > 0 {
+	s := k.contender()
+	if w.Stage != Queued || s.attempt.inFlight > 0 {
 		return nil
 	}
-	return k.request()
+	return s.request()
 }
 
 // settle answers the TryLocks that wait for the store's first answer, if there are any.
@@ -154,27 +156,28 @@ func (a *Attempt) settle(fx *Effects, err error) {
 
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
 // that the store has granted.
-func (k *Key) abandon(now watchdog.Instant, fx *Effects) {
-	if k.attempt.sent {
-		k.withdraw(store.ReleaseRequest{
-			Key: k.Name, Owner: k.owner, Uncertain: k.attempt.uncertain || k.attempt.inFlight > 0,
-		}, k.terms.TTL, now, fx)
+func (s *stake) abandon(now watchdog.Instant, fx *Effects) {
+	if s.attempt.sent {
+		s.key.withdraw(store.ReleaseRequest{
+			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
+		}, s.terms.TTL, now, fx)
 	}
-	k.forgetOwner(fx)
+	s.forgetOwner(fx)
 }
 
-// contendOrDrop is called when this client has nothing left in the store for the key. Either the next
-// waiter contends, or the key is dropped.
-func (k *Key) contendOrDrop(now watchdog.Instant, fx *Effects) { k.contendAfter(nil, now, fx) }
-
-// contendAfter is contendOrDrop after failures, which the next attempt continues to count.
-func (k *Key) contendAfter(t *trouble, now watchdog.Instant, fx *Effects) {
-	if k.waiters.first == nil {
-		fx.Dropped = true
-		return
+// serve decides what happens to the waiters after something has changed for the first of them. Readers
+// join a tenure that is open. For others a stake contends, if one may. If nobody is left, the key is
+// dropped. Failures are those of the attempt before, which the next one continues to count.
+func (k *Key) serve(failures *trouble, now watchdog.Instant, fx *Effects) {
+	k.admitReaders(now, fx)
+	switch {
+	case k.waiters.first == nil:
+		fx.Dropped = k.Idle()
+	case k.mayContend():
+		s := k.unused()
+		s.begin(new(Attempt), now)
+		s.attempt.trouble = failures
+		fx.acquires.push(s.request())
+		s.watchTrouble(now, fx)
 	}
-	k.begin(new(Attempt), now)
-	k.attempt.trouble = t
-	fx.acquires.push(k.request())
-	k.watchTrouble(now, fx)
 }

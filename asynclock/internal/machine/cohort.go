@@ -36,15 +36,15 @@ type cohort struct {
 }
 
 // mayPassLocally reports whether the key may pass to the waiter w without the store.
-func (k *Key) mayPassLocally(w *Waiter, now watchdog.Instant) bool {
-	return *w.Terms == *k.terms && !k.holding.long && // the store was asked on these terms
-		k.lastsLongEnough(now) && k.holding.hasToken(now) && k.holding.cohort.mayPass(now)
+func (s *stake) mayPassLocally(w *Waiter, now watchdog.Instant) bool {
+	return *w.Terms == *s.terms && !s.holding.long && // the store was asked on these terms
+		s.lastsLongEnough(now) && s.holding.hasToken(now) && s.holding.cohort.mayPass(now)
 }
 
 // lastsLongEnough reports whether the holding lasts long enough for another lease.
-func (k *Key) lastsLongEnough(now watchdog.Instant) bool {
-	return k.terms.Renew && // otherwise the next lease would get only the rest of the TTL
-		!tooLate(k.holding.deadline.Sub(now), grantTTL(k.terms.TTL)) // otherwise the store has to confirm it
+func (s *stake) lastsLongEnough(now watchdog.Instant) bool {
+	return s.terms.Renew && // otherwise the next lease would get only the rest of the TTL
+		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.terms.TTL)) // otherwise the store has to confirm it
 }
 
 // hasToken reports whether the holding has a token for one more lease. The store will give this token
@@ -70,23 +70,23 @@ func (c *cohort) mayPass(now watchdog.Instant) bool {
 }
 
 // passLocally hands the key to the first waiter, within the client.
-func (k *Key) passLocally(now watchdog.Instant, fx *Effects) {
-	h := k.holding
+func (s *stake) passLocally(now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	h.cohort.handoffs++
 	h.cohort.watch = true
-	k.deliverNext(now, fx)
+	s.deliverNext(now, fx)
 	if !h.renewing && h.failures == 0 && (!h.cohort.watching || now.Sub(h.cohort.renewed) > cohortRenewal) {
-		k.renew(now, fx)
+		s.renew(now, fx)
 	}
 }
 
 // deliverNext gives the key to the first waiter, as another lease of the holding.
-func (k *Key) deliverNext(now watchdog.Instant, fx *Effects) {
-	token := k.holding.last + 1
-	if k.holding.grant.Token == 0 {
+func (s *stake) deliverNext(now watchdog.Instant, fx *Effects) {
+	token := s.holding.last + 1
+	if s.holding.grant.Token == 0 {
 		token = 0 // the store has none
 	}
-	k.deliver(k.host.NewLease(k.waiters.first), token, now, fx)
+	s.deliver(s.key.host.NewLease(s.key.waiters.first), token, now, fx)
 }
 
 // renewedAt handles the waiters that a renewal, sent at sent, has reported.

@@ -23,14 +23,13 @@ type Effects struct {
 	Asked   any
 	Verdict error
 
-	Renewal *Renewal // to be sent in the background; nil if none
-
 	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none
 	TripTTL  time.Duration    // the TTL that its round trip has to fit
 
 	Notes []Note // for the log
 
 	acquires list[Acquire, *Acquire]
+	renewals list[Renewal, *Renewal]
 	releases list[Release, *Release]
 	decided  list[Waiter, *Waiter]
 	ended    list[Lease, *Lease]
@@ -38,7 +37,7 @@ type Effects struct {
 
 // Any reports whether there are effects at all.
 func (fx *Effects) Any() bool {
-	return fx.AlarmSet || fx.Dropped || fx.Asked != nil || fx.Renewal != nil || fx.TripSent != 0 || fx.Notes != nil ||
+	return fx.AlarmSet || fx.Dropped || fx.Asked != nil || fx.renewals.first != nil || fx.TripSent != 0 || fx.Notes != nil ||
 		fx.acquires.first != nil || fx.releases.first != nil || fx.decided.first != nil || fx.ended.first != nil
 }
 
@@ -51,6 +50,9 @@ type Note struct {
 
 // NextAcquire returns the next request to be sent in the background, or nil.
 func (fx *Effects) NextAcquire() *Acquire { return fx.acquires.pop() }
+
+// NextRenewal returns the next renewal to be sent in the background, or nil.
+func (fx *Effects) NextRenewal() *Renewal { return fx.renewals.pop() }
 
 // NextRelease returns the next release to be sent in the background, or nil.
 func (fx *Effects) NextRelease() *Release { return fx.releases.pop() }
@@ -66,8 +68,6 @@ func (fx *Effects) NextDecided() *Waiter {
 
 // NextEnded returns the next lease that has ended, or nil.
 func (fx *Effects) NextEnded() *Lease { return fx.ended.pop() }
-
-func (fx *Effects) setAlarm(at watchdog.Instant) { fx.Alarm, fx.AlarmSet = at, true }
 
 func (fx *Effects) note(level slog.Level, text string, attrs ...slog.Attr) {
 	fx.Notes = append(fx.Notes, Note{level, text, attrs})

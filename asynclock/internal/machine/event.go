@@ -16,54 +16,56 @@ import (
 // Otherwise all of them would reach the server at the same moment, just after it has come back.
 const gapSpread = 50 * time.Millisecond
 
-// Event handles a notification of the store for the present owner. Each notification is a hint that
+// Event handles a notification of the store for an owner of this key. Each notification is a hint that
 // may be late, repeated or forged. Only a grant can make a holder, because it names a secret that only
 // the store was given.
 func (k *Key) Event(e *store.Event, now watchdog.Instant, fx *Effects) {
+	s := k.stakeOf(e.Owner)
 	switch {
-	case k.attempt != nil:
-		k.eventWhileWaiting(e, now, fx)
-	case k.holding != nil:
-		k.eventWhileHolding(e, now, fx)
+	case s == nil:
+	case s.attempt != nil:
+		s.eventWhileWaiting(e, now, fx)
+	case s.holding != nil:
+		s.eventWhileHolding(e, now, fx)
 	}
 }
 
-func (k *Key) eventWhileWaiting(e *store.Event, now watchdog.Instant, fx *Effects) {
+func (s *stake) eventWhileWaiting(e *store.Event, now watchdog.Instant, fx *Effects) {
 	switch e.Kind {
 	case store.EventGrant:
-		k.onGrant(e, now, fx)
+		s.onGrant(e, now, fx)
 	case store.EventWake:
-		k.requestAgain(fx)
+		s.requestAgain(fx)
 	case store.EventQueued, store.EventRequested:
 		// We have the key, but the notification of the grant has not come yet. Others request the
 		// key.
-		k.attempt.unnotified = true
+		s.attempt.unnotified = true
 	}
 }
 
-func (k *Key) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effects) {
+func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effects) {
 	switch e.Kind {
 	case store.EventQueued:
-		k.holding.cohort.contended(now, max(e.Waiters, 1))
-		k.requested(now, fx)
+		s.holding.cohort.contended(now, max(e.Waiters, 1))
+		s.requested(now, fx)
 	case store.EventRequested:
-		k.requested(now, fx)
+		s.requested(now, fx)
 	case store.EventForced:
-		k.lostByEvent(ErrForced, now, fx)
+		s.lostByEvent(ErrForced, now, fx)
 	case store.EventLost:
-		k.lostByEvent(lossCause(e.Err), now, fx)
+		s.lostByEvent(lossCause(e.Err), now, fx)
 	}
 }
 
 // lostByEvent ends the lease because of a notification. A process that was stopped reads the
 // notification late, perhaps before its watchdog runs. If the lease's time has passed by then, that
 // has ended the lease, and what the store did later is no cause. An expiry keeps its circumstances.
-func (k *Key) lostByEvent(cause error, now watchdog.Instant, fx *Effects) {
-	if now >= k.holding.end() && !errors.Is(cause, store.ErrExpired) {
-		k.tick(now, fx)
+func (s *stake) lostByEvent(cause error, now watchdog.Instant, fx *Effects) {
+	if now >= s.holding.end() && !errors.Is(cause, store.ErrExpired) {
+		s.tick(now, fx)
 		return
 	}
-	k.lose(cause, now, fx)
+	s.lose(cause, now, fx)
 }
 
 // lossCause returns the cause of a loss, from the store's error.
@@ -75,36 +77,43 @@ func lossCause(err error) error {
 }
 
 // onGrant decides whether a message makes this client the holder.
-func (k *Key) onGrant(e *store.Event, now watchdog.Instant, fx *Effects) {
-	a := k.attempt
+func (s *stake) onGrant(e *store.Event, now watchdog.Instant, fx *Effects) {
+	a := s.attempt
 	if e.Grant.Token <= a.mark {
 		// W4: a later request was answered "wait", so this grant had expired by then. Base comes
 		// from that request, so it is no proof here. The store is still asked again, since a mark
 		// can also be ahead of a new grant: if a server lost its data and its clock lags.
 		fx.note(slog.LevelDebug, "dropped a stale grant",
-			slog.String("key", k.Name), slog.Int64("token", e.Grant.Token))
-		k.requestAgain(fx)
+			slog.String("key", s.key.Name), slog.Int64("token", e.Grant.Token))
+		s.requestAgain(fx)
 		return
 	}
 	deadline := trustUntil(a.base, e.GrantTTL)
-	if tooLate(deadline.Sub(now), e.GrantTTL) || !k.terms.Renew {
+	if tooLate(deadline.Sub(now), e.GrantTTL) || !s.terms.Renew {
 		// W5. A lease without renewal must last for its own TTL, not for the TTL of the grant.
 		// Another request sets it.
-		k.requestAgain(fx)
+		s.requestAgain(fx)
 		return
 	}
-	k.hold(grant{e.Grant, e.GrantTTL, a.base, deadline, e.Waiters}, now, fx)
+	s.hold(grant{e.Grant, e.GrantTTL, a.base, deadline, e.Waiters}, now, fx)
 }
 
 // Missed handles that messages may have been lost. If they come through again, the waiter repeats its
 // request; this is W10.
 func (k *Key) Missed(comeAgain bool, now watchdog.Instant, fx *Effects) {
-	k.mayHaveMissed(now, fx)
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if !s.isIdle() {
+			s.mayHaveMissed(now, fx)
+		}
+		s = next
+	}
+	s := k.contender()
 	switch {
-	case k.attempt == nil || !comeAgain:
-	case k.attempt.inFlight > 0:
-		k.requestAgain(fx)
+	case s == nil || !comeAgain:
+	case s.attempt.inFlight > 0:
+		s.requestAgain(fx)
 	default:
-		k.requestAt(now.Add(rand.N(gapSpread)), now, fx)
+		s.requestAt(now.Add(rand.N(gapSpread)), now, fx)
 	}
 }

@@ -38,6 +38,9 @@ type Holding struct {
 	notified  bool             // the store notifies us when others request the key
 	requested bool             // others have requested the key
 	long      bool             // it may have been renewed for longer than the TTL
+	closed    bool             // no more readers may join: see S3
+
+	downgrading bool // nobody has the key until the store has answered
 }
 
 // A grant is what makes a client the holder.
@@ -57,19 +60,19 @@ func (h *Holding) trust(deadline watchdog.Instant) { h.deadline = max(h.deadline
 func (h *Holding) isUncertain() bool { return h.uncertain || h.inFlight > 0 }
 
 // hold makes this client the key's holder and gives the lease to its first waiter.
-func (k *Key) hold(g grant, now watchdog.Instant, fx *Effects) {
-	a := k.attempt
+func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
+	a := s.attempt
 	a.held = true
 	a.settle(fx, nil)
-	k.attempt = nil
-	h, l := k.host.NewHolding(k.waiters.first)
-	k.holding = h
+	s.attempt = nil
+	h, l := s.key.host.NewHolding(s.key.waiters.first)
+	s.holding = h
 	*h = Holding{
 		uncertain: a.uncertain,
 		inFlight:  a.inFlight,
 
 		deadline: g.deadline,
-		renewAt:  schedule{ttl: g.ttl, lane: k.host.Lane()}.renewAt(g.sent),
+		renewAt:  schedule{ttl: g.ttl, lane: s.key.host.Lane()}.renewAt(g.sent),
 		granted:  now,
 		grant:    g.Grant,
 		last:     g.Token,
@@ -77,30 +80,34 @@ func (k *Key) hold(g grant, now watchdog.Instant, fx *Effects) {
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 	}
-	k.deliver(l, g.Token, now, fx)
+	if s.isShared() {
+		s.beginTenure(l, g.sent, now, fx)
+		return
+	}
+	s.deliver(l, g.Token, now, fx)
 }
 
 // deliver gives the key to the first waiter, as the lease l with the given token.
-func (k *Key) deliver(l *Lease, token int64, now watchdog.Instant, fx *Effects) {
-	w := k.waiters.pop()
-	h := k.holding
+func (s *stake) deliver(l *Lease, token int64, now watchdog.Instant, fx *Effects) {
+	w := s.key.waiters.pop()
+	h := s.holding
 	h.last = token
-	l.Token, l.Owner, l.Terms, l.uncertain = token, k.owner, w.Terms, h.isUncertain()
+	l.Token, l.Owner, l.Terms, l.uncertain = token, s.owner, w.Terms, h.isUncertain()
 	h.lease = l
 	w.Lease = l
 	if w.Future {
 		w.Stage, l.waiter = Granted, w
 		// An unclaimed grant is not renewed, so a forgotten channel never holds a key for longer
 		// than its TTL.
-		fx.setAlarm(h.deadline)
+		s.setAlarm(h.deadline, fx)
 	} else {
-		k.claim(w, now, fx)
+		s.claim(w, now, fx)
 	}
 	fx.decide(w)
 }
 
 // claim makes the lease its caller's.
-func (k *Key) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
+func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 	w.Stage = Claimed
 	l := w.Lease
 	l.waiter = nil
@@ -108,24 +115,24 @@ func (k *Key) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 	if w.Terms.MaxHold > 0 {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}
-	k.schedule(fx)
+	s.schedule(fx)
 }
 
 // schedule sets when the key is looked at next.
-func (k *Key) schedule(fx *Effects) {
-	h := k.holding
+func (s *stake) schedule(fx *Effects) {
+	h := s.holding
 	at := h.end()
-	if k.renewable() {
+	if s.renewable() {
 		at = min(at, h.renewAt)
 	}
-	fx.setAlarm(at)
+	s.setAlarm(at, fx)
 }
 
 // renewable reports whether the present lease is renewed.
-func (k *Key) renewable() bool {
-	h := k.holding
+func (s *stake) renewable() bool {
+	h := s.holding
 	l := h.lease
-	if h.renewing || !k.terms.Renew && !l.isGathered() {
+	if h.renewing || h.downgrading || !s.terms.Renew && !l.isGathered() {
 		return false
 	}
 	switch {
@@ -154,21 +161,23 @@ func (h *Holding) end() watchdog.Instant {
 
 // tick does the work that is due for a held key: it first ends an expired lease or retention, then
 // renews.
-func (k *Key) tick(now watchdog.Instant, fx *Effects) {
-	h := k.holding
+func (s *stake) tick(now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	switch {
 	case h.lease == nil && now >= h.end():
-		k.ReleaseRetained(now, fx)
+		s.releaseRetained(now, fx)
 	case h.lease == nil:
-		k.renewIfDue(now, fx)
+		s.renewIfDue(now, fx)
 	case h.lease.waiter != nil && now >= h.deadline:
-		k.revokeUnclaimed(ErrNotClaimed, now, fx)
+		s.revokeUnclaimed(ErrNotClaimed, now, fx)
+	case s.isShared() && h.lease.joiner == nil && now >= h.deadline:
+		s.revokeAdmitted(ErrNotClaimed, now, fx)
 	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
-		k.lose(ErrMaxHold, now, fx)
+		s.lose(ErrMaxHold, now, fx)
 	case now >= h.deadline:
-		k.lose(h.expiryCause(), now, fx)
+		s.lose(h.expiryCause(), now, fx)
 	default:
-		k.renewIfDue(now, fx)
+		s.renewIfDue(now, fx)
 	}
 }
 
@@ -186,77 +195,95 @@ func (h *Holding) expiryCause() error {
 
 // lose ends the present lease with its cause. The key is left to expire in the store, because the
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
-func (k *Key) lose(cause error, now watchdog.Instant, fx *Effects) {
-	l := k.holding.lease
+func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
+	l := s.holding.lease
 	if l == nil { // nobody has lost a lease: the next caller asks the store
 		if errors.Is(cause, store.ErrStolen) {
-			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", k.Name))
+			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
 		}
-		k.forgetOwner(fx)
-		k.contendOrDrop(now, fx)
+		s.forgetOwner(fx)
+		s.key.serve(nil, now, fx)
 		return
 	}
 	fx.note(slog.LevelWarn, "lease lost",
-		slog.String("key", k.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
+		slog.String("key", s.key.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
 	if l.waiter != nil {
 		fx.fail(l.waiter, cause)
 	}
-	k.endAll(l, cause, fx)
-	k.queueJoiners(now, fx)
+	s.endAll(l, cause, fx)
+	s.queueJoiners(now, fx)
 	if keep := l.holdBack(now); keep > 0 && errors.Is(cause, ErrMaxHold) {
-		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: k.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
+		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
 	}
-	k.forgetOwner(fx)
-	k.contendOrDrop(now, fx)
+	s.forgetOwner(fx)
+	s.key.serve(nil, now, fx)
 }
 
 // confirmed handles an answer that grants the key after a message has already granted it.
-func (k *Key) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
-	h := k.holding
+func (s *stake) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	ttl := call.Request().TTL
 	switch {
 	case now >= h.deadline:
-		k.tick(now, fx) // too late: a lease that ended does not revive
+		s.tick(now, fx) // too late: a lease that ended does not revive
 	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
 		// The store granted the key anew, so the grant of the message had ended. Somebody else may
 		// have had the key since.
-		k.withdraw(store.ReleaseRequest{Key: k.Name, Owner: k.owner, Token: h.last, Uncertain: h.isUncertain()}, ttl, now, fx)
-		k.lose(store.ErrExpired, now, fx)
+		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: h.last, Uncertain: h.isUncertain()}, ttl, now, fx)
+		s.lose(store.ErrExpired, now, fx)
 	default:
 		h.trust(trustUntil(call.Sent, ttlThatCounts(ttl, reply.TTL)))
 	}
 }
 
 // remaining returns for how long the present lease is still trusted.
-func (k *Key) remaining(now watchdog.Instant) time.Duration {
-	return max(k.holding.end().Sub(now), 0)
+func (s *stake) remaining(now watchdog.Instant) time.Duration {
+	return max(s.holding.end().Sub(now), 0)
 }
 
 // Held returns the last token that was given out and what the owner says of itself. It reports false
 // if no lease of this client lasts.
 func (k *Key) Held() (token int64, holder string, ok bool) {
-	if k.holding == nil || k.holding.lease == nil {
-		return 0, "", false
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.holding != nil && s.holding.lease != nil {
+			return s.holding.last, s.terms.Holder, true
+		}
 	}
-	return k.holding.last, k.terms.Holder, true
+	return 0, "", false
 }
 
 // Has reports whether a holding with this token is this client's. The store may not know the last
 // token of a holding that passes from lease to lease.
 func (k *Key) Has(token int64) bool {
-	h := k.holding
-	return h != nil && h.grant.Token <= token && token <= h.last
+	for s := &k.stakes; s != nil; s = s.next {
+		if h := s.holding; h != nil && h.first() <= token && token <= h.last {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the token of the first lease.
+func (h *Holding) first() int64 {
+	if h.grant.Fence != 0 {
+		return h.grant.Fence
+	}
+	return h.grant.Token
 }
 
 // Abandon ends every lease of the key with err, and leaves the key to expire. It reports false if
 // there was none.
-func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) bool {
-	if k.holding == nil { // otherwise there is a lease, because TurnAway has left no retained key
-		return false
+func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (found bool) {
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if s.holding != nil { // and there is a lease, because TurnAway has left no retained key
+			found = true
+			s.endAll(s.holding.lease, err, fx)
+			s.queueJoiners(now, fx) // the host is closing, so it turns them away
+			s.forgetOwner(fx)
+		}
+		s = next
 	}
-	k.endAll(k.holding.lease, err, fx)
-	k.queueJoiners(now, fx) // the host is closing, so it turns them away
-	k.forgetOwner(fx)
-	fx.Dropped = true
-	return true
+	fx.Dropped = found && k.Idle()
+	return found
 }

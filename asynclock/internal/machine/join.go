@@ -18,44 +18,50 @@ func (k *Key) whole(l *Lease) *Lease {
 	if l.first != nil {
 		l = l.first
 	}
-	if k.holding == nil || k.holding.lease != l {
+	s := k.stakeOf(l.Owner)
+	if s == nil || s.holding == nil || s.holding.lease != l {
 		return nil // lost, or unlocked by all its holders
 	}
 	return l
 }
 
-// join makes a new lease for w that shares the holding of l. It reports false if the holding is over.
-// The store does not know the new lease: the key is released when the last lease of the holding is
-// unlocked, in any order.
-func (k *Key) join(w *Waiter, l *Lease, fx *Effects) bool {
-	whole := k.whole(l)
-	if whole == nil {
-		return false
-	}
-	j := k.host.NewLease(w)
+// join makes a new lease for w that shares the holding of the lease whole. The store does not know the
+// new lease: the key is released when the last lease of the holding is unlocked, in any order.
+func (s *stake) join(w *Waiter, whole *Lease, fx *Effects) {
+	j := s.key.host.NewLease(w)
 	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
 	j.first, j.claimed = whole, whole.claimed
 	j.earlier, whole.joiner = whole.joiner, j
 	w.Lease, w.Stage = j, Claimed
-	k.schedule(fx) // it may not have been renewed any more; see isWanted
-	return true
+	s.schedule(fx) // it may not have been renewed any more; see isWanted
 }
 
 // claimJoined shares the holding of the lease that the waiter joins.
 func (k *Key) claimJoined(w *Waiter, ended error, now watchdog.Instant, fx *Effects) {
-	if h := k.holding; h != nil && now >= h.end() {
-		if k.tick(now, fx); w.Stage != Joining {
+	if s := k.stakeOf(w.Lease.Owner); s != nil && s.holding != nil && now >= s.holding.end() {
+		if s.tick(now, fx); w.Stage != Joining {
 			return // the lease to join has ended just now
 		}
 	}
 	under := w.Lease
 	k.stopJoining(w)
+	whole := k.whole(under)
+	var refused error
 	switch {
 	case ended != nil:
-		w.Stage, w.Err, w.Lease = Ended, ended, nil
-	case !k.join(w, under, fx):
-		w.Stage, w.Err, w.Lease = Ended, ErrNotClaimed, nil // the holding has ended
+		refused = ended
+	case whole == nil:
+		refused = ErrNotClaimed // the holding has ended
+	case w.admitted && k.host.Closing():
+		refused = store.ErrClosed
+	default:
+		s := k.stakeOf(whole.Owner)
+		s.join(w, whole, fx)
+		s.countReader(w, whole, now, fx)
+		return
 	}
+	w.Stage, w.Err, w.Lease = Ended, refused, nil
+	k.leaveEmpty(under, now, fx)
 }
 
 // JoinLater lets a future join the lease that it is under. The join counts only from the claim, so
@@ -86,8 +92,8 @@ func (k *Key) stopJoining(w *Waiter) {
 
 // queueJoiners lets the unclaimed futures that would have joined the lease wait for the key instead,
 // because the lease has ended. It fails those whose result the caller has received already.
-func (k *Key) queueJoiners(now watchdog.Instant, fx *Effects) {
-	whole := k.holding.lease
+func (s *stake) queueJoiners(now watchdog.Instant, fx *Effects) {
+	whole := s.holding.lease
 	var first *Waiter // the list has the last one first
 	for w := whole.joiners; w != nil; {
 		behind := w.behind
@@ -97,16 +103,16 @@ func (k *Key) queueJoiners(now watchdog.Instant, fx *Effects) {
 	for w := first; w != nil; w = first {
 		first, w.behind = w.behind, nil
 		switch {
-		case k.host.Closing():
+		case s.key.host.Closing():
 			fx.fail(w, store.ErrClosed)
-		case !k.host.TakeBack(w):
+		case !s.key.host.TakeBack(w):
 			fx.fail(w, ErrNotClaimed)
 		case w.Try:
 			w.Stage, w.Lease = Again, nil
 			fx.decide(w)
 		default:
-			w.Stage, w.Lease, w.Since = Queued, nil, now
-			k.waiters.push(w)
+			w.Stage, w.Lease, w.Since, w.admitted = Queued, nil, now, false
+			s.key.waiters.push(w)
 		}
 	}
 }

@@ -5,12 +5,13 @@ package machine
 import (
 	"time"
 
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A Key is all that a client knows about one key while the key is in use: the waiters in this client,
-// and the one thing that this client has in the store. That is either a waiter (contending) or the key
-// (holding). The Key exists from the first caller's arrival to the last one's departure.
+// and what this client has in the store. The Key exists from the first caller's arrival to the last
+// one's departure.
 //
 // The shell's mutex guards it and everything it refers to.
 type Key struct {
@@ -18,17 +19,14 @@ type Key struct {
 	host Host
 
 	waiters queue
-
-	owner string // in the store: the waiter's or the holder's identity
-	terms *Terms // that the owner was made with
-
-	// At most one of them is set; with neither, the key is out of use.
-	attempt *Attempt // contending: a waiter, or a request to become one
-	holding *Holding // holding the key
+	stakes  stake // the first of them. An exclusive lock needs no other.
 }
 
 // Begin makes k the machine of the key with this name. K is the zero Key.
-func (k *Key) Begin(name string, host Host) { k.Name, k.host = name, host }
+func (k *Key) Begin(name string, host Host) {
+	k.Name, k.host = name, host
+	k.stakes.key = k
+}
 
 // Host returns the key's host.
 func (k *Key) Host() Host { return k.host }
@@ -67,38 +65,32 @@ type Terms struct {
 	Renew      bool
 	QueueLimit int
 	Holder     string
-}
-
-// ttl returns the TTL to request from the store. The time to wait for the store follows from the
-// terms instead, because a short lease is no reason for short timeouts.
-func (k *Key) ttl() time.Duration {
-	if k.terms.MaxHold == 0 {
-		return k.terms.TTL
-	}
-	return holdTTL(k.terms.TTL, max(k.terms.MaxHold, k.terms.MinHold))
-}
-
-// Idle reports whether nobody uses the key: it is new, or is about to be dropped.
-func (k *Key) Idle() bool { return k.attempt == nil && k.holding == nil }
-
-// forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are
-// ignored.
-func (k *Key) forgetOwner(fx *Effects) {
-	if k.attempt != nil {
-		k.attempt.settle(fx, nil)
-	}
-	k.host.DropOwner(k.owner)
-	k.owner = ""
-	k.attempt, k.holding = nil, nil
-	fx.setAlarm(0)
+	Mode       store.Mode // Exclusive or Shared
 }
 
 // Alarm does the work that is due.
 func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
-	switch { // neither: it ended while the watchdog was on its way
-	case k.attempt != nil:
-		k.attemptDue(now, fx)
-	case k.holding != nil:
-		k.tick(now, fx)
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if s.due != 0 && s.due <= now {
+			s.due = 0
+			s.alarm(now, fx)
+		}
+		s = next
 	}
+	k.setAlarm(fx)
 }
+
+// setAlarm sets the alarm for the stake that is due first.
+func (k *Key) setAlarm(fx *Effects) {
+	at := k.stakes.due
+	for s := k.stakes.next; s != nil; s = s.next {
+		if s.due != 0 && (at == 0 || s.due < at) {
+			at = s.due
+		}
+	}
+	fx.Alarm, fx.AlarmSet = at, true
+}
+
+// Idle reports whether nobody uses the key: it is new, or is about to be dropped.
+func (k *Key) Idle() bool { return k.stakes.isIdle() && k.stakes.next == nil }

@@ -51,7 +51,7 @@ func (k *Key) Until(l *Lease) watchdog.Instant {
 	if l.Err != nil {
 		return l.until
 	}
-	return k.holding.end()
+	return k.stakeOf(l.Owner).holding.end()
 }
 
 // Check compares a lease's trust deadline with the true time. If the deadline has passed, the lease
@@ -63,7 +63,7 @@ func (k *Key) Check(l *Lease, margin time.Duration, now watchdog.Instant, fx *Ef
 	}
 	until := k.Until(l)
 	if now >= until {
-		k.tick(now, fx)
+		k.stakeOf(l.Owner).tick(now, fx)
 		return false
 	}
 	return until.Sub(now) > margin
@@ -78,30 +78,30 @@ func (l *Lease) holdBack(now watchdog.Instant) time.Duration {
 }
 
 // end ends one lease with a reason.
-func (k *Key) end(l *Lease, reason error, fx *Effects) {
+func (s *stake) end(l *Lease, reason error, fx *Effects) {
 	if l.Err != nil {
 		return
 	}
-	l.until = k.Until(l)
+	l.until = s.holding.end()
 	l.Err = reason
 	fx.ended.push(l)
 }
 
 // endAll ends a lease and all leases that joined it.
-func (k *Key) endAll(l *Lease, reason error, fx *Effects) {
-	k.end(l, reason, fx)
+func (s *stake) endAll(l *Lease, reason error, fx *Effects) {
+	s.end(l, reason, fx)
 	for j := l.joiner; j != nil; j = j.earlier {
-		k.end(j, reason, fx)
+		s.end(j, reason, fx)
 	}
 }
 
 // revokeUnclaimed ends a granted lease that nobody claimed, and passes the key on.
-func (k *Key) revokeUnclaimed(reason error, now watchdog.Instant, fx *Effects) {
-	l := k.holding.lease
+func (s *stake) revokeUnclaimed(reason error, now watchdog.Instant, fx *Effects) {
+	l := s.holding.lease
 	fx.fail(l.waiter, reason)
 	l.unlocked = true // a later Unlock must not release the owner, who may be the next waiter's by then
-	k.end(l, reason, fx)
-	if r := k.giveToNext(now, fx); r != nil {
+	s.end(l, reason, fx)
+	if r := s.giveToNext(now, fx); r != nil {
 		fx.releases.push(r)
 	}
 }
@@ -115,9 +115,10 @@ func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, a
 		return nil, true, nil
 	}
 	last := l.markUnlocked()
+	s := k.stakeOf(l.Owner)
 	switch {
 	case l.Err == nil:
-		k.end(l, ErrUnlocked, fx)
+		s.end(l, ErrUnlocked, fx)
 	case last && !errors.Is(l.Err, store.ErrClosed):
 		// Now everyone has noticed the loss. If the store still keeps the key, it need not do so
 		// for the rest of the TTL.
@@ -131,7 +132,7 @@ func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, a
 	if !last {
 		return nil, false, nil
 	}
-	return k.giveToNext(now, fx), false, nil
+	return s.giveToNext(now, fx), false, nil
 }
 
 // markUnlocked records that this lease was unlocked. It reports whether this was the last of the
@@ -147,7 +148,7 @@ func (l *Lease) markUnlocked() bool {
 		}
 		*at = l.earlier
 	}
-	return whole.unlocked && whole.joiner == nil
+	return whole.unlocked && whole.joiner == nil && !whole.isAwaited()
 }
 
 // isWanted reports whether the holding that l stands for is of use to anybody. It is not if all its
@@ -178,7 +179,7 @@ func (k *Key) Adopt(l *Lease, whole *Whole, fx *Effects) bool {
 	if l.first == nil {
 		l.bound = 0 // it counts from Count
 	}
-	k.schedule(fx) // it may have been a part of another Whole, which was not renewed
+	k.stakeOf(l.Owner).schedule(fx) // it may have been a part of another Whole, which was not renewed
 	return true
 }
 
@@ -198,7 +199,7 @@ func (k *Key) Count(l *Lease, now watchdog.Instant, fx *Effects) {
 	if l.claimed = now; l.Terms.MaxHold > 0 {
 		l.bound = now.Add(l.Terms.MaxHold)
 	}
-	k.schedule(fx)
+	k.stakeOf(l.Owner).schedule(fx)
 }
 
 // Offer undoes the claim of a part: w has to claim it again. It reports false if the lease has ended or
@@ -209,7 +210,7 @@ func (k *Key) Offer(l *Lease, w *Waiter, fx *Effects) bool {
 	}
 	w.Terms, w.Lease, w.Future, w.Stage = l.Terms, l, true, Granted
 	l.waiter = w
-	k.schedule(fx)
+	k.stakeOf(l.Owner).schedule(fx)
 	return true
 }
 

@@ -31,20 +31,20 @@ func (r *Release) Request() *store.ReleaseRequest { return &r.Batch[0] }
 // giveToNext decides what happens to a key whose lease has ended. The first local waiter gets the key
 // if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
 // release to send.
-func (k *Key) giveToNext(now watchdog.Instant, fx *Effects) *Release {
-	k.queueJoiners(now, fx)
-	keep := k.holding.lease.holdBack(now)
-	first := k.waiters.first
+func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
+	s.queueJoiners(now, fx)
+	keep := s.holding.lease.holdBack(now)
+	first := s.key.waiters.first
 	switch {
 	case keep > 0:
-	case first != nil && k.mayPassLocally(first, now):
-		k.passLocally(now, fx)
+	case first != nil && !s.isShared() && s.mayPassLocally(first, now):
+		s.passLocally(now, fx)
 		return nil
-	case first == nil && k.mayRetain(now):
-		k.retain(now, fx)
+	case first == nil && s.mayRetain(now):
+		s.retain(now, fx)
 		return nil
 	}
-	r := k.release(keep, now, fx)
+	r := s.release(keep, now, fx)
 	if r.Requeue != nil {
 		r.Requeue.Request().QueueLimit = 0 // they were admitted long ago
 	}
@@ -53,22 +53,24 @@ func (k *Key) giveToNext(now watchdog.Instant, fx *Effects) *Release {
 
 // release ends the holding and returns the release to send. The local waiters queue with the same
 // request.
-func (k *Key) release(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
-	h := k.holding
-	r := k.host.NewRelease()
+func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
+	h := s.holding
+	r := s.key.host.NewRelease()
 	r.Batch[0] = store.ReleaseRequest{
-		Key: k.Name, Owner: k.owner, Token: h.last, HoldBack: keep,
+		Key: s.key.Name, Owner: s.owner, Token: h.last, HoldBack: keep,
 		Uncertain: h.isUncertain(),
-		Clean:     h.unanswered == 0 && !h.isUncertain(),
+		// A reader proves nothing about others: a server may know it and have forgotten another.
+		Clean: h.unanswered == 0 && !h.isUncertain() && !s.isShared(),
 	}
-	r.TTL, r.Trusted = k.terms.TTL, h.deadline
-	r.Until = h.deadline.Add(k.terms.TTL)
-	k.forgetOwner(fx)
-	if k.waiters.first != nil {
-		r.Requeue = k.contend(now)
+	r.TTL, r.Trusted = s.terms.TTL, h.deadline
+	r.Until = h.deadline.Add(s.terms.TTL)
+	s.forgetOwner(fx)
+	switch k := s.key; {
+	case k.waiters.first == nil:
+		fx.Dropped = k.Idle()
+	case k.mayContend():
+		r.Requeue = k.unused().contend(now)
 		r.Batch[0].Requeue = r.Requeue.Request()
-	} else {
-		fx.Dropped = true
 	}
 	return r
 }

@@ -23,32 +23,36 @@ type Renewal struct {
 	manual   bool // made for a caller: the schedule ignores it
 	answered bool
 	late     bool // it has taken longer than its timeout, and counts as failed until it is answered
+	next     *Renewal
 }
 
+func (r *Renewal) link() **Renewal { return &r.next }
+
 // renew sends a renewal in the background.
-func (k *Key) renew(now watchdog.Instant, fx *Effects) {
-	k.holding.renewing = true
-	ttl := k.terms.TTL
-	if l := k.holding.lease; l == nil || l.bound == 0 {
-		ttl = k.ttl() // the lease, or the next one, may still be held for its full maximum
+func (s *stake) renew(now watchdog.Instant, fx *Effects) {
+	s.holding.renewing = true
+	ttl := s.terms.TTL
+	if l := s.holding.lease; l == nil || l.bound == 0 {
+		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
 	}
-	fx.Renewal = k.renewal(ttl, now)
-	k.schedule(fx) // the deadline stands, whatever becomes of the call
+	fx.renewals.push(s.renewal(ttl, now))
+	s.schedule(fx) // the deadline stands, whatever becomes of the call
 }
 
 // renewal returns a renewal of the holding by ttl.
-func (k *Key) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
-	h := k.holding
+func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
+	h := s.holding
 	h.unanswered++
 	if h.lease != nil && h.lease.bound != 0 {
 		ttl = holdTTL(ttl, max(h.lease.bound.Sub(now), h.lease.holdBack(now), time.Millisecond))
 	}
 	return &Renewal{
-		Key: k,
+		Key: s.key,
 		Request: store.RenewRequest{
-			Key: k.Name, Owner: k.owner, TTL: ttl, Token: h.last,
+			Key: s.key.Name, Owner: s.owner, TTL: ttl, Token: h.last,
 			NotifyQueued: h.cohort.watch,
-			Description:  k.terms.Holder,
+			Share:        s.share(),
+			Description:  s.terms.Holder,
 		},
 		Sent:    now,
 		Timeout: schedule{ttl: ttl}.timeout(h.deadline.Sub(now), h.failures),
@@ -57,11 +61,11 @@ func (k *Key) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 }
 
 // renewIfDue renews the holding if a renewal is due.
-func (k *Key) renewIfDue(now watchdog.Instant, fx *Effects) {
-	if k.renewable() && now >= k.holding.renewAt {
-		k.renew(now, fx)
+func (s *stake) renewIfDue(now watchdog.Instant, fx *Effects) {
+	if s.renewable() && now >= s.holding.renewAt {
+		s.renew(now, fx)
 	} else {
-		k.schedule(fx)
+		s.schedule(fx)
 	}
 }
 
@@ -70,70 +74,75 @@ func (k *Key) Renew(l *Lease, ttl time.Duration, now watchdog.Instant, fx *Effec
 	if k.Check(l, 0, now, fx); l.Err != nil {
 		return nil, l.Err
 	}
-	r := k.renewal(ttl, now)
+	s := k.stakeOf(l.Owner)
+	r := s.renewal(ttl, now)
 	r.manual = true
-	r.Timeout = min(k.holding.deadline.Sub(now), Patience(k.terms.TTL)) // there is only this attempt
-	k.holding.long = k.holding.long || r.Request.TTL > k.ttl()
+	r.Timeout = min(s.holding.deadline.Sub(now), Patience(s.terms.TTL)) // there is only this attempt
+	s.holding.long = s.holding.long || r.Request.TTL > s.ttl()
 	return r, nil
 }
 
 // RenewalIsLate counts a renewal as failed for now, so that the next attempt can be made.
 func (k *Key) RenewalIsLate(r *Renewal, now watchdog.Instant, fx *Effects) {
-	if r.answered || k.owner != r.Request.Owner || k.holding == nil {
+	s := k.stakeOf(r.Request.Owner)
+	if r.answered || s == nil || s.holding == nil {
 		return
 	}
 	r.late = true
-	k.holding.renewing = false
-	k.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), now, fx)
+	s.holding.renewing = false
+	s.renewalFailed(failure.Unreachable(store.ErrOutcomeUnknown), now, fx)
 }
 
 // renewalFailed schedules the next attempt. One failed renewal is not a loss.
-func (k *Key) renewalFailed(err error, now watchdog.Instant, fx *Effects) {
-	h := k.holding
+func (s *stake) renewalFailed(err error, now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	h.failures++
 	h.failure = err
-	h.renewAt = now.Add(RetryIn(h.failures, k.terms.TTL))
+	h.renewAt = now.Add(RetryIn(h.failures, s.terms.TTL))
 	fx.note(slog.LevelDebug, "renewal failed",
-		slog.String("key", k.Name), slog.Any("error", err))
-	k.schedule(fx)
+		slog.String("key", s.key.Name), slog.Any("error", err))
+	s.schedule(fx)
 }
 
 // Renewed handles the answer to a renewal.
 func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, fx *Effects) {
 	r.answered = true
-	if k.owner != r.Request.Owner || k.holding == nil {
+	s := k.stakeOf(r.Request.Owner)
+	if s == nil || s.holding == nil {
 		return // the lease ended meanwhile; a renewal that crosses a release changes nothing
 	}
-	h := k.holding
+	h := s.holding
 	if !failure.MayTakeEffect(reply.Err) {
 		h.unanswered--
 	}
 	if now >= h.deadline { // whatever the answer: a lease that ended does not revive
-		k.tick(now, fx)
+		s.tick(now, fx)
 		return
 	}
 	h.renewing = h.renewing && (r.manual || r.late)
 	switch {
 	case reply.Err == nil:
-		k.extended(r, &reply, now, fx)
+		s.extended(r, &reply, now, fx)
+	case errors.Is(reply.Err, store.ErrLost) && (h.downgrading || r.Request.Share != s.share()):
+		s.schedule(fx) // it may be about what the owner had before its downgrade: no proof of a loss
 	case errors.Is(reply.Err, store.ErrLost):
-		k.lose(reply.Err, now, fx)
+		s.lose(reply.Err, now, fx)
 	case r.manual: // its caller gets the error
 	case r.late: // it has been counted
 	default:
-		k.renewalFailed(reply.Err, now, fx)
+		s.renewalFailed(reply.Err, now, fx)
 	}
 }
 
 // extended handles that a renewal has set the TTL.
-func (k *Key) extended(r *Renewal, reply *store.RenewReply, now watchdog.Instant, fx *Effects) {
-	h := k.holding
-	fx.measured(r.Sent, ttlThatCounts(k.terms.TTL, reply.TTL))
+func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Instant, fx *Effects) {
+	h := s.holding
+	fx.measured(r.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
 	ttl := ttlThatCounts(r.Request.TTL, reply.TTL)
 	h.trust(trustUntil(r.Sent, ttl))
-	due := schedule{ttl: ttl, lane: k.host.Lane()}
-	if h.lease == nil {
-		due = retainedSchedule(ttl, due.lane)
+	due := schedule{ttl: ttl, lane: s.key.host.Lane()}
+	if h.lease == nil || s.isShared() {
+		due = watchfulSchedule(ttl, due.lane) // S6
 	}
 	renewAt := due.renewAt(r.Sent)
 	if r.late { // a later renewal may have been answered before
@@ -143,9 +152,10 @@ func (k *Key) extended(r *Renewal, reply *store.RenewReply, now watchdog.Instant
 	if r.Sent >= h.cohort.renewed {
 		h.cohort.renewedAt(r.Sent, now, r.Request.NotifyQueued, reply.Waiters)
 	}
+	h.closed = h.closed || h.cohort.waited // S3
 	if h.lease == nil && h.cohort.waited {
-		k.ReleaseRetained(now, fx) // the notification was lost
+		s.releaseRetained(now, fx) // the notification was lost
 		return
 	}
-	k.schedule(fx)
+	s.schedule(fx)
 }

@@ -16,85 +16,97 @@ import (
 // 2.7 and the events of 2.5.
 
 // Retained reports whether the client has the key and nobody holds it.
-func (k *Key) Retained() bool { return k.holding != nil && k.holding.lease == nil }
+func (k *Key) Retained() bool { return k.retained() != nil }
+
+func (s *stake) isRetained() bool { return s.holding != nil && s.holding.lease == nil }
 
 // mayRetain reports whether the client may keep a key whose last lease has been unlocked and for which
 // no local waiter exists.
-func (k *Key) mayRetain(now watchdog.Instant) bool {
-	h := k.holding
+func (s *stake) mayRetain(now watchdog.Instant) bool {
+	h := s.holding
 	switch {
-	case k.terms.Retention == 0:
+	case s.terms.Retention == 0:
 		return false
 	case h.lease.waiter != nil:
 		return false // never claimed
-	case !h.notified || h.requested || h.cohort.waited:
+	case !h.notified || h.requested || h.cohort.waited || h.closed:
 		return false // others request the key, or may do so without our being notified
 	case h.failures > 0:
 		return false // the store can't be reached, and it can't notify us either
 	case h.long:
 		return false // if this client dies, others wait for the TTL and no longer
-	case k.host.Closing():
+	case s.key.host.Closing():
 		return false
 	}
-	return k.lastsLongEnough(now)
+	return s.lastsLongEnough(now)
 }
 
 // retain keeps the key for now.
-func (k *Key) retain(now watchdog.Instant, fx *Effects) {
-	h := k.holding
+func (s *stake) retain(now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	h.lease = nil
-	h.retained = now.Add(k.terms.Retention)
+	h.retained = now.Add(s.terms.Retention)
 	h.cohort.since = 0 // no other client has waited
-	h.renewAt = min(h.renewAt, retainedSchedule(k.ttl(), k.host.Lane()).renewAt(now))
-	k.schedule(fx)
+	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
+	s.schedule(fx)
 }
 
-// retainedSchedule returns when to renew a retained key. The renewal also detects clients that could
-// not notify us. A retained key is therefore renewed as often as with the default TTL, however long
-// its own TTL is. A held key is not.
-func retainedSchedule(ttl time.Duration, lane int) schedule {
+// watchfulSchedule returns when to renew a key that is retained, or that readers may join. The renewal
+// also detects clients that could not notify us. Such a key is therefore renewed as often as with the
+// default TTL, however long its own TTL is. Other keys are not.
+func watchfulSchedule(ttl time.Duration, lane int) schedule {
 	return schedule{ttl: min(ttl, store.DefaultTTL), lane: lane}
 }
 
 // retake gives a retained key to its first waiter, which has just come. It does so at once if it is
 // allowed to, and otherwise through the store.
-func (k *Key) retake(now watchdog.Instant, fx *Effects) {
-	h := k.holding
-	if now < h.retained && h.failures == 0 && *k.waiters.first.Terms == *k.terms &&
-		k.lastsLongEnough(now) && h.hasToken(now) {
-		k.deliverNext(now, fx)
-		return
+func (s *stake) retake(now watchdog.Instant, fx *Effects) {
+	h := s.holding
+	usable := now < h.retained && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(now)
+	switch {
+	case usable && s.isShared():
+		s.reopen(now, fx)
+	case usable && h.hasToken(now):
+		s.deliverNext(now, fx)
+	default:
+		s.releaseRetained(now, fx)
 	}
-	k.ReleaseRetained(now, fx)
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have
 // one some microseconds later.
 func (k *Key) LacksToken(now watchdog.Instant) bool {
-	return k.Retained() && k.holding.grant.TokensFollowClock && !k.holding.hasToken(now)
+	s := k.retained()
+	return s != nil && !s.isShared() && s.holding.grant.TokensFollowClock && !s.holding.hasToken(now)
 }
 
 // ReleaseRetained gives a retained key back, in the background.
 func (k *Key) ReleaseRetained(now watchdog.Instant, fx *Effects) {
-	fx.releases.push(k.release(0, now, fx))
+	if s := k.retained(); s != nil {
+		s.releaseRetained(now, fx)
+	}
+}
+
+func (s *stake) releaseRetained(now watchdog.Instant, fx *Effects) {
+	fx.releases.push(s.release(0, now, fx))
 }
 
 // requested is called when another client requests the key.
-func (k *Key) requested(now watchdog.Instant, fx *Effects) {
-	k.holding.requested = true
-	if k.Retained() {
-		k.ReleaseRetained(now, fx)
+func (s *stake) requested(now watchdog.Instant, fx *Effects) {
+	s.holding.requested, s.holding.closed = true, true // S3
+	if s.isRetained() {
+		s.releaseRetained(now, fx)
 	}
 }
 
 // mayHaveMissed is called when a notification of another client's request may have been lost.
-func (k *Key) mayHaveMissed(now watchdog.Instant, fx *Effects) {
+func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
 	switch {
-	case k.attempt != nil:
-		k.attempt.unnotified = true
-	case k.Retained():
-		k.ReleaseRetained(now, fx)
+	case s.attempt != nil:
+		s.attempt.unnotified = true
+	case s.isRetained():
+		s.releaseRetained(now, fx)
 	default:
-		k.holding.notified = false
+		s.holding.notified, s.holding.closed = false, true
 	}
 }

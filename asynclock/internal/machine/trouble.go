@@ -52,8 +52,8 @@ func (t *trouble) patienceEnds(w *Waiter) watchdog.Instant {
 
 // failed counts the failure of a request. The attempt waits before its next request, and longer with
 // each failure in a row, up to longestPause.
-func (k *Key) failed(call *Acquire, err error, now watchdog.Instant) {
-	a := k.attempt
+func (s *stake) failed(call *Acquire, err error, now watchdog.Instant) {
+	a := s.attempt
 	t := a.trouble
 	if t == nil || t.queued && !errors.Is(err, ErrTooSlow) {
 		// A process that was stopped finds its request failed, however long ago it sent the request.
@@ -61,10 +61,10 @@ func (k *Key) failed(call *Acquire, err error, now watchdog.Instant) {
 		t = &trouble{since: max(call.Sent, now.Add(-call.Timeout)), due: never}
 		a.trouble = t
 	}
-	k.skipPause(min(t.due, call.Sent.Add(call.Timeout)), now)
+	s.skipPause(min(t.due, call.Sent.Add(call.Timeout)), now)
 	t.failures++
 	t.err, t.queued = err, false
-	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, k.longestPause(err))))
+	t.next = now.Add(jitter(backoff.Doubled(50*time.Millisecond, t.failures-1, s.longestPause(err))))
 }
 
 // The longest pause after a request that was refused. It delays whoever waits through a failover,
@@ -77,12 +77,12 @@ const (
 
 // longestPause returns the most that an attempt waits after a failure. A request that was not refused
 // may still be in the queue of a slow server, and more of them would keep it slow.
-func (k *Key) longestPause(err error) time.Duration {
-	longest := heartbeat(k.terms.TTL)
+func (s *stake) longestPause(err error) time.Duration {
+	longest := heartbeat(s.terms.TTL)
 	if failure.MayTakeEffect(err) {
 		return longest
 	}
-	return min(longest, max(refusedPause, time.Duration(k.host.Keys())*refusedPausePerKey))
+	return min(longest, max(refusedPause, time.Duration(s.key.host.Keys())*refusedPausePerKey))
 }
 
 // never is later than any time that is due.
@@ -104,83 +104,83 @@ func (a *Attempt) answered(call *Acquire, now watchdog.Instant) {
 }
 
 // attemptDue sends the attempt's next request, or fails the waiters whose patience has ended.
-func (k *Key) attemptDue(now watchdog.Instant, fx *Effects) {
-	t := k.attempt.trouble
+func (s *stake) attemptDue(now watchdog.Instant, fx *Effects) {
+	t := s.attempt.trouble
 	if t == nil || t.queued {
-		k.requestAgain(fx)
+		s.requestAgain(fx)
 		return
 	}
-	k.skipPause(t.due, now)
-	if !k.giveUp(now, fx) {
+	s.skipPause(t.due, now)
+	if !s.giveUp(now, fx) {
 		return
 	}
-	if k.attempt.inFlight == 0 && now >= t.next {
-		k.requestAgain(fx)
+	if s.attempt.inFlight == 0 && now >= t.next {
+		s.requestAgain(fx)
 	}
-	k.watchTrouble(now, fx)
+	s.watchTrouble(now, fx)
 }
 
 // requestAt has the next request sent at that time.
-func (k *Key) requestAt(at, now watchdog.Instant, fx *Effects) {
-	t := k.attempt.trouble
+func (s *stake) requestAt(at, now watchdog.Instant, fx *Effects) {
+	t := s.attempt.trouble
 	if t == nil || t.queued {
-		fx.setAlarm(at)
+		s.setAlarm(at, fx)
 		return
 	}
 	t.next = at
-	k.watchTrouble(now, fx)
+	s.watchTrouble(now, fx)
 }
 
 // watchTrouble sets the alarm for the next request, and for the first waiter whose patience ends, also
 // while a request is under way.
-func (k *Key) watchTrouble(now watchdog.Instant, fx *Effects) {
-	t := k.attempt.trouble
+func (s *stake) watchTrouble(now watchdog.Instant, fx *Effects) {
+	t := s.attempt.trouble
 	if t == nil || t.queued {
 		return
 	}
-	k.skipPause(t.due, now)
+	s.skipPause(t.due, now)
 	t.set, t.due = now, never
-	if k.attempt.inFlight == 0 {
+	if s.attempt.inFlight == 0 {
 		t.due = t.next
 	}
-	for w := k.waiters.first; w != nil; w = w.behind {
+	for w := s.key.waiters.first; w != nil; w = w.behind {
 		t.due = min(t.due, t.patienceEnds(w))
 	}
-	fx.setAlarm(t.due)
+	s.setAlarm(t.due, fx)
 }
 
 // joinTrouble is watchTrouble for one more waiter.
-func (k *Key) joinTrouble(w *Waiter, fx *Effects) {
-	if t := k.attempt.trouble; t != nil && !t.queued && t.patienceEnds(w) < t.due {
-		k.watchTrouble(w.Since, fx)
+func (s *stake) joinTrouble(w *Waiter, fx *Effects) {
+	if t := s.attempt.trouble; t != nil && !t.queued && t.patienceEnds(w) < t.due {
+		s.watchTrouble(w.Since, fx)
 	}
 }
 
 // skipPause keeps a pause of the process out of everybody's patience. A process that was stopped must
 // not fail its waiters the moment it runs again: the store may be well. The process was stopped if
 // what was due does not happen before now.
-func (k *Key) skipPause(due, now watchdog.Instant) {
-	t := k.attempt.trouble
+func (s *stake) skipPause(due, now watchdog.Instant) {
+	t := s.attempt.trouble
 	if t.due == never || now.Sub(due) <= noPause {
 		return
 	}
 	pause := now.Sub(t.set)
 	t.since = t.since.Add(pause)
-	for w := k.waiters.first; w != nil; w = w.behind {
+	for w := s.key.waiters.first; w != nil; w = w.behind {
 		w.Since = min(w.Since.Add(pause), now)
 	}
 	t.set, t.due = now, now
 }
 
 // giveUp fails the waiters whose patience has ended. It reports whether the attempt goes on.
-func (k *Key) giveUp(now watchdog.Instant, fx *Effects) bool {
-	t := k.attempt.trouble
+func (s *stake) giveUp(now watchdog.Instant, fx *Effects) bool {
+	t := s.attempt.trouble
 	err := failure.Unreachable(t.err)
 	failed := 0
-	for w := k.waiters.first; w != nil; {
+	for w := s.key.waiters.first; w != nil; {
 		behind := w.behind
 		if now >= t.patienceEnds(w) {
-			k.waiters.remove(w)
+			s.key.waiters.remove(w)
 			fx.fail(w, err)
 			failed++
 		}
@@ -188,35 +188,36 @@ func (k *Key) giveUp(now watchdog.Instant, fx *Effects) bool {
 	}
 	if failed > 0 {
 		fx.note(slog.LevelWarn, "waiting for a key failed",
-			slog.String("key", k.Name), slog.Int("waiters", failed), slog.Any("error", err))
+			slog.String("key", s.key.Name), slog.Int("waiters", failed), slog.Any("error", err))
 	}
-	if w := k.waiters.first; w != nil && *w.Terms == *k.terms && !k.attempt.try {
+	if w := s.key.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {
 		return true
 	}
-	k.abandon(now, fx)
-	k.contendAfter(t, now, fx)
+	s.abandon(now, fx)
+	s.key.serve(t, now, fx)
 	return false
 }
 
 // grantedTooLate gives back a key whose grant took so long that too little trust is left. It must not
 // be asked for at once again: nobody else could have the key meanwhile, and the next answer would take
 // as long.
-func (k *Key) grantedTooLate(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
-	a := k.attempt
+func (s *stake) grantedTooLate(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
+	a := s.attempt
 	a.settle(fx, err)
-	k.failed(call, err, now)
+	s.failed(call, err, now)
 	t := a.trouble
 	if a.try {
-		fx.fail(k.waiters.pop(), err)
-		k.abandon(now, fx)
-		k.contendAfter(t, now, fx)
+		fx.fail(s.key.waiters.pop(), err)
+		s.abandon(now, fx)
+		s.key.serve(t, now, fx)
 		return
 	}
-	if !k.giveUp(now, fx) {
+	if !s.giveUp(now, fx) {
 		return
 	}
-	k.abandon(now, fx)
-	k.begin(new(Attempt), now)
-	k.attempt.trouble, k.attempt.admitted = t, true
-	k.watchTrouble(now, fx)
+	s.abandon(now, fx)
+	next := s.key.unused()
+	next.begin(new(Attempt), now)
+	next.attempt.trouble, next.attempt.admitted = t, true
+	next.watchTrouble(now, fx)
 }

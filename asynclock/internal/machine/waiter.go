@@ -20,9 +20,10 @@ type Waiter struct {
 	Future bool // the grant must be claimed
 	Try    bool // never waits
 
-	decided bool    // is in the list of decided waiters
-	ahead   *Waiter // in the key's queue, or the next one in the list of decided waiters
-	behind  *Waiter // in the key's queue, or in the list of those who may join a lease
+	admitted bool    // joins a tenure of readers, not a lease that its caller is under
+	decided  bool    // is in the list of decided waiters
+	ahead    *Waiter // in the key's queue, or the next one in the list of decided waiters
+	behind   *Waiter // in the key's queue, or in the list of those who may join a lease
 }
 
 func (w *Waiter) link() **Waiter { return &w.ahead } // who is decided is in no queue
@@ -58,40 +59,60 @@ func (fx *Effects) fail(w *Waiter, err error) {
 // Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or
 // ErrTaken, the waiter was not added.
 func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
-	idle, retained := k.Idle(), k.Retained()
-	switch {
-	case idle, retained:
-	case w.Try:
-		return ErrTaken
-	case k.waiters.n >= w.Terms.QueueLimit:
-		return ErrQueueFull
+	retained := k.retained()
+	if !k.Idle() && retained == nil {
+		if err := k.mayQueue(w, now); err != nil {
+			return err
+		}
 	}
 	w.Since = now
 	k.waiters.push(w)
-	switch {
-	case idle:
-		call := k.contend(now)
+	if retained != nil {
+		retained.retake(now, fx)
+		return nil
+	}
+	k.admitReaders(now, fx)
+	switch s := k.contender(); {
+	case k.waiters.first == nil: // it was admitted
+	case s != nil:
+		s.joinTrouble(w, fx)
+	case k.mayContend():
+		call := k.unused().contend(now)
 		call.First = w.Try
 		fx.acquires.push(call)
-	case retained:
-		k.retake(now, fx)
-	case k.attempt != nil:
-		k.joinTrouble(w, fx)
+	}
+	return nil
+}
+
+// mayQueue returns an error for a waiter that can't be added to those of a key that is in use.
+func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
+	switch {
+	case k.waiters.first == nil && k.open(w, now) != nil:
+		return nil
+	case w.Try && (w.Terms.Mode != store.Shared || !k.mayContend()):
+		return ErrTaken
+	case k.waiters.n >= w.Terms.QueueLimit:
+		return ErrQueueFull
 	}
 	return nil
 }
 
 // Asked is where the shell keeps what callers wait for that never wait for the key, as long as
 // [Key.Obstacle] returns nothing. It comes back as [Effects.Asked].
-func (k *Key) Asked() *any { return &k.attempt.asked }
+func (k *Key) Asked() *any { return &k.contender().attempt.asked }
 
 // Obstacle returns what keeps this client's waiters from the key, as far as the client knows. If
 // somebody has the key, err is ErrHeld. If the store has not answered yet, err is nil.
 func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
-	a := k.attempt
-	if a == nil {
-		return HeldError{Holder: k.terms.Holder, Token: k.holding.last, Remaining: k.remaining(now)}, ErrHeld
+	s := k.contender()
+	if s == nil {
+		s = &k.stakes
+		for s.holding == nil {
+			s = s.next
+		}
+		return HeldError{Holder: s.terms.Holder, Token: s.holding.last, Remaining: s.remaining(now)}, ErrHeld
 	}
+	a := s.attempt
 	left := a.grace.Sub(now)
 	switch {
 	case a.trouble != nil && !a.trouble.queued:
@@ -113,7 +134,7 @@ func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
 func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 	switch w.Stage {
 	case Granted:
-		k.revokeUnclaimed(err, now, fx)
+		k.stakeOf(w.Lease.Owner).revokeUnclaimed(err, now, fx)
 	case Queued:
 		wasFirst := k.waiters.first == w
 		k.waiters.remove(w)
@@ -122,8 +143,10 @@ func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 			k.headChanged(now, fx)
 		}
 	case Joining:
+		under := w.Lease
 		k.stopJoining(w)
 		fx.fail(w, err)
+		k.leaveEmpty(under, now, fx)
 	case Again, Claimed, Ended:
 	}
 }
@@ -131,18 +154,19 @@ func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 // headChanged adapts the attempt to the remaining waiters. It ends the attempt if nobody waits, and
 // begins a new one if the first waiter has other terms.
 func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
-	if k.attempt == nil {
+	s := k.contender()
+	if s == nil {
 		return
 	}
-	if w := k.waiters.first; w != nil && *w.Terms == *k.terms && !k.attempt.try {
-		if k.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
-			k.requestAgain(fx)
+	if w := k.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {
+		if s.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
+			s.requestAgain(fx)
 		}
 		return
 	}
-	t := k.attempt.trouble
-	k.abandon(now, fx)
-	k.contendAfter(t, now, fx)
+	t := s.attempt.trouble
+	s.abandon(now, fx)
+	k.serve(t, now, fx)
 }
 
 // TurnAway answers every waiter with err, takes an unclaimed grant back, and gives a retained key back.
@@ -150,13 +174,19 @@ func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
 	for w := k.waiters.pop(); w != nil; w = k.waiters.pop() {
 		fx.fail(w, err)
 	}
-	switch {
-	case k.attempt != nil:
-		k.headChanged(now, fx)
-	case k.Retained():
-		k.ReleaseRetained(now, fx)
-	case k.holding != nil && k.holding.lease.waiter != nil:
-		k.revokeUnclaimed(err, now, fx)
+	k.headChanged(now, fx)
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		switch {
+		case s.isRetained():
+			s.releaseRetained(now, fx)
+		case s.holding == nil:
+		case s.holding.lease.waiter != nil:
+			s.revokeUnclaimed(err, now, fx)
+		case s.isShared():
+			s.revokeAdmitted(err, now, fx)
+		}
+		s = next
 	}
 }
 
@@ -167,16 +197,21 @@ func (k *Key) Claim(w *Waiter, ended error, now watchdog.Instant, fx *Effects) {
 	switch {
 	case w.Stage == Joining:
 		k.claimJoined(w, ended, now, fx)
+		return
 	case w.Stage != Granted:
+		return
+	}
+	s := k.stakeOf(w.Lease.Owner)
+	switch {
 	case ended != nil:
-		k.revokeUnclaimed(ended, now, fx)
+		s.revokeUnclaimed(ended, now, fx)
 	case k.host.Closing():
 		// Close takes grants back key by key, and has not reached this one yet.
-		k.revokeUnclaimed(store.ErrClosed, now, fx)
-	case now >= k.holding.deadline:
-		k.revokeUnclaimed(ErrNotClaimed, now, fx)
+		s.revokeUnclaimed(store.ErrClosed, now, fx)
+	case now >= s.holding.deadline:
+		s.revokeUnclaimed(ErrNotClaimed, now, fx)
 	default:
-		k.claim(w, now, fx)
+		s.claim(w, now, fx)
 	}
 }
 

@@ -65,6 +65,10 @@ var Stories = []Story{
 	// Several keys.
 	{"several keys in opposite order never deadlock", severalKeysNeverDeadlock, AnyStore},
 
+	// Readers.
+	{"readers are together, and a writer is alone", readersAndWriters, AnyStore},
+	{"a writer goes on as a reader", writerReadsOn, AnyStore},
+
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
 	{"re-entry is by context", reentryIsByContext, AnyStore},

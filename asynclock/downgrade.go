@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// Downgrade turns a writer's lease into a reader's, without another writer in between. The lease ends with
+// [ErrUnlocked], and the one that is returned takes its place, with a larger token. Readers at the head
+// of the queue join at once. The new lease has the values of ctx, as one that RLock returns.
+//
+// The request is repeated as long as ctx lasts and the lease would have lasted. If Downgrade fails, the
+// key has been given back as by [Lease.Unlock], and the errors are those of Unlock. In these cases
+// nothing has happened:
+//
+//   - The error is [ErrInvalidOption]: the lease is a reader's, shares a holding by re-entry, or has
+//     [WithMinHold].
+//   - The error is [ErrUnsupported]: the store has no readers ([Features]).
+//   - The error is ctx's: it had ended before the call.
+//   - The lease had ended before. The error is the lease's.
+func (l *Lease) Downgrade(ctx context.Context) (*Lease, error) {
+	if l.isNone() {
+		return nil, &Error{Op: "downgrade", Err: errNoLease}
+	}
+	reader, err := l.downgrade(ctx)
+	if err != nil {
+		return nil, &Error{"downgrade", l.Key(), err}
+	}
+	return reader, nil
+}
+
+func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
+	c := l.state.shard.client
+	switch {
+	case ctx == nil:
+		return nil, errNilContext
+	case ctx.Err() != nil:
+		return nil, waitEnded(ctx)
+	case !c.features.Shared:
+		return nil, c.features.Check(store.Share{Mode: Shared}, 0)
+	}
+	d, err := l.beginDowngrade()
+	if err != nil {
+		return nil, err
+	}
+	w := newReader(ctx)
+	w.state, w.reentry = l.state, l.core.Reentry
+	reply := store.ReleaseReply{Err: ErrOutcomeUnknown}
+	// This also runs if the store panics: the key must not be held by nobody.
+	defer func() { reader, err = w.endDowngrade(d, &reply) }()
+	reply = c.requestRest(ctx, l.core.Terms.TTL, d)
+	return nil, nil
+}
+
+// requestRest sends the request until it has an answer, ctx ends or the holding ends by itself.
+func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade) store.ReleaseReply {
+	for failures := 0; ; {
+		reply := c.sendRest(ctx, ttl, d)
+		failures++
+		left := d.Timeout.Sub(watchdog.Refresh())
+		if reply.Err == nil || !failure.Transient(reply.Err) || ctx.Err() != nil || left <= 0 || c.background.Err() != nil {
+			if reply.Err != nil && ctx.Err() != nil {
+				reply.Err = failure.Join(ErrOutcomeUnknown, waitEnded(ctx))
+			}
+			return reply
+		}
+		pause := time.NewTimer(min(machine.RetryIn(failures, ttl), left))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+func (c *Client) sendRest(ctx context.Context, ttl time.Duration, d *machine.Downgrade) store.ReleaseReply {
+	bounded := c.limits.bound(ctx, machine.CallTimeout(ttl), 0)
+	defer bounded.leave()
+	reply := c.session.Release(bounded, []store.ReleaseRequest{d.Request})[0]
+	reply.Err = ourTimeout(ctx, reply.Err)
+	return reply
+}
+
+func (l *Lease) beginDowngrade() (*machine.Downgrade, error) {
+	s := l.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	d, err := s.machine.BeginDowngrade(&l.core, now, &fx)
+	s.carryOutLocked(&fx, now)
+	if err != nil && err != l.core.Err { //nolint:errorlint // is it the very same value?
+		return nil, fmt.Errorf("%w: the lease can't be a reader's: %w", ErrInvalidOption, err)
+	}
+	return d, err
+}
+
+// endDowngrade handles the store's answer.
+func (w *waiter) endDowngrade(d *machine.Downgrade, reply *store.ReleaseReply) (*Lease, error) {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	s.machine.EndDowngrade(d, &w.Waiter, reply, now, &fx)
+	s.carryOutLocked(&fx, now)
+	return w.lease(), w.Err
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func TestDowngradeLetsNoWriterInBetween(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		writer := lock(w, ours, "key")
+		first := w.askBy(w.Context(), theirs.RLock, "key")
+		local := w.askBy(w.Context(), ours.RLock, "key")
+		other := w.ask(w.Context(), theirs, "key")
+		reader, err := writer.Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		wantError(w, writer.Err(), asynclock.ErrUnlocked)
+		if err := writer.Unlock(w.Context()); err != nil {
+			w.Errorf("Unlock of the writer's lease: got %v, want nil, as of any lease that is unlocked", err)
+		}
+		if reader.Mode() != asynclock.Shared || reader.Token() <= writer.Token() {
+			w.Errorf("the reader's lease: got mode %v, token %d; want a larger token than %d", reader.Mode(), reader.Token(), writer.Token())
+		}
+		if got := first.has().Token(); got != reader.Token() { // it waited at the head of the queue
+			w.Errorf("the token of the reader that joined: got %d, want %d", got, reader.Token())
+		}
+		unlock(w, local.has())
+		other.waits()
+		w.pass(3 * ttl)
+		wantValid(w, reader)
+		unlock(w, first.has())
+		other.waits()
+		unlock(w, reader)
+		unlock(w, other.has())
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// A tenure that a downgrade began is open to readers of the client once the store has agreed to tell of
+// waiters.
+func TestReadersJoinADowngradedLease(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		reader, err := lock(w, c, "key").Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(time.Millisecond)
+		second := rlock(w, c, "key")
+		if n := w.calls(asynclocktest.Acquire.Any); n != 1 {
+			w.Errorf("requests: got %d, want 1, the writer's", n)
+		}
+		unlock(w, reader)
+		unlock(w, second)
+		w.wantUnused()
+	})
+}
+
+func TestDowngradeIsRepeated(t *testing.T) {
+	for name, fault := range map[string]asynclocktest.Fault{
+		"refused": asynclocktest.Refuse, "the answer was lost": asynclocktest.LoseReply,
+	} {
+		scene(t, name, func(w *world) {
+			c := w.client()
+			writer := lock(w, c, "key")
+			w.store.Next(asynclocktest.Release.Any, fault, fault)
+			reader, err := writer.Downgrade(w.Context())
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.pass(2 * ttl)
+			wantValid(w, reader)
+			unlock(w, reader)
+			w.wantUnused()
+		})
+	}
+}
+
+// A renewal that was sent before the downgrade may be answered after it, and say that the owner no longer
+// has the key for itself.
+func TestARenewalFromBeforeADowngradeIsNoLoss(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		writer := lock(w, c, "key")
+		w.store.Next(asynclocktest.Renew.Any, func(ctx context.Context, _ func()) error {
+			time.Sleep(500 * time.Millisecond)
+			return store.ErrExpired
+		})
+		for w.calls(asynclocktest.Renew.Any) == 0 {
+			w.pass(10 * time.Millisecond)
+		}
+		reader, err := writer.Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(2 * ttl)
+		wantValid(w, reader)
+		unlock(w, reader)
+		w.wantUnused()
+	})
+}
+
+func TestDowngradeThatFailsGivesTheKeyUp(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault asynclocktest.Fault
+		want  []error
+	}{
+		{"the context ends without an answer", asynclocktest.LoseReply, []error{asynclock.ErrOutcomeUnknown, context.DeadlineExceeded}},
+		{"the store refuses", asynclocktest.Fail(asynclock.ErrDenied), []error{asynclock.ErrDenied}},
+	} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs := w.client(), w.client()
+			writer := lock(w, ours, "key")
+			next := w.ask(w.Context(), theirs, "key")
+			local := w.ask(w.Context(), ours, "key")
+			stop := w.store.Every(func(call asynclocktest.Call) bool {
+				return call.Op == asynclocktest.Release && call.Release.Rest != nil
+			}, c.fault)
+			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+			defer cancel()
+			reader, err := writer.Downgrade(ctx)
+			wantError(w, err, c.want...)
+			wantOp(w, err, "downgrade", "key")
+			if reader != nil {
+				w.Error("got a lease with the error")
+			}
+			stop()
+			unlock(w, next.has())
+			unlock(w, local.has())
+			w.wait()
+			w.wantUnused()
+		})
+	}
+}
+
+func TestDowngradeOfALeaseThatIsLost(t *testing.T) {
+	scene(t, "before", func(w *world) {
+		c := w.client()
+		writer := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
+		w.pass(time.Second)
+		_, err := writer.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrMaxHold)
+	})
+	scene(t, "the store finds out", func(w *world) {
+		c := w.client()
+		writer := lock(w, c, "key")
+		if _, err := w.store.Expire(w.Context(), "key"); err != nil {
+			w.Fatal(err)
+		}
+		_, err := writer.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrLost)
+		unlock(w, lock(w, c, "key"))
+	})
+	scene(t, "its time ends meanwhile", func(w *world) {
+		c := w.client()
+		writer := lock(w, c, "key")
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		_, err := writer.Downgrade(w.Context())
+		if err == nil {
+			w.Error("got no error")
+		}
+	})
+}
+
+func TestLeasesThatCantBeDowngraded(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		refused := func(why string, l *asynclock.Lease) {
+			_, err := l.Downgrade(w.Context())
+			if wantError(w, err, asynclock.ErrInvalidOption); err == nil {
+				w.Error(why)
+			}
+			wantValid(w, l)
+			unlock(w, l)
+		}
+		refused("a reader's", rlock(w, c, "a"))
+		refused("with a minimum hold", lock(w, c, "b", asynclock.WithMinHold(time.Second)))
+		outer := lock(w, c, "c")
+		inner, err := c.Lock(outer.Context(), "c")
+		if err != nil {
+			w.Fatal(err)
+		}
+		refused("it joined another", inner)
+		unlock(w, outer)
+		held := lock(w, c, "d")
+		ended, cancel := context.WithCancel(w.Context())
+		cancel()
+		_, err = held.Downgrade(ended)
+		wantError(w, err, context.Canceled)
+		_, err = held.Downgrade(nil) //nolint:staticcheck // a nil context is what is tested
+		wantError(w, err, asynclock.ErrInvalidOption)
+		wantValid(w, held)
+		unlock(w, held)
+		_, err = held.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrUnlocked)
+		_, err = (*asynclock.Lease)(nil).Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrInvalidOption)
+		other := w.clientOf(noReaders{w.store})
+		held = lock(w, other, "e")
+		_, err = held.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrUnsupported)
+		wantValid(w, held)
+		unlock(w, held)
+	})
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A stake is one owner of this client in the store. That is either a waiter (contending) or one who has
+// the key (holding). At most one stake of a key contends, on behalf of the first waiter in this client.
+// While an exclusive lease lasts, no other stake does anything. Readers may hold the key while another
+// stake contends, for a writer or for readers on other terms.
+type stake struct {
+	key  *Key
+	next *stake
+	due  watchdog.Instant // the alarm; 0: none
+
+	owner string // in the store: the waiter's or the holder's identity
+	terms *Terms // that the owner was made with
+
+	// At most one of them is set; with neither, the stake is out of use.
+	attempt *Attempt // contending: a waiter, or a request to become one
+	holding *Holding // holding the key
+}
+
+func (s *stake) isIdle() bool { return s.attempt == nil && s.holding == nil }
+
+// share returns what the owner takes of the key.
+func (s *stake) share() store.Share { return store.Share{Mode: s.terms.Mode} }
+
+// isShared reports whether the stake is for readers.
+func (s *stake) isShared() bool { return s.terms.Mode == store.Shared }
+
+// ttl returns the TTL to request from the store. The time to wait for the store follows from the
+// terms instead, because a short lease is no reason for short timeouts.
+func (s *stake) ttl() time.Duration {
+	if s.terms.MaxHold == 0 {
+		return s.terms.TTL
+	}
+	return holdTTL(s.terms.TTL, max(s.terms.MaxHold, s.terms.MinHold))
+}
+
+// alarm does the work that is due.
+func (s *stake) alarm(now watchdog.Instant, fx *Effects) {
+	switch { // neither: it ended while the watchdog was on its way
+	case s.attempt != nil:
+		s.attemptDue(now, fx)
+	case s.holding != nil:
+		s.tick(now, fx)
+	}
+}
+
+// setAlarm sets when the stake is looked at next.
+func (s *stake) setAlarm(at watchdog.Instant, fx *Effects) {
+	s.due = at
+	s.key.setAlarm(fx)
+}
+
+// forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are
+// ignored.
+func (s *stake) forgetOwner(fx *Effects) {
+	if s.attempt != nil {
+		s.attempt.settle(fx, nil)
+	}
+	s.key.host.DropOwner(s.owner)
+	s.owner = ""
+	s.attempt, s.holding = nil, nil
+	s.key.remove(s)
+	s.setAlarm(0, fx)
+}
+
+// unused returns a stake that is out of use.
+func (k *Key) unused() *stake {
+	if k.stakes.isIdle() {
+		return &k.stakes
+	}
+	s := &stake{key: k, next: k.stakes.next}
+	k.stakes.next = s
+	return s
+}
+
+// remove takes a stake out of the list, except for the first one.
+func (k *Key) remove(s *stake) {
+	for at := &k.stakes; at.next != nil; at = at.next {
+		if at.next == s {
+			at.next = s.next
+			return
+		}
+	}
+}
+
+// stakeOf returns the stake of an owner, or nil if there is none any more.
+func (k *Key) stakeOf(owner string) *stake {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.owner == owner && owner != "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// contender returns the stake that contends, or nil.
+func (k *Key) contender() *stake {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.attempt != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// retained returns the stake that has the key although nobody holds it, or nil.
+func (k *Key) retained() *stake {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isRetained() {
+			return s
+		}
+	}
+	return nil
+}
+
+// mayContend reports whether a stake may contend for the first waiter: none does already, and no
+// exclusive lease lasts.
+func (k *Key) mayContend() bool {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.attempt != nil || s.holding != nil && !s.isShared() {
+			return false
+		}
+	}
+	return true
+}

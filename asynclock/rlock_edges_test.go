@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func TestReentryOfReadersAndWriters(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		ways := map[string]func(ctx context.Context) (*asynclock.Lease, error){
+			"Lock":     func(ctx context.Context) (*asynclock.Lease, error) { return c.Lock(ctx, "key") },
+			"TryLock":  func(ctx context.Context) (*asynclock.Lease, error) { return c.TryLock(ctx, "key") },
+			"LockChan": func(ctx context.Context) (*asynclock.Lease, error) { return (<-c.LockChan(ctx, "key")).Lease() },
+			"RLock":    func(ctx context.Context) (*asynclock.Lease, error) { return c.RLock(ctx, "key") },
+			"TryRLock": func(ctx context.Context) (*asynclock.Lease, error) { return c.TryRLock(ctx, "key") },
+			"RLockChan": func(ctx context.Context) (*asynclock.Lease, error) {
+				return (<-c.RLockChan(ctx, "key")).Lease()
+			},
+		}
+		writer := lock(w, c, "key")
+		for name, call := range ways {
+			l, err := call(writer.Context())
+			if err != nil || l.Mode() != asynclock.Exclusive || l.Token() != writer.Token() {
+				w.Fatalf("%s under a writer: got %v, want its lease", name, err)
+			}
+			unlock(w, l)
+		}
+		unlock(w, writer)
+		reader := rlock(w, c, "key")
+		waiting := w.ask(w.Context(), c, "key")
+		for name, call := range ways {
+			l, err := call(reader.Context())
+			if name == "Lock" || name == "TryLock" || name == "LockChan" {
+				if !errors.Is(err, asynclock.ErrUpgrade) {
+					w.Errorf("%s under a reader: got %v, want ErrUpgrade", name, err)
+				}
+				continue
+			}
+			if err != nil { // although a writer waits
+				w.Fatalf("%s under a reader: got %v", name, err)
+			}
+			unlock(w, l)
+		}
+		_, err := c.LockAll(reader.Context(), []string{"key", "other"})
+		wantError(w, err, asynclock.ErrUpgrade)
+		unlock(w, reader)
+		next := waiting.has()
+		unlock(w, next)
+		if _, err := c.Lock(context.WithoutCancel(reader.Context()), "key"); err != nil {
+			w.Errorf("Lock under a reader that has ended: got %v", err)
+		}
+	})
+}
+
+// The tenure of readers lasts until the last lease under it was unlocked, whichever that is.
+func TestAReaderThatJoinedByReentryKeepsTheKey(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		outer := rlock(w, ours, "key")
+		inner, err := ours.RLock(outer.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, outer)
+		writer := w.ask(w.Context(), theirs, "key")
+		writer.waits()
+		unlock(w, inner)
+		unlock(w, writer.has())
+	})
+}
+
+func TestTryRLock(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		writer := lock(w, theirs, "key")
+		for name, c := range map[string]*asynclock.Client{"another client": ours, "the same client": theirs} {
+			_, err := c.TryRLock(w.Context(), "key")
+			var held *asynclock.HeldError
+			if !errors.As(err, &held) || held.Token != writer.Token() {
+				w.Errorf("beside a writer of %s: got %v, want a HeldError with its token", name, err)
+			}
+		}
+		unlock(w, writer)
+		reader := rlock(w, theirs, "key")
+		one, err := ours.TryRLock(w.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		other, err := ours.TryRLock(w.Context(), "key", asynclock.WithTTL(ttl/2))
+		if err != nil {
+			w.Fatalf("on other terms, beside readers of this client: got %v", err)
+		}
+		for _, c := range []*asynclock.Client{ours, theirs} {
+			_, err := c.TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrHeld)
+		}
+		for _, l := range []*asynclock.Lease{reader, one, other} {
+			unlock(w, l)
+		}
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+func TestARefusedTryRLockLeavesReadersAlone(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		reader := rlock(w, ours, "key")
+		writer := w.ask(w.Context(), theirs, "key")
+		_, err := ours.TryRLock(w.Context(), "key", asynclock.WithTTL(ttl/2))
+		wantError(w, err, asynclock.ErrHeld)
+		wantValid(w, reader)
+		unlock(w, reader)
+		unlock(w, writer.has())
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+func TestFuturesOfReaders(t *testing.T) {
+	scene(t, "unclaimed, they are not renewed", func(w *world) {
+		c := w.client()
+		one, other := c.RLockChan(w.Context(), "key"), c.RLockChan(w.Context(), "key")
+		w.pass(trusted(ttl))
+		for _, results := range []<-chan asynclock.Result{one, other} {
+			_, err := (<-results).Lease()
+			wantError(w, err, asynclock.ErrNotClaimed)
+			wantOp(w, err, "rlock", "key")
+		}
+		w.wait()
+		w.wantUnused()
+	})
+	scene(t, "a claim makes the key last", func(w *world) {
+		c := w.client()
+		one, other := c.RLockChan(w.Context(), "key"), c.RLockChan(w.Context(), "key")
+		first := claim(w, one)
+		w.pass(3 * ttl)
+		second := claim(w, other) // it lasted as long as the other reader's
+		unlock(w, first)
+		w.pass(3 * ttl)
+		wantValid(w, second)
+		unlock(w, second)
+		w.wantUnused()
+	})
+	scene(t, "one that may still be claimed keeps the key", func(w *world) {
+		ours, theirs := w.client(), w.client()
+		first := rlock(w, ours, "key")
+		result := <-ours.RLockChan(w.Context(), "key")
+		unlock(w, first)
+		writer := w.ask(w.Context(), theirs, "key")
+		writer.waits()
+		second, err := result.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, second)
+		unlock(w, writer.has())
+	})
+	scene(t, "the end of the context gives up the claim", func(w *world) {
+		ours, theirs := w.client(), w.client()
+		ctx, cancel := context.WithCancel(w.Context())
+		results := ours.RLockChan(ctx, "key")
+		w.wait()
+		writer := w.ask(w.Context(), theirs, "key")
+		writer.waits()
+		cancel()
+		unlock(w, writer.has())
+		_, err := (<-results).Lease()
+		wantError(w, err, context.Canceled)
+	})
+	scene(t, "Close takes them back", func(w *world) {
+		ours, theirs := w.client(), w.client()
+		results := ours.RLockChan(w.Context(), "key")
+		w.wait()
+		writer := w.ask(w.Context(), theirs, "key")
+		w.close(ours)
+		unlock(w, writer.has())
+		_, err := (<-results).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+	})
+	scene(t, "Close takes them back beside a reader that goes on", func(w *world) {
+		c := w.client()
+		reader := rlock(w, c, "key")
+		results := c.RLockChan(w.Context(), "key")
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			w.close(c)
+		}()
+		w.wait()
+		_, err := (<-results).Lease()
+		wantError(w, err, asynclock.ErrClosed)
+		wantValid(w, reader)
+		unlock(w, reader)
+		<-closed
+		w.wantUnused()
+	})
+}
+
+func TestWithRLock(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		failed := errors.New("failed")
+		err := c.WithRLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
+			if found, ok := asynclock.LeaseFrom(ctx, "key"); !ok || found != l || l.Mode() != asynclock.Shared {
+				w.Errorf("under WithRLock: got lease %v, %v of mode %v", found, ok, l.Mode())
+			}
+			return failed
+		})
+		wantError(w, err, failed)
+		w.wantUnused()
+		wantError(w, c.WithRLock(w.Context(), "key", nil), asynclock.ErrInvalidOption)
+		wantError(w, c.WithRLock(w.Context(), "", func(context.Context, *asynclock.Lease) error { return nil }), asynclock.ErrInvalidKey)
+		err = c.WithRLock(w.Context(), "key", func(ctx context.Context, l *asynclock.Lease) error {
+			if _, err := c.ForceUnlock(ctx, "key", 0); err != nil {
+				w.Error(err)
+			}
+			<-ctx.Done()
+			return nil
+		})
+		wantError(w, err, asynclock.ErrLost)
+	})
+}
+
+func TestBadRequestsOfReaders(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithMinHold(time.Second))
+		unlock(w, rlock(w, c, "key")) // a default is for writers
+		w.wait()
+		w.wantUnused()
+		_, err := c.RLock(w.Context(), "key", asynclock.WithMinHold(time.Second))
+		wantError(w, err, asynclock.ErrInvalidOption)
+		wantOp(w, err, "rlock", "key")
+		_, err = c.RLock(nil, "key") //nolint:staticcheck // a nil context is what is tested
+		wantError(w, err, asynclock.ErrInvalidOption)
+		_, err = (*asynclock.Client)(nil).RLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrInvalidOption)
+		_, err = c.TryRLock(w.Context(), "key", asynclock.WithWait(time.Second))
+		wantError(w, err, asynclock.ErrInvalidOption)
+	})
+}
+
+// A noReaders store has no readers.
+type noReaders struct{ store.Store }
+
+func (s noReaders) Features() store.Features {
+	f := s.Store.Features()
+	f.Shared = false
+	return f
+}
+
+func TestAStoreWithoutReaders(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.clientOf(noReaders{w.store})
+		_, err := c.RLock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrUnsupported)
+		_, err = (<-c.RLockChan(w.Context(), "key")).Lease()
+		wantError(w, err, asynclock.ErrUnsupported)
+		if n := w.calls(asynclocktest.Any); n != 0 {
+			w.Errorf("requests: got %d, want none", n)
+		}
+		unlock(w, lock(w, c, "key"))
+	})
+}
+
+// Inspect says whose a key is that several readers of this client hold.
+func TestInspectKnowsReaders(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		reader := rlock(w, ours, "key")
+		for c, mine := range map[*asynclock.Client]bool{ours: true, theirs: false} {
+			info, err := c.Inspect(w.Context(), "key")
+			if err != nil || !info.Held || info.Mode != asynclock.Shared || info.Mine != mine {
+				w.Errorf("Inspect: got %+v, %v; want a reader, mine %v", info, err, mine)
+			}
+		}
+		unlock(w, reader)
+	})
+}

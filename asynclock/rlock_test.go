@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// rlock takes a key that can be had by a reader.
+func rlock(tb testing.TB, c *asynclock.Client, key string, options ...asynclock.LockOption) *asynclock.Lease {
+	tb.Helper()
+	l, err := c.RLock(context.Background(), key, options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func TestReadersHoldAKeyTogether(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		before := lock(w, ours, "key")
+		unlock(w, before)
+		one, other := rlock(w, ours, "key"), rlock(w, theirs, "key")
+		if one.Token() != other.Token() || one.Token() <= before.Token() {
+			w.Errorf("tokens: got %d and %d after a writer's %d, want equal and larger ones", one.Token(), other.Token(), before.Token())
+		}
+		if one.Mode() != asynclock.Shared || before.Mode() != asynclock.Exclusive {
+			w.Errorf("modes: got %v of a reader and %v of a writer", one.Mode(), before.Mode())
+		}
+		writer := w.ask(w.Context(), ours, "key")
+		unlock(w, one)
+		writer.waits()
+		unlock(w, other)
+		after := writer.has()
+		if after.Token() <= one.Token() {
+			w.Errorf("the writer's token: got %d, want more than the readers' %d", after.Token(), one.Token())
+		}
+		unlock(w, after)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// S2: a reader joins the readers of its client without the store, and the last one gives the key back.
+func TestOneMoreReaderCostsNoRequest(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := rlock(w, c, "key")
+		second, err := c.TryRLock(w.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		third := claim(w, c.RLockChan(w.Context(), "key"))
+		if n := w.calls(asynclocktest.Acquire.Any); n != 1 {
+			w.Errorf("requests of three readers: got %d, want 1", n)
+		}
+		for _, l := range []*asynclock.Lease{first, third} {
+			unlock(w, l)
+			wantValid(w, second)
+		}
+		if n := w.calls(asynclocktest.Release.Any); n != 0 {
+			w.Errorf("releases before the last unlock: got %d, want none", n)
+		}
+		unlock(w, second)
+		w.wantUnused()
+	})
+}
+
+// S3: a reader does not join once its client knows of a writer, here or elsewhere.
+func TestAReaderQueuesBehindAWriter(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		writer func(ours, theirs *asynclock.Client) *asynclock.Client
+	}{
+		{"of the same client", func(ours, _ *asynclock.Client) *asynclock.Client { return ours }},
+		{"of another client", func(_, theirs *asynclock.Client) *asynclock.Client { return theirs }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				ours, theirs := w.client(), w.client()
+				reader := rlock(w, ours, "key")
+				writer := w.ask(w.Context(), c.writer(ours, theirs), "key")
+				late := w.askBy(w.Context(), ours.RLock, "key")
+				late.waits()
+				if _, err := ours.TryRLock(w.Context(), "key"); err == nil {
+					w.Error("TryRLock past a writer: got a lease")
+				} else {
+					wantError(w, err, asynclock.ErrHeld)
+					wantOp(w, err, "try rlock", "key")
+				}
+				unlock(w, reader)
+				held := writer.has()
+				late.waits()
+				unlock(w, held)
+				unlock(w, late.has())
+				w.wait()
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// S3: a tenure that was closed stays closed, also when the writer has given up. A client needs no message
+// to know of its own writers.
+func TestAClosedTenureAdmitsNobodyAnyMore(t *testing.T) {
+	story(t, func(w *world) {
+		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
+		c := w.client()
+		reader := rlock(w, c, "key")
+		ctx, giveUp := context.WithCancel(w.Context())
+		writer := w.ask(ctx, c, "key")
+		giveUp()
+		wantError(w, writer.ended(), context.Canceled)
+		before := w.calls(asynclocktest.Acquire.Any)
+		late := rlock(w, c, "key")
+		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 1 {
+			w.Errorf("requests of a reader after the writer: got %d, want 1", n)
+		}
+		unlock(w, reader)
+		wantValid(w, late)
+		unlock(w, late)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// S4: one grant serves the first waiter and the readers directly behind it, and nobody further behind.
+// They were there before the client could hear of a writer elsewhere.
+func TestOneGrantServesTheReadersInARow(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		held := lock(w, theirs, "key")
+		var readers []*pending
+		for range 3 {
+			readers = append(readers, w.askBy(w.Context(), ours.RLock, "key"))
+		}
+		elsewhere := w.ask(w.Context(), w.client(), "key")
+		writer := w.ask(w.Context(), ours, "key")
+		last := w.askBy(w.Context(), ours.RLock, "key")
+		before := w.calls(asynclocktest.Acquire.Any)
+		unlock(w, held)
+		for _, r := range readers {
+			r.has()
+		}
+		if n := w.calls(asynclocktest.Acquire.Any) - before; n != 1 {
+			w.Errorf("requests: got %d, want 1, of the writer behind the readers", n)
+		}
+		writer.waits()
+		last.waits()
+		for _, r := range readers {
+			elsewhere.waits()
+			unlock(w, r.has())
+		}
+		unlock(w, elsewhere.has())
+		unlock(w, writer.has())
+		unlock(w, last.has())
+	})
+}
+
+// S5: a writer takes its place in the store's queue when it comes, not when the readers of its client end.
+func TestAWriterQueuesBesideTheReadersOfItsClient(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		reader := rlock(w, ours, "key")
+		first := w.ask(w.Context(), ours, "key")
+		second := w.ask(w.Context(), theirs, "key")
+		unlock(w, reader)
+		second.waits()
+		unlock(w, first.has())
+		unlock(w, second.has())
+	})
+}
+
+// S6: if the notification of a writer is lost, readers join for five seconds at most, however long the
+// TTL.
+func TestALostNotificationLetsReadersPassForSeconds(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(asynclock.WithTTL(time.Hour)), w.client(asynclock.WithTTL(time.Hour))
+		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
+		reader := rlock(w, ours, "key")
+		writer := w.ask(w.Context(), theirs, "key")
+		early := rlock(w, ours, "key")
+		w.pass(5 * time.Second)
+		late := w.askBy(w.Context(), ours.RLock, "key")
+		late.waits()
+		unlock(w, reader)
+		unlock(w, early)
+		unlock(w, writer.has())
+		unlock(w, late.has())
+	})
+}
+
+// S7: readers on other terms, or with an end of their own, have another owner in the store.
+func TestReadersOnOtherTermsHaveTheirOwnHolding(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		option asynclock.LockOption
+	}{
+		{"another TTL", asynclock.WithTTL(ttl / 2)},
+		{"a maximum hold", asynclock.WithMaxHold(time.Second)},
+		{"no renewal", asynclock.WithRenewal(false)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				client := w.client()
+				usual := rlock(w, client, "key")
+				other := rlock(w, client, "key", c.option)
+				third := rlock(w, client, "key", c.option)
+				if n := len(w.inspect("key").Holders); n < 2 {
+					w.Errorf("holders in the store: got %d, want 2 at least", n)
+				}
+				w.pass(2 * ttl)
+				wantValid(w, usual)
+				for _, l := range []*asynclock.Lease{other, third} {
+					if err := l.Unlock(w.Context()); err != nil {
+						wantError(w, err, asynclock.ErrLost)
+					}
+				}
+				wantValid(w, usual)
+				unlock(w, usual)
+				w.wait()
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+func TestAReadersMaximumHoldIsItsOwn(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		usual := rlock(w, c, "key")
+		bound := rlock(w, c, "key", asynclock.WithMaxHold(4*time.Second))
+		w.pass(2 * time.Second)
+		same := rlock(w, c, "key", asynclock.WithMaxHold(4*time.Second))
+		later := claim(w, c.RLockChan(w.Context(), "key", asynclock.WithMaxHold(time.Minute)))
+		w.pass(2 * time.Second)
+		select { // not Err, which looks at the time itself
+		case <-bound.Done():
+		default:
+			w.Error("nobody has noticed the end of a reader's maximum hold")
+		}
+		wantLost(w, bound, asynclock.ErrMaxHold)
+		wantValid(w, same)
+		w.pass(2 * time.Second)
+		wantLost(w, same, asynclock.ErrMaxHold)
+		w.pass(time.Minute - 4*time.Second)
+		wantLost(w, later, asynclock.ErrMaxHold)
+		wantValid(w, usual)
+		unlock(w, usual)
+	})
+}
+
+func TestReadersLoseAKeyTogether(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		readers := []*asynclock.Lease{rlock(w, ours, "key"), rlock(w, ours, "key"), rlock(w, theirs, "key")}
+		unclaimed := ours.RLockChan(w.Context(), "key")
+		if held, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil || !held {
+			w.Fatalf("ForceUnlock: got %v, %v", held, err)
+		}
+		w.wait()
+		for _, l := range readers {
+			wantLost(w, l, asynclock.ErrForced)
+		}
+		next := claim(w, unclaimed) // it waited again, because nobody had received it
+		if next.Token() <= readers[0].Token() {
+			w.Errorf("token after the force: got %d, want more than %d", next.Token(), readers[0].Token())
+		}
+		unlock(w, next)
+		for _, l := range readers {
+			wantError(w, l.Unlock(w.Context()), asynclock.ErrForced)
+		}
+		w.wait()
+		w.wantUnused()
+	})
+}
+
+// A reader that is cut off from the store loses its lease in time, and a writer elsewhere gets the key.
+func TestReadersThatAreCutOffEndInTime(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		one, other := rlock(w, ours, "key"), rlock(w, ours, "key")
+		writer := w.ask(w.Context(), theirs, "key")
+		w.store.Cut(0)
+		writer.get()
+		for _, l := range []*asynclock.Lease{one, other} {
+			wantLost(w, l, asynclock.ErrNotRenewed)
+		}
+	})
+}
+
+// A reader's lease is renewed for as long as one reader of its client is left.
+func TestATenureIsRenewedWhileAReaderIsLeft(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := rlock(w, c, "key")
+		second := rlock(w, c, "key")
+		w.pass(3 * ttl)
+		unlock(w, first)
+		w.pass(3 * ttl)
+		wantValid(w, second)
+		if err := second.Renew(w.Context(), 2*ttl); err != nil {
+			w.Error(err)
+		}
+		unlock(w, second)
+	})
+}
+
+func TestRetentionKeepsAKeyForReaders(t *testing.T) {
+	story(t, func(w *world) {
+		retain := asynclock.WithRetention(time.Minute)
+		ours, theirs := w.client(retain), w.client()
+		first := rlock(w, ours, "key")
+		unlock(w, first)
+		again := rlock(w, ours, "key")
+		if n := w.calls(asynclocktest.Acquire.Any); n != 1 || again.Token() != first.Token() {
+			w.Errorf("the key again: got %d requests, token %d; want 1 and %d", n, again.Token(), first.Token())
+		}
+		unlock(w, again)
+		beside := rlock(w, theirs, "key") // readers elsewhere don't disturb it
+		unlock(w, rlock(w, ours, "key"))
+		if n := w.calls(asynclocktest.Acquire.Any); n != 2 {
+			w.Errorf("requests beside another client's reader: got %d, want 2", n)
+		}
+		unlock(w, beside)
+		unlock(w, w.ask(w.Context(), theirs, "key").has()) // a writer gets it at once
+		w.wait()
+		w.wantUnused()
+	})
+}
