@@ -191,6 +191,10 @@ func TestLeasesThatCantBeDowngraded(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
+		if _, err := outer.Downgrade(w.Context()); err == nil {
+			w.Error("others joined it")
+		}
+		wantValid(w, outer)
 		refused("it joined another", inner)
 		unlock(w, outer)
 		held := lock(w, c, "d")
