@@ -29,7 +29,9 @@
              a lease is held for HOLDS ticks, everyone is served within BOUND
      DISTANT with LIVE, how many ticks the answers to client 0 take. It is not served
              if they take too long, but everyone else is
-     FAULT   breaks one rule; a name from the list below */
+     FAULT   breaks one rule; a name from the list below
+     TRACE   a simulation writes down what clients do, for trace.sh
+     GOAL    with TRACE: a search finds a run that gets there */
 #ifndef N
 #define N 2
 #endif
@@ -168,6 +170,36 @@
 #define FIRST 1               /* the token of the lease before the run, which left a vacancy */
 #else
 #define FIRST 0
+#endif
+
+/* A trace has a line for each step of a client: its number, what it does, what it sends, and its state
+   afterwards. In searches these are nothing. LATE is how many of the last ticks are perhaps too few for a
+   lease: the code has margins, and gives no answer back of which a tick of 2 or 3 is left. */
+#ifdef TRACE
+mtype = { begins, asks, hears, reads, loses, leaves, renews, unlocks, expires, passes, released, repeats, dies };
+#define DOES(c, what) ; printf("%d %e", c, what)
+#define WITH(x) ; printf(" %d", x)
+#define NAMED(x) ; printf(" %e", x)
+#define SENDS(what, o, tok) ; printf(" > %e %d %d", what, o, tok)
+#define FLAGS(x, y, z) ; printf(" %d %d %d", x, y, z)
+#define ENDS(c) ; printf(" : %e %d %d %d\n", st[c], gen[c], used[c], trust[c])
+#define TICKS printf("tick\n");
+#define LATE 0
+bool rare;                    /* what happens too often in a simulation may happen now */
+#define RARELY && rare
+bool anew;                    /* a holder was granted the key anew */
+#define ANEW anew = true;
+#else
+#define DOES(c, what)
+#define WITH(x)
+#define NAMED(x)
+#define SENDS(what, o, tok)
+#define FLAGS(x, y, z)
+#define ENDS(c)
+#define TICKS
+#define LATE 1
+#define RARELY
+#define ANEW
 #endif
 
 mtype = { IDLE, WAIT, HOLD, DONE, DEAD };           /* clients */
@@ -596,7 +628,7 @@ inline nothing_stray() { stray = NONE; strayowner = 0; strayused = 0; strayunsur
 inline nothing_asked(c) { nothing_compared(c); asked[c] = false; answered[c] = false; kind[c] = NONE; sent[c] = 0; spent[c] = 0; answer[c] = NONE; number[c] = 0; exact[c] = false }
 inline nothing_leaves(c) { leaving[c] = false; left_ok[c] = false; unsaid[c] = false; sure[c] = false; again[c] = false; whose[c] = 0; wused[c] = 0; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false }
 
-inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok }
+inline ask(c, k, tok) { nothing_asked(c); asked[c] = true; kind[c] = k; spent[c] = tok SENDS(k, gen[c], tok) }
 
 /* A request is given up. Its sender can't know whether it arrives yet. */
 inline give_up(c) {
@@ -629,7 +661,7 @@ inline leave(c, more) {
 #endif
   next = used[c];
   i = (FORGET && st[c] == HOLD && (trust[c] > 0 || FAULT==HAND_ON_ENDED) && !more && !head && ((!doubt[c] && !asked[c]) || FAULT==HAND_ON_DOUBT));
-  give_up(c); give_up_leaving(c);
+  give_up(c); give_up_leaving(c) SENDS(RELEASE, gen[c], next) FLAGS(head, more, i);
   leaving[c] = true; whose[c] = OWNER(c); wused[c] = next; unsaid[c] = head; again[c] = more; sure[c] = i; i = 0;
   next_owner(c);
   if :: more -> st[c] = WAIT; riding[c] = true :: else fi;
@@ -661,7 +693,7 @@ inline take_in(c, ans, num, ex, since) {
 #else
     if                                                                        /* W3 */
     :: since < TTL -> hold(c, num, ex, TTL-since)
-    :: since+1 >= TTL ->                          /* too little of it may be left */
+    :: since+LATE >= TTL ->                          /* too little of it may be left */
 #if FAULT==LATE_SURE
       unsure[c] = false;
 #endif
@@ -674,7 +706,7 @@ inline take_in(c, ans, num, ex, since) {
   :: st[c] == WAIT && ans == GONE -> assert(false)                            /* nobody has withdrawn it */
   :: st[c] == HOLD && trust[c] > 0 && ans == GRANTED ->                       /* W6, confirmed */
     if
-    :: num < first[c] || num > used[c] -> unsure[c] = true; leave(c, false)
+    :: num < first[c] || num > used[c] -> ANEW leave(c, false)
     :: else ->
       assert(top == used[c] || OWNER(c) == forced); /* nobody has had the key since */
       if :: since < TTL && TTL-since > trust[c] -> trust[c] = TTL-since :: else fi
@@ -727,7 +759,16 @@ proctype environment() provided (!stop) {
 end:
 #endif
   do
-  :: d_step { TIME_MAY_PASS ->                                      /* a tick */
+#ifdef TRACE
+#ifdef GOAL
+  :: GOAL -> assert(false)
+#endif
+  :: rare = true
+  :: rare = false
+  :: rare = false
+  :: rare = false
+#endif
+  :: d_step { TIME_MAY_PASS -> TICKS                                /* a tick */
       if :: left > 0 -> left-- :: else fi;
 #if FORGET
       if :: grace > 0 -> grace-- :: else fi;
@@ -813,24 +854,25 @@ end:
       left_ok[c] = true; wanswer[c] = r; wnumber[c] = rn; wexact[c] = rx; r = NONE; rn = 0; rx = false } }
 
   /* Requests, answers and messages are lost, or given up and late. */
-  :: d_step { asked[c] && MAY_LOSE -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; nothing_asked(c); LOSE }
-  :: d_step { msg[c] != NOBODY && MAY_LOSE -> msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false; LOSE }
-  :: d_step { leaving[c] && left_ok[c] && MAY_LOSE ->               /* said again, without the queueing */
+  :: d_step { asked[c] && MAY_LOSE RARELY DOES(c, loses) -> if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; nothing_asked(c); LOSE ENDS(c) }
+  :: d_step { msg[c] != NOBODY && MAY_LOSE RARELY -> msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false; LOSE }
+  :: d_step { leaving[c] && left_ok[c] && MAY_LOSE RARELY DOES(c, repeats) -> /* said again, without the queueing */
       left_ok[c] = false; again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; wanswer[c] = NONE; wnumber[c] = 0; wexact[c] = false;
-      if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi; LOSE }
+      if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi; LOSE ENDS(c) }
 #if STRAY
-  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; give_up(c) }
-  :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE -> LOSE;
+  :: d_step { asked[c] && !answered[c] && stray == NONE && MAY_LOSE RARELY DOES(c, loses) -> LOSE; if :: kind[c] == ACQUIRE -> unsure[c] = true :: else -> doubt[c] = FORGET fi; give_up(c) ENDS(c) }
+  :: d_step { leaving[c] && !left_ok[c] && stray == NONE && MAY_LOSE RARELY DOES(c, repeats) -> LOSE;
       stray = RELEASE; strayowner = whose[c]; strayused = wused[c]; strayunsure = unsaid[c]; strayagain = again[c]; straysure = sure[c];
-      again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
+      again[c] = false; if :: FAULT!=HAND_ON_TWICE -> sure[c] = false :: else fi; wsent[c] = 0; if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi ENDS(c) }
 #endif
 #if LOSS && !LIVE
-  :: d_step { leaving[c] && MAY_LOSE -> LOSE; nothing_leaves(c); if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi }
+  :: d_step { leaving[c] && MAY_LOSE RARELY DOES(c, repeats) -> LOSE; nothing_leaves(c); if :: riding[c] -> riding[c] = false; unsure[c] = true :: else fi ENDS(c) }
 #endif
 
   /* Answers and messages arrive. */
   :: d_step { answered[c] && st[c] != DEAD && !FAR(c) ->
-      head = sent[c]; next = number[c]; rx = exact[c]; r = answer[c];
+      head = sent[c]; next = number[c]; rx = exact[c]; r = answer[c]
+      DOES(c, hears) NAMED(kind[c]) NAMED(r) WITH(next) WITH(rx) WITH(head);
       if
       :: kind[c] == ACQUIRE -> nothing_asked(c); i = next; next = head; take_in(c, r, i, rx, next)
       :: kind[c] == RENEW && r == OK -> nothing_asked(c);
@@ -841,19 +883,21 @@ end:
 #endif
         if :: st[c] == HOLD -> next_owner(c) :: else fi
       fi;
-      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) }
+      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) ENDS(c) }
   :: d_step { left_ok[c] && st[c] != DEAD ->
 #if FORGET
       if :: !before[c] -> over[whose[c]] = true; assert(lock != whose[c] || left == 0); assert(!inq[whose[c]]) :: else -> before[c] = false fi;
 #else
       over[whose[c]] = true; assert(lock != whose[c] || left == 0); assert(!inq[whose[c]]);
 #endif
-      head = wsent[c]; i = wnumber[c]; rx = wexact[c]; r = wanswer[c];
+      head = wsent[c]; i = wnumber[c]; rx = wexact[c]; r = wanswer[c]
+      DOES(c, released) WITH(riding[c]) NAMED(r) WITH(i) WITH(rx) WITH(head);
       nothing_leaves(c);
       if :: riding[c] -> riding[c] = false; next = head; take_in(c, r, i, rx, next) :: else fi;
-      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) }
-  :: d_step { msg[c] != NOBODY && st[c] != DEAD ->
-      head = msg[c]; i = msgtoken[c]; rx = msgexact[c]; msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false;
+      head = 0; next = 0; i = 0; rx = false; r = NONE; assert(EXCLUSIVE) ENDS(c) }
+  :: d_step { msg[c] != NOBODY && st[c] != DEAD RARELY ->
+      head = msg[c]; i = msgtoken[c]; rx = msgexact[c]; msg[c] = NOBODY; msgtoken[c] = 0; msgexact[c] = false
+      DOES(c, reads) WITH(head-c*K) WITH(i) WITH(rx) WITH(mark[c]) WITH(age[c]);
       if
 #if FAULT==NO_W4
       :: st[c] == WAIT && head == OWNER(c) && age[c] < G -> hold(c, i, rx, G-age[c])
@@ -864,10 +908,10 @@ end:
 #endif
       :: else -> skip
       fi;
-      head = 0; i = 0; rx = false; assert(EXCLUSIVE) }
+      head = 0; i = 0; rx = false; assert(EXCLUSIVE) ENDS(c) }
 
   /* What the client does by itself. */
-  :: d_step { st[c] == IDLE && !asked[c] -> st[c] = WAIT; ask(c, ACQUIRE, 0) }             /* W1 */
+  :: d_step { st[c] == IDLE && !asked[c] DOES(c, begins) -> st[c] = WAIT; ask(c, ACQUIRE, 0) ENDS(c) } /* W1 */
 #if VACANCY
   /* Whoever knows the vacancy says so. Its permission is from an earlier answer about any key,
      so only the history matters, of which it is, and whether the grace was over there. */
@@ -912,30 +956,30 @@ end:
   :: d_step { st[c] == WAIT && !heard[c] && !asked[c] -> heard[c] = true }
 #endif
 #else
-  :: d_step { st[c] == WAIT && !asked[c] && !riding[c] -> ask(c, ACQUIRE, 0) }
-  :: d_step { st[c] == WAIT -> leave(c, false) }
+  :: d_step { st[c] == WAIT && !asked[c] && !riding[c] DOES(c, asks) -> ask(c, ACQUIRE, 0) ENDS(c) }
+  :: d_step { st[c] == WAIT RARELY DOES(c, leaves) -> leave(c, false) ENDS(c) }
 #endif
 #if RENEWAL
-  :: d_step { st[c] == HOLD && trust[c] > 0 && !asked[c] && trust[c] < TTL -> ask(c, RENEW, used[c]) }
+  :: d_step { st[c] == HOLD && trust[c] > 0 && !asked[c] && trust[c] < TTL DOES(c, renews) -> ask(c, RENEW, used[c]) ENDS(c) }
 #endif
-  :: d_step { st[c] == HOLD && trust[c] > 0 -> leave(c, false) }
-  :: d_step { st[c] == HOLD && trust[c] > 0 && gen[c]+1 < (c==0 -> K0 : K) -> leave(c, true) }
+  :: d_step { st[c] == HOLD && trust[c] > 0 RARELY DOES(c, unlocks) -> leave(c, false) ENDS(c) }
+  :: d_step { st[c] == HOLD && trust[c] > 0 && gen[c]+1 < (c==0 -> K0 : K) RARELY DOES(c, unlocks) -> leave(c, true) ENDS(c) }
 #if FAULT!=NO_DEADLINE
-  :: d_step { st[c] == HOLD && trust[c] == 0 -> leave(c, false) }
-  :: d_step { st[c] == HOLD && trust[c] == 0 -> give_up(c); next_owner(c) }
+  :: d_step { st[c] == HOLD && trust[c] == 0 DOES(c, unlocks) -> leave(c, false) ENDS(c) }
+  :: d_step { st[c] == HOLD && trust[c] == 0 DOES(c, expires) -> give_up(c); next_owner(c) ENDS(c) }
 #else
   :: d_step { st[c] == HOLD && trust[c] == 0 -> trust[c] = 1; assert(EXCLUSIVE) }
 #endif
 #if LOCAL
-  :: d_step { st[c] == HOLD && trust[c] > 0 && passed[c] < LOCAL && HAS_TOKEN(c) ->          /* cohort handoff */
+  :: d_step { st[c] == HOLD && trust[c] > 0 && passed[c] < LOCAL && HAS_TOKEN(c) DOES(c, passes) -> /* cohort handoff */
       passed[c]++; if :: room[c] > 0 -> room[c]-- :: else fi;
-      i = used[c]+1; begin_lease(c, i); i = 0 }
+      i = used[c]+1; begin_lease(c, i); i = 0 ENDS(c) }
 #endif
 #if CRASH
 #if LIVE
   :: d_step { crashes < CRASH && st[c] != DEAD && st[c] != DONE -> crashes++; no_lease(c); st[c] = DEAD; nothing_asked(c); nothing_leaves(c); msg[c] = NOBODY }
 #else
-  :: d_step { st[c] != DEAD && st[c] != DONE -> no_lease(c); st[c] = DEAD }
+  :: d_step { st[c] != DEAD && st[c] != DONE DOES(c, dies) -> no_lease(c); st[c] = DEAD ENDS(c) }
 #endif
 #endif
   od

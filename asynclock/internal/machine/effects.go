@@ -35,12 +35,6 @@ type Effects struct {
 	ended    list[Lease, *Lease]
 }
 
-// Any reports whether there are effects at all.
-func (fx *Effects) Any() bool {
-	return fx.AlarmSet || fx.Dropped || fx.Asked != nil || fx.renewals.first != nil || fx.TripSent != 0 || fx.Notes != nil ||
-		fx.acquires.first != nil || fx.releases.first != nil || fx.decided.first != nil || fx.ended.first != nil
-}
-
 // A Note is a line for the log.
 type Note struct {
 	Level slog.Level

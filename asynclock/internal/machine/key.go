@@ -78,18 +78,20 @@ func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
 		}
 		s = next
 	}
-	k.setAlarm(fx)
+	if at := k.earliest(); at != 0 || fx.AlarmSet {
+		fx.Alarm, fx.AlarmSet = at, true
+	}
 }
 
-// setAlarm sets the alarm for the stake that is due first.
-func (k *Key) setAlarm(fx *Effects) {
+// earliest returns when the stake is due that is due first; 0: none is.
+func (k *Key) earliest() watchdog.Instant {
 	at := k.stakes.due
 	for s := k.stakes.next; s != nil; s = s.next {
 		if s.due != 0 && (at == 0 || s.due < at) {
 			at = s.due
 		}
 	}
-	fx.Alarm, fx.AlarmSet = at, true
+	return at
 }
 
 // Idle reports whether nobody uses the key: it is new, or is about to be dropped.

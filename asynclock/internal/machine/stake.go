@@ -56,7 +56,7 @@ func (s *stake) alarm(now watchdog.Instant, fx *Effects) {
 // setAlarm sets when the stake is looked at next.
 func (s *stake) setAlarm(at watchdog.Instant, fx *Effects) {
 	s.due = at
-	s.key.setAlarm(fx)
+	fx.Alarm, fx.AlarmSet = s.key.earliest(), true
 }
 
 // forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// The inputs of the machine, as values for tables. Callers have names.
+
+// A with changes what a waiter asks for.
+type with func(*caller)
+
+func future(c *caller)    { c.waiter.Future = true }
+func try(c *caller)       { c.waiter.Try = true }
+func noRenewal(c *caller) { c.terms.Renew = false }
+
+func lasting(d time.Duration) with   { return func(c *caller) { c.terms.TTL = d } }
+func maxHold(d time.Duration) with   { return func(c *caller) { c.terms.MaxHold = d } }
+func minHold(d time.Duration) with   { return func(c *caller) { c.terms.MinHold = d } }
+func retention(d time.Duration) with { return func(c *caller) { c.terms.Retention = d } }
+func limit(n int) with               { return func(c *caller) { c.terms.QueueLimit = n } }
+func holder(name string) with        { return func(c *caller) { c.terms.Holder = name } }
+
+func (w *world) caller(name string, changes []with) *caller {
+	c := &caller{name: name, terms: terms()}
+	for _, change := range changes {
+		change(c)
+	}
+	c.waiter.Caller, c.waiter.Terms = c, &c.terms
+	w.callers[name] = c
+	return c
+}
+
+// arrive adds a waiter.
+func arrive(name string, changes ...with) input {
+	return func(w *world, fx *machine.Effects) []string {
+		c := w.caller(name, changes)
+		if err := w.key.Arrive(&c.waiter, w.now, fx); err != nil {
+			return []string{"refused: " + text(err)}
+		}
+		return nil
+	}
+}
+
+// leave ends a waiter, as the end of its context does.
+func leave(name string) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.Leave(&w.callers[name].waiter, errLeft, w.now, fx)
+		return nil
+	}
+}
+
+// claim claims a future.
+func claim(name string) input { return claimAfter(name, nil) }
+
+// claimAfter claims a future whose context has ended with err.
+func claimAfter(name string, err error) input {
+	return func(w *world, fx *machine.Effects) []string {
+		c := &w.callers[name].waiter
+		w.key.Claim(c, err, w.now, fx)
+		if c.Stage != machine.Claimed {
+			return []string{"not claimed: " + text(c.Err)}
+		}
+		w.last = c.Lease
+		return []string{fmt.Sprintf("%s claims %d", name, c.Lease.Token)}
+	}
+}
+
+// unlock ends a lease.
+func unlock(name string) input {
+	return func(w *world, fx *machine.Effects) (said []string) {
+		r, again, err := w.key.Unlock(w.callers[name].lease, w.now, fx)
+		if again {
+			said = append(said, "unlocked before")
+		}
+		if err != nil {
+			said = append(said, "unlock: "+text(err))
+		}
+		if r != nil {
+			said = append(said, w.release(r))
+		}
+		return said
+	}
+}
+
+// check asks whether a lease lasts.
+func check(name string, margin time.Duration) input {
+	return func(w *world, fx *machine.Effects) []string {
+		return []string{fmt.Sprintf("%s lasts: %t", name, w.key.Check(w.callers[name].lease, margin, w.now, fx))}
+	}
+}
+
+// join lets a caller join the lease of another, as a call under its context does.
+func join(name, other string) input {
+	return func(w *world, fx *machine.Effects) []string {
+		c := w.caller(name, nil)
+		c.waiter.Lease, c.waiter.Stage = w.callers[other].lease, machine.Joining
+		return claim(name)(w, fx)
+	}
+}
+
+// joinLater is join for a future.
+func joinLater(name, other string, changes ...with) input {
+	return func(w *world, _ *machine.Effects) []string {
+		c := w.caller(name, append(changes, future))
+		c.waiter.Lease, c.waiter.Stage = w.callers[other].lease, machine.Joining
+		if !w.key.JoinLater(&c.waiter) {
+			return []string{"has to arrive"}
+		}
+		return nil
+	}
+}
+
+// answer answers the request with that number, in the order in which the machine sent them.
+func answer(number int, reply store.AcquireReply) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.Answer(w.acquires[number-1], &reply, w.now, fx)
+		return nil
+	}
+}
+
+// givenUp answers a request whose caller's context has ended.
+func givenUp(number int) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.acquires[number-1].Ended = true
+		return answer(number, failed(store.ErrOutcomeUnknown))(w, fx)
+	}
+}
+
+// renewed answers a renewal.
+func renewed(number int, reply store.RenewReply) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.Renewed(w.renewals[number-1], reply, w.now, fx)
+		return nil
+	}
+}
+
+// late says that a renewal takes longer than its timeout.
+func late(number int) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.RenewalIsLate(w.renewals[number-1], w.now, fx)
+		return nil
+	}
+}
+
+// renew renews a lease by hand.
+func renew(name string, by time.Duration) input {
+	return func(w *world, fx *machine.Effects) []string {
+		r, err := w.key.Renew(w.callers[name].lease, by, w.now, fx)
+		if err != nil {
+			return []string{"renew: " + text(err)}
+		}
+		return []string{w.renewal(r)}
+	}
+}
+
+// notify is a notification for the present owner.
+func notify(e store.Event) input {
+	return func(w *world, fx *machine.Effects) []string {
+		e.Owner = w.host.live
+		w.key.Event(&e, w.now, fx)
+		return nil
+	}
+}
+
+// message grants the key to the present owner.
+func message(token int64) input {
+	return notify(store.Event{Kind: store.EventGrant, Grant: store.Grant{Token: token}, GrantTTL: grantTTL})
+}
+
+// event is a notification without content.
+func event(kind store.EventKind) input { return notify(store.Event{Kind: kind}) }
+
+// missed says that notifications may have been lost.
+func missed(comeAgain bool) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.Missed(comeAgain, w.now, fx)
+		return nil
+	}
+}
+
+// alarm does what is due.
+func alarm(w *world, fx *machine.Effects) []string {
+	w.key.Alarm(w.now, fx)
+	return nil
+}
+
+// turnAway and abandon are the two halves of a Close whose context ends.
+func turnAway(w *world, fx *machine.Effects) []string {
+	w.key.TurnAway(store.ErrClosed, w.now, fx)
+	return nil
+}
+
+func abandon(w *world, fx *machine.Effects) []string {
+	if !w.key.Abandon(store.ErrClosed, w.now, fx) {
+		return []string{"no lease"}
+	}
+	return nil
+}
+
+// receive says that the callers of all futures have received their results.
+func receive(w *world, _ *machine.Effects) []string {
+	w.host.received = true
+	return nil
+}
+
+// closing says that Close was called.
+func closing(w *world, _ *machine.Effects) []string {
+	w.host.closing = true
+	return nil
+}
+
+// errLeft is the end of a caller's context.
+var errLeft = fmt.Errorf("left")
+
+func text(err error) string {
+	if err == nil {
+		return "nil"
+	}
+	return failure.Text(err)
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// The times that follow from the TTL of these tests, as docs/design.md has them.
+const (
+	ttl       = 15 * time.Second
+	beat      = 1500 * time.Millisecond  // the heartbeat
+	grantTTL  = 4500 * time.Millisecond  // of a grant by message
+	trusted   = 13345 * time.Millisecond // how long an answer that grants is trusted, from its sending
+	trustedBy = 4 * time.Second          // the same of a message, from base
+	patience  = 5 * time.Second
+)
+
+// start is when each test begins. Renewals of both TTLs have a moment of their grids here.
+const start = watchdog.Instant(3_000_000 * time.Second)
+
+// terms are what waiters ask for, unless a test says otherwise.
+func terms() machine.Terms { return machine.Terms{TTL: ttl, Renew: true, QueueLimit: 100} }
+
+// A host is a machine's host without a client. Its owners are o1, o2 and so on.
+type host struct {
+	owners  int
+	live    string // the owner in use; empty: none
+	dropped int    // how many owners were dropped
+
+	received bool // the callers of futures have received their results, so none can be taken back
+	closing  bool
+	lane     int
+	keys     int
+}
+
+func (h *host) NewOwner() string {
+	if h.live != "" {
+		panic("two owners at a time")
+	}
+	h.owners++
+	h.live = fmt.Sprintf("o%d", h.owners)
+	return h.live
+}
+
+func (h *host) DropOwner(owner string) {
+	if h.live == "" || owner != h.live {
+		panic(fmt.Sprintf("drops owner %q, but %q is in use", owner, h.live))
+	}
+	h.live = ""
+	h.dropped++
+}
+
+func (h *host) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) {
+	return new(machine.Holding), h.NewLease(w)
+}
+
+func (*host) NewLease(w *machine.Waiter) *machine.Lease {
+	l := &machine.Lease{Caller: w.Caller, Reentry: true}
+	w.Caller.(*caller).lease = l //nolint:forcetypeassert // every waiter of these tests has one
+	return l
+}
+
+func (*host) NewRelease() *machine.Release    { return new(machine.Release) }
+func (h *host) TakeBack(*machine.Waiter) bool { return !h.received }
+func (h *host) Lane() int                     { return h.lane }
+func (h *host) Keys() int                     { return max(h.keys, 1) }
+func (h *host) Closing() bool                 { return h.closing }
+
+// A caller has asked for the key.
+type caller struct {
+	name    string
+	waiter  machine.Waiter
+	terms   machine.Terms
+	lease   *machine.Lease // the last one that was made for it
+	decided int            // how often it was told a result
+}
+
+// A world is one key's machine, with everybody it deals with. Tests make its steps.
+type world struct {
+	reporter
+
+	key     machine.Key
+	host    host
+	now     watchdog.Instant
+	alarm   watchdog.Instant // 0: not set
+	callers map[string]*caller
+	last    *machine.Lease // the last one that was made
+
+	// The machine has sent these, in this order. Tests name them by number, from 1.
+	acquires []*machine.Acquire
+	renewals []*machine.Renewal
+	releases []*machine.Release
+}
+
+// A reporter is a test, or a case of a property.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Failed() bool
+}
+
+func newWorld(t reporter) *world {
+	w := &world{reporter: t, now: start, callers: make(map[string]*caller)}
+	w.key.Begin("key", &w.host)
+	return w
+}
+
+// An input makes one step of the machine.
+type input func(w *world, fx *machine.Effects) []string
+
+// step makes one step and returns its effects as text. The step's results come first.
+func (w *world) step(in input) []string {
+	w.Helper()
+	var fx machine.Effects
+	wasIdle := w.key.Idle()
+	said := in(w, &fx)
+	w.holds(wasIdle, fx.Dropped)
+	return append(said, w.carryOut(&fx)...)
+}
+
+// holds checks what is true after each step, whatever the input was.
+func (w *world) holds(wasIdle, dropped bool) {
+	w.Helper()
+	idle := w.key.Idle()
+	switch {
+	case w.key.Both():
+		w.Errorf("there are an attempt and a holding")
+	case idle == (w.host.live != ""):
+		w.Errorf("the key is idle: %t, but its owner is %q", idle, w.host.live)
+	case dropped && (!idle || w.key.Queued() > 0):
+		w.Errorf("dropped, but idle: %t, and %d wait", idle, w.key.Queued())
+	case idle && !wasIdle && !dropped:
+		w.Errorf("idle, and not dropped")
+	case idle && wasIdle && dropped:
+		w.Errorf("dropped twice")
+	}
+}
+
+// carryOut does what the shell does, and writes it down.
+func (w *world) carryOut(fx *machine.Effects) (did []string) {
+	if fx.Asked != nil {
+		did = append(did, fmt.Sprintf("%v asked: %s", fx.Asked, text(fx.Verdict)))
+	}
+	for d := fx.NextDecided(); d != nil; d = fx.NextDecided() {
+		did = append(did, w.decided(d))
+	}
+	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+		did = append(did, fmt.Sprintf("lease of %s ends: %s", callerOf(l.Caller).name, text(l.Err)))
+	}
+	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
+		did = append(did, w.release(r))
+	}
+	for a := fx.NextAcquire(); a != nil; a = fx.NextAcquire() {
+		did = append(did, w.acquire(a))
+	}
+	for r := fx.NextRenewal(); r != nil; r = fx.NextRenewal() {
+		did = append(did, w.renewal(r))
+	}
+	if fx.AlarmSet {
+		w.alarm = fx.Alarm
+		did = append(did, "alarm "+w.since(fx.Alarm))
+	}
+	if fx.Dropped {
+		did = append(did, "dropped")
+		w.key = machine.Key{}
+		w.key.Begin("key", &w.host)
+	}
+	for _, n := range fx.Notes {
+		did = append(did, n.Level.String()+" "+n.Text)
+	}
+	return did
+}
+
+func callerOf(c any) *caller {
+	return c.(*caller) //nolint:forcetypeassert // every waiter and lease of these tests has one
+}
+
+func (w *world) decided(d *machine.Waiter) string {
+	c := callerOf(d.Caller)
+	c.decided++
+	switch d.Stage {
+	case machine.Granted:
+		w.last = d.Lease
+		return fmt.Sprintf("%s is granted %d", c.name, d.Lease.Token)
+	case machine.Claimed:
+		w.last = d.Lease
+		return fmt.Sprintf("%s has %d", c.name, d.Lease.Token)
+	case machine.Again:
+		return c.name + " arrives again"
+	default:
+		return fmt.Sprintf("%s fails: %s", c.name, text(d.Err))
+	}
+}
+
+// acquire notes a request, which is sent at once.
+func (w *world) acquire(a *machine.Acquire) string {
+	w.sends(a.Request().Owner)
+	w.acquires = append(w.acquires, a)
+	a.Sent = w.now
+	return "acquire " + acquireText(a)
+}
+
+// sends checks that a request is for the owner in use.
+func (w *world) sends(owner string) {
+	w.Helper()
+	if owner != w.host.live {
+		w.Errorf("a request for owner %q, but %q is in use", owner, w.host.live)
+	}
+}
+
+func (w *world) release(r *machine.Release) string {
+	w.releases = append(w.releases, r)
+	q := r.Request()
+	said := "release " + q.Owner
+	if r.Withdrawal {
+		said = "withdraw " + q.Owner
+	}
+	said += option(q.Token != 0, " token=%d", q.Token) + option(q.HoldBack > 0, " back=%v", q.HoldBack) +
+		option(q.Uncertain, " uncertain") + option(q.Clean, " clean")
+	if r.Requeue != nil {
+		w.sends(r.Requeue.Request().Owner)
+		w.acquires = append(w.acquires, r.Requeue)
+		r.Requeue.Sent = w.now
+		said += " requeue " + acquireText(r.Requeue)
+	}
+	return said
+}
+
+func (w *world) renewal(r *machine.Renewal) string {
+	w.sends(r.Request.Owner)
+	w.renewals = append(w.renewals, r)
+	q := &r.Request
+	return fmt.Sprintf("renew %s token=%d", q.Owner, q.Token) +
+		option(q.TTL != ttl, " ttl=%v", q.TTL) + option(q.NotifyQueued, " watch")
+}
+
+// acquireText is a request without what all requests of these tests have in common.
+func acquireText(a *machine.Acquire) string {
+	q := a.Request()
+	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
+		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " retention") +
+		option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
+		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
+}
+
+func option(given bool, format string, args ...any) string {
+	if !given {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// since is a time as tests write it: since the start.
+func (w *world) since(at watchdog.Instant) string {
+	if at == 0 {
+		return "off"
+	}
+	return at.Sub(start).String()
+}
+
+// state is what a caller could find out.
+func (w *world) state() string {
+	token, _, held := w.key.Held()
+	switch {
+	case w.key.Idle():
+		return "idle"
+	case w.key.Retained():
+		return "retained"
+	case held:
+		return fmt.Sprintf("holding %d until %s", token, w.since(w.key.Until(w.last)))
+	default:
+		return "waiting as " + w.host.live
+	}
+}
+
+// granted is an answer that grants, from a store whose tokens rise by one.
+func granted(token int64) store.AcquireReply {
+	return store.AcquireReply{Status: store.Granted, Grant: store.Grant{Token: token}, WillNotify: true}
+}
+
+// waiting is an answer to a waiter that is not the first.
+func waiting(mark int64) store.AcquireReply {
+	return store.AcquireReply{Status: store.Waiting, Mark: mark, Rank: 1, Remaining: time.Minute, WillNotify: true}
+}
+
+// failed is no answer, or a refusal.
+func failed(err error) store.AcquireReply { return store.AcquireReply{Err: err} }
+
+// followed is granted by a store whose tokens rise with its clock.
+func followed(token int64) store.AcquireReply {
+	reply := granted(token)
+	reply.TokensFollowClock = true
+	return reply
+}

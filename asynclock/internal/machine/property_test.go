@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// TestPromises feeds a machine with random inputs. They keep to the store's contract: tokens of grants rise
+// with the store's clock, and an owner is granted only what it has asked for. Otherwise answers and
+// notifications may come in any order, late, or never.
+//
+// See promises, [world.holds] and [world.sends] for what must hold after each step, and end for what must
+// hold in the end.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := &script{
+			world: newWorld(t), T: t,
+			begun: make(map[string]watchdog.Instant), proven: make(map[string]watchdog.Instant),
+			tokens: make(map[string]int64), held: make(map[string]bool), open: make(map[*machine.Acquire]bool),
+		}
+		actions := s.actions()
+		for range rapid.IntRange(20, 120).Draw(t, "steps") {
+			rapid.SampledFrom(actions).Draw(t, "action").do()
+			s.promises()
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+		s.end()
+	})
+}
+
+// A script is a run of a machine with random inputs.
+type script struct {
+	*world
+	T *rapid.T
+
+	// By owner.
+	begun  map[string]watchdog.Instant // base: when it began, or when its last request was sent that was answered "waiting"
+	proven map[string]watchdog.Instant // how long the store has promised the key to it, less the margin
+	tokens map[string]int64            // of its last grant
+	held   map[string]bool             // it has held the key
+
+	counter int64 // the store's last token
+	largest int64 // that a lease has had
+	counted *machine.Lease
+	over    *machine.Lease // its deadline has passed
+
+	open    map[*machine.Acquire]bool // under way
+	waiting []*machine.Renewal        // under way
+	seen    int                       // how many requests are in open, or were
+	renewed int
+}
+
+// An action is named so that a failure shows what was done.
+type action struct {
+	name string
+	do   func()
+}
+
+func (a action) String() string { return a.name }
+
+func (s *script) actions() []action {
+	return []action{
+		{"arrive", s.arrive},
+		{"arrive", s.arrive},
+		{"answer", s.answer},
+		{"answer", s.answer},
+		{"answer", s.answer},
+		{"message", s.message},
+		{"notify", s.notify},
+		{"pass time", s.passTime},
+		{"pass time", s.passTime},
+		{"alarm", s.alarmDue},
+		{"alarm", s.alarmDue},
+		{"deadline", s.deadline},
+		{"leave", s.leave},
+		{"claim", s.claim},
+		{"claim", s.claim},
+		{"unlock", s.unlock},
+		{"unlock", s.unlock},
+		{"join", s.join},
+		{"answer a renewal", s.answerRenewal},
+		{"answer a renewal", s.answerRenewal},
+		{"renew", s.renew},
+	}
+}
+
+// make makes one step, and learns what was sent.
+func (s *script) make(in input) {
+	s.step(in)
+	for ; s.seen < len(s.acquires); s.seen++ {
+		a := s.acquires[s.seen]
+		s.open[a] = true
+		if _, known := s.begun[a.Request().Owner]; !known {
+			s.begun[a.Request().Owner] = s.now
+		}
+	}
+	for ; s.renewed < len(s.renewals); s.renewed++ {
+		s.waiting = append(s.waiting, s.renewals[s.renewed])
+	}
+	if _, _, held := s.key.Held(); held {
+		s.held[s.host.live] = true
+	}
+}
+
+func (s *script) bool(label string) bool { return rapid.Bool().Draw(s.T, label) }
+
+// next returns the store's next token.
+func (s *script) next() int64 {
+	s.counter = max(s.counter+1, int64(s.now)/int64(time.Microsecond))
+	return s.counter
+}
+
+func (s *script) arrive() {
+	kinds := []struct {
+		name    string
+		changes []with
+	}{
+		{"lock", nil},
+		{"lock", nil},
+		{"lock", nil},
+		{"lock", nil},
+		{"future", []with{future}},
+		{"try", []with{try}},
+		{"future try", []with{future, try}},
+		{"other terms", []with{holder("other")}},
+		{"retention", []with{retention(time.Minute)}},
+		{"no renewal", []with{noRenewal}},
+		{"maximum hold", []with{maxHold(3 * time.Second)}},
+		{"minimum hold", []with{minHold(2 * time.Second)}},
+		{"short queue", []with{limit(1)}},
+	}
+	kind := rapid.SampledFrom(kinds).Draw(s.T, "kind")
+	name := fmt.Sprintf("c%d", len(s.callers))
+	refused := false
+	s.make(func(w *world, fx *machine.Effects) []string {
+		said := arrive(name, kind.changes...)(w, fx)
+		refused = len(said) > 0
+		return said
+	})
+	if refused {
+		delete(s.callers, name)
+		s.callers["refused "+name] = &caller{name: name, decided: 1, waiter: machine.Waiter{Stage: machine.Ended}}
+	}
+}
+
+// pick returns one of the callers that fit, or "".
+func (s *script) pick(fits func(*caller) bool) string {
+	var names []string
+	for name, c := range s.callers {
+		if fits(c) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return rapid.SampledFrom(names).Draw(s.T, "caller")
+}
+
+func (s *script) leave() {
+	if name := s.pick(func(c *caller) bool { return c.waiter.Stage < machine.Claimed && c.waiter.Stage != machine.Again }); name != "" {
+		s.make(leave(name))
+	}
+}
+
+func claimable(c *caller) bool {
+	return c.waiter.Future && (c.waiter.Stage == machine.Granted || c.waiter.Stage == machine.Joining)
+}
+
+func (s *script) claim() {
+	name := s.pick(claimable)
+	switch {
+	case name == "":
+	case s.bool("context has ended"):
+		s.make(claimAfter(name, errLeft))
+	default:
+		s.make(claim(name))
+	}
+}
+
+// holds reports whether the caller may unlock its lease.
+func holds(c *caller) bool { return c.waiter.Stage == machine.Claimed }
+
+func (s *script) unlock() {
+	if name := s.pick(holds); name != "" {
+		s.make(unlock(name))
+	}
+}
+
+func (s *script) join() {
+	other := s.pick(func(c *caller) bool { return holds(c) && c.lease.Err == nil })
+	if other == "" {
+		return
+	}
+	name := fmt.Sprintf("c%d", len(s.callers))
+	if s.bool("future") {
+		s.make(joinLater(name, other))
+		return
+	}
+	s.make(join(name, other))
+}
+
+func (s *script) renew() {
+	by := rapid.SampledFrom([]time.Duration{time.Second, ttl, time.Minute}).Draw(s.T, "by")
+	if name := s.pick(holds); name != "" {
+		s.make(renew(name, by))
+	}
+}
+
+func (s *script) passTime() {
+	s.now = s.now.Add(rapid.SampledFrom([]time.Duration{
+		time.Microsecond, ms, 50 * ms, 400 * ms, time.Second, 3 * time.Second, ttl,
+	}).Draw(s.T, "time"))
+}
+
+// alarmDue lets the time pass up to the alarm.
+func (s *script) alarmDue() {
+	if s.alarm != 0 {
+		s.now = max(s.now, s.alarm)
+		s.alarm = 0
+		s.make(alarm)
+	}
+}
+
+// deadline stops the process up to the end of the lease: its alarm comes late.
+func (s *script) deadline() {
+	if _, _, held := s.key.Held(); held {
+		s.now = max(s.now, s.key.Until(s.last))
+	}
+}
+
+func (s *script) notify() {
+	kinds := []store.EventKind{store.EventWake, store.EventQueued, store.EventRequested, store.EventForced, store.EventLost}
+	i := rapid.IntRange(0, len(kinds)+1).Draw(s.T, "kind")
+	switch {
+	case s.host.live == "": // the shell has no such key
+	case i >= len(kinds):
+		s.make(missed(i == len(kinds)))
+	default:
+		s.make(event(kinds[i]))
+	}
+}
+
+// message delivers a grant by message. It may be as old as the owner.
+func (s *script) message() {
+	owner := s.host.live
+	if _, asked := s.begun[owner]; !asked {
+		return
+	}
+	if s.tokens[owner] == 0 || s.bool("granted anew") {
+		s.tokens[owner] = s.next()
+	}
+	e := store.Event{Kind: store.EventGrant, Owner: owner, Grant: s.grant(owner), GrantTTL: grantTTL}
+	if !s.held[owner] {
+		s.prove(owner, s.begun[owner], grantTTL)
+	}
+	s.make(notify(e))
+}
+
+func (s *script) grant(owner string) store.Grant {
+	return store.Grant{Token: s.tokens[owner], TokensFollowClock: s.bool("tokens follow the clock")}
+}
+
+// prove notes that the store has set this TTL after sent.
+func (s *script) prove(owner string, sent watchdog.Instant, of time.Duration) {
+	s.proven[owner] = max(s.proven[owner], sent.Add(of-of/100-5*ms-of/10))
+}
+
+// sorted returns the requests that are under way, in the order in which they were sent.
+func (s *script) sorted() (calls []int) {
+	for i, a := range s.acquires {
+		if s.open[a] {
+			calls = append(calls, i+1)
+		}
+	}
+	return calls
+}
+
+func (s *script) answer() {
+	calls := s.sorted()
+	if len(calls) == 0 {
+		return
+	}
+	n := rapid.SampledFrom(calls).Draw(s.T, "request")
+	call := s.acquires[n-1]
+	q := call.Request()
+	var reply store.AcquireReply
+	switch rapid.SampledFrom([]string{"granted", "granted", "refused", "withdrawn", "full", "no answer", "unreachable", "final"}).Draw(s.T, "answer") {
+	case "granted":
+		if s.tokens[q.Owner] == 0 || s.bool("granted anew") {
+			s.tokens[q.Owner] = s.next()
+		}
+		reply = store.AcquireReply{Status: store.Granted, Grant: s.grant(q.Owner), WillNotify: true}
+		s.prove(q.Owner, call.Sent, q.TTL)
+	case "refused":
+		reply = store.AcquireReply{Status: store.Waiting, Mark: s.counter, Rank: 1, Remaining: -1, WillNotify: true}
+		s.begun[q.Owner] = max(s.begun[q.Owner], call.Sent)
+		if !q.Wait {
+			reply = store.AcquireReply{Status: store.Held, HolderNotified: s.bool("holder notified")}
+		}
+	case "withdrawn":
+		reply.Status = store.Withdrawn
+	case "full":
+		reply.Status = store.Full
+	case "no answer":
+		reply.Err = store.ErrOutcomeUnknown
+	case "unreachable":
+		reply.Err = store.ErrUnreachable
+	case "final":
+		reply.Err = store.ErrForeignData
+	}
+	delete(s.open, call)
+	releases := len(s.releases)
+	s.make(answer(n, reply))
+	if reply.Status == store.Granted && !s.held[q.Owner] && !s.released(q.Owner, releases) {
+		s.Errorf("request %d of %s was granted, and the key is neither held nor given back", n, q.Owner)
+	}
+	if call.Again { // the caller of a TryLock does this
+		s.secondTry()
+	}
+}
+
+func (s *script) secondTry() {
+	for _, c := range s.callers {
+		if w := &c.waiter; w.Try && !w.Future && w.Stage == machine.Queued {
+			s.make(func(w *world, _ *machine.Effects) []string {
+				if call := w.key.SecondRequest(&c.waiter); call != nil {
+					w.acquire(call)
+				}
+				return nil
+			})
+			return
+		}
+	}
+}
+
+// released reports whether one of the releases from that one on is of the owner.
+func (s *script) released(owner string, from int) bool {
+	return slices.ContainsFunc(s.releases[from:], func(r *machine.Release) bool { return r.Request().Owner == owner })
+}
+
+func (s *script) answerRenewal() {
+	if len(s.waiting) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(s.waiting)-1).Draw(s.T, "renewal")
+	r := s.waiting[i]
+	var reply store.RenewReply
+	switch rapid.SampledFrom([]string{"renewed", "renewed", "late", "no answer", "lost"}).Draw(s.T, "answer") {
+	case "renewed":
+		s.prove(r.Request.Owner, r.Sent, r.Request.TTL)
+	case "late":
+		s.make(late(slices.Index(s.renewals, r) + 1))
+		return
+	case "no answer":
+		reply.Err = store.ErrOutcomeUnknown
+	case "lost":
+		reply.Err = store.ErrStolen
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.make(renewed(slices.Index(s.renewals, r)+1, reply))
+}
+
+// promises checks what must hold after each step.
+func (s *script) promises() {
+	if l := s.last; l != nil && l != s.counted && !l.Joined() {
+		s.counted = l
+		if l.Token <= s.largest {
+			s.Errorf("a lease has token %d, and one before has had %d", l.Token, s.largest)
+		}
+		s.largest = l.Token
+	}
+	if _, _, held := s.key.Held(); held && s.last.Err == nil {
+		s.lasts(s.last)
+	}
+	if s.host.live != "" && s.alarm == 0 && !slices.ContainsFunc(s.sorted(), func(n int) bool { return s.acquires[n-1].Request().Owner == s.host.live }) {
+		s.Errorf("%s waits without a request and without an alarm", s.state())
+	}
+}
+
+// lasts checks a lease that has not ended yet. If its deadline has passed, it must end as soon as anybody
+// looks.
+func (s *script) lasts(l *machine.Lease) {
+	until := s.key.Until(l)
+	if until > s.proven[s.host.live] {
+		s.Errorf("%s is trusted until %s, and the store has promised until %s", s.host.live, s.since(until), s.since(s.proven[s.host.live]))
+	}
+	if s.now < until && (s.alarm == 0 || s.alarm > until) {
+		s.Errorf("a lease ends at %s, and the alarm is %s", s.since(until), s.since(s.alarm))
+	}
+	if s.now < until && s.over == l {
+		s.Errorf("a lease that was over lasts until %s", s.since(until))
+	}
+	if s.now < until {
+		return
+	}
+	s.over = l
+	if s.bool("look") {
+		s.make(check(callerOf(l.Caller).name, 0))
+		if l.Err == nil {
+			s.Errorf("a lease lasts past its deadline %s", s.since(until))
+		}
+	}
+}
+
+// end closes the client, and checks that nothing and nobody is left.
+func (s *script) end() {
+	s.make(closing)
+	s.make(turnAway)
+	for name, c := range s.callers {
+		if claimable(c) {
+			s.make(claim(name))
+		}
+	}
+	if _, _, held := s.key.Held(); held {
+		s.make(abandon)
+	}
+	for _, n := range s.sorted() {
+		s.make(answer(n, failed(store.ErrOutcomeUnknown)))
+	}
+	if !s.key.Idle() || s.host.live != "" || s.host.dropped != s.host.owners {
+		s.Errorf("in the end: %s, owner %q, %d owners of %d were dropped", s.state(), s.host.live, s.host.dropped, s.host.owners)
+	}
+	for name, c := range s.callers {
+		s.oneResult(name, c)
+	}
+}
+
+func (s *script) oneResult(name string, c *caller) {
+	w := &c.waiter
+	if w.Stage != machine.Claimed && w.Stage != machine.Ended && w.Stage != machine.Again {
+		s.Errorf("%s has no result: stage %d", name, w.Stage)
+	}
+	if (w.Err != nil) == (w.Stage == machine.Claimed) && w.Stage != machine.Again && w.Since != 0 {
+		s.Errorf("%s: stage %d, and the error %v", name, w.Stage, w.Err)
+	}
+	switch {
+	case w.Future: // one that was granted may have been taken back since
+		if c.decided > 2 {
+			s.Errorf("%s was told %d results, want a grant and its end at most", name, c.decided)
+		}
+	case c.decided != 1 && w.Since != 0:
+		s.Errorf("%s was told %d results, want one", name, c.decided)
+	}
+	if l := c.lease; l != nil && l.Err == nil {
+		s.Errorf("the lease of %s lasts for ever", name)
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// TestModelsRuns replays runs of docs/model/lock.pml. Spin has chosen the order of their steps, and
+// docs/model/trace.sh has written them down. Each client of a run is a machine here. After each step of a
+// client, these have to be the same in both:
+//
+//   - the state: idle, waiting or holding, and under which of the client's owners;
+//   - the token of the lease, and its trust, in ticks;
+//   - what is sent: the kind of the request, its owner, its token, and whether it is uncertain, clean or
+//     queues again.
+//
+// The model and the machine differ by design in these points:
+//
+//   - The model's clients repeat requests at any time, and the machine at times with jitter. Here an alarm
+//     or a wake-up lets the machine do it when the model does. A request or renewal that the machine makes
+//     at another time is refused by the network, so nothing happens.
+//   - The machine has margins. A tick is so long that they only matter within it: a lease is trusted up to
+//     the tick in which its deadline is. That is exact for TTLs of 2 and 3 ticks, and grant TTLs up to 3.
+//   - The model's clients have no patience. The machine takes ticks in an outage for pauses of the process.
+//   - After a grant that came too late, the machine waits as its next owner at once, and the model when it
+//     asks next.
+//   - A holder whose trust has ended holds no more in the machine, and still "holds" with no trust in the
+//     model until it notices.
+//   - The release of a lease that was lost may be uncertain in the machine although it is not in the model,
+//     because the lease remembers what was on its way at its beginning. That errs on the safe side.
+//   - Whether a release is clean counts only where the model has servers that forget.
+//
+// Not replayed: vacancies, which are the store's, the bounds of cohort handoff, and everything that the
+// model does not have, such as futures or TryLock.
+func TestModelsRuns(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/model/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d files of runs (%v), want some", len(files), err)
+	}
+	seen := make(map[string]int)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range strings.Split(string(data), "run ")[1:] {
+			header, lines, _ := strings.Cut(run, "\n")
+			t.Run(header, func(t *testing.T) { replayRun(t, header, lines, seen) })
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%5d times: %s", seen[what], what)
+	}
+	for _, what := range wantInRuns {
+		if seen[what] == 0 {
+			t.Errorf("no run has this: %s", what)
+		}
+	}
+}
+
+// wantInRuns are what some run has to have, so that the replay proves something.
+var wantInRuns = []string{
+	"begins: idle to waiting",
+	"asks: waiting to waiting",
+	"leaves: waiting to idle",
+	"loses: waiting to waiting",
+	"hears WAITING: waiting to waiting",
+	"hears GRANTED: waiting to holding",
+	"hears GRANTED: waiting to waiting", // too late, W3
+	"hears GRANTED: holding to holding", // confirmed, W6
+	"hears GRANTED: holding to idle",    // granted anew, W6
+	"reads a grant: waiting to holding",
+	"reads a grant up to mark: waiting to waiting",      // W4
+	"reads a grant that is too old: waiting to waiting", // W5
+	"renews: holding to holding",
+	"hears OK: holding to holding",
+	"hears LOST: holding to idle",
+	"loses: holding to holding",
+	"passes: holding to holding",
+	"expires: holding to idle",
+	"unlocks: holding to idle",
+	"unlocks: holding to waiting", // and queues again
+	"released GRANTED: waiting to holding",
+	"released WAITING: waiting to waiting",
+	"repeats: waiting to waiting", // the queueing had no answer
+}
+
+const tick = 100 * time.Second
+
+// A replay is one run of the model.
+type replay struct {
+	ttl, grantTTL int // in ticks
+	forgets       bool
+	ticks, lines  int // lines in this tick
+	clients       map[string]*replica
+	seen          map[string]int
+}
+
+// A line is one step of a client.
+type line struct {
+	does  string
+	args  []string
+	sends []string // the kind of a request and its values; nil: nothing
+	state string
+	gen   int // the owner, from 0
+	token int64
+	trust int
+}
+
+func replayRun(t *testing.T, header, lines string, seen map[string]int) {
+	r := &replay{ttl: 3, grantTTL: 2, clients: make(map[string]*replica), seen: seen}
+	for define := range strings.FieldsSeq(header) {
+		_, _ = fmt.Sscanf(define, "-DTTL=%d", &r.ttl)
+		_, _ = fmt.Sscanf(define, "-DG=%d", &r.grantTTL)
+		r.forgets = r.forgets || define == "-DFORGET=1"
+	}
+	for s := bufio.NewScanner(strings.NewReader(lines)); s.Scan(); {
+		if s.Text() == "tick" {
+			r.ticks++
+			r.lines = 0
+			for _, c := range r.clients {
+				c.trust = max(c.trust-1, 0)
+			}
+			continue
+		}
+		r.lines++
+		name, rest, _ := strings.Cut(s.Text(), " ")
+		c := r.clients[name]
+		if c == nil {
+			c = &replica{world: newWorld(t), run: r}
+			r.clients[name] = c
+		}
+		c.replay(parse(t, rest), s.Text())
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// parse reads a line without the client's name.
+func parse(t *testing.T, text string) (l line) {
+	did, state, _ := strings.Cut(text, " : ")
+	did, sends, _ := strings.Cut(did, " > ")
+	l.args = strings.Fields(did)
+	l.does, l.args = l.args[0], l.args[1:]
+	l.sends = strings.Fields(sends)
+	if _, err := fmt.Sscan(state, &l.state, &l.gen, &l.token, &l.trust); err != nil {
+		t.Fatalf("line %q: %v", text, err)
+	}
+	return l
+}
+
+func (r *replay) duration(ticks int) time.Duration { return time.Duration(ticks) * tick }
+
+func (r *replay) start() watchdog.Instant { return start.Add(time.Duration(r.ticks) * tick) }

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// A replica is one client of the model, as a machine.
+type replica struct {
+	*world
+
+	run     *replay
+	current *caller // who waits or holds
+	over    bool    // the model's client has died, or has used all its owners
+	trust   int     // of the model's client, before this step
+
+	// These are under way, as the model has it.
+	asked  *machine.Acquire
+	riding *machine.Acquire // on a release
+	renews *machine.Renewal
+}
+
+// replay makes the machine do what the model's client does, and compares.
+func (c *replica) replay(l line, text string) {
+	c.Helper()
+	if c.over {
+		return // what may follow are answers to its last release
+	}
+	c.now = c.run.start().Add(time.Duration(c.run.lines) * time.Millisecond)
+	before := c.state()
+	sent := c.made()
+	c.act(l)
+	c.compareSent(l, sent)
+	c.refuseRest(sent)
+	c.compareState(l)
+	if c.Failed() {
+		c.Fatalf("at tick %d, line %q: the machine was %s and is %s", c.run.ticks, text, before, c.state())
+	}
+	c.run.noteSeen(l, before, c.state())
+	c.trust = l.trust
+	c.over = l.state == "DEAD" || l.state == "DONE"
+}
+
+// made counts what the machine has made up to now.
+type made struct{ acquires, renewals, releases int }
+
+func (c *replica) made() made { return made{len(c.acquires), len(c.renewals), len(c.releases)} }
+
+// act makes the steps of the machine.
+func (c *replica) act(l line) {
+	switch l.does {
+	case "begins", "asks":
+		c.ask()
+	case "hears":
+		c.hear(l)
+	case "loses":
+		c.lose()
+	case "reads":
+		if c.host.live == ownerOf(l.arg(0)) { // otherwise the shell knows no key for it
+			c.step(notify(store.Event{Kind: store.EventGrant, Grant: l.grant(1), GrantTTL: c.run.duration(c.run.grantTTL)}))
+		}
+	case "leaves":
+		c.endOwner(func() { c.step(leave(c.current.name)) })
+	case "renews":
+		c.renew()
+	case "unlocks":
+		c.endOwner(func() { c.unlock(l) })
+	case "expires":
+		c.endOwner(func() { c.step(alarm) })
+	case "passes":
+		old := c.current
+		c.arrive(old.terms.Holder)
+		c.step(unlock(old.name))
+	case "released":
+		if l.arg(0) == 1 {
+			c.answer(&c.riding, l.reply(1))
+		}
+	case "repeats":
+		c.answer(&c.riding, failed(store.ErrOutcomeUnknown))
+	}
+}
+
+// arrive adds a caller. Its terms are its predecessor's if it has the same holder.
+func (c *replica) arrive(holding string) {
+	c.current = c.caller(fmt.Sprintf("c%d", len(c.callers)), []with{holder(holding)})
+	c.current.terms.TTL = c.run.duration(c.run.ttl)
+	c.step(func(w *world, fx *machine.Effects) []string {
+		if err := w.key.Arrive(&c.current.waiter, w.now, fx); err != nil {
+			c.Fatalf("arrive: %v", err)
+		}
+		return nil
+	})
+}
+
+// ask sends the request of the waiter. It may be the first, or a heartbeat.
+func (c *replica) ask() {
+	before := len(c.acquires)
+	switch {
+	case c.key.Idle():
+		c.arrive("")
+	case c.alarm != 0 && c.alarm <= c.now:
+		c.step(alarm)
+	default: // it is early, so something wakes it
+		c.step(event(store.EventWake))
+	}
+	if len(c.acquires) == before+1 {
+		c.asked = c.acquires[before]
+	}
+}
+
+// renew renews as the schedule says, or by hand if that is too early.
+func (c *replica) renew() {
+	before := len(c.renewals)
+	if c.alarm <= c.now {
+		c.step(alarm)
+	} else {
+		c.step(renew(c.current.name, c.run.duration(c.run.ttl)))
+	}
+	if len(c.renewals) == before+1 {
+		c.renews = c.renewals[before]
+	}
+}
+
+// hear handles an answer.
+func (c *replica) hear(l line) {
+	if l.args[0] == "ACQUIRE" {
+		if since := min(c.run.ticks-int(c.asked.Sent.Sub(start)/tick), c.run.ttl); since != l.arg(4) {
+			c.Errorf("sent %d ticks ago, want %d", since, l.arg(4))
+		}
+		c.answer(&c.asked, l.reply(1))
+		return
+	}
+	var reply store.RenewReply
+	if l.args[1] != "OK" {
+		reply.Err = store.ErrExpired
+	}
+	c.step(c.renewed(reply))
+}
+
+func (c *replica) lose() {
+	if c.asked != nil {
+		c.answer(&c.asked, failed(store.ErrOutcomeUnknown))
+		return
+	}
+	c.step(c.renewed(store.RenewReply{Err: store.ErrOutcomeUnknown}))
+}
+
+// answer answers a request that is under way.
+func (c *replica) answer(call **machine.Acquire, reply store.AcquireReply) {
+	if *call == nil {
+		return
+	}
+	c.step(func(w *world, fx *machine.Effects) []string {
+		w.key.Answer(*call, &reply, w.now, fx)
+		return nil
+	})
+	*call = nil
+}
+
+func (c *replica) renewed(reply store.RenewReply) input {
+	return func(w *world, fx *machine.Effects) []string {
+		w.key.Renewed(c.renews, reply, w.now, fx)
+		c.renews = nil
+		return nil
+	}
+}
+
+// unlock ends the lease. If the model's client queues again, another caller waits already. It has other
+// terms, so the key does not pass inside the client.
+func (c *replica) unlock(l line) {
+	before, old := len(c.acquires), c.current
+	if l.queuesAgain() {
+		c.arrive(old.name)
+	}
+	c.step(unlock(old.name))
+	if l.queuesAgain() && len(c.acquires) == before+1 {
+		c.riding = c.acquires[before]
+	}
+}
+
+// compareSent compares what was sent with what the model's client sends.
+func (c *replica) compareSent(l line, before made) {
+	releases := c.releases[before.releases:]
+	switch wanted := len(l.sends) > 0 && l.sends[0] == "RELEASE"; {
+	case wanted && len(releases) == 1:
+		c.compareRelease(l, releases[0])
+	case wanted:
+		c.Errorf("makes %d releases, want one", len(releases))
+	case len(releases) > 0:
+		c.Errorf("releases %+v, want no release", *releases[0].Request())
+	}
+	switch {
+	case len(l.sends) == 0:
+	case l.sends[0] == "ACQUIRE":
+		if c.asked == nil || c.asked.Request().Owner != ownerOf(l.sent(1)) || !c.asked.Request().Wait {
+			c.Errorf("requests %+v, want to wait as %s", c.asked, ownerOf(l.sent(1)))
+		}
+	case l.sends[0] == "RENEW":
+		if c.renews == nil || c.renews.Request.Owner != ownerOf(l.sent(1)) || c.renews.Request.Token != int64(l.sent(2)) {
+			c.Errorf("renews %+v, want %s with token %d", c.renews, ownerOf(l.sent(1)), l.sent(2))
+		}
+	}
+}
+
+func (c *replica) compareRelease(l line, r *machine.Release) {
+	q := r.Request()
+	owner, token, uncertain := ownerOf(l.sent(1)), int64(l.sent(2)), l.sent(3) == 1
+	if q.Owner != owner || q.Token != token || (r.Requeue != nil) != l.queuesAgain() {
+		c.Errorf("releases %+v, want %s with token %d, queues again: %t", *q, owner, token, l.queuesAgain())
+	}
+	lost := l.does == "unlocks" && c.trust == 0
+	if q.Uncertain != uncertain && (!lost || uncertain) {
+		c.Errorf("releases %+v, want uncertain: %t", *q, uncertain)
+	}
+	if clean := l.sent(5) == 1; c.run.forgets && !l.queuesAgain() && q.Clean != clean {
+		c.Errorf("releases %+v, want clean: %t", *q, clean)
+	}
+	if l.queuesAgain() && r.Requeue.Request().Owner != ownerOf(l.gen) {
+		c.Errorf("queues again as %s, want %s", r.Requeue.Request().Owner, ownerOf(l.gen))
+	}
+}
+
+// endOwner ends the use of an owner. Its requests that are under way are given up, and nothing may follow from that.
+func (c *replica) endOwner(end func()) {
+	asked, riding := c.asked, c.riding
+	c.asked, c.riding, c.renews = nil, nil, nil
+	end()
+	made, state := c.made(), c.state()
+	c.answer(&asked, failed(store.ErrOutcomeUnknown))
+	c.answer(&riding, failed(store.ErrOutcomeUnknown))
+	if c.made() != made || c.state() != state {
+		c.Errorf("the end of a request that was given up changed %s to %s", state, c.state())
+	}
+}
+
+// refuseRest refuses what the machine has sent and the model's client has not.
+func (c *replica) refuseRest(before made) {
+	for _, a := range c.acquires[before.acquires:] {
+		if a != c.asked && a != c.riding {
+			c.answer(&a, failed(store.ErrUnreachable))
+		}
+	}
+	for _, r := range c.renewals[before.renewals:] {
+		if r != c.renews {
+			c.step(func(w *world, fx *machine.Effects) []string {
+				w.key.Renewed(r, store.RenewReply{Err: store.ErrUnreachable}, w.now, fx)
+				return nil
+			})
+		}
+	}
+}
+
+// compareState compares the states after a step.
+func (c *replica) compareState(l line) {
+	got := c.state()
+	token, _, held := c.key.Held()
+	trust := 0
+	if held {
+		left := c.key.Until(c.last).Sub(c.run.start())
+		trust = max(int((left+tick-1)/tick), 0)
+	}
+	same := false
+	switch {
+	case l.state == "WAIT":
+		same = got == "waiting as "+ownerOf(l.gen)
+	case l.state == "HOLD" && l.trust > 0:
+		same = held && token == l.token && trust == l.trust && c.host.live == ownerOf(l.gen)
+	case l.state == "HOLD":
+		same = got == "idle" || held && token == l.token && trust == 0
+	case l.state == "IDLE":
+		same = got == "idle" || got == "waiting as "+ownerOf(l.gen)
+	default: // it is not compared any more
+		same = true
+	}
+	if !same {
+		c.Errorf("is %q with %d ticks of trust, want %s as %s, token %d, %d ticks", got, trust, l.state, ownerOf(l.gen), l.token, l.trust)
+	}
+}
+
+// ownerOf returns the machine's name of the model's owner.
+func ownerOf(gen int) string { return "o" + strconv.Itoa(gen+1) }
+
+func (l line) arg(i int) int  { return number(l.args[i]) }
+func (l line) sent(i int) int { return number(l.sends[i]) }
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// queuesAgain reports whether the step sends a release that queues again.
+func (l line) queuesAgain() bool {
+	return len(l.sends) > 4 && l.sends[0] == "RELEASE" && l.sends[4] == "1"
+}
+
+// grant returns the grant with the token that the argument i is.
+func (l line) grant(i int) store.Grant {
+	return store.Grant{Token: int64(l.arg(i)), TokensFollowClock: l.args[i+1] == "1"}
+}
+
+// reply returns the answer that begins with the argument i.
+func (l line) reply(i int) store.AcquireReply {
+	if l.args[i] == "GRANTED" {
+		return store.AcquireReply{Status: store.Granted, Grant: l.grant(i + 1)}
+	}
+	return store.AcquireReply{Status: store.Waiting, Mark: int64(l.arg(i + 1)), Rank: 1, Remaining: -1}
+}
+
+// noteSeen notes what kind of step this was.
+func (r *replay) noteSeen(l line, before, after string) {
+	what := l.does
+	switch {
+	case l.does == "hears", l.does == "released":
+		what += " " + l.args[1]
+	case l.does == "reads" && before != "waiting as "+ownerOf(l.arg(0)): // of another owner, or too late
+	case l.does == "reads" && l.arg(1) <= l.arg(3):
+		what += " a grant up to mark"
+	case l.does == "reads" && l.arg(4) >= r.grantTTL:
+		what += " a grant that is too old"
+	case l.does == "reads":
+		what += " a grant"
+	}
+	r.seen[fmt.Sprintf("%s: %s to %s", what, kind(before), kind(after))]++
+}
+
+// kind is the first word of a state.
+func kind(state string) string {
+	first, _, _ := strings.Cut(state, " ")
+	return first
+}
