@@ -247,9 +247,7 @@ func (c *Client) abandonLeases() int {
 		for _, s := range sh.keys {
 			now := watchdog.Refresh()
 			var fx machine.Effects
-			if s.machine.Abandon(ErrClosed, now, &fx) {
-				n++
-			}
+			n += s.machine.Abandon(ErrClosed, now, &fx)
 			s.carryOutLocked(&fx, now)
 		}
 		sh.mu.Unlock()

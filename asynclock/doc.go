@@ -20,7 +20,7 @@
 // # What is guaranteed
 //
 // At most one lease of a key is trusted at any time, in all processes that use the same
-// store. A lease is trusted until its deadline. The client counts the TTL from before it sent
+// store; or only leases of readers. A lease is trusted until its deadline. The client counts the TTL from before it sent
 // the request, on its own clock. The store counts from later, so the lease ends before the
 // store can give the key to another client, however slow the network is.
 // [Lease.Context] is cancelled at the deadline. [Lease.Valid] checks it without relying on

@@ -63,11 +63,11 @@ func (s *keyState) carryOutLocked(fx *machine.Effects, now watchdog.Instant) {
 	if fx.Asked != nil {
 		fx.Asked.(*verdict).settle(s.publicError(fx.Verdict)) //nolint:forcetypeassert // verdictLocked has put it there
 	}
-	for w := fx.NextDecided(); w != nil; w = fx.NextDecided() {
-		s.decidedLocked(callerOf(w))
-	}
 	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
 		leaseOf(l).endedLocked()
+	}
+	for w := fx.NextDecided(); w != nil; w = fx.NextDecided() {
+		s.decidedLocked(callerOf(w))
 	}
 	if fx.AlarmSet {
 		s.setAlarmLocked(fx.Alarm)

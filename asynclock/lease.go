@@ -15,8 +15,8 @@ import (
 // goroutines at once, unlock it anywhere. A lease ends once and never revives. Taking the key again
 // gives another Lease with a larger token.
 //
-// While a Lease has not ended, no other lease of its key is trusted anywhere, under the assumptions
-// that the package comment lists. A resource that checks [Lease.Token] is safe even when the
+// While a Lease has not ended, no other lease of its key is trusted anywhere, except that readers share a
+// key ([Client.RLock]). This rests on the assumptions that the package comment lists. A resource that checks [Lease.Token] is safe even when the
 // assumptions fail.
 type Lease struct {
 	_ noCopy

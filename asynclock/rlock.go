@@ -15,12 +15,13 @@ import "context"
 //
 // The readers of a client share one holding in the store. While nobody waits elsewhere, one more reader
 // costs no round trip. Readers have a holding of their own if they differ in their options, are not
-// renewed ([WithRenewal]), or have [WithMaxHold]. [WithRetention] makes reading cheap: the key stays
+// renewed ([WithRenewal]), or have [WithMaxHold]. A client requests such holdings one after the other.
+// [WithRetention] makes reading cheap: the key stays
 // with the client until a writer requests it.
 //
 // If ctx was made under a lease of the same key that still lasts, the new lease joins it. So a reader
 // that calls another does not wait for a writer that queued in between. Under a lease of RLock, Lock
-// fails with [ErrUpgrade].
+// fails with [ErrUpgrade]. With [WithReentry](false) it would wait for its own reader.
 //
 // Errors: those of Lock, and [ErrUnsupported] from a store that has no readers ([Features]).
 // [WithMinHold] is refused with [ErrInvalidOption].

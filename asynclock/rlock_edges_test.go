@@ -5,6 +5,8 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -285,4 +287,39 @@ func TestInspectKnowsReaders(t *testing.T) {
 		}
 		unlock(w, reader)
 	})
+}
+
+func TestCloseCountsEachReader(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		for range 3 {
+			rlock(w, c, "key")
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "leases still held: 3") {
+			w.Errorf("Close beside three readers: got %v", err)
+		}
+	})
+}
+
+// A reader's unlock and a future's claim cost the same, however many readers there are.
+func BenchmarkManyReaders(b *testing.B) {
+	for _, readers := range []int{100, 20_000} {
+		b.Run(fmt.Sprint(readers), func(b *testing.B) {
+			c := newQuick(b)
+			leases := make([]*asynclock.Lease, readers)
+			for i := range leases {
+				leases[i] = rlock(b, c, "key")
+			}
+			for i := 0; b.Loop(); i++ {
+				next := claim(b, c.RLockChan(context.Background(), "key"))
+				unlock(b, leases[i%readers])
+				leases[i%readers] = next
+			}
+			for _, l := range leases {
+				unlock(b, l)
+			}
+		})
+	}
 }

@@ -29,6 +29,7 @@ type Attempt struct {
 	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
 	watched    bool  // the store has answered a request that asked for that
+	contended  bool  // others may wait behind us already
 	unnotified bool  // the notification of others who request the key may not come, or has come already
 	held       bool  // the attempt led to a holding
 	uncertain  bool  // a request was never answered and may still take effect

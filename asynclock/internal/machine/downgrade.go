@@ -23,7 +23,16 @@ type Downgrade struct {
 	Request store.ReleaseRequest // repeated until it is answered; it can be
 	Timeout watchdog.Instant     // when the holding ends by itself
 
-	terms *Terms // of the readers
+	terms *Terms           // of the readers
+	bound watchdog.Instant // the end by MaxHold, which counts from the writer's claim; 0: none
+	cause error            // why the holding was lost meanwhile; nil: it was not
+}
+
+// lost notes why the holding ends.
+func (d *Downgrade) lost(cause error) {
+	if d != nil {
+		d.cause = cause
+	}
 }
 
 // BeginDowngrade ends a writer's lease and returns what to request.
@@ -43,38 +52,51 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 	h := s.holding
 	terms := *s.terms
 	terms.Mode = store.Shared
-	h.downgrading = true
-	h.unanswered++ // a renewal's or this request's late effect: the release that follows a failure is not Clean
+	h.unanswered++ // this request may take effect late: the release that follows a failure is not Clean
 	l.unlocked = true
 	s.end(l, ErrUnlocked, fx)
 	s.queueJoiners(now, fx)
-	s.schedule(fx)
-	return &Downgrade{
+	h.downgrade = &Downgrade{
 		Request: store.ReleaseRequest{Key: k.Name, Owner: s.owner, Token: h.last, Rest: &store.Share{Mode: store.Shared}},
 		Timeout: h.deadline,
 		terms:   &terms,
-	}, nil
+		bound:   l.bound,
+	}
+	s.schedule(fx)
+	return h.downgrade, nil
 }
 
 // EndDowngrade handles the store's last answer. If the holding goes on, w gets the lease of a reader.
 // Otherwise w fails, and the key is given up.
 func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, now watchdog.Instant, fx *Effects) {
 	s := k.stakeOf(d.Request.Owner)
-	switch {
-	case s == nil: // lost meanwhile
-		fx.fail(w, store.ErrExpired)
-	case reply.Err == nil && reply.WasHeld && now < s.holding.deadline:
-		s.downgraded(d, w, reply.Grant, now, fx)
-	case reply.Err == nil && !reply.WasHeld:
-		fx.fail(w, failure.Lost(reply.Cause))
-		s.lose(failure.Lost(reply.Cause), now, fx)
-	case now >= s.holding.deadline:
-		fx.fail(w, store.ErrExpired)
+	if s != nil && now >= s.holding.end() {
 		s.tick(now, fx)
+		s = nil
+	}
+	switch {
+	case s == nil:
+		k.downgradeLost(d, w, now, fx)
+	case reply.Err == nil && reply.WasHeld:
+		s.downgraded(d, w, reply.Grant, now, fx)
+	case reply.Err == nil:
+		s.lose(failure.Lost(reply.Cause), now, fx)
+		fx.fail(w, d.cause)
 	default:
 		// The store may have readers by now, so the key must not pass to another writer in this client.
 		fx.fail(w, reply.Err)
-		fx.releases.push(s.release(0, now, fx))
+		fx.releases.push(s.giveBack(0, now, fx))
+	}
+}
+
+// downgradeLost handles the answer for a holding that was lost meanwhile. Nobody is at work any more, so
+// the key need not be kept for the rest of the TTL.
+func (k *Key) downgradeLost(d *Downgrade, w *Waiter, now watchdog.Instant, fx *Effects) {
+	fx.fail(w, d.cause)
+	if !errors.Is(d.cause, store.ErrClosed) {
+		request := d.Request
+		request.Rest, request.Uncertain = nil, true
+		k.withdraw(request, d.terms.TTL, now, fx)
 	}
 }
 
@@ -82,7 +104,7 @@ func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, n
 func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, now watchdog.Instant, fx *Effects) {
 	h := s.holding
 	s.terms, w.Terms = d.terms, d.terms
-	h.downgrading = false
+	h.downgrade = nil
 	h.grant, h.last = g, g.Token
 	h.closed = h.closed || h.requested || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
@@ -90,6 +112,7 @@ func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, now watchdog.
 		h.renewAt = now
 	}
 	s.setRoot(s.key.host.NewLease(w))
+	h.lease.bound = d.bound
 	s.admit(w, now, fx)
 	s.admitRow(now, fx)
 }

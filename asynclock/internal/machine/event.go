@@ -39,7 +39,7 @@ func (s *stake) eventWhileWaiting(e *store.Event, now watchdog.Instant, fx *Effe
 	case store.EventQueued, store.EventRequested:
 		// We have the key, but the notification of the grant has not come yet. Others request the
 		// key.
-		s.attempt.unnotified = true
+		s.attempt.unnotified, s.attempt.contended = true, true
 	}
 }
 

@@ -40,7 +40,7 @@ type Holding struct {
 	long      bool             // it may have been renewed for longer than the TTL
 	closed    bool             // no more readers may join: see S3
 
-	downgrading bool // nobody has the key until the store has answered
+	downgrade *Downgrade // nobody has the key until the store has answered; nil: none
 }
 
 // A grant is what makes a client the holder.
@@ -62,6 +62,12 @@ func (h *Holding) isUncertain() bool { return h.uncertain || h.inFlight > 0 }
 // hold makes this client the key's holder and gives the lease to its first waiter.
 func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 	a := s.attempt
+	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms {
+		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
+		s.abandon(now, fx)
+		s.key.serve(nil, now, fx)
+		return
+	}
 	a.held = true
 	a.settle(fx, nil)
 	s.attempt = nil
@@ -76,9 +82,10 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		granted:  now,
 		grant:    g.Grant,
 		last:     g.Token,
-		cohort:   cohort{waited: g.waiters > 0, watch: a.watched, watching: a.watched, renewed: now},
+		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isShared(), watching: a.watched, renewed: now},
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
+		closed:   a.contended,
 	}
 	if s.isShared() {
 		s.beginTenure(l, g.sent, now, fx)
@@ -132,7 +139,7 @@ func (s *stake) schedule(fx *Effects) {
 func (s *stake) renewable() bool {
 	h := s.holding
 	l := h.lease
-	if h.renewing || h.downgrading || !s.terms.Renew && !l.isGathered() {
+	if h.renewing || h.downgrade != nil || !s.terms.Renew && !l.isGathered() {
 		return false
 	}
 	switch {
@@ -197,6 +204,7 @@ func (h *Holding) expiryCause() error {
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
 func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
 	l := s.holding.lease
+	s.holding.downgrade.lost(cause)
 	if l == nil { // nobody has lost a lease: the next caller asks the store
 		if errors.Is(cause, store.ErrStolen) {
 			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
@@ -226,6 +234,8 @@ func (s *stake) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog
 	switch {
 	case now >= h.deadline:
 		s.tick(now, fx) // too late: a lease that ended does not revive
+	case h.downgrade != nil || call.Request().Share != s.share():
+		// It may be about what the owner had before or after its downgrade.
 	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
 		// The store granted the key anew, so the grant of the message had ended. Somebody else may
 		// have had the key since.
@@ -246,7 +256,7 @@ func (s *stake) remaining(now watchdog.Instant) time.Duration {
 func (k *Key) Held() (token int64, holder string, ok bool) {
 	for s := &k.stakes; s != nil; s = s.next {
 		if s.holding != nil && s.holding.lease != nil {
-			return s.holding.last, s.terms.Holder, true
+			return s.holding.token(), s.terms.Holder, true
 		}
 	}
 	return 0, "", false
@@ -256,34 +266,45 @@ func (k *Key) Held() (token int64, holder string, ok bool) {
 // token of a holding that passes from lease to lease.
 func (k *Key) Has(token int64) bool {
 	for s := &k.stakes; s != nil; s = s.next {
-		if h := s.holding; h != nil && h.first() <= token && token <= h.last {
+		if h := s.holding; h != nil && min(h.grant.Token, h.token()) <= token && token <= h.token() {
 			return true
 		}
 	}
 	return false
 }
 
-// first returns the token of the first lease.
-func (h *Holding) first() int64 {
+// token returns the token of the last lease. Readers have that of their group.
+func (h *Holding) token() int64 {
 	if h.grant.Fence != 0 {
 		return h.grant.Fence
 	}
-	return h.grant.Token
+	return h.last
 }
 
-// Abandon ends every lease of the key with err, and leaves the key to expire. It reports false if
-// there was none.
-func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (found bool) {
+// Abandon ends every lease of the key with err, and leaves the key to expire. It returns how many leases
+// there were, where those that joined by re-entry don't count.
+func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (leases int) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.holding != nil { // and there is a lease, because TurnAway has left no retained key
-			found = true
+			leases += s.countLeases()
+			s.holding.downgrade.lost(err)
 			s.endAll(s.holding.lease, err, fx)
 			s.queueJoiners(now, fx) // the host is closing, so it turns them away
 			s.forgetOwner(fx)
 		}
 		s = next
 	}
-	fx.Dropped = found && k.Idle()
-	return found
+	fx.Dropped = leases > 0 && k.Idle()
+	return leases
+}
+
+func (s *stake) countLeases() (n int) {
+	if !s.isShared() {
+		return 1
+	}
+	for j := s.holding.lease.joiner; j != nil; j = j.earlier {
+		n++
+	}
+	return n
 }

@@ -198,7 +198,7 @@ func turnAway(w *world, fx *machine.Effects) []string {
 }
 
 func abandon(w *world, fx *machine.Effects) []string {
-	if !w.key.Abandon(store.ErrClosed, w.now, fx) {
+	if w.key.Abandon(store.ErrClosed, w.now, fx) == 0 {
 		return []string{"no lease"}
 	}
 	return nil

@@ -10,7 +10,9 @@ import (
 // Lasts reports whether the holding that l belongs or belonged to still lasts.
 func (k *Key) Lasts(l *Lease, now watchdog.Instant, fx *Effects) bool {
 	k.Check(l, 0, now, fx)
-	return k.whole(l) != nil
+	whole := k.whole(l)
+	// A tenure goes on without this reader, and is no concern of its context.
+	return whole != nil && (l.Err == nil || whole.Terms.Mode != store.Shared)
 }
 
 // whole returns the lease that stands for the whole holding, or nil if the holding is over.
@@ -19,7 +21,7 @@ func (k *Key) whole(l *Lease) *Lease {
 		l = l.first
 	}
 	s := k.stakeOf(l.Owner)
-	if s == nil || s.holding == nil || s.holding.lease != l {
+	if s == nil || s.holding == nil || s.holding.lease != l || s.holding.downgrade != nil {
 		return nil // lost, or unlocked by all its holders
 	}
 	return l
@@ -32,6 +34,9 @@ func (s *stake) join(w *Waiter, whole *Lease, fx *Effects) {
 	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
 	j.first, j.claimed = whole, whole.claimed
 	j.earlier, whole.joiner = whole.joiner, j
+	if j.earlier != nil {
+		j.earlier.later = j
+	}
 	w.Lease, w.Stage = j, Claimed
 	s.schedule(fx) // it may not have been renewed any more; see isWanted
 }
@@ -73,7 +78,7 @@ func (k *Key) JoinLater(w *Waiter) bool {
 		w.Stage, w.Lease = Queued, nil
 		return false
 	}
-	w.behind, whole.joiners = whole.joiners, w
+	whole.await(w)
 	return true
 }
 
@@ -83,25 +88,47 @@ func (k *Key) stopJoining(w *Waiter) {
 	if whole == nil || !w.Future {
 		return
 	}
-	at := &whole.joiners
-	for *at != w {
-		at = &(*at).behind
+	whole.unawait(w)
+}
+
+// await adds a future to those that may join the lease.
+func (l *Lease) await(w *Waiter) {
+	w.behind, l.joiners = l.joiners, w
+	if w.behind != nil {
+		w.behind.ahead = w
 	}
-	*at, w.behind = w.behind, nil
+	if w.admitted {
+		l.admitted++
+	}
+}
+
+// unawait removes a future from those that may join the lease.
+func (l *Lease) unawait(w *Waiter) {
+	if w.ahead == nil {
+		l.joiners = w.behind
+	} else {
+		w.ahead.behind = w.behind
+	}
+	if w.behind != nil {
+		w.behind.ahead = w.ahead
+	}
+	w.ahead, w.behind = nil, nil
+	if w.admitted {
+		l.admitted--
+	}
 }
 
 // queueJoiners lets the unclaimed futures that would have joined the lease wait for the key instead,
 // because the lease has ended. It fails those whose result the caller has received already.
 func (s *stake) queueJoiners(now watchdog.Instant, fx *Effects) {
 	whole := s.holding.lease
-	var first *Waiter // the list has the last one first
-	for w := whole.joiners; w != nil; {
-		behind := w.behind
-		w.behind, first = first, w
-		w, whole.joiners = behind, behind
+	last := whole.joiners // the list has the last one first
+	for last != nil && last.behind != nil {
+		last = last.behind
 	}
-	for w := first; w != nil; w = first {
-		first, w.behind = w.behind, nil
+	for w := last; w != nil; w = last {
+		last = w.ahead
+		whole.unawait(w)
 		switch {
 		case s.key.host.Closing():
 			fx.fail(w, store.ErrClosed)

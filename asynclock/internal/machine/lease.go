@@ -23,6 +23,7 @@ type Lease struct {
 	first   *Lease  // the lease that this one joined by re-entry; nil if none
 	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
 	earlier *Lease  // the lease that joined the same lease before this one
+	later   *Lease  // the lease that joined it after this one
 	joiners *Waiter // the last future that may still join this lease; the rest follow by behind
 	waiter  *Waiter // the waiter that has to claim it; nil once claimed
 	claimed watchdog.Instant
@@ -30,9 +31,10 @@ type Lease struct {
 	until   watchdog.Instant // the trust deadline at the time of the end
 	next    *Lease
 
-	Reentry   bool // others may join it
-	unlocked  bool // Unlock was called
-	uncertain bool // of Owner; see Attempt
+	Reentry   bool  // others may join it
+	admitted  int32 // how many of joiners are readers that may join a tenure
+	unlocked  bool  // Unlock was called
+	uncertain bool  // of Owner; see Attempt
 }
 
 func (l *Lease) link() **Lease { return &l.next }
@@ -142,13 +144,16 @@ func (l *Lease) markUnlocked() bool {
 	whole := l
 	if l.first != nil {
 		whole = l.first
-		at := &whole.joiner
-		for *at != l {
-			at = &(*at).earlier
+		if l.later == nil {
+			whole.joiner = l.earlier
+		} else {
+			l.later.earlier = l.earlier
 		}
-		*at = l.earlier
+		if l.earlier != nil {
+			l.earlier.later = l.later
+		}
 	}
-	return whole.unlocked && whole.joiner == nil && !whole.isAwaited()
+	return whole.unlocked && whole.joiner == nil && whole.admitted == 0
 }
 
 // isWanted reports whether the holding that l stands for is of use to anybody. It is not if all its

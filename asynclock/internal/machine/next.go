@@ -44,9 +44,15 @@ func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
 		s.retain(now, fx)
 		return nil
 	}
+	return s.giveBack(keep, now, fx)
+}
+
+// giveBack returns the release of a key whose lease has ended. Those who wait were admitted long ago, so
+// the store's limit does not apply to them.
+func (s *stake) giveBack(keep time.Duration, now watchdog.Instant, fx *Effects) *Release {
 	r := s.release(keep, now, fx)
 	if r.Requeue != nil {
-		r.Requeue.Request().QueueLimit = 0 // they were admitted long ago
+		r.Requeue.Request().QueueLimit = 0
 	}
 	return r
 }

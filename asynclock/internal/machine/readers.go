@@ -18,7 +18,7 @@ import (
 // on equal terms directly behind it.
 func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 	h := s.holding
-	h.closed = h.cohort.waited || !s.isJoinable()
+	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(sent)) // S6
 	s.setRoot(l)
 	s.admit(s.key.waiters.pop(), now, fx)
@@ -28,7 +28,7 @@ func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 // admitRow serves the first waiters, if they are readers on equal terms. For others a stake contends: S5.
 func (s *stake) admitRow(now watchdog.Instant, fx *Effects) {
 	k := s.key
-	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.isJoinable(); w = k.waiters.first {
+	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.isJoinable() && s.lastsLongEnough(now); w = k.waiters.first {
 		s.admit(k.waiters.pop(), now, fx)
 	}
 	if k.waiters.first != nil {
@@ -53,7 +53,7 @@ func (s *stake) admit(w *Waiter, now watchdog.Instant, fx *Effects) {
 	root := s.holding.lease
 	if w.Future {
 		w.Stage, w.Lease, w.admitted = Joining, root, true
-		w.behind, root.joiners = root.joiners, w
+		root.await(w)
 		s.schedule(fx)
 	} else {
 		s.join(w, root, fx)
@@ -74,18 +74,19 @@ func (s *stake) countReader(w *Waiter, root *Lease, now watchdog.Instant, fx *Ef
 	}
 }
 
-// admitReaders lets the first waiters join a tenure that is open to them. S3: a writer that is the first
-// closes every tenure of this client.
+// admitReaders lets the first waiters join a tenure that is open to them. But whoever a stake contends for
+// stays in the queue, because the store's answer is for the first. S3: a writer that is the first closes
+// every tenure of this client.
 func (k *Key) admitReaders(now watchdog.Instant, fx *Effects) {
 	for w := k.waiters.first; w != nil; w = k.waiters.first {
 		s := k.open(w, now)
-		if s == nil {
-			if w.Terms.Mode == store.Exclusive {
-				k.closeTenures()
-			}
-			return
+		if s == nil || k.contender() != nil {
+			break
 		}
 		s.admit(k.waiters.pop(), now, fx)
+	}
+	if w := k.waiters.first; w != nil && w.Terms.Mode == store.Exclusive {
+		k.closeTenures()
 	}
 }
 
@@ -122,20 +123,10 @@ func (s *stake) reopen(now watchdog.Instant, fx *Effects) {
 	s.admit(s.key.waiters.pop(), now, fx)
 }
 
-// isAwaited reports whether futures may still claim a lease of the tenure whose root is l.
-func (l *Lease) isAwaited() bool {
-	for w := l.joiners; w != nil; w = w.behind {
-		if w.admitted {
-			return true
-		}
-	}
-	return false
-}
-
 // leaveEmpty gives a tenure on if nobody has a lease of it or may still claim one.
 func (k *Key) leaveEmpty(under *Lease, now watchdog.Instant, fx *Effects) {
 	root := k.whole(under)
-	if root == nil || !root.unlocked || root.joiner != nil || root.isAwaited() {
+	if root == nil || !root.unlocked || root.joiner != nil || root.admitted > 0 {
 		return
 	}
 	s := k.stakeOf(root.Owner)
@@ -150,14 +141,13 @@ func (k *Key) leaveEmpty(under *Lease, now watchdog.Instant, fx *Effects) {
 // revokeAdmitted fails the futures that have not claimed their lease of the tenure.
 func (s *stake) revokeAdmitted(reason error, now watchdog.Instant, fx *Effects) {
 	root := s.holding.lease
-	at := &root.joiners
-	for w := *at; w != nil; w = *at {
-		if !w.admitted {
-			at = &w.behind
-			continue
+	for w := root.joiners; w != nil; {
+		behind := w.behind
+		if w.admitted {
+			root.unawait(w)
+			fx.fail(w, reason)
 		}
-		*at, w.behind = w.behind, nil
-		fx.fail(w, reason)
+		w = behind
 	}
 	s.key.leaveEmpty(root, now, fx)
 }

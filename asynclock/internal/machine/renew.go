@@ -123,7 +123,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 	switch {
 	case reply.Err == nil:
 		s.extended(r, &reply, now, fx)
-	case errors.Is(reply.Err, store.ErrLost) && (h.downgrading || r.Request.Share != s.share()):
+	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share != s.share()):
 		s.schedule(fx) // it may be about what the owner had before its downgrade: no proof of a loss
 	case errors.Is(reply.Err, store.ErrLost):
 		s.lose(reply.Err, now, fx)
@@ -147,6 +147,9 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	renewAt := due.renewAt(r.Sent)
 	if r.late { // a later renewal may have been answered before
 		renewAt = max(renewAt, h.renewAt)
+	}
+	if s.isShared() && !h.cohort.watching && !r.Request.NotifyQueued {
+		renewAt = now // it was sent before a downgrade; S1: the store has to be asked
 	}
 	h.renewAt, h.failures, h.failure = renewAt, 0, nil
 	if r.Sent >= h.cohort.renewed {

@@ -69,7 +69,7 @@ func (s *stake) retake(now watchdog.Instant, fx *Effects) {
 	case usable && h.hasToken(now):
 		s.deliverNext(now, fx)
 	default:
-		s.releaseRetained(now, fx)
+		s.key.ReleaseRetained(now, fx)
 	}
 }
 
@@ -80,9 +80,10 @@ func (k *Key) LacksToken(now watchdog.Instant) bool {
 	return s != nil && !s.isShared() && s.holding.grant.TokensFollowClock && !s.holding.hasToken(now)
 }
 
-// ReleaseRetained gives a retained key back, in the background.
+// ReleaseRetained gives a retained key back, in the background. Readers may have retained it on several
+// terms.
 func (k *Key) ReleaseRetained(now watchdog.Instant, fx *Effects) {
-	if s := k.retained(); s != nil {
+	for s := k.retained(); s != nil; s = k.retained() {
 		s.releaseRetained(now, fx)
 	}
 }
@@ -103,7 +104,7 @@ func (s *stake) requested(now watchdog.Instant, fx *Effects) {
 func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
 	switch {
 	case s.attempt != nil:
-		s.attempt.unnotified = true
+		s.attempt.unnotified, s.attempt.contended = true, true
 	case s.isRetained():
 		s.releaseRetained(now, fx)
 	default:

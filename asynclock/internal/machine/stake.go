@@ -132,3 +132,17 @@ func (k *Key) mayContend() bool {
 	}
 	return true
 }
+
+// retainedFor returns the retained stake that w is to get, or that stands in its way, or nil. A reader
+// joins a tenure that is open instead. Those behind others wait for them.
+func (k *Key) retainedFor(w *Waiter, now watchdog.Instant) (found *stake) {
+	if k.waiters.first != nil || k.open(w, now) != nil {
+		return nil
+	}
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isRetained() && (found == nil || *s.terms == *w.Terms) {
+			found = s
+		}
+	}
+	return found
+}

@@ -22,11 +22,12 @@ type Waiter struct {
 
 	admitted bool    // joins a tenure of readers, not a lease that its caller is under
 	decided  bool    // is in the list of decided waiters
-	ahead    *Waiter // in the key's queue, or the next one in the list of decided waiters
-	behind   *Waiter // in the key's queue, or in the list of those who may join a lease
+	ahead    *Waiter // in the key's queue, or in the list of those who may join a lease
+	behind   *Waiter // likewise
+	next     *Waiter // in the list of decided waiters
 }
 
-func (w *Waiter) link() **Waiter { return &w.ahead } // who is decided is in no queue
+func (w *Waiter) link() **Waiter { return &w.next }
 
 // A Stage is the progress of a waiter.
 type Stage uint8
@@ -59,7 +60,7 @@ func (fx *Effects) fail(w *Waiter, err error) {
 // Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or
 // ErrTaken, the waiter was not added.
 func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
-	retained := k.retained()
+	retained := k.retainedFor(w, now)
 	if !k.Idle() && retained == nil {
 		if err := k.mayQueue(w, now); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
 		for s.holding == nil {
 			s = s.next
 		}
-		return HeldError{Holder: s.terms.Holder, Token: s.holding.last, Remaining: s.remaining(now)}, ErrHeld
+		return HeldError{Holder: s.terms.Holder, Token: s.holding.token(), Remaining: s.remaining(now)}, ErrHeld
 	}
 	a := s.attempt
 	left := a.grace.Sub(now)

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const oneWay = 10 * time.Millisecond
+
+// farAway puts every client 10 ms away from the store.
+func farAway(w *world) {
+	w.store.Every(asynclocktest.Any, asynclocktest.Slow(oneWay, oneWay))
+	w.store.EveryEvent(asynclocktest.AnyEvent, asynclocktest.Delay(oneWay))
+}
+
+// A reader contends beside a tenure that is not open yet. The tenure opens, and another reader comes. The
+// request of the first is answered for the first.
+func TestATenureThatOpensAdmitsNobodyWhoContends(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client()
+		reader, err := lock(w, c, "key").Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(oneWay)                             // the renewal that opens the tenure is under way
+		second := w.askBy(w.Context(), c.RLock, "key") // asks the store
+		time.Sleep(oneWay + oneWay/2)                  // the renewal has been answered
+		third := w.askBy(w.Context(), c.RLock, "key")
+		w.pass(time.Second)
+		unlock(w, second.has())
+		unlock(w, third.has())
+		unlock(w, reader)
+		w.pass(time.Second)
+		w.wantUnused()
+	})
+}
+
+// The same, with a writer behind the reader. The answer to the reader must not be the writer's.
+func TestAWriterDoesNotGetTheLeaseOfTheReaderBeforeIt(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client()
+		reader, err := lock(w, c, "key").Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(oneWay)
+		second := w.askBy(w.Context(), c.RLock, "key")
+		writer := w.ask(w.Context(), c, "key")
+		time.Sleep(oneWay + oneWay/2)
+		third := w.askBy(w.Context(), c.RLock, "key") // only its arrival looks at the queue
+		w.pass(time.Second)
+		wantValid(w, reader)
+		select {
+		case <-writer.done:
+			w.Errorf("Lock has returned beside a valid reader: lease mode %v, valid %v, error %v", writer.lease.Mode(), writer.lease.Valid(0), writer.err)
+		default:
+		}
+		_, _ = second, third
+	})
+}
+
+// Two tenures are retained. A reader's request is under way while a writer comes.
+func TestARetainedTenureLeavesTheQueueAlone(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client(asynclock.WithRetention(time.Minute))
+		long := asynclock.WithTTL(time.Minute)
+		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
+		unlock(w, other)
+		unlock(w, one)                           // both are retained
+		elsewhere := rlock(w, w.client(), "key") // a reader elsewhere
+		reader := w.askBy(w.Context(), c.RLock, "key", long)
+		time.Sleep(oneWay / 2)
+		writer := w.ask(w.Context(), c, "key", long)
+		w.pass(time.Second)
+		wantValid(w, elsewhere)
+		select {
+		case <-writer.done:
+			w.Errorf("Lock has returned beside a valid reader elsewhere: lease mode %v, valid %v, error %v", writer.lease.Mode(), writer.lease.Valid(0), writer.err)
+		default:
+		}
+		_ = reader
+	})
+}
+
+// The renewals of a tenure fail until little trust is left, so a reader contends. Then one is answered.
+func TestATenureThatRecoversAdmitsNobodyWhoContends(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := rlock(w, c, "key")
+		elsewhere := rlock(w, w.client(), "key")
+		stop := w.store.Every(asynclocktest.Renew.From(0), asynclocktest.Refuse)
+		w.pass(trusted(ttl) - 800*time.Millisecond)
+		stop()
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, 900*time.Millisecond))
+		second := w.askBy(w.Context(), c.RLock, "key") // too little trust is left, so it asks the store
+		writer := w.ask(w.Context(), c, "key")
+		w.pass(700 * time.Millisecond) // a renewal was answered
+		wantValid(w, first)
+		third := w.askBy(w.Context(), c.RLock, "key")
+		w.pass(time.Second)
+		wantValid(w, elsewhere)
+		select {
+		case <-writer.done:
+			w.Errorf("Lock has returned beside valid readers: lease mode %v, valid %v, error %v", writer.lease.Mode(), writer.lease.Valid(0), writer.err)
+		default:
+		}
+		_, _ = second, third
+	})
+}
+
+// A retained tenure is for the first waiter. A try behind others is refused.
+func TestTryLockDoesNotWaitBehindARetainedTenure(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client(asynclock.WithRetention(time.Minute))
+		long := asynclock.WithTTL(time.Minute)
+		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
+		unlock(w, other)
+		unlock(w, one)
+		elsewhere := rlock(w, w.client(), "key")
+		writer := w.ask(w.Context(), c, "key") // waits for the reader elsewhere
+		time.Sleep(oneWay / 2)
+		try := w.askBy(w.Context(), c.TryLock, "key")
+		w.pass(time.Minute)
+		select {
+		case <-try.done:
+			wantError(w, try.err, asynclock.ErrHeld)
+		default:
+			w.Error("TryLock waits for a minute")
+		}
+		_, _ = writer, elsewhere
+	})
+}
+
+// One tenure is retained and one is open. Readers join the open one.
+func TestReadersBesideARetainedTenure(t *testing.T) {
+	story(t, func(w *world) {
+		farAway(w)
+		c := w.client(asynclock.WithRetention(time.Minute))
+		long := asynclock.WithTTL(time.Minute)
+		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
+		unlock(w, one) // retained; the other is in use and open
+		second := w.askBy(w.Context(), c.RLock, "key", long)
+		time.Sleep(oneWay / 2)
+		third := w.askBy(w.Context(), c.RLock, "key", long)
+		w.pass(time.Second)
+		wantValid(w, other)
+		unlock(w, second.has())
+		unlock(w, third.has())
+	})
+}
+
+// ForceUnlock leaves no retained tenure to readers of this client.
+func TestForceUnlockGivesBackEveryRetainedTenure(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithRetention(time.Minute))
+		long := asynclock.WithTTL(time.Minute)
+		one, other := rlock(w, c, "key"), rlock(w, c, "key", long)
+		unlock(w, other)
+		unlock(w, one)
+		w.store.EveryEvent(asynclocktest.Kind(store.EventForced), asynclocktest.Delay(100*time.Millisecond))
+		if _, err := c.ForceUnlock(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		writer := lock(w, w.client(), "key")
+		reader, err := c.TryRLock(w.Context(), "key", long)
+		if err == nil && reader.Valid(0) && writer.Valid(0) {
+			w.Error("after ForceUnlock returned, a new reader's lease is valid beside a writer's")
+		}
+	})
+}
+
+// The first answer is lost, and the grant comes as a message. Readers join once a renewal was answered.
+func TestATenureAfterALostAnswerOpens(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		held := lock(w, theirs, "key")
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.LoseReply)
+		first := w.askBy(w.Context(), ours.RLock, "key")
+		unlock(w, held)
+		_ = first.has()
+		w.pass(2 * ttl)
+		before := w.calls(asynclocktest.Acquire.From(0))
+		rlock(w, ours, "key")
+		if n := w.calls(asynclocktest.Acquire.From(0)) - before; n != 0 {
+			w.Errorf("a reader beside a tenure that was renewed for two TTLs: got %d requests, want none", n)
+		}
+	})
+}
+
+// S3: the notification of a writer overtakes that of the grant.
+func TestANotificationThatOvertakesTheGrantClosesTheTenure(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		held := lock(w, theirs, "key")
+		first := w.askBy(w.Context(), ours.RLock, "key")
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(0), asynclocktest.Delay(10*time.Millisecond))
+		unlock(w, held)
+		writer := w.ask(w.Context(), theirs, "key")
+		w.pass(10 * time.Millisecond)
+		first.has()
+		second := w.askBy(w.Context(), ours.RLock, "key")
+		select {
+		case <-second.done:
+			w.Error("a reader has joined past a writer that the client was told of")
+		default:
+		}
+		_ = writer
+	})
+}
+
+// S2: a tenure on other terms is retained, and does not matter.
+func TestOneMoreReaderBesideARetainedTenureCostsNoRequest(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithRetention(time.Minute))
+		one, _ := rlock(w, c, "key"), rlock(w, c, "key", asynclock.WithTTL(time.Minute))
+		unlock(w, one)
+		before := w.calls(asynclocktest.Any)
+		rlock(w, c, "key", asynclock.WithTTL(time.Minute))
+		if n := w.calls(asynclocktest.Any) - before; n != 0 {
+			w.Errorf("one more reader: got %d requests, want none", n)
+		}
+	})
+}
