@@ -91,11 +91,12 @@ func readersInOneStep(w *world) {
 	first, second := b.wait(w.read()), c.wait(w.read())
 	writer := d.wait(w.request())
 	behind := a.wait(w.read())
+	before := h.lastToken()
 	h.release()
 	one, other := first.granted(), second.granted()
 	w.wantTogether(one, other)
-	if one.Fence <= h.lastToken() {
-		w.Errorf("Fence: got %d, want more than %d, the last token of the writer before", one.Fence, h.lastToken())
+	if one.Fence <= before {
+		w.Errorf("Fence: got %d, want more than %d, the last token of the writer before", one.Fence, before)
 	}
 	writer.heartbeat()
 	behind.heartbeat()
