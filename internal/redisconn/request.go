@@ -34,31 +34,28 @@ func CheckOwner(owner string) error {
 	return nil
 }
 
-// whole is what both stores have: an owner takes all of a key.
-var whole store.Features
-
-// CheckAcquire returns an error for a request that makes no sense, or that no store in Redis can
-// serve.
-func CheckAcquire(q *store.AcquireRequest) error {
+// CheckAcquire returns an error for a request that makes no sense, or that a store with these
+// features can't serve.
+func CheckAcquire(q *store.AcquireRequest, f store.Features) error {
 	if err := CheckOwner(q.Owner); err != nil {
 		return err
 	}
 	if q.TTL <= 0 {
 		return fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	}
-	return whole.Check(q.Share, q.Extra)
+	return f.Check(q.Share, q.Extra)
 }
 
-// CheckRelease returns an error for a request that makes no sense, or that no store in Redis can
-// serve.
-func CheckRelease(q *store.ReleaseRequest) error {
+// CheckRelease returns an error for a request that makes no sense, or that a store with these
+// features can't serve.
+func CheckRelease(q *store.ReleaseRequest, f store.Features) error {
 	if err := CheckHolding(q.Key, q.Owner, q.Token); err != nil {
 		return err
 	}
 	if q.HoldBack < 0 || q.Requeue != nil && q.Requeue.Key != q.Key {
 		return fmt.Errorf("%w: a negative time to keep, or a requeue for another key", store.ErrInvalidOption)
 	}
-	return whole.CheckRest(q)
+	return f.CheckRest(q)
 }
 
 // CheckHolding checks the arguments of Renew and Release.

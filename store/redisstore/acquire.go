@@ -15,18 +15,25 @@ import (
 )
 
 // lockKinds are the kinds of a lock's Redis keys that the scripts need to grant it, in their
-// order. The key of the epoch follows them.
-const lockKinds = "lqwfx"
+// order. The key of the epoch follows them, and then those of who shares the key, for the scripts
+// that are about shares, too.
+const (
+	lockKinds  = "lqwfx"
+	shareKinds = "sh"
+)
 
-// Acquire sends one command per request, all at once. A request that finds that the server
-// hides its history takes a second command.
+// Acquire sends one command per request, all at once. A request takes a second command if it finds
+// that the server hides its history, or if it is for all of a key that others share.
 func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	if len(batch) == 0 {
 		return nil
 	}
 	address := s.address(ctx, batch[0].Key) // for the whole batch, which is of one lane
 	return perform(ctx, s, batch, exchange[store.AcquireRequest, store.AcquireReply]{
-		put: func(c *call, q *store.AcquireRequest, _ bool) error {
+		put: func(c *call, q *store.AcquireRequest, try int) error {
+			if s.wide(q.Key, q.Share, try) {
+				return c.acquireShares(s.store.settings.prefix, q, address, s.store.guard(q.Key))
+			}
 			return c.acquire(s.store.settings.prefix, q, address, s.expect(q))
 		},
 		read: func(c *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
@@ -58,7 +65,7 @@ func (c *call) acquire(prefix string, q *store.AcquireRequest, address string, e
 
 // request adds the arguments of a request that acquire.lua describes.
 func (c *call) request(q *store.AcquireRequest, address string) error {
-	if err := redisconn.CheckAcquire(q); err != nil {
+	if err := redisconn.CheckAcquire(q, features); err != nil {
 		return err
 	}
 	switch {
@@ -82,27 +89,37 @@ func (c *call) request(q *store.AcquireRequest, address string) error {
 
 // flags are what a request asks for, as fragments.go has them.
 func flags(q *store.AcquireRequest) string {
-	switch {
-	case q.NotifyQueued && q.NotifyRequests:
-		return "hw"
-	case q.NotifyQueued:
-		return "h"
-	case q.NotifyRequests:
-		return "w"
+	text := ""
+	if q.NotifyQueued {
+		text = "h"
 	}
-	return "-"
+	if q.NotifyRequests {
+		text += "w"
+	}
+	text += shareFlags(q)
+	if text == "" {
+		return "-"
+	}
+	return text
 }
 
-// acquireReply reads the answer to a request that named address. again says that the server
-// hides its history. Nothing has happened then, and the guard is off from now on.
+// acquireReply reads the answer to a request that named address. again says that nothing has
+// happened. Either the server hides its history, and the guard is off from now on, or others share
+// the key.
 func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string) (answer store.AcquireReply, again bool) {
 	answer = r.acquireReply()
 	if err := r.failed(s.store); err != nil {
 		return store.AcquireReply{Err: err}, false
 	}
-	if r.hidden {
+	switch {
+	case r.hidden:
 		s.store.hides(q.Key)
 		return answer, true
+	case r.wide:
+		s.shared.note(q.Key, true)
+		return answer, true
+	case answer.Status == store.Granted && q.Share.Mode == store.Exclusive:
+		s.shared.note(q.Key, false)
 	}
 	if answer.Grace > 0 {
 		s.store.graceSeen(answer.Grace)

@@ -24,6 +24,7 @@
 --   5 gone      this owner was withdrawn
 --   6 grace     for how long (ms) nobody is granted anything
 --   7 hidden    the server hides its history; nothing was changed
+--   8 wide      others share the key; nothing was changed. acquire_shares.lua answers
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
 -- The three common cases come before any function definition, because the creation of
@@ -162,6 +163,9 @@ if damaged then
 end
 if hidden then
   return {7}
+end
+if shared then
+  return {8}
 end
 note()
 return acquire(0)

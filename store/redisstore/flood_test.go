@@ -47,8 +47,8 @@ func TestAFloodedQueue(t *testing.T) {
 	}
 	honest.Want(early, store.Waiting) // has its place already
 	honest.Hold("other", "b")
-	if got := len(honest.Inspect("key").Queue); got != waitersShown {
-		t.Errorf("waiters described: got %d, want %d", got, waitersShown)
+	if got := len(honest.Inspect("key").Queue); got != shown {
+		t.Errorf("waiters described: got %d, want %d", got, shown)
 	}
 
 	honest.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})

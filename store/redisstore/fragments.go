@@ -60,6 +60,41 @@ var (
 		{name: "holder", pattern: ".*"},
 	}
 
+	// A group is the value of a lock's first key while several share it, or could:
+	//
+	//	kind   =r for readers, =p for permits
+	//	token  the last one given to one of them
+	//	shown  the token that others see: of readers the fence, of permits the largest
+	//	kept   the latest ms until which a part is held back; 0: none is
+	//	used   how many permits are out; of readers 0
+	//	limit  the smallest number of permits that one of them counts on; of readers 0
+	group = format{
+		{name: "kind", pattern: "=[rp]"},
+		{name: "token", pattern: "%d+"},
+		{name: "shown", pattern: "%d+"},
+		{name: "kept", pattern: "%d+"},
+		{name: "used", pattern: "%d+"},
+		{name: "limit", pattern: "%d+"},
+	}
+
+	// A member describes one of a group, in the hash of members. Its owner is the field's name.
+	// The name of a part that is held back begins with a hyphen and a space, as no owner's does.
+	//
+	//	channel  how it is notified
+	//	flags    what it requested: h, w
+	//	weight   its permits; of a reader 0
+	//	limit    how many permits there are, as it believes; of a reader 0
+	//	token    that of its grant
+	//	holder   its description, which may be anything
+	member = format{
+		{name: "channel", pattern: "%S+"},
+		{name: "flags", pattern: "%S+"},
+		{name: "weight", pattern: "%d+"},
+		{name: "limit", pattern: "%d+"},
+		{name: "token", pattern: "%d+"},
+		{name: "holder", pattern: ".*"},
+	}
+
 	// An epoch is a server's record about itself, for a bucket of keys:
 	//
 	//	id       of its replication history
@@ -77,7 +112,7 @@ var (
 		{name: "noted", pattern: "%d+"},
 	}
 
-	formats = map[string]format{"record": record, "entry": entry, "epoch": epoch}
+	formats = map[string]format{"record": record, "entry": entry, "group": group, "member": member, "epoch": epoch}
 )
 
 // A channel begins with its mode, a letter that says how its client is notified. The
@@ -97,6 +132,9 @@ const channelParts = "([psu-])(%S*)"
 //	w  the holder asks to be notified each time that somebody requests the key in vain
 //	t  the token was the clock's time, not merely the last one plus one
 //	g  the waiter requested the key in the grace, and believes no token from before its end
+//	r  the waiter shares the key with other readers
+//	p  the waiter takes permits, of which three numbers follow: p2+1/5 are two, of five that there
+//	   are, and one more if it is free
 
 // A macro is a piece of Lua with parameters.
 type macro struct {
@@ -117,6 +155,10 @@ var macros = map[string]macro{
 	// keeps a value of digits alone as a number, which takes 48 bytes less than a text.
 	"vacant": {[]string{"$value"}, "string.match($value, '^(%d+)$')"},
 
+	// Whether a waiter with these flags shares the key; and of permits the three numbers.
+	"sharing": {[]string{"$flags"}, "string.find($flags, '[rp]')"},
+	"permits": {[]string{"$flags"}, "string.match($flags, 'p(%d+)%+(%d+)/(%d+)')"},
+
 	"addFlag": {[]string{"$flags", "$letter"}, "$flags == '-' and '$letter' or $flags .. '$letter'"},
 
 	// A failure is no error: without the right to publish, or on a server without pub-sub,
@@ -128,6 +170,7 @@ var macros = map[string]macro{
 
 	// The messages, which parseMessage reads.
 	"granted":   {[]string{"$owner", "$token", "$ttl", "$waiters", "$clocked"}, "'g ' .. $owner .. ' ' .. $token .. ' ' .. $ttl .. ' ' .. $waiters .. ' ' .. $clocked"},
+	"admitted":  {[]string{"$owner", "$token", "$ttl", "$waiters", "$fence", "$weight"}, "'s ' .. $owner .. ' ' .. $token .. ' ' .. $ttl .. ' ' .. $waiters .. ' ' .. $fence .. ' ' .. $weight"},
 	"contended": {[]string{"$owner"}, "'c ' .. $owner"},
 	"wanted":    {[]string{"$owner"}, "'w ' .. $owner"},
 	"wake":      {[]string{"$owner"}, "'a ' .. $owner"},
@@ -162,6 +205,8 @@ func expand(source string) (string, error) {
 //	include FILE
 //	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
+//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT   an expression: that group, of numbers
+//	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers
 //	pattern FORMAT | NAMES                             a pattern that captures these words
 //	pattern FORMAT                                     a pattern that captures all words
@@ -183,6 +228,10 @@ func fragment(request string) (string, error) {
 		return record.join(arguments)
 	case "entry":
 		return entry.join(arguments)
+	case "member":
+		return member.join(arguments)
+	case "group":
+		return group.print(arguments)
 	case "epoch":
 		return epoch.print(arguments)
 	case "pattern":

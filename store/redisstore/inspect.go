@@ -11,31 +11,51 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// waitersShown is how many waiters Inspect describes.
-const waitersShown = 10
+// shown is how many waiters, and how many of those who share a key, Inspect describes.
+const shown = 10
 
 // inspectKinds are the Redis keys of a lock that inspect.lua needs, in its
 // order.
 const inspectKinds = "lqw"
 
-// Inspect asks the primary, and describes the first 10 waiters.
+// Inspect asks the primary, and describes the first 10 waiters and the first 10 who share
+// the key.
 func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
-	var c call
 	if err := s.usable(); err != nil {
 		return store.Info{}, err
 	}
 	if err := redisconn.CheckKey(key); err != nil {
 		return store.Info{}, err
 	}
-	c.inspect(s.store.settings.prefix, key, waitersShown)
-	return s.store.info(key, s.store.runOne(ctx, &c))
+	return s.store.info(key, s.ask(ctx, key, func(c *call, wide bool) {
+		c.inspect(s.store.settings.prefix, key, shown, wide)
+	}))
+}
+
+// ask runs a script about a key that may be shared, which is narrow at first.
+func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bool)) rueidis.RedisResult {
+	var c call
+	wide := s.shared.noted(key)
+	put(&c, wide)
+	result := s.store.runOne(ctx, &c)
+	if wide || !isWide(result) {
+		return result
+	}
+	s.shared.note(key, true)
+	var again call
+	put(&again, true)
+	return s.store.runOne(ctx, &again)
 }
 
 // inspect is a run of inspect.lua, which describes its keys and arguments.
-func (c *call) inspect(prefix, key string, waiters int64) {
+func (c *call) inspect(prefix, key string, shown int64, wide bool) {
 	c.script = inspectScript
 	c.lockKeys(prefix, key, inspectKinds)
-	c.number(waiters)
+	if wide {
+		c.lockKeys(prefix, key, shareKinds)
+	}
+	c.number(shown)
+	c.number(shown)
 }
 
 // info reads what inspect.lua answers.
@@ -48,7 +68,7 @@ func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error
 	return info, nil
 }
 
-// Force also takes a key that is held back after its holder has released it. The record then still
+// Force takes a key from all who share it. It also takes a key that is held back after its holder has released it. The record then still
 // has that holder's token.
 //
 // The holder's record has the last token that the holder wrote back, which is what Inspect shows. A
@@ -60,19 +80,18 @@ func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error
 // among their own waiters, and a release to a waiter takes the server a little longer. If the
 // server loses its data in that time, tokens go back to its clock.
 func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
-	var c call
 	if err := s.usable(); err != nil {
 		return false, err
 	}
 	if err := redisconn.CheckKey(key); err != nil {
 		return false, err
 	}
-	c.script = forceScript
-	c.lockKeys(s.store.settings.prefix, key, lockKinds)
-	c.epochKey(s.store.settings.prefix, key)
-	c.number(token)
-	c.guard(s.store.guard(key))
-	result := s.store.runOne(ctx, &c)
+	result := s.ask(ctx, key, func(c *call, wide bool) {
+		c.script = forceScript
+		c.allKeys(s.store.settings.prefix, key, wide)
+		c.number(token)
+		c.guard(s.store.guard(key))
+	})
 	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
 		held, _ := m.ToInt64()
 		return held == 1, nil

@@ -1,12 +1,16 @@
 -- inspect: who holds the key and who waits for it. It changes nothing and never shows
 -- an owner.
 --
--- KEYS  lock, queue, waiters (see lock.lua)
--- ARGV  how many waiters to describe
+-- KEYS  lock, queue, waiters (see lock.lua); then, if others share the key, members, details
+--       (shares.lua)
+-- ARGV  how many waiters to describe, and how many of those who share the key
 --
 -- Reply: 1 if held, else 0; the holder's token, remaining ms and description; how many
--- living waiters there are; then description and age in ms of the first few of them. The
--- reply is {-1, Redis key} if that key holds something foreign.
+-- living waiters there are; how the key is held (0 by one, 1 by readers, 2 by permits), how
+-- many permits are out, and how many there are; how many of those who share it follow, and of
+-- each the description, token, permits and remaining ms; then description and age in ms of the
+-- first few waiters. The reply is {-1, Redis key} if that key holds something foreign, and 8 if the
+-- last two keys are needed.
 
 -- foreign answers for a key that is not what it has to be. The answer is that the key is
 -- foreign, or the server's own error if we may not read the key.
@@ -17,7 +21,61 @@ local function foreign(found, key)
   return {-1, key}
 end
 
-local reply = {0, 0, -2, '', 0}
+local reply = {0, 0, -2, '', 0, 0, 0, 0, 0}
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local ms = math.floor(now / 1000)
+
+-- sharing describes the group of this value, without those whose time is over. It returns an
+-- answer if that is impossible.
+local function sharing(value)
+  local kind, _, shown = string.match(value, <% pattern group %>)
+  if not kind or #shown > 16 or tonumber(shown) > 9e15 then
+    return {-1, KEYS[1]}
+  end
+  local all = redis.pcall('ZRANGE', KEYS[4], 0, -1, 'WITHSCORES')
+  if all.err then
+    return foreign(all, KEYS[4])
+  end
+  local count, used, limit, largest, description = 0, 0, 1000000, 0, ''
+  for i = 1, #all, 2 do
+    local remaining = tonumber(all[i + 1]) - ms
+    -- Permits are counted. Of readers, only the first few are read, and the last.
+    if remaining > 0 then
+      count = count + 1
+    end
+    if remaining > 0 and (kind == '=p' or reply[9] < tonumber(ARGV[2]) or i == #all - 1) then
+      local entry = redis.pcall('HGET', KEYS[5], all[i])
+      if type(entry) == 'table' then
+        return foreign(entry, KEYS[5])
+      end
+      local weight, most, token, holder = string.match(entry or '', <% pattern member | weight limit token holder %>)
+      if not weight or #weight > 7 or #token > 16 or tonumber(token) > 9e15 then
+        return {-1, KEYS[5]}
+      end
+      used, limit = used + weight, math.min(limit, tonumber(most))
+      largest, description = math.max(largest, tonumber(token)), holder
+      if reply[9] < tonumber(ARGV[2]) then
+        reply[9] = reply[9] + 1
+        reply[#reply + 1] = holder
+        reply[#reply + 1] = kind == '=r' and tonumber(shown) or tonumber(token)
+        reply[#reply + 1] = tonumber(weight)
+        reply[#reply + 1] = remaining
+      end
+    end
+  end
+  if count == 0 then
+    return
+  end
+  reply[1], reply[3] = 1, tonumber(all[#all]) - ms
+  if kind == '=r' then
+    reply[2], reply[6] = tonumber(shown), 1
+    reply[4] = count == 1 and description or count .. ' readers'
+  else
+    reply[2], reply[6], reply[7], reply[8] = largest, 2, used, limit
+    reply[4] = count == 1 and description or count .. ' holders of ' .. used .. ' permits'
+  end
+end
 
 local value = redis.pcall('GET', KEYS[1])
 if value then
@@ -27,11 +85,18 @@ if value then
   local vacant = <% vacant value %>
   local token, holder = string.match(value, <% pattern record | token holder %>)
   token = token or vacant
+  if not token and string.sub(value, 1, 1) == '=' then
+    local instead = not KEYS[4] and 8 or sharing(value)
+    if instead then
+      return instead
+    end
+    vacant, token = true, '0'
+  end
   if not token or #token > 16 or tonumber(token) > 9e15 then
     return {-1, KEYS[1]}
   end
   if not vacant then
-    reply = {1, tonumber(token), redis.call('PTTL', KEYS[1]), holder, 0}
+    reply[1], reply[2], reply[3], reply[4] = 1, tonumber(token), redis.call('PTTL', KEYS[1]), holder
   end
 end
 
@@ -41,8 +106,6 @@ if type(size) ~= 'number' then
 end
 -- The dead stay in the queue until a handoff or a newcomer drops them. So all entries
 -- are read. That takes some 2 microseconds for each, on a busy machine.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local count = tonumber(ARGV[1])
 for first = 0, size - 1, 500 do
   local owners = redis.call('ZRANGE', KEYS[2], first, first + 499)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"iter"
 
+	"github.com/redis/rueidis"
+
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -54,12 +56,7 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 	}
 
 	st := l.session.store
-	calls := borrowCalls(len(keys))
-	defer returnCalls(calls)
-	for i, key := range keys {
-		(*calls)[i].inspect(st.settings.prefix, key, 0)
-	}
-	for i, result := range st.run(ctx, *calls) {
+	for i, result := range l.inspect(ctx, keys) {
 		info, err := st.info(keys[i], result)
 		if err != nil {
 			l.yield(store.Info{}, err)
@@ -76,6 +73,32 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 		}
 	}
 	return true
+}
+
+// inspect inspects keys, all at once, and then once more those that are shared.
+func (l *listing) inspect(ctx context.Context, keys []string) []rueidis.RedisResult {
+	results := l.run(ctx, keys, false)
+	var shared []string
+	var at []int
+	for i, result := range results {
+		if isWide(result) {
+			shared, at = append(shared, keys[i]), append(at, i)
+		}
+	}
+	for n, result := range l.run(ctx, shared, true) {
+		results[at[n]] = result
+	}
+	return results
+}
+
+// run is a run of inspect.lua for each key.
+func (l *listing) run(ctx context.Context, keys []string, wide bool) []rueidis.RedisResult {
+	calls := borrowCalls(len(keys))
+	defer returnCalls(calls)
+	for i, key := range keys {
+		(*calls)[i].inspect(l.session.store.settings.prefix, key, 0, wide)
+	}
+	return l.session.store.run(ctx, *calls)
 }
 
 // keysOf returns the keys of a page that are new, except those that nobody has used since they were

@@ -6,7 +6,8 @@
 -- without use, except that the counter has a TTL of its own.
 --   lock     string  the holder's record; its TTL is the holding's. Or a vacancy, which a
 --                    release has left: the last token. While it is there, queue and gone
---                    are empty, and the counter is not needed
+--                    are empty, and the counter is not needed. Or a group: several share
+--                    the key, which shares.lua is about
 --   queue    zset    owner -> ticket; the smallest ticket is next
 --   waiters  hash    owner -> entry
 --   counter  string  the last token or ticket given
@@ -21,6 +22,7 @@ local idle = tonumber(ARGV[#ARGV - 1]) -- ms; see kept
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
 
 local record -- of the holder; nil if there is none
+local shared -- the group's value; nil if there is none. Only a script with shares.lua can go on
 local vacant -- the token of a vacancy; nil if there is none
 local stored -- the number in the counter; 0 if there is none
 local last -- the largest token or ticket known
@@ -80,13 +82,14 @@ local function load()
     end
     local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
     token = whole(token or <% vacant value %> or '')
-    if not token then
-      return lock
-    end
-    if owner then
+    if owner and token then
       record = {token = token, owner = owner, channel = channel, flags = flags, holder = holder}
-    else
+    elseif string.sub(value, 1, 1) == '=' then
+      shared = value
+    elseif token then
       vacant = token
+    else
+      return lock
     end
   end
 
@@ -138,7 +141,10 @@ end
 -- any, and all owners that leave the queue with it: the waiter, the dead and
 -- unreachable waiters before it, and owners without an entry. A waiter that is removed
 -- alive comes back with its old ticket. choose returns nil if an entry is damaged.
-local function choose(self, ticket)
+--
+-- With fits, a function of the flags, choose stops at the first waiter that is alive and
+-- does not fit, which is then blocked. Nobody passes it, also if it is unreachable.
+local function choose(self, ticket, fits)
   local leaving = {}
   while true do
     local head = redis.call('ZRANGE', queue, #leaving, #leaving, 'WITHSCORES')
@@ -158,7 +164,12 @@ local function choose(self, ticket)
       if not deadline or #ttl > 15 or not string.find(owner, '^%S+$') then
         return nil
       end
-      if tonumber(deadline) >= now_ms and reachable(channel) then
+      local alive = tonumber(deadline) >= now_ms
+      if alive and fits and not fits(flags) then
+        leaving[#leaving] = nil
+        return {leaving = leaving, blocked = true}
+      end
+      if alive and reachable(channel) then
         return {
           leaving = leaving, owner = owner, channel = channel, ttl = ttl, flags = flags, holder = holder,
         }
@@ -256,19 +267,21 @@ local function occupy()
 end
 
 -- pass takes the key from its holder. It gives the key to the first waiter, if there is
--- one, except in the grace. It returns false if the queue is damaged. Then it has done
--- nothing.
+-- one, except in the grace. If the queue is damaged, or the waiter shares the key, pass has
+-- done nothing, and returns the reply of the script.
 local function pass()
   local choice = grace > 0 and {leaving = {}} or choose()
   if not choice then
-    return false
+    return {-1, waiters}
+  end
+  if choice.owner and <% sharing choice.flags %> then
+    return 8
   end
   settle(choice)
   if not choice.owner then
     record = nil
     vacate()
   end
-  return true
 end
 
 -- sweep drops dead waiters from a queue that is full by this limit, until there is room.
@@ -328,6 +341,48 @@ local function wake()
   end
 end
 
+-- hold_back keeps the key of this record from everybody, for so many ms. Nobody holds it
+-- then, and nobody can renew that.
+local function hold_back(used, keep)
+  redis.call('PEXPIRE', lock, keep) -- first, because a server out of memory allows it, and then the rest
+  store()
+  redis.call('SET', lock, <% record text(used) | '-' | '-' | '-' | record.holder %>, 'PX', keep)
+  record = {token = used, owner = '-', channel = '-', flags = '-', holder = record.holder}
+  wake()
+end
+
+-- forgot says whether the holding of somebody who has used this token was lost with others, and
+-- nobody was granted the key since. Then the token counts for the next one. known is the token
+-- of those who have the key.
+local function forgot(used, known)
+  if grace == 0 or used == 0 or known and known >= used then
+    return false
+  end
+  if used > last then
+    last = used
+    store()
+  end
+  return true
+end
+
+-- tombstone remembers that an owner was withdrawn. A request of this owner may still be on its
+-- way. In the grace that may be a renewal, which would write the holding anew. The owner is
+-- remembered for longer than data lives in a connection that was given up. The kernel resends
+-- what it had buffered for about 100 s. The effect of a later request ends by its TTL.
+local function tombstone(owner)
+  occupy()
+  redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
+  redis.call('ZADD', gone, text(now_ms + remember), owner)
+  redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))
+  withdrawn = math.max(withdrawn, 1)
+end
+
+-- dead says whether the owner is remembered as withdrawn.
+local function dead(owner)
+  local deadline = withdrawn > 0 and redis.call('ZSCORE', gone, owner)
+  return deadline and tonumber(deadline) > now_ms
+end
+
 -- acquire answers the request whose fields follow ARGV[before]. acquire.lua describes
 -- fields and replies.
 local function acquire(before)
@@ -342,11 +397,8 @@ local function acquire(before)
     redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
     return {1, record.token, size, string.find(record.flags, 't', 1, true) and 1 or 0}
   end
-  if withdrawn > 0 then
-    local deadline = redis.call('ZSCORE', gone, owner)
-    if deadline and tonumber(deadline) > now_ms then
-      return {5}
-    end
+  if dead(owner) then
+    return {5}
   end
 
   local queued = redis.call('ZSCORE', queue, owner)
@@ -359,6 +411,9 @@ local function acquire(before)
     local choice = choose(owner, place)
     if not choice then
       return {-1, waiters}
+    end
+    if choice.owner and <% sharing choice.flags %> then
+      return {8}
     end
     settle(choice)
     if not choice.owner then

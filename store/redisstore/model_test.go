@@ -376,7 +376,7 @@ func compare(t *testing.T, sv *server, unit, precision time.Duration, newModel f
 					if err := c.release(sv.prefix, &q, address, g); err != nil {
 						t.Fatal(err)
 					}
-					got = s.releaseReply(&q, st.runOne(ctx, &c), listening)
+					got, _ = s.releaseReply(&q, st.runOne(ctx, &c), listening)
 				}
 				m.step()
 				want := m.release(q, address)

@@ -56,8 +56,7 @@ func movingCalls() map[string]movingKey {
 	uncertain := func(q *store.ReleaseRequest) { q.Uncertain = true }
 	force := func(st *Store, key string) (c call) {
 		c.script = forceScript
-		c.lockKeys(st.settings.prefix, key, lockKinds)
-		c.epochKey(st.settings.prefix, key)
+		c.allKeys(st.settings.prefix, key, false)
 		c.number(0)
 		c.guard(st.guard(key))
 		return c
@@ -83,15 +82,15 @@ func movingCalls() map[string]movingKey {
 		"force, the next is alive": {alive, force},
 		"force, all are dead":      {dead, force},
 		"reassert": {alive, func(st *Store, key string) (c call) {
-			c.reassert(st, &store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 1}, noAddress)
+			c.reassert(st, &store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 1}, noAddress, false)
 			return c
 		}},
 		"renew": {alive, func(st *Store, key string) (c call) {
-			c.renew(st.settings.prefix, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewKinds, st.guard(key))
+			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewWhole)
 			return c
 		}},
 		"inspect": {alive, func(st *Store, key string) (c call) {
-			c.inspect(st.settings.prefix, key, waitersShown)
+			c.inspect(st.settings.prefix, key, shown, false)
 			return c
 		}},
 	}

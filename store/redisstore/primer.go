@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"hash/maphash"
 	"sync/atomic"
 	"time"
 
@@ -38,34 +37,6 @@ func primer(client rueidis.CoreClient, key string) rueidis.Completed {
 	// rueidis does not take an arbitrary command for one that only reads. It might repeat a
 	// command that only reads, and the release's answer would wait for that.
 	return client.B().Arbitrary("EXISTS").Keys(key).Build()
-}
-
-// handoffs remembers which keys went to their only waiter when they were last given back: one
-// bit for all keys of the same hash.
-type handoffs [128]atomic.Uint32
-
-var handoffsSeed = maphash.MakeSeed()
-
-func (h *handoffs) bit(key string) (word *atomic.Uint32, mask uint32) {
-	hash := maphash.String(handoffsSeed, key)
-	return &h[hash/32%uint64(len(h))], 1 << (hash % 32)
-}
-
-// last reports whether the key went to its only waiter last time.
-func (h *handoffs) last(key string) bool {
-	word, mask := h.bit(key)
-	return word.Load()&mask != 0
-}
-
-// note records whether the key went to its only waiter this time.
-func (h *handoffs) note(key string, toTheLast bool) {
-	word, mask := h.bit(key)
-	switch isSet := word.Load()&mask != 0; {
-	case toTheLast && !isSet:
-		word.Or(mask)
-	case !toTheLast && isSet:
-		word.And(^mask)
-	}
 }
 
 // An activity is when the store last had to do with its server: when the server answered or

@@ -62,7 +62,7 @@ func (c *client) handsOn(sv *server, key string, next *client) {
 	give, takers := c.holds(sv, key, next, 1)
 	c.gives(give, true)
 	next.take(key, takers)
-	if !c.session.handoffs.last(key) {
+	if !c.session.handoffs.noted(key) {
 		c.T.Errorf("%q: got that it was not handed to the only waiter, want a common release", key)
 	}
 }

@@ -13,21 +13,22 @@ import (
 )
 
 // Release sends one command per request, all at once. A request that release_fast.lua can't
-// do costs a second command. A request that is sent alone may have a primer.
+// do costs a second command, and a third one if the key is shared. A request that is sent alone
+// may have a primer.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
 		return nil
 	}
 	address := s.requeueAddress(ctx, batch)
 	return perform(ctx, s, batch, exchange[store.ReleaseRequest, store.ReleaseReply]{
-		put: func(c *call, q *store.ReleaseRequest, again bool) error {
-			return s.putRelease(c, q, s.plan(q, again), address)
+		put: func(c *call, q *store.ReleaseRequest, try int) error {
+			return s.putRelease(c, q, s.plan(q, try), address)
 		},
 		read: func(c *call, q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
 			if c.script == releaseFastScript {
 				return s.releaseFastReply(q, result)
 			}
-			return s.releaseReply(q, result, address), false
+			return s.releaseReply(q, result, address)
 		},
 		failed: func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
 	})
@@ -48,21 +49,28 @@ type releasePlan int
 
 const (
 	releaseWhole  releasePlan = iota // by release.lua
+	releaseWide                      // by release_shares.lua
 	releaseFast                      // by release_fast.lua
 	releasePrimed                    // by release_fast.lua, with a primer if it is sent by itself
 )
 
 // plan decides how a release is made. A release is made again if release_fast.lua could not
-// do it.
-func (s *session) plan(q *store.ReleaseRequest, again bool) releasePlan {
+// do it, or if the key is shared.
+func (s *session) plan(q *store.ReleaseRequest, try int) releasePlan {
+	var share store.Share
+	if q.Requeue != nil {
+		share = q.Requeue.Share
+	}
 	switch {
-	case again,
+	case q.Rest != nil, s.wide(q.Key, share, try):
+		return releaseWide
+	case try > 0,
 		!q.Clean,        // the server may have forgotten something since
 		q.HoldBack != 0, // the key is not handed on
 		q.Uncertain,     // the owner is remembered
 		q.Requeue != nil:
 		return releaseWhole
-	case s.handoffs.last(q.Key) && s.store.activity.idle():
+	case s.handoffs.noted(q.Key) && s.store.activity.idle():
 		return releasePrimed
 	}
 	return releaseFast
@@ -70,10 +78,13 @@ func (s *session) plan(q *store.ReleaseRequest, again bool) releasePlan {
 
 // putRelease writes a release into a call, as planned.
 func (s *session) putRelease(c *call, q *store.ReleaseRequest, plan releasePlan, address string) error {
-	if err := redisconn.CheckRelease(q); err != nil {
+	if err := redisconn.CheckRelease(q, features); err != nil {
 		return err
 	}
-	if plan == releaseWhole {
+	switch plan {
+	case releaseWide:
+		return c.releaseShares(s.store.settings.prefix, q, address, s.store.guard(q.Key))
+	case releaseWhole:
 		return c.release(s.store.settings.prefix, q, address, s.store.guard(q.Key))
 	}
 	c.releaseFast(s.store.settings.prefix, q, s.store.settings.counterTTL)
@@ -123,7 +134,7 @@ const (
 func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
 	held, err := result.ToInt64()
 	if err != nil {
-		return s.releaseReply(q, result, noAddress), false
+		return s.releaseReply(q, result, noAddress)
 	}
 	if held == replyUncommon {
 		return store.ReleaseReply{}, true
@@ -139,11 +150,20 @@ func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.Redis
 // renew.lua does.
 const replyWasHeld = 1
 
-// releaseReply reads what release.lua answers.
-func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply) {
-	if q.Requeue == nil {
-		if held, err := result.ToInt64(); err == nil {
-			return released(held)
+// replyNoRest is what release_shares.lua answers to a Rest of something else than what the owner
+// has.
+const replyNoRest = -5
+
+// releaseReply reads what release.lua and release_shares.lua answer. again says that the key is
+// shared, and that the release is for release_shares.lua.
+func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply, again bool) {
+	if held, err := result.ToInt64(); err == nil {
+		if held == replyWide {
+			s.shared.note(q.Key, true)
+			return store.ReleaseReply{Err: errWide}, true
+		}
+		if q.Requeue == nil {
+			return released(held), false
 		}
 	}
 	r := newReply(result)
@@ -151,6 +171,8 @@ func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResu
 	case r.err != nil:
 	case held == replyForeign:
 		answer.Err = foreign(r.text())
+	case q.Rest != nil && held == replyWasHeld:
+		answer = store.ReleaseReply{WasHeld: true, Grant: store.Grant{Token: r.token(), Fence: r.token()}}
 	case q.Requeue == nil:
 		r.err = errReply
 	default:
@@ -159,9 +181,9 @@ func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResu
 		answer.Requeue = &requeued
 	}
 	if err := r.failed(s.store); err != nil {
-		return store.ReleaseReply{Err: err}
+		return store.ReleaseReply{Err: err}, false
 	}
-	return answer
+	return answer, false
 }
 
 // released says what a release has found.
@@ -173,6 +195,8 @@ func released(held int64) store.ReleaseReply {
 		return store.ReleaseReply{Cause: store.ErrExpired}
 	case replyStolen:
 		return store.ReleaseReply{Cause: store.ErrStolen}
+	case replyNoRest:
+		return store.ReleaseReply{Err: errRest}
 	}
 	return store.ReleaseReply{Err: errReply}
 }

@@ -88,8 +88,8 @@ if deadline -- the entry is sound
   and #ttl < 16
   -- A record can hold the owner.
   and string.find(first, '^%S+$')
-  -- The waiter believes a token of today's clock; see flag g.
-  and not string.find(flags, 'g', 1, true)
+  -- The waiter takes all of the key, and believes a token of today's clock; see the flags.
+  and not string.find(flags, '[grp]')
   -- The waiter can be notified, or polls.
   and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0)
   -- The holding would have gone on; see above.

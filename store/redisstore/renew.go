@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,50 +20,79 @@ import (
 // block the server for longer.
 const renewalsPerCall = 100
 
-// renewKinds are the Redis keys of a lock that renew.lua needs, in its order, before the key
-// of the epoch. movingKinds are those that it has to make do with while a Cluster moves their
-// slot.
-const (
-	renewKinds  = "lqf"
-	movingKinds = "l"
+// A renewal is how holdings of a kind are renewed: the script, the Redis keys of a lock that it needs,
+// in its order, whether that of the epoch follows them, and the arguments.
+type renewal struct {
+	script *redisconn.Script
+	kinds  string
+	epoch  bool
+	put    func(c *call, q *store.RenewRequest)
+}
+
+// Holdings of all of a key, and shares. While a Cluster moves the slot of a holding, its renewal
+// has to make do with fewer Redis keys.
+var (
+	renewWhole       = renewal{renewScript, "lqf", true, (*call).renewWhole}
+	renewMovingWhole = renewal{renewScript, "l", false, (*call).renewWhole}
+	renewShare       = renewal{renewSharesScript, "l" + shareKinds + "q", true, (*call).renewShare}
+	renewMovingShare = renewal{renewSharesScript, "l" + shareKinds, false, (*call).renewShare}
 )
 
-// Renew sends one command per 100 requests, all at once. It sends one more for each holding
-// that the server does not have, in case the server has forgotten it. A Cluster's node that
-// was taken for a standalone server refuses keys of several slots in one command. From then
-// on Renew sends one command per bucket.
+// Renew sends one command per 100 requests, all at once: one for holders of all of their keys, and
+// another for those who share theirs. It sends one more for each holding that the server does not
+// have, in case the server has forgotten it. A Cluster's node that was taken for a standalone server
+// refuses keys of several slots in one command. From then on Renew sends one command per bucket.
 func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store.RenewReply {
-	replies := make([]store.RenewReply, len(batch))
+	r := renewing{session: s, batch: batch, replies: make([]store.RenewReply, len(batch))}
 	if err := s.usable(); err != nil {
-		for i := range replies {
-			replies[i].Err = err
+		for i := range r.replies {
+			r.replies[i].Err = err
 		}
-		return replies
+		return r.replies
 	}
+	whole, shares := sensible(batch, r.replies)
+	r.all(ctx, whole, renewWhole, renewMovingWhole)
+	for _, i := range whole {
+		if errors.Is(r.replies[i].Err, errWide) {
+			shares = append(shares, i)
+		}
+	}
+	r.all(ctx, shares, renewShare, renewMovingShare)
+	s.reassert(ctx, batch, r.replies)
+	return r.replies
+}
 
-	crossing, moving := s.renewChunks(ctx, batch, replies, s.chunks(batch, sensible(batch, replies)), renewKinds)
+// A renewing is a batch of renewals and the replies to it.
+type renewing struct {
+	session *session
+	batch   []store.RenewRequest
+	replies []store.RenewReply
+}
+
+// all sends the requests of these indexes. Those whose slot is being moved are sent again.
+func (r *renewing) all(ctx context.Context, indexes []int, how, moved renewal) {
+	crossing, moving := r.chunks(ctx, r.session.chunks(r.batch, indexes), how)
 	if len(crossing) > 0 {
-		s.store.slotted.Store(true)
-		_, more := s.renewChunks(ctx, batch, replies, s.chunks(batch, crossing), renewKinds)
+		r.session.store.slotted.Store(true)
+		_, more := r.chunks(ctx, r.session.chunks(r.batch, crossing), how)
 		moving = append(moving, more...)
 	}
 	if len(moving) > 0 {
-		s.renewChunks(ctx, batch, replies, slices.Collect(slices.Chunk(moving, 1)), movingKinds)
+		r.chunks(ctx, slices.Collect(slices.Chunk(moving, 1)), moved)
 	}
-	s.reassert(ctx, batch, replies)
-	return replies
 }
 
-// renewChunks sends one command per chunk. It returns the indexes of the requests that the
-// server refused: those of several slots (crossing), and those whose slot it is moving.
-func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, replies []store.RenewReply, chunks [][]int, kinds string) (crossing, moving []int) {
+// chunks sends one command per chunk. It returns the indexes of the requests that the server
+// refused: those of several slots (crossing), and those whose slot it is moving.
+func (r *renewing) chunks(ctx context.Context, chunks [][]int, how renewal) (crossing, moving []int) {
+	st := r.session.store
 	calls := borrowCalls(len(chunks))
 	defer returnCalls(calls)
 	for i, chunk := range chunks {
-		(*calls)[i].renew(s.store.settings.prefix, batch, chunk, kinds, guard{s.store.settings.counterTTL, s.store.settings.grace})
+		(*calls)[i].renew(st.settings, r.batch, chunk, how)
 	}
-	for i, result := range s.store.run(ctx, *calls) {
-		s.renewReplies(replies, chunks[i], result)
+	for i, result := range st.run(ctx, *calls) {
+		r.session.renewReplies(r.replies, chunks[i], result)
 		switch {
 		case isCrossSlot(result):
 			crossing = append(crossing, chunks[i]...)
@@ -73,10 +103,10 @@ func (s *session) renewChunks(ctx context.Context, batch []store.RenewRequest, r
 	return crossing, moving
 }
 
-// sensible returns the indexes of the well-formed requests of batch, and answers the
-// malformed ones at once.
-func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
-	indexes := make([]int, 0, len(batch))
+// sensible returns the indexes of the well-formed requests of batch, for holdings of all of a key
+// and for shares. It answers the malformed ones at once.
+func sensible(batch []store.RenewRequest, replies []store.RenewReply) (whole, shares []int) {
+	whole = make([]int, 0, len(batch))
 	for i := range batch {
 		q := &batch[i]
 		if replies[i].Err = redisconn.CheckHolding(q.Key, q.Owner, q.Token); replies[i].Err != nil {
@@ -86,9 +116,13 @@ func sensible(batch []store.RenewRequest, replies []store.RenewReply) []int {
 			replies[i].Err = fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 			continue
 		}
-		indexes = append(indexes, i)
+		if q.Share.Mode == store.Exclusive {
+			whole = append(whole, i)
+		} else {
+			shares = append(shares, i)
+		}
 	}
-	return indexes
+	return whole, shares
 }
 
 // chunks divides indexes of batch into those of one call each. Where slots matter, a call has
@@ -112,23 +146,43 @@ func (s *session) chunks(batch []store.RenewRequest, indexes []int) (chunks [][]
 	return chunks
 }
 
-// renew is a run of renew.lua, which describes its keys and arguments.
-func (c *call) renew(prefix string, batch []store.RenewRequest, chunk []int, kinds string, g guard) {
-	c.script = renewScript
+// renew is a run of renew.lua or renew_shares.lua, which describe their keys and arguments.
+func (c *call) renew(of settings, batch []store.RenewRequest, chunk []int, how renewal) {
+	c.script = how.script
 	for _, i := range chunk {
-		c.lockKeys(prefix, batch[i].Key, kinds)
-		if kinds == renewKinds {
-			c.epochKey(prefix, batch[i].Key)
+		c.lockKeys(of.prefix, batch[i].Key, how.kinds)
+		if how.epoch {
+			c.epochKey(of.prefix, batch[i].Key)
 		}
 	}
 	for _, i := range chunk {
-		q := &batch[i]
-		c.text(q.Owner)
-		c.millis(q.TTL)
-		c.number(q.Token)
-		c.flag(q.NotifyQueued)
+		how.put(c, &batch[i])
 	}
-	c.guard(g)
+	c.guard(guard{of.counterTTL, of.grace})
+}
+
+// renewWhole adds the arguments of a holding that renew.lua describes.
+func (c *call) renewWhole(q *store.RenewRequest) {
+	c.text(q.Owner)
+	c.millis(q.TTL)
+	c.number(q.Token)
+	c.flag(q.NotifyQueued)
+}
+
+// renewShare adds the arguments of a holding that renew_shares.lua describes.
+func (c *call) renewShare(q *store.RenewRequest) {
+	c.text(q.Owner)
+	c.millis(q.TTL)
+	c.flag(q.NotifyQueued)
+	switch q.Share.Mode {
+	case store.Shared:
+		c.text("=r")
+	case store.Permits:
+		c.text("=p")
+	default:
+		c.text("x")
+	}
+	c.number(int64(max(q.Share.Weight, 0)))
 }
 
 // renewReplies reads what renew.lua answers.
@@ -136,7 +190,7 @@ func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result r
 	r := newReply(result)
 	for _, i := range chunk {
 		replies[i] = store.RenewReply{}
-		switch answer := r.between(replyDenied, math.MaxInt32); {
+		switch answer := r.between(replyShared, math.MaxInt32); {
 		case answer >= 0:
 			replies[i].Waiters = int(answer)
 		case answer == replyExpired:
@@ -145,6 +199,8 @@ func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result r
 			replies[i].Err = store.ErrStolen
 		case answer == replyDenied:
 			replies[i].Err = store.ErrDenied
+		case answer == replyShared:
+			replies[i].Err = errWide
 		default:
 			replies[i].Err = store.ErrForeignData
 		}
@@ -162,4 +218,5 @@ const (
 	replyExpired = -2
 	replyStolen  = -3
 	replyDenied  = -4
+	replyShared  = -5 // the renewal is for renew_shares.lua
 )

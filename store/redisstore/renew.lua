@@ -15,6 +15,7 @@
 --   -2 nobody holds the key
 --   -3 somebody else holds the key
 --   -4 the user may not read one of its keys
+--   -5 others share the key; renew_shares.lua answers
 
 local reply = {}
 local idle, least = tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
@@ -37,7 +38,7 @@ for i = 1, (#ARGV - 2) / 4 do
     if not owner and #value <= 16 and <% vacant value %> then
       answer = -2
     elseif not owner or #token > 16 or tonumber(token) > 9e15 then
-      answer = -1
+      answer = string.sub(value, 1, 1) == '=' and -5 or -1
     elseif owner ~= mine then
       answer = owner == '-' and -2 or -3 -- nobody holds a key that is kept back
     else
@@ -71,30 +72,7 @@ for i = 1, (#ARGV - 2) / 4 do
           local channel, holder = string.match(value, <% pattern record | channel holder %>)
           redis.call('SET', lock, <% record token | owner | channel | flags | holder %>, 'PX', left)
         end
-        if least > 0 and epoch and seen[epoch] ~= ttl then
-          seen[epoch] = ttl
-          -- look in epoch.lua does the same. Here it is done for leases that last for
-          -- days. The next acquire reports an epoch that can't be read.
-          local known = redis.pcall('GET', epoch)
-          known = type(known) == 'string' and known or ''
-          local id, ready, longest, older, turn, noted = string.match(known, <% pattern epoch %>)
-          if id then
-            ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
-            local reach, stale = math.max(ttl, least), true
-            if turn > ms + day then
-              longest, older, turn = reach, math.max(longest, older), ms + day
-            elseif ms >= turn then
-              longest, older, turn = reach, longest, ms + day
-            elseif reach > longest then
-              longest = reach
-            else
-              stale = false
-            end
-            if stale then
-              redis.call('SET', epoch, <% epoch id | ready | longest | older | turn | noted %>, 'PX', 3 * day)
-            end
-          end
-        end
+        <% include reach.lua %>
         if queue then
           answer = redis.pcall('ZCARD', queue)
           if type(answer) ~= 'number' then

@@ -114,7 +114,8 @@ func (c *client) renewOnce(ctx context.Context, batch []store.RenewRequest) erro
 	for i := range all {
 		all[i] = i
 	}
-	c.session.renewChunks(ctx, batch, replies, [][]int{all}, renewKinds)
+	r := renewing{session: c.session, batch: batch, replies: replies}
+	r.chunks(ctx, [][]int{all}, renewWhole)
 	for _, r := range replies {
 		if r.Err != nil {
 			return r.Err

@@ -19,6 +19,8 @@ const (
 	replyForeign = -1
 	replyGrace   = 6
 	replyHidden  = 7
+	replyWide    = 8 // others share the key
+	replyShare   = 9 // granted a share
 )
 
 // A reply reads a list that a script answered. After the last read, err says
@@ -27,6 +29,7 @@ type reply struct {
 	list   []rueidis.RedisMessage
 	err    error
 	hidden bool // the server hides its history; see errHidden
+	wide   bool // the key is shared; see errWide
 
 	sighting *sighting // what the reply says about the server, if it says that
 }
@@ -139,6 +142,16 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Status = 0
 		answer.Err = errHidden
 		r.hidden = true
+	case replyWide:
+		answer.Status = 0
+		answer.Err = errWide
+		r.wide = true
+	case replyShare:
+		answer.Status = store.Granted
+		answer.Token = r.between(1, redisconn.MaxGiven)
+		answer.Waiters = r.count()
+		answer.Fence = r.token()
+		answer.Weight = int32(r.between(0, store.MaxPermits))
 	case replyForeign:
 		answer.Status = 0
 		answer.Err = foreign(r.text())
@@ -189,6 +202,13 @@ func (r *reply) info(key string) store.Info {
 	info.Remaining = max(r.millis(), 0)
 	info.Holder = r.text()
 	info.Waiters = r.count()
+	info.Mode = store.Mode(r.between(0, int64(store.Permits)))
+	info.Used, info.Limit = r.count(), r.count()
+	for n := r.count(); n > 0 && r.err == nil; n-- {
+		info.Holders = append(info.Holders, store.HolderInfo{
+			Holder: r.text(), Token: r.token(), Weight: r.count(), Remaining: max(r.millis(), 0),
+		})
+	}
 	for r.err == nil && len(r.list) > 0 {
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: r.text(), Age: r.millis()})
 	}

@@ -17,13 +17,16 @@ var luaFiles embed.FS
 
 // The scripts, as the server knows them.
 var (
-	acquireScript     = newScript("acquire.lua")
-	releaseFastScript = newScript("release_fast.lua")
-	releaseScript     = newScript("release.lua")
-	renewScript       = newScript("renew.lua")
-	reassertScript    = newScript("reassert.lua")
-	forceScript       = newScript("force.lua")
-	inspectScript     = newScript("inspect.lua")
+	acquireScript       = newScript("acquire.lua")
+	acquireSharesScript = newScript("acquire_shares.lua")
+	releaseFastScript   = newScript("release_fast.lua")
+	releaseScript       = newScript("release.lua")
+	releaseSharesScript = newScript("release_shares.lua")
+	renewScript         = newScript("renew.lua")
+	renewSharesScript   = newScript("renew_shares.lua")
+	reassertScript      = newScript("reassert.lua")
+	forceScript         = newScript("force.lua")
+	inspectScript       = newScript("inspect.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

@@ -19,7 +19,8 @@ type session struct {
 	id     string
 	events func(store.Event)
 
-	handoffs  handoffs
+	handoffs  keySet // the keys that went to their only waiter when they were last given back
+	shared    keySet // the keys that others have shared lately
 	vacancies vacancies
 
 	left    atomic.Bool
@@ -75,10 +76,11 @@ func (s *session) usable() error {
 
 // An exchange is how the requests of a kind are made and answered.
 type exchange[Request, Reply any] struct {
-	// put writes a request into a call, or says why it makes no sense.
-	put func(c *call, q *Request, again bool) error
+	// put writes a request into a call, or says why it makes no sense. try counts how often it
+	// was made before.
+	put func(c *call, q *Request, try int) error
 	// read reads the result of a call. again says that nothing has happened, and that the
-	// request is to be made again. It is made again only once.
+	// request is to be made again, unless this was the last of the tries.
 	read func(c *call, q *Request, result rueidis.RedisResult) (reply Reply, again bool)
 	// failed makes a reply of an error.
 	failed func(error) Reply
@@ -86,25 +88,29 @@ type exchange[Request, Reply any] struct {
 
 // perform makes a call of each request of a batch and returns their replies.
 func perform[Request, Reply any](ctx context.Context, s *session, batch []Request, e exchange[Request, Reply]) []Reply {
+	return e.perform(ctx, s, batch, 0)
+}
+
+// perform makes a call of each request. Those that are to be made again follow in another round.
+func (e exchange[Request, Reply]) perform(ctx context.Context, s *session, batch []Request, try int) []Reply {
 	replies := make([]Reply, len(batch))
-	again := e.attempt(ctx, s, round[Request, Reply]{batch: batch, replies: replies})
-	if again == nil {
+	again := e.attempt(ctx, s, round[Request, Reply]{try: try, batch: batch, replies: replies})
+	if again == nil || try == tries-1 {
 		return replies
 	}
-	rest := round[Request, Reply]{again: true, batch: make([]Request, len(again)), replies: make([]Reply, len(again))}
+	rest := make([]Request, len(again))
 	for n, i := range again {
-		rest.batch[n] = batch[i]
+		rest[n] = batch[i]
 	}
-	e.attempt(ctx, s, rest)
-	for n, i := range again {
-		replies[i] = rest.replies[n]
+	for n, reply := range e.perform(ctx, s, rest, try+1) {
+		replies[again[n]] = reply
 	}
 	return replies
 }
 
 // A round is requests that are made at once, and room for their replies.
 type round[Request, Reply any] struct {
-	again   bool
+	try     int // from 0
 	batch   []Request
 	replies []Reply
 }
@@ -132,7 +138,7 @@ func (e exchange[Request, Reply]) attempt(ctx context.Context, s *session, r rou
 // one makes the only request of a round, and says whether it is to be made again.
 func (e exchange[Request, Reply]) one(ctx context.Context, s *session, r round[Request, Reply], c *call) (again bool) {
 	q := &r.batch[0]
-	if err := e.put(c, q, r.again); err != nil {
+	if err := e.put(c, q, r.try); err != nil {
 		r.replies[0] = e.failed(err)
 		return false
 	}
@@ -146,7 +152,7 @@ func (e exchange[Request, Reply]) many(ctx context.Context, s *session, r round[
 	sent := make([]int, 0, len(r.batch)) // whose calls are to be made
 	for i := range r.batch {
 		next := &calls[len(sent)]
-		if err := e.put(next, &r.batch[i], r.again); err != nil {
+		if err := e.put(next, &r.batch[i], r.try); err != nil {
 			next.reset()
 			r.replies[i] = e.failed(err)
 		} else {

@@ -135,10 +135,8 @@ func (st *Store) Close() {
 	}
 }
 
-// Features are tokens, a queue, and that a holder can hear who wants its key.
-func (st *Store) Features() store.Features {
-	return store.Features{Tokens: true, FIFO: true, Retention: true}
-}
+// Features are tokens, a queue, shares, and that a holder can hear who wants its key.
+func (st *Store) Features() store.Features { return features }
 
 // Open connects a client. It sends nothing and does not wait: whether messages
 // come through shows by itself. The id must be printable ASCII without spaces,

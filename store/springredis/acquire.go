@@ -52,7 +52,7 @@ func checkAcquire(q *store.AcquireRequest) error {
 	if err := redisconn.CheckKey(q.Key); err != nil {
 		return err
 	}
-	return redisconn.CheckAcquire(q)
+	return redisconn.CheckAcquire(q, features)
 }
 
 // readAcquire reads what acquire.lua answers.

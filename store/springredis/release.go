@@ -22,7 +22,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 // putRelease makes the call that release.lua describes. Whatever becomes of it,
 // the owner waits no longer.
 func (s *session) putRelease(q *store.ReleaseRequest) (c call, err error) {
-	if err := redisconn.CheckRelease(q); err != nil {
+	if err := redisconn.CheckRelease(q, features); err != nil {
 		return c, err
 	}
 	if q.Requeue != nil {

@@ -91,9 +91,9 @@ func (st *Store) Close() {
 
 // Features are tokens, and no queue. The package comment says what the tokens are
 // worth where Java holds the key in between.
-func (st *Store) Features() store.Features {
-	return store.Features{Tokens: true}
-}
+func (st *Store) Features() store.Features { return features }
+
+var features = store.Features{Tokens: true}
 
 // Open connects a client. It sends nothing and does not wait; in mode
 // [PubSubLock] it starts to subscribe. The id must be printable ASCII without

@@ -1,0 +1,26 @@
+-- Tells the epoch of a holding that was renewed of a long TTL. This is no script by itself, but a part of
+-- renew.lua and renew_shares.lua, for one holding.
+if least > 0 and epoch and seen[epoch] ~= ttl then
+  seen[epoch] = ttl
+  -- look in epoch.lua does the same. Here it is done for leases that last for
+  -- days. The next acquire reports an epoch that can't be read.
+  local known = redis.pcall('GET', epoch)
+  known = type(known) == 'string' and known or ''
+  local id, ready, longest, older, turn, noted = string.match(known, <% pattern epoch %>)
+  if id then
+    ready, longest, older, turn = tonumber(ready), tonumber(longest), tonumber(older), tonumber(turn)
+    local reach, stale = math.max(ttl, least), true
+    if turn > ms + day then
+      longest, older, turn = reach, math.max(longest, older), ms + day
+    elseif ms >= turn then
+      longest, older, turn = reach, longest, ms + day
+    elseif reach > longest then
+      longest = reach
+    else
+      stale = false
+    end
+    if stale then
+      redis.call('SET', epoch, <% epoch id | ready | longest | older | turn | noted %>, 'PX', 3 * day)
+    end
+  end
+end

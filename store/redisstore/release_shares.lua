@@ -1,0 +1,131 @@
+-- release_shares: what release.lua does, where others share the key, or the next waiter will,
+-- or the owner keeps a part of what it has.
+--
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua), members, details
+--       (shares.lua)
+-- ARGV  owner, last token used, ms to keep back what is released (0: none), uncertain (0 or 1),
+--       the rest ('-': nothing, 'r': a reader's share, or how many permits), then, to queue
+--       again, a request as in acquire_shares.lua; the counter's TTL (ms), least grace (ms; 0:
+--       no guard)
+--
+-- Reply: as of release.lua, but never 8, and with a rest
+--   {1, number, the readers' token}  the owner has the rest; 0 and 0 of permits
+--   -5                               the rest is no part of what the owner has; nothing was changed
+
+<% include epoch.lua %>
+
+<% include lock.lua %>
+
+<% include shares.lua %>
+
+local damaged = load() or look(tonumber(ARGV[8] or 0)) or open()
+if damaged then
+  return {-1, damaged}
+end
+
+local owner, used, keep, uncertain, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+
+-- keep_a_part holds back what the owner had. A part has no owner, so nobody can renew it.
+local function keep_a_part(name, weight, limit, token, holder)
+  local ends = now_ms + keep
+  seat(name, ends, <% member '-' | '-' | weight | limit | token | holder %>)
+  group.kept = math.max(group.kept, ends)
+end
+
+-- leave ends the share of a member.
+local function leave(value)
+  if keep == 0 then
+    expel({owner})
+    return
+  end
+  local weight, limit, token, holder = string.match(value, <% pattern member | weight limit token holder %>)
+  redis.call('ZREM', members, owner)
+  redis.call('HDEL', details, owner)
+  keep_a_part('- ' .. token, weight, limit, token, holder)
+end
+
+-- shrink makes the permits of a member fewer, and never more.
+local function shrink(value, deadline)
+  local channel, flags, weight, limit, token, holder = string.match(value, <% pattern member %>)
+  if tonumber(rest) >= tonumber(weight) then
+    return
+  end
+  seat(owner, deadline, <% member channel | flags | rest | limit | token | holder %>)
+  if keep > 0 then
+    keep_a_part('- ' .. token .. ' ' .. weight, text(weight - rest), limit, token, holder)
+    group.size = group.size + 1
+  end
+  survey()
+end
+
+-- read_on makes a holder of all of the key a reader, with a number and a token of its own. The
+-- time that it has left stays.
+local function read_on()
+  local holder, left = record, redis.call('PTTL', lock)
+  local token = count()
+  local wants = watches(holder.flags)
+  found('=r', token)
+  group.token, group.size = token, 1
+  seat(owner, now_ms + left, <% member holder.channel | wants | '0' | '0' | text(token) | holder.holder %>)
+  return {1, token, token}
+end
+
+local deadline = group and tonumber(redis.call('ZSCORE', members, owner) or '')
+local value = deadline and (redis.call('HGET', details, owner) or '')
+if value and not string.find(value, <% pattern member %>) then
+  return {-1, details}
+end
+local held, reply
+local first = false -- it was the first to wait
+if record and record.owner == owner then
+  if rest ~= '-' and rest ~= 'r' then
+    return -5
+  end
+  held = 1
+  used = math.max(used, record.token)
+  last = math.max(last, used)
+  if rest == 'r' then
+    reply = read_on()
+  elseif keep > 0 then
+    hold_back(used, keep)
+  else
+    record, changed = nil, true
+  end
+elseif deadline then
+  if rest ~= '-' and (rest == 'r') ~= (group.kind == '=r') then
+    return -5
+  end
+  held = 1
+  if rest == '-' then
+    leave(value)
+  elseif rest == 'r' then
+    reply = {1, whole(string.match(value, <% pattern member | token %>)), group.shown}
+  else
+    reply = {1, 0, 0}
+    shrink(value, deadline)
+  end
+else
+  held = record and record.owner ~= '-' and -3 or -2 -- who shared it has expired, as others share it
+  first = (group and group.kept > now_ms or record and record.owner == '-') and redis.call('ZRANK', queue, owner) == 0
+  remove({owner})
+  if forgot(used, record and record.token or group and group.token) then
+    held = 1
+  end
+end
+
+if uncertain == '1' or grace > 0 and not reply then
+  tombstone(owner)
+end
+if grace == 0 then
+  serve() -- who finds a damaged queue reports it with its own request
+end
+if #ARGV > 7 then
+  note()
+  reply = request(5)
+  table.insert(reply, 1, held)
+end
+finish()
+if first or held == 1 and group and group.kept > now_ms then
+  wake() -- it knows another time
+end
+return reply or held

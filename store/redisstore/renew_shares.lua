@@ -1,0 +1,107 @@
+-- renew_shares: what renew.lua does, for those who share their key.
+--
+-- KEYS  lock, members, details (see shares.lua), queue (lock.lua) and epoch (epoch.lua) of each
+--       holding. While a cluster moves their slot, only the first three of a single holding: these
+--       are all there, or all have moved. The reply is then that somebody waits.
+-- ARGV  owner, ttl (ms), watch (as in renew.lua), what it has ('=r': a reader's share, '=p':
+--       permits, 'x': all of the key), how many permits (0: none) of each holding; the counter's
+--       TTL (ms, for renew.lua only), least grace (ms; 0: no guard)
+--
+-- Reply: as of renew.lua, but never -5. A share that the server does not know has ended.
+
+local reply = {}
+local least = tonumber(ARGV[#ARGV])
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local day = <% day %> -- ms
+local outlive = 1000 -- ms, as in shares.lua
+local seen = {} -- epochs that know the TTL
+local each = #KEYS == 3 and 3 or 5 -- keys of a holding
+
+-- lost returns the answer to an owner that is no member. Who shared the key with those that still
+-- do has expired. A part that is held back is nobody's.
+local function lost(members, alike)
+  for _, owner in ipairs(alike and {} or redis.call('ZRANGE', members, 0, -1)) do
+    if string.sub(owner, 1, 2) ~= '- ' and tonumber(redis.call('ZSCORE', members, owner)) > ms then
+      return -3
+    end
+  end
+  return -2
+end
+
+-- extend renews a member, of which value is the lock's and entry the member's. It returns false if
+-- one of these can't be read.
+local function extend(lock, members, details, owner, value, entry, deadline, ttl, watch, permits)
+  local kind, token, shown, kept, used, limit = string.match(value, <% pattern group %>)
+  local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
+  token, shown, kept, used, limit = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit)
+  if not kind or not channel then
+    return false
+  end
+  local later = math.max(tonumber(deadline), ms + ttl)
+  redis.call('ZADD', members, string.format('%.0f', later), owner)
+  local fewer = tonumber(permits) > 0 and tonumber(permits) < tonumber(weight)
+  local set = watch == '1' and not string.find(flags, 'h', 1, true)
+  if fewer then
+    used, weight = used - weight + permits, permits
+  end
+  if set then
+    flags = <% addFlag flags | h %>
+  end
+  if fewer or set then
+    redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
+  end
+  local latest = redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2]
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit %>, 'PXAT', latest)
+  local left = string.format('%.0f', latest - ms + outlive)
+  redis.call('PEXPIRE', members, left)
+  redis.call('PEXPIRE', details, left)
+  return true
+end
+
+for i = 1, (#ARGV - 2) / 5 do
+  local lock, members, details = KEYS[each * (i - 1) + 1], KEYS[each * (i - 1) + 2], KEYS[each * (i - 1) + 3]
+  local queue, epoch = each == 5 and KEYS[5 * i - 1], each == 5 and KEYS[5 * i]
+  local mine, ttl, watch, mode, permits = ARGV[5 * i - 4], ARGV[5 * i - 3], ARGV[5 * i - 2], ARGV[5 * i - 1], ARGV[5 * i]
+  local value = redis.pcall('GET', lock)
+  local answer
+  local bad -- the foreign value of a key, or the server's error
+  local held = false
+  if not value then
+    answer = -2
+  elseif type(value) ~= 'string' then
+    bad = value
+  elseif string.sub(value, 1, 1) == '=' then
+    local deadline, entry = redis.pcall('ZSCORE', members, mine), redis.pcall('HGET', details, mine)
+    if type(deadline) == 'table' or type(entry) == 'table' then
+      bad = type(deadline) == 'table' and deadline or entry
+    elseif not deadline or tonumber(deadline) <= ms then
+      answer = lost(members, string.sub(value, 1, 2) == mode)
+    else
+      held = extend(lock, members, details, mine, value, entry or '', deadline, ttl, watch, permits)
+      bad = not held
+    end
+  else
+    local owner = string.match(value, <% pattern record | owner %>)
+    if not owner then
+      answer = <% vacant value %> and -2 or -1
+    elseif owner ~= mine then
+      answer = owner == '-' and -2 or -3
+    else -- it has all of the key, as the server has forgotten that it keeps a part only
+      held = true
+      redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
+    end
+  end
+  if held then
+    <% include reach.lua %>
+    answer = queue and redis.pcall('ZCARD', queue) or 1
+    if type(answer) ~= 'number' then
+      answer = 0 -- the next acquire reports the damage; the holding is sound
+    end
+  end
+  if bad then
+    answer = type(bad) == 'table' and not string.find(bad.err, 'WRONGTYPE', 1, true) and -4 or -1
+  end
+  reply[i] = answer
+end
+return reply

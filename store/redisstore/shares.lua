@@ -1,0 +1,328 @@
+-- Those who share a key, for the scripts that have to know them: readers, or holders of
+-- permits. This file is not a script by itself. A script includes it after lock.lua.
+--
+-- Scripts without this file are narrow, and so are those that are run without its two keys. One
+-- that meets a group, or a waiter that shares the key, answers 8, and the request is sent again,
+-- to a wide script. So a key that nobody shares costs no more than before. And while a cluster
+-- moves its slot, a script can do its work if the five other keys are there.
+--
+-- These two keys of the lock are there while a group has it. They outlive the lock by a second,
+-- so the group is never without its members.
+--   members  zset  owner -> until when (ms) it holds its share
+--   details  hash  owner -> member
+--
+-- The lock's value is the group, whose TTL is the longest of its members. It is there for
+-- whoever looks whether the key is free, and has what would take long to count.
+
+local members, details = KEYS[7], KEYS[8] -- nil in a script that is run narrow
+local outlive = 1000 -- ms
+local most_grants = 64 -- in one step
+local most_told = 128 -- in one step
+local most_permits = 1000000 -- as in package store
+
+local group -- who shares the key; nil if nobody does
+local changed = false -- what the lock's value says is not true any more
+local mail = {} -- messages for the end, when all is written
+
+-- survey counts the permits of the group. A member that can't be read counts as if it had all
+-- permits, so nobody else is admitted beside it.
+local function survey()
+  group.used, group.limit, group.shown = 0, most_permits, 0
+  for _, owner in ipairs(redis.call('ZRANGE', members, 0, -1)) do
+    local value = redis.call('HGET', details, owner) or ''
+    local weight, limit, token = string.match(value, <% pattern member | weight limit token %>)
+    group.used = group.used + (tonumber(weight) or most_permits)
+    group.limit = math.min(group.limit, tonumber(limit) or most_permits)
+    group.shown = math.max(group.shown, token and whole(token) or 0)
+  end
+end
+
+-- expel takes members out of the group. The group ends with the last one.
+local function expel(owners)
+  for first = 1, #owners, 100 do
+    local final = math.min(first + 99, #owners)
+    group.size = group.size - redis.call('ZREM', members, unpack(owners, first, final))
+    redis.call('HDEL', details, unpack(owners, first, final))
+  end
+  changed = changed or #owners > 0
+  if group.size == 0 then
+    group = nil
+  elseif group.kind == '=p' and #owners > 0 then
+    survey()
+  end
+end
+
+-- expired returns the members whose time is over.
+local function expired()
+  local owners = {}
+  while true do
+    -- Usually there are none, and the first one shows it.
+    local page = redis.call('ZRANGE', members, #owners, #owners == 0 and 0 or #owners + 99, 'WITHSCORES')
+    for i = 1, #page, 2 do
+      if tonumber(page[i + 1]) > now_ms then
+        return owners
+      end
+      owners[#owners + 1] = page[i]
+    end
+    if #page == 0 then
+      return owners
+    end
+  end
+end
+
+-- open reads the group, after load, and drops the members whose time is over. Like load, it
+-- returns the name of a Redis key that this library can't have written, and then has changed
+-- nothing.
+local function open()
+  if not members then
+    return
+  end
+  local count, described = read('ZCARD', members), read('HLEN', details)
+  if type(count) ~= 'number' then
+    return members
+  end
+  if type(described) ~= 'number' then
+    return details
+  end
+  if not shared then
+    return
+  end
+  local kind, token, shown, kept, used, limit = string.match(shared, <% pattern group %>)
+  token, shown, kept, used, limit = whole(token or ''), whole(shown or ''), whole(kept or ''), whole(used or ''), whole(limit or '')
+  if not (token and shown and kept and used and limit) then
+    return lock
+  end
+  if count ~= described then
+    return details
+  end
+  last = math.max(last, token, shown)
+  group = {kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, size = count}
+  changed = count == 0
+  expel(expired())
+end
+
+-- fits says whether a waiter with these flags can have its share beside what is held.
+--
+-- After a loss, nobody joins readers from before it. Their record may have outlived a writer
+-- whom this server has forgotten. A later reader would get a token below that writer's.
+local function fits(flags)
+  if not group then
+    return not record
+  end
+  local weight, _, limit = <% permits flags %>
+  if weight then
+    return group.kind == '=p' and group.used + weight <= math.min(group.limit, tonumber(limit))
+  end
+  return group.kind == '=r' and string.find(flags, 'r', 1, true) and group.shown > past
+end
+
+-- seat writes a member. Its details come last, so a server out of memory refuses the first
+-- command of the two.
+local function seat(owner, deadline, value)
+  redis.call('ZADD', members, text(deadline), owner)
+  redis.call('HSET', details, owner, value)
+  changed = true
+end
+
+-- found makes a group of nobody yet. What an earlier one has left behind goes.
+local function found(kind, token)
+  if redis.call('EXISTS', members, details) > 0 then
+    redis.call('DEL', members, details)
+  end
+  group = {kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, size = 0}
+  record, vacant = nil, nil
+end
+
+-- watches returns the flags of a member: what it wants to hear.
+local function watches(flags)
+  flags = string.gsub(flags, '[^hw]', '')
+  return flags == '' and '-' or flags
+end
+
+-- admit gives owner a share, with a number of its own. Readers have a token in common, which
+-- is the number of the first of them. Permits are more than needed if nobody else waits. admit
+-- returns the number, the fence and the weight.
+local function admit(owner, channel, ttl, flags, holder)
+  local token = count()
+  local weight, extra, limit = <% permits flags %>
+  if not group then
+    found(weight and '=p' or '=r', token)
+  end
+  weight, limit = tonumber(weight or 0), tonumber(limit or 0)
+  if extra then
+    group.limit, group.shown = math.min(group.limit, limit), token
+    if size == 0 then
+      weight = weight + math.max(0, math.min(tonumber(extra), group.limit - group.used - weight))
+    end
+    group.used = group.used + weight
+  end
+  group.token, group.size = token, group.size + 1
+  local wants = watches(flags)
+  seat(owner, now_ms + ttl, <% member channel | wants | text(weight) | text(limit) | text(token) | holder %>)
+  return token, extra and 0 or group.shown, weight
+end
+
+-- take makes a waiter the holder, of all of the key or of its share. It returns the reply to
+-- its request, if that is under way.
+local function take(owner, channel, ttl, flags, holder)
+  if <% sharing flags %> then
+    local token, fence, weight = admit(owner, channel, ttl, flags, holder)
+    return {9, token, size, fence, weight}
+  end
+  local clocked = grant(owner, channel, ttl, flags, holder)
+  changed = false
+  return {1, last, size, clocked}
+end
+
+-- serve gives the key to the first in its queue, and to the next ones, as long as their shares
+-- fit. The owner that asks, if there is one, has its turn in its place and gets its reply. Any
+-- other is notified. serve returns false if the queue is damaged, and it has done nothing.
+local function serve(asker)
+  local granted = 0
+  while not record do
+    local choice = choose(asker and asker.owner, asker and asker.place, fits)
+    if not choice then
+      return granted > 0
+    end
+    local mine = not choice.owner and not choice.blocked and asker
+    if choice.blocked or mine and not fits(asker.flags) then
+      if choice.leaving[#choice.leaving] == (mine and asker.owner) then
+        table.remove(choice.leaving)
+      end
+      remove(choice.leaving)
+      return true
+    elseif mine then
+      remove(choice.leaving)
+      asker.reply = take(asker.owner, asker.channel, asker.ttl, asker.flags, asker.holder)
+      asker = nil
+    elseif not choice.owner then
+      remove(choice.leaving)
+      return true
+    elseif granted == most_grants then
+      mail[#mail + 1] = {choice.channel, <% wake choice.owner %>} -- its request serves the next ones
+      return true
+    else
+      remove(choice.leaving)
+      local reply = take(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
+      granted = granted + 1
+      if reply[1] == 9 then
+        local message = <% admitted choice.owner | text(reply[2]) | choice.ttl | text(size) | text(reply[4]) | text(reply[5]) %>
+        mail[#mail + 1] = {choice.channel, message}
+      else
+        if reply[4] == 1 then
+          store()
+        end
+        mail[#mail + 1] = {choice.channel, <% granted choice.owner | text(last) | choice.ttl | text(size) | reply[4] %>}
+      end
+    end
+  end
+  return true
+end
+
+-- tell sends the members a message, of which this is the beginning: those with the flag, or
+-- all. In one step these are at most 128, who last the longest. The others learn of it by their
+-- next renewal. tell returns 1 if it told anybody, else 0.
+local function tell(message, flag)
+  local told = 0
+  for _, owner in ipairs(redis.call('ZRANGE', members, -most_told, -1)) do
+    local value = redis.call('HGET', details, owner) or ''
+    local channel, flags = string.match(value, <% pattern member | channel flags %>)
+    if channel and channel ~= '-' and (not flag or string.find(flags, flag, 1, true)) then
+      mail[#mail + 1] = {channel, message .. owner}
+      told = 1
+    end
+  end
+  return told
+end
+
+-- described says who shares the key.
+local function described()
+  if group.size == 1 then
+    local value = redis.call('HGET', details, redis.call('ZRANGE', members, 0, 0)[1]) or ''
+    return string.match(value, <% pattern member | holder %>) or ''
+  elseif group.kind == '=r' then
+    return text(group.size) .. ' readers'
+  end
+  return text(group.size) .. ' holders of ' .. text(group.used) .. ' permits'
+end
+
+-- remaining returns the ms until who has these flags may have the key, if nobody renews or
+-- releases. Permits may be free when the first member ends.
+local function remaining(flags)
+  local at = flags and string.find(flags, 'p', 1, true) and 0 or -1
+  return math.max(tonumber(redis.call('ZRANGE', members, at, at, 'WITHSCORES')[2]) - now_ms, 0)
+end
+
+-- has answers the request of an owner that has its share. As in lock.lua, the TTL only grows,
+-- and in the grace the owner may not have its share any more.
+local function has(owner, ttl, ticket, deadline)
+  local value = redis.call('HGET', details, owner) or ''
+  local weight, token = string.match(value, <% pattern member | weight token %>)
+  if not weight then
+    return {-1, details}
+  end
+  seat(owner, math.max(tonumber(deadline), grace == 0 and now_ms + ttl or 0), value)
+  if grace > 0 then
+    local place = tonumber(ticket)
+    return {2, 0, grace, place > 0 and place or tonumber(token), math.max(last, past), grace, 0, ''}
+  end
+  return {9, tonumber(token), size, group.kind == '=r' and group.shown or 0, tonumber(weight)}
+end
+
+-- request answers the request whose fields follow ARGV[before], as acquire in lock.lua does
+-- where nobody shares the key.
+local function request(before)
+  local owner, channel, ttl, grant_ttl, liveness, wait, limit, ticket, flags, holder =
+    unpack(ARGV, before + 1, before + 10)
+  local deadline = group and redis.call('ZSCORE', members, owner)
+  if deadline then
+    return has(owner, ttl, ticket, deadline)
+  end
+  local queued = redis.call('ZSCORE', queue, owner)
+  if not record and grace == 0 and not dead(owner) then
+    local place = tonumber(queued or ticket)
+    local asker = {
+      owner = owner, place = place ~= 0 and place or nil, channel = channel, ttl = ttl, flags = flags, holder = holder,
+    }
+    if not serve(asker) then
+      return {-1, waiters}
+    end
+    if asker.reply then
+      return asker.reply
+    end
+  end
+  if not group then
+    return acquire(before)
+  end
+  -- It is acquire of lock.lua that queues. To it the group is a holder that wants to hear nothing.
+  record = {token = group.shown, owner = '- ', channel = '-', flags = '-', holder = described()}
+  wanted = function() return tell(<% wanted '' %>, 'w') end
+  local reply = acquire(before)
+  record = nil
+  if reply[1] == 2 or reply[1] == 3 then
+    reply[3] = math.max(remaining(flags), grace)
+  end
+  if reply[1] == 2 and size == 1 and not queued then
+    tell(<% contended '' %>, 'h')
+  end
+  return reply
+end
+
+-- finish writes what is true now, and sends the messages.
+local function finish()
+  if changed and group then
+    local latest = redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2]
+    redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit %>, 'PXAT', latest)
+    local left = text(latest - now_ms + outlive)
+    redis.call('PEXPIRE', members, left)
+    redis.call('PEXPIRE', details, left)
+    if last > stored then
+      store()
+    end
+  elseif changed and not record then
+    vacate()
+  end
+  for _, message in ipairs(mail) do
+    notify(message[1], message[2])
+  end
+end
