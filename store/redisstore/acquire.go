@@ -118,8 +118,8 @@ func (s *session) acquireReply(r *reply, q *store.AcquireRequest, address string
 	case r.wide:
 		s.shared.note(q.Key, true)
 		return answer, true
-	case answer.Status == store.Granted && q.Share.Mode == store.Exclusive:
-		s.shared.note(q.Key, false)
+	case answer.Status == store.Granted:
+		s.shared.note(q.Key, q.Share.Mode != store.Exclusive)
 	}
 	if answer.Grace > 0 {
 		s.store.graceSeen(answer.Grace)

@@ -43,6 +43,12 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		{"details are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "w", "x"}}, "renew list"},
 		{"withdrawn owners are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "x", "x"}}, "renew inspect list"},
 		{"entry with broken details", [][]string{{"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "soon - 1000 - x"}}, "renew list"},
+		{"group without numbers", [][]string{{"SET", "l", "=r 5"}}, ""},
+		{"group's token is too large", [][]string{{"SET", "l", "=r 9900000000000000 5 0 0 0"}}, "renew inspect list"},
+		{"members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"SET", "s", "x"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, ""},
+		{"details of members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"SET", "h", "x"}}, "list"},
+		{"more members than details", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder", "9000000000001", "other"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, "renew inspect list"},
+		{"member with broken details", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"HSET", "h", "holder", "soon"}}, "acquire try requeue force"},
 		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try list"},
 	}
 	verbs := map[string]func(*client) error{
@@ -89,7 +95,7 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		c.Hold("another key", "a") // the store learns that miniredis hides its history; before that no shortcut grants
 		for _, damage := range damages {
 			for name, verb := range verbs {
-				for _, kind := range []byte(lockKinds) {
+				for _, kind := range []byte(lockKinds + shareKinds) {
 					sv.Do(t, "DEL", sv.redisKey(key, kind))
 				}
 				for _, command := range damage.setup {
@@ -193,7 +199,7 @@ func harmless(setup [][]string, verb string) bool {
 func (sv *server) dump(t *testing.T, key string) string {
 	t.Helper()
 	var all []string
-	for _, kind := range []byte(lockKinds) {
+	for _, kind := range []byte(lockKinds + shareKinds) {
 		name := sv.redisKey(key, kind)
 		var content string
 		switch sv.Do(t, "TYPE", name) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Release sends one command per request, all at once. A request that release_fast.lua can't
-// do costs a second command, and a third one if the key is shared. A request that is sent alone
+// do costs a second command, and so may one of a key that is shared. A request that is sent alone
 // may have a primer.
 func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	if len(batch) == 0 {
@@ -136,8 +136,11 @@ func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.Redis
 	if err != nil {
 		return s.releaseReply(q, result, noAddress)
 	}
-	if held == replyUncommon {
+	switch held {
+	case replyUncommon:
 		return store.ReleaseReply{}, true
+	case replyWide:
+		return s.releaseReply(q, result, noAddress)
 	}
 	s.handoffs.note(q.Key, held == replyHandedToTheLast)
 	if held == replyVacant {

@@ -10,6 +10,7 @@
 --   1  nobody waits, or the first waiter has the key and others wait
 --   2  the only waiter has the key
 --   3  nobody waits, and the vacancy has the last token used
+--   8  others share the key, or the first waiter will, and nothing was changed
 --
 -- Waiters wait for this script. It finds the processor cold, because commands on one
 -- key come seldom. So it is a script of its own, has few keys and arguments and
@@ -39,7 +40,7 @@ else
   local owner
   token, owner = string.match(value, <% pattern record | token owner %>)
   if owner ~= ARGV[1] then
-    return 0
+    return string.sub(value, 1, 1) == '=' and 8 or 0
   end
 end
 local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
@@ -112,4 +113,4 @@ if deadline -- the entry is sound
   end
   return size == 0 and 2 or 1
 end
-return 0
+return flags and <% sharing flags %> and 8 or 0

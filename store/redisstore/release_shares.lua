@@ -75,6 +75,9 @@ local value = deadline and (redis.call('HGET', details, owner) or '')
 if value and not string.find(value, <% pattern member %>) then
   return {-1, details}
 end
+if (deadline or record and record.owner == owner) and size > 0 and grace == 0 and not choose() then
+  return {-1, waiters}
+end
 local held, reply
 local first = false -- it was the first to wait
 if record and record.owner == owner then
@@ -82,6 +85,7 @@ if record and record.owner == owner then
     return -5
   end
   held = 1
+  touch()
   used = math.max(used, record.token)
   last = math.max(last, used)
   if rest == 'r' then
@@ -96,6 +100,7 @@ elseif deadline then
     return -5
   end
   held = 1
+  touch()
   if rest == '-' then
     leave(value)
   elseif rest == 'r' then
@@ -117,7 +122,7 @@ if uncertain == '1' or grace > 0 and not reply then
   tombstone(owner)
 end
 if grace == 0 then
-  serve() -- who finds a damaged queue reports it with its own request
+  serve() -- after a withdrawal, who finds a damaged queue reports it with its own request
 end
 if #ARGV > 7 then
   note()

@@ -38,6 +38,8 @@ local function extend(lock, members, details, owner, value, entry, deadline, ttl
   if not kind or not channel then
     return false
   end
+  -- This write comes first because a server out of memory allows it, and then allows the rest.
+  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
   local later = math.max(tonumber(deadline), ms + ttl)
   redis.call('ZADD', members, string.format('%.0f', later), owner)
   local fewer = tonumber(permits) > 0 and tonumber(permits) < tonumber(weight)
@@ -51,8 +53,8 @@ local function extend(lock, members, details, owner, value, entry, deadline, ttl
   if fewer or set then
     redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
   end
-  local latest = redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2]
-  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit %>, 'PXAT', latest)
+  local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit %>, 'PXAT', string.format('%.0f', latest))
   local left = string.format('%.0f', latest - ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)
@@ -71,6 +73,8 @@ for i = 1, (#ARGV - 2) / 5 do
     answer = -2
   elseif type(value) ~= 'string' then
     bad = value
+  elseif string.sub(value, 1, 1) == '=' and not string.find(value, <% pattern group %>) then
+    answer = -1
   elseif string.sub(value, 1, 1) == '=' then
     local deadline, entry = redis.pcall('ZSCORE', members, mine), redis.pcall('HGET', details, mine)
     if type(deadline) == 'table' or type(entry) == 'table' then

@@ -52,6 +52,16 @@ local function expel(owners)
   end
 end
 
+-- save writes the lock's value, and lets all end with the last member.
+local function save()
+  local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
+  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit %>, 'PXAT', text(latest))
+  local left = text(latest - now_ms + outlive)
+  redis.call('PEXPIRE', members, left)
+  redis.call('PEXPIRE', details, left)
+  changed = false
+end
+
 -- expired returns the members whose time is over.
 local function expired()
   local owners = {}
@@ -99,6 +109,9 @@ local function open()
   group = {kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, size = count}
   changed = count == 0
   expel(expired())
+  if changed and group then
+    save() -- now, since the script may change nothing else
+  end
 end
 
 -- fits says whether a waiter with these flags can have its share beside what is held.
@@ -122,6 +135,12 @@ local function seat(owner, deadline, value)
   redis.call('ZADD', members, text(deadline), owner)
   redis.call('HSET', details, owner, value)
   changed = true
+end
+
+-- touch is the first write for who has the key. A server out of memory allows it, and then allows
+-- the rest of the script. A replica refuses it.
+local function touch()
+  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
 end
 
 -- found makes a group of nobody yet. What an earlier one has left behind goes.
@@ -261,6 +280,7 @@ local function has(owner, ttl, ticket, deadline)
   if not weight then
     return {-1, details}
   end
+  touch()
   seat(owner, math.max(tonumber(deadline), grace == 0 and now_ms + ttl or 0), value)
   if grace > 0 then
     local place = tonumber(ticket)
@@ -288,6 +308,7 @@ local function request(before)
       return {-1, waiters}
     end
     if asker.reply then
+      asker.reply[3] = size -- some behind it may have been served, too
       return asker.reply
     end
   end
@@ -311,11 +332,7 @@ end
 -- finish writes what is true now, and sends the messages.
 local function finish()
   if changed and group then
-    local latest = redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2]
-    redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit %>, 'PXAT', latest)
-    local left = text(latest - now_ms + outlive)
-    redis.call('PEXPIRE', members, left)
-    redis.call('PEXPIRE', details, left)
+    save()
     if last > stored then
       store()
     end
