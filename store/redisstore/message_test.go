@@ -23,6 +23,12 @@ func TestParseMessage(t *testing.T) {
 			Kind: store.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond,
 			Grant: store.Grant{Token: 1763000000123456, TokensFollowClock: true},
 		},
+		"s a.5 9 4500 2 7 0": {
+			Kind: store.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond, Grant: store.Grant{Token: 9, Fence: 7}, Waiters: 2,
+		},
+		"s a.5 9 4500 2 0 3": {
+			Kind: store.EventGrant, Owner: "a.5", GrantTTL: 4500 * time.Millisecond, Grant: store.Grant{Token: 9, Weight: 3}, Waiters: 2,
+		},
 		"g a 1 1 7 0": {Kind: store.EventGrant, Owner: "a", GrantTTL: time.Millisecond, Grant: store.Grant{Token: 1}, Waiters: 7},
 	} {
 		if got, ok := parseMessage(payload); !ok || got != want {
@@ -34,7 +40,8 @@ func TestParseMessage(t *testing.T) {
 		"g a 1 1 0 1 ", "g a 1 1 0 1 1", "g a 0 1 0 1", "g a 1 0 0 1", "g a 1 1 0 2", "g a +1 1 0 1", "g a -1 1 0 1", "g a 1 1 -1 1", "g a 1.5 1 0 1",
 		"g a 0x1 1 0 1", "g a 1e3 1 0 1", "g a 1_0 1 0 1", "g a  1 1 0 1", "g a\n 1 1 0 1", "g ä 1 1 0 1", "g a 9007199254740992 1 0 1",
 		"g a 99999999999999999999 1 0 1", "g a 1 9223372036855 0 1", "g a 1 1 2147483648 1", "c " + strings.Repeat("a", redisconn.MaxFieldLen+1),
-		"pubsub-probe:XYZ",
+		"s a 9 1 0", "s a 9 1 0 7", "s a 9 1 0 7 0 1", "s a 9 1 0 0 0", "s a 9 1 0 7 3", "s a 9 1 0 10 0", "s a 0 1 0 0 1", "s a 9 0 0 7 0",
+		"s a 9 1 0 0 1000001", "s a 9 1 0 0 -1", "pubsub-probe:XYZ",
 	} {
 		if got, ok := parseMessage(payload); ok {
 			t.Errorf("%q: got %+v, want it refused", payload, got)
@@ -44,6 +51,8 @@ func TestParseMessage(t *testing.T) {
 
 func FuzzParseMessage(f *testing.F) {
 	f.Add("g a.5 1763000000123456 4500 0 1")
+	f.Add("s a.5 9 4500 0 7 0")
+	f.Add("s a.5 9 4500 0 0 3")
 	f.Add("c a")
 	f.Add("a a")
 	f.Add("r a")
@@ -73,6 +82,13 @@ func FuzzParseMessage(f *testing.F) {
 			clocked := "0"
 			if e.Grant.TokensFollowClock {
 				clocked = "1"
+			}
+			if e.Grant.Fence > 0 || e.Grant.Weight > 0 {
+				want = strings.Join([]string{
+					"s", e.Owner, strconv.FormatInt(e.Grant.Token, 10), strconv.FormatInt(e.GrantTTL.Milliseconds(), 10), strconv.Itoa(e.Waiters),
+					strconv.FormatInt(e.Grant.Fence, 10), strconv.Itoa(int(e.Grant.Weight)),
+				}, " ")
+				break
 			}
 			want = strings.Join([]string{
 				"g", e.Owner, strconv.FormatInt(e.Grant.Token, 10), strconv.FormatInt(e.GrantTTL.Milliseconds(), 10), strconv.Itoa(e.Waiters), clocked,

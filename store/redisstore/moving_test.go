@@ -23,6 +23,7 @@ import (
 // owner is remembered no longer.
 type movingKey struct {
 	waiters []string // the deadline (ms) of each, in the queue's order
+	shared  bool     // "a" has it together with "b"
 	calls   func(st *Store, key string) call
 }
 
@@ -62,34 +63,67 @@ func movingCalls() map[string]movingKey {
 		return c
 	}
 	alive, dead := []string{ever}, []string{never, never}
+	share := store.Share{Mode: store.Shared}
+	releaseShares := func(change func(*store.ReleaseRequest)) func(*Store, string) call {
+		return func(st *Store, key string) (c call) {
+			q := &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}
+			change(q)
+			must(c.releaseShares(st.settings.prefix, q, noAddress, st.guard(key)))
+			return c
+		}
+	}
+	forceShares := func(st *Store, key string) (c call) {
+		c.script = forceScript
+		c.allKeys(st.settings.prefix, key, true)
+		c.number(0)
+		c.guard(st.guard(key))
+		return c
+	}
 	return map[string]movingKey{
-		"acquire, waits behind others":      {alive, acquire(func(*store.AcquireRequest) {})},
-		"acquire, has the key":              {alive, acquire(func(q *store.AcquireRequest) { q.Owner = "a" })},
-		"acquire, does not wait":            {alive, acquire(func(q *store.AcquireRequest) { q.Wait = false })},
-		"acquire, the queue full of dead":   {dead, acquire(func(*store.AcquireRequest) {})},
-		"release, the next is alive":        {alive, release(func(*store.ReleaseRequest) {})},
-		"release, all are dead":             {dead, release(func(*store.ReleaseRequest) {})},
-		"release, uncertain":                {alive, release(uncertain)},
-		"release, queues again":             {alive, release(requeue)},
-		"release, queues again behind dead": {dead, release(requeue)},
-		"release, queues again behind two":  {[]string{never, ever}, release(requeue)},
-		"release, keeps the key back":       {[]string{never, ever}, release(func(q *store.ReleaseRequest) { q.HoldBack = long })},
-		"release, the only waiter leaves":   {alive, release(func(q *store.ReleaseRequest) { q.Owner, q.Uncertain = "waiter-0", true })},
-		"release, fast": {alive, func(st *Store, key string) (c call) {
+		"a share, acquired": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
+			q := request(key, "new")
+			q.Share = share
+			must(c.acquireShares(st.settings.prefix, q, noAddress, st.guard(key)))
+			return c
+		}},
+		"a share, released":             {waiters: alive, shared: true, calls: releaseShares(func(*store.ReleaseRequest) {})},
+		"a share, released, and queued": {waiters: dead, shared: true, calls: releaseShares(requeue)},
+		"a share, forced":               {waiters: alive, shared: true, calls: forceShares},
+		"a share, renewed": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
+			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Share: share}}, []int{0}, renewShare)
+			return c
+		}},
+		"a share, inspected": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
+			c.inspect(st.settings.prefix, key, shown, true)
+			return c
+		}},
+		"acquire, waits behind others":      {waiters: alive, calls: acquire(func(*store.AcquireRequest) {})},
+		"acquire, has the key":              {waiters: alive, calls: acquire(func(q *store.AcquireRequest) { q.Owner = "a" })},
+		"acquire, does not wait":            {waiters: alive, calls: acquire(func(q *store.AcquireRequest) { q.Wait = false })},
+		"acquire, the queue full of dead":   {waiters: dead, calls: acquire(func(*store.AcquireRequest) {})},
+		"release, the next is alive":        {waiters: alive, calls: release(func(*store.ReleaseRequest) {})},
+		"release, all are dead":             {waiters: dead, calls: release(func(*store.ReleaseRequest) {})},
+		"release, uncertain":                {waiters: alive, calls: release(uncertain)},
+		"release, queues again":             {waiters: alive, calls: release(requeue)},
+		"release, queues again behind dead": {waiters: dead, calls: release(requeue)},
+		"release, queues again behind two":  {waiters: []string{never, ever}, calls: release(requeue)},
+		"release, keeps the key back":       {waiters: []string{never, ever}, calls: release(func(q *store.ReleaseRequest) { q.HoldBack = long })},
+		"release, the only waiter leaves":   {waiters: alive, calls: release(func(q *store.ReleaseRequest) { q.Owner, q.Uncertain = "waiter-0", true })},
+		"release, fast": {waiters: alive, calls: func(st *Store, key string) (c call) {
 			c.releaseFast(st.settings.prefix, &store.ReleaseRequest{Key: key, Owner: "a", Token: 1}, st.settings.counterTTL)
 			return c
 		}},
-		"force, the next is alive": {alive, force},
-		"force, all are dead":      {dead, force},
-		"reassert": {alive, func(st *Store, key string) (c call) {
+		"force, the next is alive": {waiters: alive, calls: force},
+		"force, all are dead":      {waiters: dead, calls: force},
+		"reassert": {waiters: alive, calls: func(st *Store, key string) (c call) {
 			c.reassert(st, &store.RenewRequest{Key: key, Owner: "a", TTL: long, Token: 1}, noAddress, false)
 			return c
 		}},
-		"renew": {alive, func(st *Store, key string) (c call) {
+		"renew": {waiters: alive, calls: func(st *Store, key string) (c call) {
 			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Token: 2e15}}, []int{0}, renewWhole)
 			return c
 		}},
-		"inspect": {alive, func(st *Store, key string) (c call) {
+		"inspect": {waiters: alive, calls: func(st *Store, key string) (c call) {
 			c.inspect(st.settings.prefix, key, shown, false)
 			return c
 		}},
@@ -121,16 +155,16 @@ func TestNoScriptStopsHalfwayWhileItsSlotMoves(t *testing.T) {
 	keys := make(map[string]string) // by the case's name
 	unused := sameSlot("key0")
 	for name, state := range states {
-		for _, moved := range []string{"", "l", "q", "w", "f", "x"} {
+		for _, moved := range movedKinds {
 			key := unused()
 			keys[name+" without "+moved] = key
-			m.make(t, key, state.waiters)
+			m.make(t, key, state)
 		}
 	}
 	m.begin(t)
 	done := make(map[string]int)
 	for _, name := range slices.Sorted(maps.Keys(states)) {
-		for _, moved := range []string{"", "l", "q", "w", "f", "x"} {
+		for _, moved := range movedKinds {
 			key := keys[name+" without "+moved]
 			for _, kind := range []byte(moved) {
 				m.move(t, m.redisKey(key, kind))
@@ -141,7 +175,7 @@ func TestNoScriptStopsHalfwayWhileItsSlotMoves(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"release, fast", "renew", "inspect", "acquire, waits behind others"} { // which delete nothing, or not before they write
+	for _, name := range []string{"release, fast", "renew", "inspect", "acquire, waits behind others", "a share, renewed", "a share, inspected"} { // which delete nothing, or not before they write
 		if done[name] == 0 {
 			t.Errorf("%s: was never done, want it done where all its keys are there", name)
 		}
@@ -171,13 +205,24 @@ func sameSlot(first string) (next func() string) {
 	}
 }
 
+// movedKinds are which of a lock's Redis keys have moved already.
+var movedKinds = []string{"", "l", "q", "w", "f", "x", "s", "h"}
+
 // make writes all Redis keys of a lock.
-func (m *moving) make(t *testing.T, key string, deadlines []string) {
+func (m *moving) make(t *testing.T, key string, state movingKey) {
 	t.Helper()
-	m.Do(t, "SET", m.redisKey(key, 'l'), "1000 a - t -", "PX", "1000000")
+	if state.shared {
+		m.Do(t, "SET", m.redisKey(key, 'l'), "=r 1000 999 0 0 0", "PX", "1000000")
+		for i, owner := range []string{"a", "b"} {
+			m.Do(t, "ZADD", m.redisKey(key, 's'), ever, owner)
+			m.Do(t, "HSET", m.redisKey(key, 'h'), owner, fmt.Sprint("- - 0 0 ", 999+i, " -"))
+		}
+	} else {
+		m.Do(t, "SET", m.redisKey(key, 'l'), "1000 a - t -", "PX", "1000000")
+	}
 	m.Do(t, "SET", m.redisKey(key, 'f'), "1000", "PX", "1000000")
 	m.Do(t, "ZADD", m.redisKey(key, 'x'), "1", "withdrawn")
-	for i, deadline := range deadlines {
+	for i, deadline := range state.waiters {
 		waiter := "waiter-" + strconv.Itoa(i)
 		m.Do(t, "ZADD", m.redisKey(key, 'q'), strconv.Itoa(100+i), waiter)
 		m.Do(t, "HSET", m.redisKey(key, 'w'), waiter, deadline+" - 10000 - somebody")
@@ -200,7 +245,7 @@ func (m *moving) move(t *testing.T, names ...string) {
 // content is what the node that gives the slot away has of a lock.
 func (m *moving) content(t *testing.T, key string) (all []string) {
 	t.Helper()
-	for _, kind := range []byte(lockKinds) {
+	for _, kind := range []byte(lockKinds + shareKinds) {
 		all = append(all, m.from.dumpOf(m.redisKey(key, kind)))
 	}
 	return append(all, m.from.dumpOf(m.epoch(bucketOf(key))))
