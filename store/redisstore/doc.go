@@ -58,7 +58,7 @@
 // all nodes.
 //
 // While a Cluster moves a slot, its servers refuse scripts of which some Redis keys exist
-// there and others don't. Most locks lack some of their five Redis keys. Renewals need only
+// there and others don't. Most locks lack some of their Redis keys. Renewals need only
 // the holder's record, so they go on, and leases outlive a move, however long it takes. Other
 // requests for a key of that slot may fail with asynclock.ErrUnreachable until the move is
 // over: to take it, to queue for it, to inspect it or to give it back.

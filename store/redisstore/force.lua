@@ -65,7 +65,8 @@ if old then
 end
 finish()
 if grace > 0 and old and old.owner ~= '-' then
-  -- The old holder may write its holding anew until it is notified. Who shares a key can't.
+  -- The old holder may write its holding anew until it is notified. A reader or a holder of
+  -- permits can't.
   local so_long = math.max(remember, grace)
   redis.call('ZADD', gone, text(now_ms + so_long), old.owner)
   redis.call('PEXPIRE', gone, math.max(so_long, redis.call('PTTL', gone)))

@@ -18,8 +18,8 @@ local outlive = 1000 -- ms, as in shares.lua
 local seen = {} -- epochs that know the TTL
 local each = #KEYS == 3 and 3 or 5 -- keys of a holding
 
--- lost returns the answer to an owner that is no member. Who shared the key with those that still
--- do has expired. A part that is held back is nobody's.
+-- lost returns the answer to an owner that is no member. Its share has expired if others hold
+-- the key in the same way. A part that is held back is nobody's.
 local function lost(members, alike)
   for _, owner in ipairs(alike and {} or redis.call('ZRANGE', members, 0, -1)) do
     if string.sub(owner, 1, 2) ~= '- ' and tonumber(redis.call('ZSCORE', members, owner)) > ms then

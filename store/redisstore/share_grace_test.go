@@ -76,7 +76,7 @@ func TestSharesThatTheServerForgotEnd(t *testing.T) {
 	})
 }
 
-// What a share frees in the grace is granted when that is over.
+// In the grace a share frees something, and nobody is granted that before its end.
 func TestNoShareIsGrantedInTheGrace(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)

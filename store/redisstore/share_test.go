@@ -117,7 +117,7 @@ func TestAGroupLastsAsLongAsItsLastMember(t *testing.T) {
 	})
 }
 
-// What a group leaves behind that ended by its TTL is no part of the next one.
+// A group that ended by its TTL leaves members behind, which are no part of the next one.
 func TestAGroupThatEndedIsNotContinued(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))
@@ -188,7 +188,7 @@ func TestTheShortcutOfReleaseHandsNoShareOn(t *testing.T) {
 	})
 }
 
-// What is refused drops those whose time is over all the same, and counts what they had.
+// A request that is refused also drops those whose time is over, and counts no longer what they had.
 func TestPermitsOfTheDeadAreCountedAlsoByWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t)

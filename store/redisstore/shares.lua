@@ -143,7 +143,7 @@ local function touch()
   redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
 end
 
--- found makes a group of nobody yet. What an earlier one has left behind goes.
+-- found makes a group of nobody yet. It removes the members that an earlier one has left behind.
 local function found(kind, token)
   if redis.call('EXISTS', members, details) > 0 then
     redis.call('DEL', members, details)

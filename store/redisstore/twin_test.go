@@ -20,7 +20,7 @@ import (
 )
 
 // Owners that take all of a key, or a share, ask this store and memstore for the same, step by step.
-// Both answer the same, but for the numbers. Their clock is that of the bubble.
+// Both answer the same, except for the numbers. Their clock is that of the bubble.
 func TestSharesAsInMemoryOnMiniredis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func share(t *rapid.T) (s store.Share, extra int32) {
 	return s, extra
 }
 
-// request draws a request of an owner. Who waits already goes on waiting.
+// request draws a request of an owner. A waiter goes on waiting.
 func (p *twin) request(t *rapid.T, owner string) (memory, redis store.AcquireRequest) {
 	q := store.AcquireRequest{
 		Key: p.key, Owner: owner, TTL: p.ttl(t, "TTL"), GrantTTL: p.ttl(t, "grant TTL"), WaiterTTL: 1000 * p.unit,
@@ -212,10 +212,10 @@ func (p *twin) release(t *rapid.T) {
 		m.Uncertain, m.Clean = true, false
 	case 2:
 		if other := p.owner(t, "other"); other != m.Owner && !p.greedy && !p.holds(other) && !p.queued(other) {
-			again, r.Requeue = store.AcquireRequest{}, new(store.AcquireRequest)
+			r.Requeue = new(store.AcquireRequest)
 			again, *r.Requeue = p.request(t, other)
 			again.Ticket, r.Requeue.Ticket = 0, 0 // at the tail
-			if !again.Wait { // a share may fit beside one who goes first
+			if !again.Wait {                      // a share may fit beside one who goes first
 				again.Share, r.Requeue.Share = store.Share{}, store.Share{}
 			}
 			m.Requeue, m.Clean = &again, false
