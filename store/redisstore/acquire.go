@@ -89,18 +89,17 @@ func (c *call) request(q *store.AcquireRequest, address string) error {
 
 // flags are what a request asks for, as fragments.go has them.
 func flags(q *store.AcquireRequest) string {
-	text := ""
-	if q.NotifyQueued {
-		text = "h"
+	switch share := shareFlags(q); {
+	case q.NotifyQueued && q.NotifyRequests:
+		return "hw" + share
+	case q.NotifyQueued:
+		return "h" + share
+	case q.NotifyRequests:
+		return "w" + share
+	case share != "":
+		return share
 	}
-	if q.NotifyRequests {
-		text += "w"
-	}
-	text += shareFlags(q)
-	if text == "" {
-		return "-"
-	}
-	return text
+	return "-"
 }
 
 // acquireReply reads the answer to a request that named address. again says that nothing has
