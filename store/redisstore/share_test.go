@@ -205,6 +205,45 @@ func TestPermitsOfTheDeadAreCountedAlsoByWhatIsRefused(t *testing.T) {
 	c.Want(permits("key", "b", 2, 3), store.Granted)
 }
 
+func TestTheSmallestLimitLeavesWithItsHolder(t *testing.T) {
+	t.Parallel()
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t))
+	c.Want(permits("key", "modest", 1, 2), store.Granted)
+	c.Want(permits("key", "a", 1, 5), store.Granted)
+	c.Want(tryOf(permits("key", "b", 2, 5)), store.Held)
+	c.release(store.ReleaseRequest{Key: "key", Owner: "modest"})
+	c.Want(tryOf(permits("key", "b", 2, 5)), store.Granted)
+}
+
+func TestARenewalBringsNoMemberBack(t *testing.T) {
+	t.Parallel()
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t))
+	dies := read("key", "dies")
+	dies.TTL = time.Second
+	c.Want(dies, store.Granted)
+	c.Want(read("key", "a"), store.Granted)
+	sv.Pass(2 * time.Second)
+	if err := c.renew(store.RenewRequest{Key: "key", Owner: "dies", TTL: long, Share: dies.Share}).Err; !errors.Is(err, store.ErrExpired) {
+		t.Errorf("Renew of a reader whose time is over: got %v, want ErrExpired", err)
+	}
+}
+
+// A request that takes nothing itself gives the key to the share that is next.
+func TestAShareIsGrantedByWhoeverFindsTheKeyFree(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.Hold("key", "dies")
+		a.Want(read("key", "r"), store.Waiting)
+		sv.expire(t, "key")
+		b.Want(tryOf(redistest.Request("key", "writer")), store.Held)
+		a.Heard(store.EventGrant, "r")
+		b.Want(read("key", "r2"), store.Granted)
+	})
+}
+
 // At most 128 members are told in a step.
 func TestMembersAreTold(t *testing.T) {
 	t.Parallel()
@@ -221,8 +260,13 @@ func TestMembersAreTold(t *testing.T) {
 		b.Want(redistest.Request("key", "writer"), store.Waiting)
 	}
 	heard := make(map[store.EventKind]int)
+	end := time.After(20 * time.Second)
 	for range 10 + 128 + 10 {
-		heard[(<-a.Events).Kind]++
+		select {
+		case e := <-a.Events:
+			heard[e.Kind]++
+		case <-end:
+		}
 	}
 	if heard[store.EventQueued] != 128 || heard[store.EventRequested] != 20 {
 		t.Errorf("events of the members: got %v, want 128 once, and 10 twice", heard)
