@@ -36,7 +36,7 @@ if shared and not members then
 end
 if group and (grace == 0 or group.token >= used) then
   finish()
-  return -3
+  return nobodys() and -2 or -3
 end
 if record and record.owner ~= owner and (grace == 0 or record.token >= used) then
   return record.owner == '-' and -2 or -3

@@ -319,6 +319,21 @@ func TestAMemberThatIsDamagedAdmitsNobody(t *testing.T) {
 	})
 }
 
+func TestNothingIsWrittenAnewOverWhatIsHeldBack(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.Want(permits("key", "a", 1, 2), store.Granted)
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", HoldBack: long})
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "w", TTL: long}).Err; !errors.Is(err, store.ErrExpired) {
+			t.Errorf("Renew of a writer: got %v, want ErrExpired, as nobody holds the key", err)
+		}
+		c.Want(permits("key", "b", 1, 2), store.Granted)
+		if err := c.renew(store.RenewRequest{Key: "key", Owner: "w", TTL: long}).Err; !errors.Is(err, store.ErrStolen) {
+			t.Errorf("Renew of a writer beside a holder of permits: got %v, want ErrStolen", err)
+		}
+	})
+}
+
 // An owner that keeps all of its key back from others, or a part, is nobody's any more.
 func TestAShareIsHeldBack(t *testing.T) {
 	t.Parallel()

@@ -137,6 +137,16 @@ local function seat(owner, deadline, value)
   changed = true
 end
 
+-- nobodys says whether all that the group has is held back.
+local function nobodys()
+  for _, owner in ipairs(group.kept > now_ms and redis.call('ZRANGE', members, 0, -1) or {'a member'}) do
+    if string.sub(owner, 1, 2) ~= '- ' then
+      return false
+    end
+  end
+  return true
+end
+
 -- touch is the first write for who has the key. A server out of memory allows it, and then allows
 -- the rest of the script. A replica refuses it.
 local function touch()

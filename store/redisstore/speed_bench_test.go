@@ -56,6 +56,36 @@ func BenchmarkDistinctKeys(b *testing.B) {
 	})
 }
 
+// BenchmarkShares takes and gives back a share: of a key that nobody else has, or beside 100 others.
+func BenchmarkShares(b *testing.B) {
+	for _, bm := range []struct {
+		name   string
+		share  store.Share
+		beside int
+	}{
+		{"reader", store.Share{Mode: store.Shared}, 0},
+		{"reader beside 100", store.Share{Mode: store.Shared}, 100},
+		{"permit", store.Share{Mode: store.Permits, Weight: 1, Limit: 200}, 0},
+		{"permit beside 100", store.Share{Mode: store.Permits, Weight: 1, Limit: 200}, 100},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
+			c := join(b, sv.store(b))
+			q := redistest.Request("key", "other")
+			q.Share = bm.share
+			for i := range bm.beside {
+				q.Owner = fmt.Sprint("other", i)
+				c.Want(q, store.Granted)
+			}
+			q.Owner = "a"
+			for b.Loop() {
+				token := c.Want(q, store.Granted).Token
+				c.releaseAgain(store.ReleaseRequest{Key: q.Key, Owner: q.Owner, Token: token})
+			}
+		})
+	}
+}
+
 // BenchmarkRenew extends 256 holdings, as the watchdog does.
 func BenchmarkRenew(b *testing.B) {
 	sv := onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL"))
