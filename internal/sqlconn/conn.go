@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/asynclock/asynclock-go/store"
 )
 
-// A Config has the names of a store's tables and routines.
+// A Config has the names of a store's tables and routines, and what they can do.
 type Config struct {
 	Package  string // of the store, for errors
 	Prefix   string // of all names
 	Routines string // what the names of the routines begin with
 	Fence    string // the table of the tokens that have guarded a transaction
 	Tables   Tables
+	Features store.Features
 }
 
 // Tables describe the tables of one store, in which it differs from other stores.

@@ -9,9 +9,6 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// whole is what both stores have: an owner takes all of a key.
-var whole store.Features
-
 // AcquireItem returns the item for a request.
 func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
@@ -25,12 +22,12 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 	case q.Wait && (q.GrantTTL == 0 || q.WaiterTTL == 0): // it would be dropped from the queue at once
 		return it, fmt.Errorf("%w: a waiter needs a grant TTL and a liveness", store.ErrInvalidOption)
 	}
-	if err := whole.Check(q.Share, q.Extra); err != nil {
+	if err := s.conn.Features.Check(q.Share, q.Extra); err != nil {
 		return it, err
 	}
 	it.TTL, it.Grant, it.Alive = Micros(q.TTL), Micros(q.GrantTTL), Micros(q.WaiterTTL)
 	it.Wait, it.Limit, it.Ticket = q.Wait, max(q.QueueLimit, 0), q.Ticket
-	it.Watch, it.Holder = q.NotifyQueued, KeyName(q.Description)
+	it.Watch, it.Holder, it.Share = q.NotifyQueued, KeyName(q.Description), share(q.Share, q.Extra)
 	return it, nil
 }
 
@@ -38,7 +35,7 @@ func (s *Session) AcquireItem(q *store.AcquireRequest) (Item, error) {
 func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	if err == nil {
-		err = cmp.Or(checkToken(q.Token), whole.CheckRest(q))
+		err = cmp.Or(checkToken(q.Token), s.conn.Features.CheckRest(q))
 	}
 	switch {
 	case err != nil:
@@ -48,6 +45,9 @@ func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 	}
 	s.Forget(q.Owner) // whatever becomes of this, it waits no longer
 	it.Token, it.Keep, it.Uncertain = q.Token, Micros(q.HoldBack), q.Uncertain
+	if q.Rest != nil {
+		it.Rest = share(*q.Rest, 0)
+	}
 	if q.Requeue != nil {
 		requeue, err := s.AcquireItem(q.Requeue)
 		if err != nil {
@@ -62,12 +62,12 @@ func (s *Session) ReleaseItem(q *store.ReleaseRequest) (Item, error) {
 func (s *Session) RenewItem(q *store.RenewRequest) (Item, error) {
 	it, err := s.ownerItem(q.Key, q.Owner)
 	if err == nil {
-		err = checkToken(q.Token)
+		err = cmp.Or(checkToken(q.Token), s.conn.Features.Check(q.Share, 0))
 	}
 	if err == nil && q.TTL <= 0 {
 		err = errTTL
 	}
-	it.TTL, it.Token, it.Watch = Micros(q.TTL), q.Token, q.NotifyQueued
+	it.TTL, it.Token, it.Watch, it.Share = Micros(q.TTL), q.Token, q.NotifyQueued, share(q.Share, 0)
 	return it, err
 }
 

@@ -51,8 +51,8 @@ func (s *Session) usable() error {
 const (
 	// listPage is how many keys one call of List brings.
 	listPage = 500
-	// queueShown is how many waiters Inspect describes.
-	queueShown = 10
+	// shown is how many waiters, and how many holders, Inspect describes.
+	shown = 10
 	// emptyPages is how many pages in a row may consist of keys that were gone when the
 	// routine looked closer. Such a page is requested again, from the last key that has a
 	// name.
@@ -69,6 +69,12 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	for _, w := range a.Queue {
 		holder, _ := DecodeName(w.Holder)
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+	}
+	for _, h := range a.Holders {
+		holder, _ := DecodeName(h.Holder)
+		info.Holders = append(info.Holders, store.HolderInfo{
+			Holder: holder, Token: h.Token, Weight: h.Weight, Remaining: time.Duration(h.Left) * time.Microsecond,
+		})
 	}
 	return info, nil
 }
@@ -95,7 +101,7 @@ func (s *Session) ask(ctx context.Context, routine, key string, token int64) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	it.Size, it.Token = queueShown, token
+	it.Size, it.Token = shown, token
 	answers, err := s.conn.Call(ctx, routine, []Item{it})
 	if err == nil && len(answers) != 1 {
 		err = ErrReply
@@ -111,6 +117,10 @@ func (s *Session) info(key string, a Answer) store.Info {
 	if a.Held {
 		info.Holder, info.Token = s.conn.Tables.Holder(a), a.Token
 		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
+		info.Mode = a.Mode
+	}
+	if info.Mode == store.Permits {
+		info.Used, info.Limit = a.Used, a.Permits
 	}
 	return info
 }

@@ -37,9 +37,28 @@ type Item struct {
 	Uncertain bool  `json:"uncertain"`
 	Requeue   *Item `json:"requeue,omitempty"`
 
+	Share *Share `json:"share,omitempty"` // nil: all of the key
+	Rest  *Share `json:"rest,omitempty"`  // what a release keeps; nil: nothing
+
 	After  string `json:"after"`
 	Prefix string `json:"prefix"`
 	Size   int    `json:"size,omitempty"`
+}
+
+// A Share is what an owner takes of a key, if that is not all of it.
+type Share struct {
+	Mode    store.Mode `json:"mode"`
+	Weight  int32      `json:"weight"`
+	Extra   int32      `json:"extra"`
+	Permits int32      `json:"permits"`
+}
+
+// share returns the share of a request.
+func share(s store.Share, extra int32) *Share {
+	if s.Mode == store.Exclusive {
+		return nil
+	}
+	return &Share{s.Mode, s.Weight, extra, s.Limit}
 }
 
 // A Reply is the result of a routine: the server's clock, in µs since 1970, and an answer for
@@ -70,6 +89,22 @@ type Answer struct {
 		Holder string `json:"holder"`
 		Age    int64  `json:"age"` // µs
 	} `json:"queue"`
+
+	// Of an owner that shares the key:
+	Fence  int64 `json:"fence"`
+	Weight int32 `json:"weight"`
+	// Of all that share the key, of whom Holder is one and Left is the longest TTL:
+	Mode    store.Mode `json:"mode"`
+	Count   int        `json:"count"`
+	Used    int        `json:"used"`
+	Permits int        `json:"permits"` // the smallest limit of them
+	Soonest int64      `json:"soonest"` // µs, the shortest TTL
+	Holders []struct { // the first of them
+		Holder string `json:"holder"`
+		Token  int64  `json:"token"`
+		Weight int    `json:"weight"`
+		Left   int64  `json:"left"` // µs
+	} `json:"holders"`
 }
 
 // Values of s in the answers of routines.
@@ -83,6 +118,7 @@ const (
 	statusExpired = -2
 	statusStolen  = -3
 	statusLocked  = -4 // the row, not the lock; only for one of several items
+	statusNoPart  = -5 // the rest is no part of what is held
 )
 
 // ErrReply is returned if a routine's answer is not one that this release knows.
@@ -100,19 +136,44 @@ func ReadReply(text string) (Reply, error) {
 	return r, nil
 }
 
-// Remaining returns how long a key is still held, or -1 if that is unknown. It is never zero:
-// a lock that ends right now is still held, and a lock that has ended meanwhile may be held
-// by another owner.
-func (a Answer) Remaining() time.Duration {
-	if a.Left <= 0 {
+// Remaining returns how long it takes until who wants the share may have it, or -1 if that is
+// unknown. It is never zero: a lock that ends right now is still held, and a lock that has ended
+// meanwhile may be held by another owner. Permits may become free with the first holding that ends.
+func (a Answer) Remaining(wanted store.Share) time.Duration {
+	left := a.Left
+	if wanted.Mode == store.Permits && a.Count > 0 {
+		left = a.Soonest
+	}
+	if left <= 0 {
 		return -1
 	}
-	return time.Duration(a.Left) * time.Microsecond
+	return time.Duration(left) * time.Microsecond
 }
 
 // Micros writes a duration, rounded up: a TTL must not be shorter than what the
 // client counts on.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+// IsGrant reports whether the numbers of an answer can be those of a grant.
+func (a Answer) IsGrant() bool {
+	return a.Token > 0 && a.Fence >= 0 && a.Fence <= a.Token && a.Weight >= 0 && a.Weight <= store.MaxPermits
+}
+
+// errNoPart is the error of a release that keeps what the owner does not have.
+var errNoPart = fmt.Errorf("%w: the rest is no part of what is held", store.ErrInvalidOption)
+
+// Kept returns the numbers of what a release has kept, or an error if it can't be kept.
+func (a Answer) Kept(rest *store.Share) (grant store.Grant, err error) {
+	switch {
+	case a.Status == statusNoPart:
+		return grant, errNoPart
+	case rest == nil, rest.Mode != store.Shared, !a.Held:
+		return grant, nil
+	case !a.IsGrant() || a.Fence == 0:
+		return grant, ErrReply
+	}
+	return store.Grant{Token: a.Token, Fence: a.Fence}, nil
+}
 
 // NotHeld returns why a release found nothing held, or nil if it was held. The routine of an older
 // release does not say why.

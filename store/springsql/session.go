@@ -81,11 +81,11 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer) (reply 
 		return reply, errFreed
 	case a.Status == sqlconn.StatusHeld && q.Wait:
 		reply.Status = store.Waiting
-		reply.Remaining = a.Remaining()
+		reply.Remaining = a.Remaining(q.Share)
 		reply.Recheck = s.NextPoll(q.Owner, 0, 0)
 	case a.Status == sqlconn.StatusHeld:
 		reply.Status = store.Held
-		reply.Remaining = a.Remaining()
+		reply.Remaining = a.Remaining(q.Share)
 		if a.Left > 0 {
 			reply.HolderToken, reply.Holder = a.Token, s.store.conn.Tables.Holder(a)
 		}

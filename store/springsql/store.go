@@ -73,7 +73,9 @@ func (st *Store) Close() {
 }
 
 // Features are tokens. There is no queue: Java's waiters are in none.
-func (st *Store) Features() store.Features { return store.Features{Tokens: true} }
+func (st *Store) Features() store.Features { return features }
+
+var features = store.Features{Tokens: true}
 
 // Open connects a client. It does not wait. The id must be printable ASCII without
 // spaces, of at most 128 bytes.

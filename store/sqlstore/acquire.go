@@ -42,13 +42,14 @@ func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest, add
 
 func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address string) (reply store.AcquireReply, err error) {
 	switch {
-	case a.Status == sqlconn.StatusGranted && a.Token > 0:
+	case a.Status == sqlconn.StatusGranted && a.IsGrant():
 		reply.Status = store.Granted
-		reply.Grant = store.Grant{Token: a.Token, TokensFollowClock: a.Clocked}
+		reply.Grant = store.Grant{Token: a.Token, TokensFollowClock: a.Clocked, Fence: a.Fence, Weight: a.Weight}
 		reply.Waiters = a.Waiters
 	case a.Status == sqlconn.StatusWaiting, a.Status == sqlconn.StatusHeld && q.Wait:
 		reply.Status = store.Waiting
-		reply.Remaining = a.Remaining()
+		reply.Remaining = a.Remaining(q.Share)
+		reply.HolderToken, reply.Holder = a.Token, tables{}.Holder(a) // known of who shares the key
 		reply.Rank, reply.Ticket, reply.Mark = a.Rank, a.Ticket, a.Mark
 		if address == "" { // nobody tells it
 			// The key may have been granted to it, for the grant TTL only, and only a poll
@@ -57,7 +58,7 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address
 		}
 	case a.Status == sqlconn.StatusHeld:
 		reply.Status = store.Held
-		reply.Remaining = a.Remaining()
+		reply.Remaining = a.Remaining(q.Share)
 		if a.Left > 0 { // otherwise nobody holds it, and others are ahead in its queue
 			reply.HolderToken, reply.Holder = a.Token, tables{}.Holder(a)
 		}

@@ -20,6 +20,7 @@ import (
 // database may listen and send on any channel. Its messages are:
 //
 //	grant OWNER TOKEN CLOCKED MICROSECONDS WAITERS
+//	share OWNER TOKEN FENCE WEIGHT MICROSECONDS WAITERS
 //	contended OWNER
 //	forced OWNER
 //	wake OWNER
@@ -75,24 +76,13 @@ func parseEvent(payload string) (e store.Event, ok bool) {
 	e.Owner = words[1]
 	switch words[0] {
 	case "grant":
-		e.Kind = store.EventGrant
-		if len(words) != 6 {
-			return e, false
-		}
-		var numbers [4]int64
-		for i := range numbers {
-			n, err := strconv.ParseInt(words[i+2], 10, 64)
-			if err != nil || n < 0 {
-				return e, false
-			}
-			numbers[i] = n
-		}
-		if numbers[0] == 0 || numbers[2] > int64(store.MaxTTL/time.Microsecond) || numbers[3] > 1<<31-1 {
-			return e, false
-		}
-		e.Grant = store.Grant{Token: numbers[0], TokensFollowClock: numbers[1] == 1}
-		e.GrantTTL, e.Waiters = time.Duration(numbers[2])*time.Microsecond, int(numbers[3])
-		return e, true
+		return parseGrant(e, words[2:], 4, func(n []int64) (store.Grant, bool) {
+			return store.Grant{Token: n[0], TokensFollowClock: n[1] == 1}, true
+		})
+	case "share":
+		return parseGrant(e, words[2:], 5, func(n []int64) (store.Grant, bool) {
+			return store.Grant{Token: n[0], Fence: n[1], Weight: int32(n[2])}, n[1] <= n[0] && n[2] <= store.MaxPermits
+		})
 	case "contended":
 		e.Kind = store.EventQueued
 	case "forced":
@@ -101,4 +91,26 @@ func parseEvent(payload string) (e store.Event, ok bool) {
 		e.Kind = store.EventWake
 	}
 	return e, e.Kind != 0 && len(words) == 2
+}
+
+// parseGrant reads the numbers of a message of a grant. The last two are its TTL and how many wait.
+func parseGrant(e store.Event, words []string, count int, read func([]int64) (store.Grant, bool)) (_ store.Event, ok bool) {
+	if len(words) != count {
+		return e, false
+	}
+	numbers := make([]int64, count)
+	for i := range numbers {
+		n, err := strconv.ParseInt(words[i], 10, 64)
+		if err != nil || n < 0 {
+			return e, false
+		}
+		numbers[i] = n
+	}
+	ttl, waiters := numbers[count-2], numbers[count-1]
+	if numbers[0] == 0 || ttl > int64(store.MaxTTL/time.Microsecond) || waiters > 1<<31-1 {
+		return e, false
+	}
+	e.Kind, e.GrantTTL, e.Waiters = store.EventGrant, time.Duration(ttl)*time.Microsecond, int(waiters)
+	e.Grant, ok = read(numbers)
+	return e, ok
 }

@@ -36,6 +36,9 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 
 func (s *session) readRelease(q *store.ReleaseRequest, a sqlconn.Answer, address string) (reply store.ReleaseReply, err error) {
 	reply.WasHeld, reply.Cause = a.Held, a.NotHeld()
+	if reply.Grant, err = a.Kept(q.Rest); err != nil {
+		return reply, err
+	}
 	switch {
 	case q.Requeue == nil:
 	case a.Requeue == nil:

@@ -68,8 +68,10 @@ func (st *Store) Close() {
 	}
 }
 
-// Features are tokens and a queue.
-func (st *Store) Features() store.Features { return store.Features{Tokens: true, FIFO: true} }
+// Features are tokens, a queue and keys that are shared.
+func (st *Store) Features() store.Features { return features }
+
+var features = store.Features{Tokens: true, FIFO: true, Shared: true}
 
 // Open connects a client. It does not wait; where there are notifications, it begins to
 // connect for them. The id must be printable ASCII without spaces, of at most 128

@@ -3,9 +3,11 @@
 package sqlstore
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 // tables are the store's own. Keys go by their names there, and owners as they are.
@@ -14,7 +16,7 @@ type tables struct{}
 var _ sqlconn.Tables = tables{}
 
 // schema is what the routines go by.
-const schema = "native 1"
+const schema = "native 2"
 
 // A request is what routines take.
 type request struct {
@@ -28,7 +30,14 @@ func (tables) Owner(owner string) string                     { return owner }
 func (tables) Fence(key string) string                       { return sqlconn.KeyName(key) }
 func (tables) Observe(_, _, _ time.Time)                     {} // no other clock than the server's matters
 
+// Holder describes one holder by what it says of itself, and several by their number.
 func (tables) Holder(a sqlconn.Answer) string {
+	switch {
+	case a.Count > 1 && a.Mode == store.Shared:
+		return fmt.Sprintf("%d readers", a.Count)
+	case a.Count > 1:
+		return fmt.Sprintf("%d holders of %d permits", a.Count, a.Used)
+	}
 	text, _ := sqlconn.DecodeName(a.Holder)
 	return text
 }

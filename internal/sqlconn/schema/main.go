@@ -61,7 +61,8 @@ func (s script) generate() ([]byte, error) {
 		"column": s.column,
 		"args":   args,
 	})
-	if _, err := t.ParseFS(sources, "src/common.tmpl", "src/"+s.kind+".tmpl", "src/"+own); err != nil {
+	parts := "src/" + s.store + "_" + s.kind + "*.tmpl" // its own, of which the rest may define more
+	if _, err := t.ParseFS(sources, "src/common.tmpl", "src/"+s.kind+".tmpl", parts); err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer

@@ -72,6 +72,14 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	if _, err := c.Session.Force(t.Context(), "key", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
+	if st.Features().Shared {
+		q := Request("shared", "a")
+		q.Share = store.Share{Mode: store.Shared}
+		c.Hold(q)
+		q.Owner = "b"
+		c.Hold(q)
+		c.Release("shared", "a")
+	}
 	d.RunRoutine(t, prefix+s.Sweep())
 	if err := st.Guard(t.Context(), d.Begin(t), "key", h.Token); err != nil {
 		t.Errorf("Guard: got %v, want no error", err)

@@ -10,7 +10,7 @@ DELIMITER //
 -- A row for each key that is in use or was so in the last day or two. Times are in UTC.
 CREATE TABLE IF NOT EXISTS asynclock_lock (
 	`key` VARBINARY(1536) NOT NULL PRIMARY KEY,
-	owner VARBINARY(128),                 -- a secret of the holder's client; empty: kept back; null: nobody
+	owner VARBINARY(128),                 -- a secret of the holder's client; empty: kept back; null: nobody; 'in share'
 	held_until DATETIME(6) NOT NULL,
 	holder VARBINARY(512) NOT NULL DEFAULT '', -- for people
 	token BIGINT NOT NULL,                -- the last one known to be used; never goes back
@@ -32,6 +32,35 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	UNIQUE KEY (owner, `key`),
 	KEY (ticket)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+-- The owners that share a key, its members. The row of such a key in the table of locks has
+-- the owner 'in share', which is no owner's id, and the longest held_until of its members. A
+-- transaction locks that row before it changes them.
+CREATE TABLE IF NOT EXISTS asynclock_share (
+	`key` VARBINARY(1536) NOT NULL,
+	owner VARBINARY(160) NOT NULL,    -- a secret; 'back' and more: nobody's, what was given up is kept back
+	held_until DATETIME(6) NOT NULL,
+	mode INT NOT NULL,                -- 1: reader, 2: permits; all members of a key have the same
+	weight INT NOT NULL,              -- how many permits
+	permits INT NOT NULL,             -- of how many, as this owner believes
+	token BIGINT NOT NULL,            -- the grant's number, or the last one known to be used
+	fence BIGINT NOT NULL,            -- the token that readers have in common; 0: permits
+	holder VARBINARY(512) NOT NULL,
+	PRIMARY KEY (`key`, owner)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
+-- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
+SET @asynclock_alter = IF(EXISTS (SELECT 1 FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'mode'
+	AND IF(LOCATE('.', 'asynclock_waiter') > 0, CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, ''))
+		= 'asynclock_waiter'), 'DO 0',
+	'ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
+		ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0')
+//
+PREPARE asynclock_alter FROM @asynclock_alter
+//
+EXECUTE asynclock_alter
+//
+DEALLOCATE PREPARE asynclock_alter
 //
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
@@ -81,8 +110,8 @@ BEGIN
 	-- own setting is restored when the routine ends.
 	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
-	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 1' THEN
-		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 1, the client wants others';
+	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 2' THEN
+		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 2, the client wants others';
 	END IF;
 	-- Under autocommit = 0 the connection's last user may have left a transaction open, in
 	-- which the level can't be set. BEGIN would end that transaction, too.
@@ -154,24 +183,199 @@ BEGIN
 		WHERE `key` = v_key;
 END
 //
+DROP PROCEDURE IF EXISTS asynclock_gather
+//
+-- Drop the members of a key whose time is over. Without members the key is free.
+CREATE PROCEDURE asynclock_gather(IN v_key VARBINARY(1536), IN v_now DATETIME(6))
+BEGIN
+	DECLARE v_until DATETIME(6);
+	DELETE FROM asynclock_share WHERE `key` = v_key AND held_until <= v_now;
+	SET v_until = (SELECT MAX(held_until) FROM asynclock_share WHERE `key` = v_key);
+	UPDATE asynclock_lock SET owner = IF(v_until IS NULL, NULL, owner), held_until = COALESCE(v_until, '1970-01-01') WHERE `key` = v_key;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_fits
+//
+-- Whether a request fits beside what is held. Members have been gathered. A v_mode of 0 means
+-- all of the key.
+CREATE PROCEDURE asynclock_fits(
+	IN v_key VARBINARY(1536), IN v_now DATETIME(6), IN v_mode INT, IN v_weight INT, IN v_permits INT, OUT v_fits BOOLEAN)
+BEGIN
+	SELECT held_until <= v_now OR owner = 'in share' AND v_mode > 0 AND v_mode = COALESCE((SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1), 0)
+		INTO v_fits FROM asynclock_lock WHERE `key` = v_key;
+	IF v_fits AND v_mode = 2 THEN
+	-- Every holder may rely on its own limit for as long as it holds.
+		SET v_fits = (SELECT COALESCE(SUM(weight) + v_weight <= LEAST(MIN(permits), v_permits), TRUE) FROM asynclock_share WHERE `key` = v_key);
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_join
+//
+-- Make an owner one of those who share the key. The key is free or it fits beside the members,
+-- which have been gathered.
+CREATE PROCEDURE asynclock_join(
+	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN v_ttl BIGINT, IN v_holder VARBINARY(512),
+	IN v_mode INT, IN v_weight INT, IN v_extra INT, IN v_permits INT)
+BEGIN
+	DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+	DECLARE v_until DATETIME(6) DEFAULT v_now + INTERVAL v_ttl MICROSECOND;
+	DECLARE v_token, v_fence BIGINT;
+	DECLARE v_shared BOOLEAN;
+	SELECT owner <=> 'in share', GREATEST(token + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now)) INTO v_shared, v_token
+		FROM asynclock_lock WHERE `key` = v_key;
+	IF v_shared THEN
+		-- Readers that hold the key together have one token. With different ones they would
+		-- fence each other out at a resource.
+		SET v_fence = (SELECT fence FROM asynclock_share WHERE `key` = v_key LIMIT 1);
+	ELSE
+		DELETE FROM asynclock_share WHERE `key` = v_key; -- left behind by routines of native 1
+		SET v_fence = IF(v_mode = 1, v_token, 0);
+	END IF;
+	-- Nobody gets more permits than it needs while others wait.
+	IF v_extra > 0 AND NOT EXISTS (SELECT 1 FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now) THEN
+		SET v_weight = (SELECT v_weight + LEAST(v_extra, LEAST(COALESCE(MIN(permits), v_permits), v_permits) - COALESCE(SUM(weight), 0) - v_weight)
+			FROM asynclock_share WHERE `key` = v_key);
+	END IF;
+	INSERT INTO asynclock_share VALUES (v_key, v_owner, v_until, v_mode, v_weight, v_permits, v_token, v_fence, v_holder);
+	UPDATE asynclock_lock SET owner = 'in share', held_until = IF(v_shared, GREATEST(held_until, v_until), v_until), holder = '',
+		token = v_token, clocked = FALSE, last_use = UTC_DATE() WHERE `key` = v_key;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_stay
+//
+-- A repeated request of a member sets its TTL.
+CREATE PROCEDURE asynclock_stay(
+	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN v_ttl BIGINT, IN v_now DATETIME(6), OUT v_member BOOLEAN)
+BEGIN
+	DECLARE v_until DATETIME(6);
+	SET v_until = (SELECT held_until FROM asynclock_share WHERE `key` = v_key AND owner = v_owner AND held_until > v_now);
+	SET v_member = v_until IS NOT NULL, v_until = GREATEST(v_until, v_now + INTERVAL v_ttl MICROSECOND);
+	IF v_member THEN
+		UPDATE asynclock_share SET held_until = v_until WHERE `key` = v_key AND owner = v_owner;
+		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_until) WHERE `key` = v_key;
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_renew_share
+//
+-- Renew what a member has. A larger weight than the client's is lowered: the release of a part may
+-- have been lost. A renewal grants nothing, because it locks the rows of many keys. The next
+-- request for the key does.
+--
+-- q is an item of asynclock_renew, and v_status is the answer.
+CREATE PROCEDURE asynclock_renew_share(
+	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN v_now DATETIME(6), IN q LONGTEXT CHARACTER SET utf8mb4, OUT v_status INT)
+BEGIN
+	DECLARE v_token BIGINT DEFAULT JSON_EXTRACT(q, '$.token');
+	DECLARE v_weight INT DEFAULT COALESCE(JSON_EXTRACT(q, '$.share.weight'), 0);
+	DECLARE v_mode INT DEFAULT COALESCE(JSON_EXTRACT(q, '$.share.mode'), 0);
+	DECLARE v_member BOOLEAN;
+	CALL asynclock_stay(v_key, v_owner, JSON_EXTRACT(q, '$.ttl'), v_now, v_member);
+	IF v_member THEN
+		UPDATE asynclock_share SET token = GREATEST(token, v_token), weight = IF(v_weight BETWEEN 1 AND weight, v_weight, weight)
+			WHERE `key` = v_key AND owner = v_owner;
+		UPDATE asynclock_lock SET token = GREATEST(token, v_token), last_use = UTC_DATE() WHERE `key` = v_key;
+		SET v_status = 1;
+	ELSE
+	-- Others that share the key as this owner did have not taken it away.
+		SET v_status = IF(EXISTS (SELECT 1 FROM asynclock_share WHERE `key` = v_key AND held_until > v_now AND owner NOT LIKE 'back %'
+			AND mode <> v_mode), -3, -2);
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_leave
+//
+-- End what a member has, or a part of it. The owner of all of a key may go on as a reader.
+-- Members have been gathered.
+--
+-- q is an item of asynclock_release. v_status is 1: done, -2: the owner is no member, -5: the
+-- rest is no part of what it has. v_token and v_fence are those of the owner, if it is a reader
+-- now.
+CREATE PROCEDURE asynclock_leave(
+	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN q LONGTEXT CHARACTER SET utf8mb4, IN v_now DATETIME(6),
+	OUT v_status INT, OUT v_token BIGINT, OUT v_fence BIGINT)
+this: BEGIN
+	DECLARE v_used BIGINT DEFAULT JSON_EXTRACT(q, '$.token');
+	DECLARE v_keep BIGINT DEFAULT JSON_EXTRACT(q, '$.keep');
+	DECLARE v_rest INT DEFAULT COALESCE(JSON_EXTRACT(q, '$.rest.mode'), 0);
+	DECLARE v_rest_weight INT DEFAULT COALESCE(JSON_EXTRACT(q, '$.rest.weight'), 0);
+	DECLARE v_until DATETIME(6) DEFAULT v_now + INTERVAL v_keep MICROSECOND;
+	DECLARE v_mode, v_weight INT DEFAULT 0;
+	DECLARE v_left BIGINT;
+	DECLARE v_holder VARBINARY(512);
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	SET v_token = 0, v_fence = 0, v_status = 1;
+	SELECT TIMESTAMPDIFF(MICROSECOND, v_now, held_until), holder INTO v_left, v_holder FROM asynclock_lock WHERE `key` = v_key AND owner = v_owner;
+	IF v_left IS NOT NULL AND v_rest <> 1 THEN
+		SET v_status = -5;
+		LEAVE this;
+	ELSEIF v_left IS NOT NULL THEN
+		-- Its fence is larger than all tokens that it may have used itself.
+		UPDATE asynclock_lock SET token = GREATEST(token, v_used) WHERE `key` = v_key;
+		CALL asynclock_join(v_key, v_owner, v_left, v_holder, 1, 0, 0, 0);
+		SELECT token, fence INTO v_token, v_fence FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
+		LEAVE this;
+	END IF;
+	SELECT mode, weight, token, fence INTO v_mode, v_weight, v_token, v_fence FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
+	IF v_mode = 0 THEN
+		SET v_status = -2;
+	ELSEIF v_rest = 0 THEN
+		UPDATE asynclock_lock SET token = GREATEST(token, v_used) WHERE `key` = v_key;
+		IF v_keep > 0 THEN
+			UPDATE asynclock_share SET owner = CONCAT('back 0 ', v_owner), held_until = v_until WHERE `key` = v_key AND owner = v_owner;
+		ELSE
+			DELETE FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
+		END IF;
+	ELSEIF v_rest <> v_mode THEN
+		SET v_status = -5;
+	ELSEIF v_mode = 2 AND v_rest_weight < v_weight THEN
+		UPDATE asynclock_share SET weight = v_rest_weight WHERE `key` = v_key AND owner = v_owner;
+		IF v_keep > 0 THEN -- no part is given up twice, so the name is new
+			INSERT INTO asynclock_share SELECT `key`, CONCAT('back ', v_rest_weight, ' ', owner), v_until, mode, v_weight - v_rest_weight, permits, token, fence, holder
+				FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
+		END IF;
+	END IF;
+	CALL asynclock_gather(v_key, v_now);
+END
+//
 DROP PROCEDURE IF EXISTS asynclock_pass
 //
--- Give a free key to the first in its queue. The requesting owner gets it in the answer and
--- for its whole TTL. Any other owner has to poll, and gets the key for its grant TTL. If that
--- owner is gone, the key is stuck no longer than that.
-CREATE PROCEDURE asynclock_pass(IN v_key VARBINARY(1536), IN v_asking VARBINARY(128), IN v_ttl BIGINT)
+-- Give a key to the first in its queue and then to the next ones, as long as they fit beside
+-- each other. The key is free, or with v_shared its members have been gathered. The requesting
+-- owner gets it in the answer and for its whole TTL. Any other owner has to poll, and gets the
+-- key for its grant TTL. If that owner is gone, the key is stuck no longer than that.
+CREATE PROCEDURE asynclock_pass(IN v_key VARBINARY(1536), IN v_asking VARBINARY(128), IN v_ttl BIGINT, IN v_shared BOOLEAN)
 BEGIN
 	DECLARE v_ticket, v_grant BIGINT;
 	DECLARE v_owner VARBINARY(128);
 	DECLARE v_holder VARBINARY(512);
+	DECLARE v_mode, v_weight, v_extra, v_permits, v_granted INT DEFAULT 0;
+	DECLARE v_fits BOOLEAN DEFAULT TRUE;
 	DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= UTC_TIMESTAMP(6);
-	SET v_ticket = (SELECT MIN(ticket) FROM asynclock_waiter WHERE `key` = v_key);
-	IF v_ticket IS NOT NULL THEN
-		SELECT owner, grant_ttl, holder INTO v_owner, v_grant, v_holder
-			FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
-		DELETE FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
-		CALL asynclock_grant(v_key, v_owner, IF(v_owner = v_asking, v_ttl, v_grant), v_holder);
-	END IF;
+	-- One request must not take too long; that of the next waiter goes on.
+	WHILE v_fits AND v_granted < 64 DO
+		SET v_ticket = (SELECT MIN(ticket) FROM asynclock_waiter WHERE `key` = v_key);
+		IF v_ticket IS NULL THEN
+			SET v_fits = FALSE;
+		ELSE
+			SELECT owner, grant_ttl, holder, mode, weight, extra, permits INTO v_owner, v_grant, v_holder, v_mode, v_weight, v_extra, v_permits
+				FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
+			IF v_shared THEN
+				CALL asynclock_fits(v_key, '1970-01-01', v_mode, v_weight, v_permits, v_fits);
+			END IF;
+		END IF;
+		IF v_fits THEN
+			DELETE FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
+			SET v_grant = IF(v_owner = v_asking, v_ttl, v_grant), v_granted = v_granted + 1;
+			IF v_mode > 0 THEN
+				CALL asynclock_join(v_key, v_owner, v_grant, v_holder, v_mode, v_weight, v_extra, v_permits);
+				SET v_shared = TRUE;
+			ELSE
+				CALL asynclock_grant(v_key, v_owner, v_grant, v_holder);
+				SET v_fits = FALSE;
+			END IF;
+		END IF;
+	END WHILE;
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_acquire_one
@@ -179,9 +383,11 @@ DROP PROCEDURE IF EXISTS asynclock_acquire_one
 -- Acquire: take the key, or join its queue, or do neither. A repetition for the same owner is
 -- the waiter's heartbeat. By it the waiter also learns that it was granted the key.
 --
--- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder
--- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+-- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder, share
+--          (mode, weight, extra, permits; without it the owner wants all of the key)
+-- answers  s: 1 granted (token, clocked, waiters, fence, weight), 2 waiting (left, rank, ticket,
+--          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked;
+--          with 2 and 3 what asynclock_info says, if the key is shared
 CREATE PROCEDURE asynclock_acquire_one(
 	IN q LONGTEXT CHARACTER SET utf8mb4, IN v_patient BOOLEAN, OUT answer LONGTEXT CHARACTER SET utf8mb4)
 this: BEGIN
@@ -193,15 +399,20 @@ this: BEGIN
 	DECLARE v_alive BIGINT DEFAULT JSON_EXTRACT(q, '$.alive');
 	DECLARE v_limit BIGINT DEFAULT JSON_EXTRACT(q, '$.limit');
 	DECLARE v_wait BOOLEAN DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.wait')) = 'true';
-	DECLARE v_ticket, v_token, v_waiters BIGINT;
+	DECLARE v_ticket, v_token, v_waiters, v_fence BIGINT;
 	DECLARE v_now, v_until DATETIME(6);
-	DECLARE v_clocked, v_taken BOOLEAN;
+	DECLARE v_clocked, v_taken, v_member, v_fits BOOLEAN DEFAULT FALSE;
+	DECLARE v_mode, v_weight, v_extra, v_permits INT DEFAULT 0;
 
+	IF JSON_EXTRACT(q, '$.share') IS NOT NULL THEN
+		SET v_mode = JSON_EXTRACT(q, '$.share.mode'), v_weight = JSON_EXTRACT(q, '$.share.weight'),
+			v_extra = JSON_EXTRACT(q, '$.share.extra'), v_permits = JSON_EXTRACT(q, '$.share.permits');
+	END IF;
 	SET v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 	SET v_holder = JSON_UNQUOTE(JSON_EXTRACT(q, '$.holder'));
-	IF NOT v_wait THEN -- a poll while another has the key locks no row
+	IF NOT v_wait THEN -- a poll while another has all of the key locks no row
 		SELECT held_until, holder, token INTO v_until, v_other, v_token FROM asynclock_lock
-			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking
+			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking AND NOT owner <=> 'in share'
 				AND NOT EXISTS (SELECT 1 FROM asynclock_gone g WHERE g.owner = v_asking);
 		SET v_now = UTC_TIMESTAMP(6);
 		IF v_until > v_now THEN
@@ -218,23 +429,36 @@ this: BEGIN
 	END IF;
 	SET v_now = UTC_TIMESTAMP(6); -- for taking the row may have taken a while
 	SELECT owner, held_until, holder, token INTO v_owner, v_until, v_other, v_token FROM asynclock_lock WHERE `key` = v_key;
+	IF v_owner = 'in share' THEN
+		CALL asynclock_stay(v_key, v_asking, v_ttl, v_now, v_member);
+	END IF;
 	SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
 
 	IF v_owner = v_asking AND v_until > v_now THEN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND) WHERE `key` = v_key;
-	ELSEIF EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_asking AND gone_until > v_now) THEN
+	ELSEIF EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_asking AND gone_until > v_now) AND NOT v_member THEN
 		SET answer = '{"s": 5}';
 		LEAVE this;
-	ELSE
+	ELSEIF NOT v_member THEN
 		SET v_ticket = (SELECT MIN(ticket) FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking AND alive_until > v_now);
+		IF v_ticket IS NULL AND v_owner = 'in share' THEN -- whoever keeps the next ones out may have died
+			CALL asynclock_gather(v_key, v_now);
+			CALL asynclock_pass(v_key, NULL, 0, TRUE);
+			SELECT owner, held_until, token INTO v_owner, v_until, v_token FROM asynclock_lock WHERE `key` = v_key;
+			SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
+			CALL asynclock_fits(v_key, v_now, v_mode, v_weight, v_permits, v_fits);
+		END IF;
 		IF v_ticket IS NOT NULL THEN
-			UPDATE asynclock_waiter SET alive_until = v_now + INTERVAL v_alive MICROSECOND, grant_ttl = v_grant, holder = v_holder
+			UPDATE asynclock_waiter SET alive_until = v_now + INTERVAL v_alive MICROSECOND, grant_ttl = v_grant, holder = v_holder,
+				mode = v_mode, weight = v_weight, extra = v_extra, permits = v_permits
 				WHERE `key` = v_key AND ticket = v_ticket;
+		ELSEIF v_mode > 0 AND v_waiters = 0 AND (v_until <= v_now OR v_fits) THEN
+			CALL asynclock_join(v_key, v_asking, v_ttl, v_holder, v_mode, v_weight, v_extra, v_permits);
 		ELSEIF v_until <= v_now AND v_waiters = 0 THEN
 			CALL asynclock_grant(v_key, v_asking, v_ttl, v_holder);
 		ELSEIF NOT v_wait THEN
-			SET answer = CONCAT('{"s": 3, "left": ', GREATEST(TIMESTAMPDIFF(MICROSECOND, v_now, v_until), 0),
-				', "holder": ', JSON_QUOTE(CONVERT(v_other USING utf8mb4)), ', "token": ', v_token, ', "waiters": ', v_waiters, '}');
+			CALL asynclock_info(v_key, answer);
+			SET answer = JSON_SET(answer, '$.s', 3);
 			LEAVE this;
 		ELSE
 			SET v_ticket = JSON_EXTRACT(q, '$.ticket'); -- the place of one that was dropped, and comes back
@@ -246,12 +470,16 @@ this: BEGIN
 			-- Dead waiters are deleted, too. There are many of them if the key is held for
 			-- long and clients come and go.
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= v_now;
-			INSERT INTO asynclock_waiter (`key`, ticket, owner, alive_until, since, grant_ttl, holder)
-				VALUES (v_key, NULLIF(v_ticket, 0), v_asking, v_now + INTERVAL v_alive MICROSECOND, v_now, v_grant, v_holder);
+			INSERT INTO asynclock_waiter (`key`, ticket, owner, alive_until, since, grant_ttl, holder, mode, weight, extra, permits)
+				VALUES (v_key, NULLIF(v_ticket, 0), v_asking, v_now + INTERVAL v_alive MICROSECOND, v_now, v_grant, v_holder,
+					v_mode, v_weight, v_extra, v_permits);
 			SET v_ticket = (SELECT ticket FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking);
 		END IF;
-		IF v_until <= v_now AND v_ticket IS NOT NULL THEN
-			CALL asynclock_pass(v_key, v_asking, v_ttl);
+		IF v_ticket IS NOT NULL AND v_owner = 'in share' THEN
+			CALL asynclock_gather(v_key, v_now);
+			CALL asynclock_pass(v_key, v_asking, v_ttl, TRUE);
+		ELSEIF v_ticket IS NOT NULL AND v_until <= v_now THEN
+			CALL asynclock_pass(v_key, v_asking, v_ttl, FALSE);
 		END IF;
 	END IF;
 
@@ -259,11 +487,20 @@ this: BEGIN
 	IF v_owner = v_asking AND v_until > v_now THEN
 		SET answer = CONCAT('{"s": 1, "token": ', v_token, ', "clocked": ', IF(v_clocked, 'true', 'false'), ', "waiters": ',
 			(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
+		LEAVE this;
+	ELSEIF v_owner = 'in share' THEN
+		SET answer = (SELECT CONCAT('{"s": 1, "token": ', token, ', "fence": ', fence, ', "weight": ', weight, ', "waiters": ',
+			(SELECT COUNT(*) FROM asynclock_waiter w WHERE w.`key` = v_key AND w.alive_until > v_now), '}')
+			FROM asynclock_share WHERE `key` = v_key AND owner = v_asking AND held_until > v_now);
+		IF answer IS NOT NULL THEN
+			LEAVE this;
+		END IF;
+		CALL asynclock_info(v_key, answer);
 	ELSE
-		SET answer = CONCAT('{"s": 2, "left": ', GREATEST(TIMESTAMPDIFF(MICROSECOND, v_now, v_until), 0),
-			', "ticket": ', v_ticket, ', "mark": ', v_token, ', "rank": ',
-			(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND ticket < v_ticket AND alive_until > v_now), '}');
+		SET answer = CONCAT('{"left": ', GREATEST(TIMESTAMPDIFF(MICROSECOND, v_now, v_until), 0), '}');
 	END IF;
+	SET answer = CONCAT(LEFT(answer, CHAR_LENGTH(answer) - 1), ', "s": 2, "ticket": ', v_ticket, ', "mark": ', v_token, ', "rank": ',
+		(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND ticket < v_ticket AND alive_until > v_now), '}');
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_acquire
@@ -324,6 +561,7 @@ BEGIN
 		IF v_key IS NOT NULL THEN
 			UPDATE asynclock_floor SET token = GREATEST(token, v_token) WHERE one = 1; -- which sql_safe_updates wants
 			DELETE FROM asynclock_waiter WHERE `key` = v_key; -- dead ones
+			DELETE FROM asynclock_share WHERE `key` = v_key; -- likewise
 			DELETE FROM asynclock_lock WHERE `key` = v_key;
 		END IF;
 		SET i = i + 1;
@@ -336,7 +574,7 @@ DROP PROCEDURE IF EXISTS asynclock_renew
 -- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended.
 --
--- items    key, owner, ttl, token
+-- items    key, owner, ttl, token, share (mode, weight)
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE PROCEDURE asynclock_renew(IN request LONGTEXT CHARACTER SET utf8mb4)
@@ -368,8 +606,10 @@ BEGIN
 			SET v_status = 1;
 			UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND), last_use = UTC_DATE(),
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
+		ELSEIF v_owner = 'in share' THEN
+			CALL asynclock_renew_share(v_key, v_asking, v_now, q, v_status);
 		ELSE
-			SELECT CASE owner WHEN v_asking THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
+			SELECT CASE owner WHEN v_asking THEN -4 WHEN 'in share' THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
 				FROM asynclock_lock WHERE `key` = v_key AND held_until > v_now;
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, ', "waiters": ',
@@ -387,16 +627,17 @@ DROP PROCEDURE IF EXISTS asynclock_release
 -- in the same transaction, or is held back for a while longer. Before that, requeue, an item
 -- of acquire, joins the queue.
 --
--- items    key, owner, token, keep, uncertain, requeue
+-- items    key, owner, token, keep, uncertain, requeue, rest (mode, weight: what the owner keeps)
 -- answers  held: the owner held the key until now; requeue: the answer to that; s: 1 the same,
---          -2 nobody holds the key, -3 somebody else does, -4 the row is locked
+--          -2 nobody holds the key or others share it, -3 somebody else has it, -4 the row is
+--          locked, -5 the rest is no part of what is held; token and fence, of a reader
 CREATE PROCEDURE asynclock_release(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_requeued, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
-	DECLARE v_keep BIGINT;
-	DECLARE v_held, v_taken BOOLEAN;
+	DECLARE v_keep, v_token, v_fence BIGINT;
+	DECLARE v_held, v_taken, v_shared, v_free BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
@@ -423,21 +664,34 @@ BEGIN
 				ON DUPLICATE KEY UPDATE gone_until = VALUES(gone_until);
 		END IF;
 		SET v_status = CASE WHEN COALESCE(v_owner, '') = '' OR v_until <= v_now THEN -2 WHEN v_owner = v_asking THEN 1 ELSE -3 END;
-		SET v_held = v_status = 1;
-		IF v_held THEN
+		SET v_token = 0, v_fence = 0, v_shared = v_owner <=> 'in share';
+		IF v_shared THEN
+			CALL asynclock_gather(v_key, v_now);
+		END IF;
+		IF v_shared OR v_status = 1 AND JSON_EXTRACT(q, '$.rest') IS NOT NULL THEN
+			CALL asynclock_leave(v_key, v_asking, q, v_now, v_status, v_token, v_fence);
+		ELSEIF v_status = 1 THEN
 			UPDATE asynclock_lock SET owner = IF(v_keep > 0, '', NULL), held_until = v_now + INTERVAL v_keep MICROSECOND,
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
-		ELSE
+		END IF;
+		SET v_held = v_status IN (1, -5);
+		IF NOT v_held THEN
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
 		END IF;
 		SET v_requeued = 'null';
 		IF JSON_EXTRACT(q, '$.requeue') IS NOT NULL THEN
 			CALL asynclock_acquire_one(JSON_EXTRACT(q, '$.requeue'), TRUE, v_requeued); -- the row is ours already
 		END IF;
-		IF v_held AND EXISTS (SELECT 1 FROM asynclock_lock WHERE `key` = v_key AND held_until <= v_now) THEN
-			CALL asynclock_pass(v_key, NULL, 0);
+		-- A withdrawal may have been of who kept the others out.
+		SELECT owner <=> 'in share', held_until <= v_now INTO v_shared, v_free FROM asynclock_lock WHERE `key` = v_key;
+		IF v_shared THEN
+			CALL asynclock_gather(v_key, v_now);
+			CALL asynclock_pass(v_key, NULL, 0, TRUE);
+		ELSEIF v_free THEN
+			CALL asynclock_pass(v_key, NULL, 0, FALSE);
 		END IF;
-		SET v_answers = CONCAT(v_answers, '{"s": ', v_status, ', "held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued, '}');
+		SET v_answers = CONCAT(v_answers, '{"s": ', v_status, ', "held": ', IF(v_held, 'true', 'false'), ', "requeue": ', v_requeued,
+			IF(v_fence > 0, CONCAT(', "token": ', v_token, ', "fence": ', v_fence), ''), '}');
 	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
@@ -456,7 +710,7 @@ BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_meant, v_token BIGINT;
-	DECLARE v_held, v_taken BOOLEAN;
+	DECLARE v_held, v_taken, v_shared BOOLEAN;
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
@@ -469,19 +723,25 @@ BEGIN
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
 		CALL asynclock_take(v_key, TRUE, v_taken);
 		SET v_now = UTC_TIMESTAMP(6), v_meant = JSON_EXTRACT(request, CONCAT('$.items[', i, '].token'));
-		SELECT held_until, token INTO v_until, v_token FROM asynclock_lock WHERE `key` = v_key;
+		SELECT held_until, token, owner <=> 'in share' INTO v_until, v_token, v_shared FROM asynclock_lock WHERE `key` = v_key;
+		IF v_shared THEN
+			CALL asynclock_gather(v_key, v_now);
+			SELECT held_until INTO v_until FROM asynclock_lock WHERE `key` = v_key;
+			SET v_token = (SELECT MAX(IF(mode = 1, fence, token)) FROM asynclock_share WHERE `key` = v_key);
+		END IF;
 		SET v_held = v_until > v_now, v_answer = CONCAT('{"held": ', IF(v_held, 'true', 'false'), '}');
 		IF v_held AND v_meant NOT IN (0, v_token) THEN
 			CALL asynclock_info(v_key, v_answer);
 			SET v_answer = JSON_SET(v_answer, '$.s', 3);
 		ELSEIF v_held THEN
+			DELETE FROM asynclock_share WHERE `key` = v_key;
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
 			-- token has to be larger than all of these, so that resources refuse them.
 			UPDATE asynclock_lock SET
 				token = IF(clocked AND owner <> '', GREATEST(token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_until)), token),
 				owner = NULL, held_until = v_now WHERE `key` = v_key;
-			CALL asynclock_pass(v_key, NULL, 0);
+			CALL asynclock_pass(v_key, NULL, 0, FALSE);
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer);
 		SET i = i + 1;
@@ -493,32 +753,45 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_info
 //
--- The state of a key: held, left, holder, token, waiters.
+-- The state of a key: held, left, holder, token, waiters. If the key is shared: also mode,
+-- count, used and permits of all members whose time is not over, and soonest, when the first
+-- of them ends. It reads all in one statement.
 CREATE PROCEDURE asynclock_info(IN v_key VARBINARY(1536), OUT answer LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_now DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET answer = '{"held": false}';
 	SELECT CONCAT('{"key": ', JSON_QUOTE(CONVERT(`key` USING utf8mb4)), ', "name": ', JSON_QUOTE(CONVERT(`key` USING utf8mb4)),
-		', "held": ', IF(held_until > v_now, 'true', 'false'),
-		', "left": ', GREATEST(TIMESTAMPDIFF(MICROSECOND, v_now, held_until), 0),
+		', "held": ', IF(last > v_now, 'true', 'false'),
+		', "left": ', GREATEST(TIMESTAMPDIFF(MICROSECOND, v_now, last), 0),
 		', "holder": ', JSON_QUOTE(CONVERT(holder USING utf8mb4)), ', "token": ', token, ', "waiters": ',
-		(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}')
-		INTO answer FROM asynclock_lock WHERE `key` = v_key;
+		(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now),
+		IF(mode > 0, CONCAT(', "mode": ', mode, ', "count": ', members, ', "used": ', used, ', "permits": ', permits,
+			', "soonest": ', TIMESTAMPDIFF(MICROSECOND, v_now, soonest)), ''), '}')
+		INTO answer FROM (
+			SELECT l.`key`, IF(l.owner <=> 'in share', COALESCE(m.last, '1970-01-01'), l.held_until) AS last,
+				IF(l.owner <=> 'in share', COALESCE(m.holder, ''), l.holder) AS holder, IF(l.owner <=> 'in share', COALESCE(m.token, 0), l.token) AS token,
+				IF(l.owner <=> 'in share', COALESCE(m.mode, 0), 0) AS mode, m.members, m.used, m.permits, m.soonest
+			FROM asynclock_lock l CROSS JOIN (
+				SELECT MIN(mode) AS mode, COUNT(*) AS members, SUM(weight) AS used, MIN(permits) AS permits, MIN(held_until) AS soonest,
+					MAX(held_until) AS last, MIN(holder) AS holder, MAX(IF(mode = 1, fence, token)) AS token
+				FROM asynclock_share WHERE `key` = v_key AND held_until > v_now) m
+			WHERE l.`key` = v_key) k;
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_inspect
 //
--- Inspect: who holds the key, and the first in its queue. A client calls it without a key to
+-- Inspect: who holds the key, and the first of them and in its queue. A client calls it without a key to
 -- check that all routines exist.
 --
--- items    key, size (of the queue to show)
--- answers  what asynclock_info says, and queue, of {holder, age}
+-- items    key, size (of the queue to show, and of the members)
+-- answers  what asynclock_info says, queue, of {holder, age}, and holders, of {holder, weight,
+--          left, token}
 CREATE PROCEDURE asynclock_inspect(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
-	DECLARE v_answer, v_answers, v_queue LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_answer, v_answers, v_queue, v_holders LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_token, v_last, v_left BIGINT DEFAULT 0;
-	DECLARE i INT DEFAULT 0;
+	DECLARE v_size, i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
 		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
@@ -528,7 +801,12 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
 		CALL asynclock_info(v_key, v_answer);
-		SET v_queue = '', v_last = 0, v_left = JSON_EXTRACT(request, CONCAT('$.items[', i, '].size'));
+		SET v_queue = '', v_last = 0, v_left = JSON_EXTRACT(request, CONCAT('$.items[', i, '].size')), v_size = v_left, v_holders = '[]';
+		IF JSON_EXTRACT(v_answer, '$.mode') IS NOT NULL THEN
+			SET v_holders = (SELECT JSON_ARRAYAGG(JSON_OBJECT('holder', CONVERT(holder USING utf8mb4), 'weight', weight,
+				'left', TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), held_until), 'token', IF(mode = 1, fence, token)))
+				FROM (SELECT * FROM asynclock_share WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) ORDER BY token LIMIT v_size) m);
+		END IF;
 		WHILE v_left > 0 DO
 			SET v_last = (SELECT MIN(ticket) FROM asynclock_waiter
 				WHERE `key` = v_key AND ticket > v_last AND alive_until > UTC_TIMESTAMP(6)), v_left = v_left - 1;
@@ -540,7 +818,7 @@ BEGIN
 					FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_last;
 			END IF;
 		END WHILE;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, ']}');
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, '], "holders": ', COALESCE(v_holders, '[]'), '}');
 		SET i = i + 1;
 	END WHILE;
 	CALL asynclock_lowest(v_token);

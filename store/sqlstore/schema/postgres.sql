@@ -8,7 +8,7 @@
 -- A row for each key that is in use or was so in the last day or two.
 CREATE TABLE IF NOT EXISTS asynclock_lock (
 	key TEXT COLLATE "C" PRIMARY KEY,
-	owner TEXT,                    -- a secret of the holder's client; empty: kept back; null: nobody
+	owner TEXT,                    -- a secret of the holder's client; empty: kept back; null: nobody; 'in share'
 	held_until TIMESTAMPTZ NOT NULL,
 	holder TEXT NOT NULL DEFAULT '', -- for people
 	token BIGINT NOT NULL,         -- the last one known to be used; never goes back
@@ -37,6 +37,31 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 	PRIMARY KEY (key, ticket),
 	UNIQUE (owner, key)
 );
+
+-- The owners that share a key, its members. The row of such a key in the table of locks has
+-- the owner 'in share', which is no owner's id, and the longest held_until of its members. A
+-- transaction locks that row before it changes them.
+CREATE TABLE IF NOT EXISTS asynclock_share (
+	key TEXT COLLATE "C" NOT NULL,
+	owner TEXT NOT NULL,           -- a secret; 'back' and more: nobody's, what was given up is kept back
+	held_until TIMESTAMPTZ NOT NULL,
+	mode INT NOT NULL,             -- 1: reader, 2: permits; all members of a key have the same
+	weight INT NOT NULL,           -- how many permits
+	permits INT NOT NULL,          -- of how many, as this owner believes
+	token BIGINT NOT NULL,         -- the grant's number, or the last one known to be used
+	fence BIGINT NOT NULL,         -- the token that readers have in common; 0: permits
+	holder TEXT NOT NULL,
+	inbox TEXT NOT NULL,
+	watch BOOLEAN NOT NULL,
+	PRIMARY KEY (key, owner)
+);
+-- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
+DO $$ BEGIN -- for ALTER TABLE itself keeps everybody out while it finds that nothing is missing
+	IF NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('asynclock_waiter') AND attname = 'mode') THEN
+		ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
+			ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0;
+	END IF;
+END $$;
 
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
@@ -81,8 +106,8 @@ CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAG
 BEGIN
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'asynclock: this needs READ COMMITTED' USING ERRCODE = 'AL001';
-	ELSIF request->>'schema' IS DISTINCT FROM 'native 1' THEN
-		RAISE EXCEPTION 'asynclock: these routines are native 1, the client wants others' USING ERRCODE = 'AL002';
+	ELSIF request->>'schema' IS DISTINCT FROM 'native 2' THEN
+		RAISE EXCEPTION 'asynclock: these routines are native 2, the client wants others' USING ERRCODE = 'AL002';
 	END IF;
 	RETURN (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT;
 END $$;
@@ -148,7 +173,7 @@ BEGIN
 	END LOOP;
 END $$;
 
-CREATE OR REPLACE FUNCTION asynclock_waiters(v_key TEXT) RETURNS BIGINT LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION asynclock_waiters(v_key TEXT) RETURNS BIGINT LANGUAGE sql STABLE AS $$
 	SELECT count(*) FROM asynclock_waiter WHERE key = v_key AND alive_until > clock_timestamp()
 $$;
 
@@ -167,20 +192,221 @@ BEGIN
 	RETURN l;
 END $$;
 
--- Give a free key to the first in its queue. The requesting owner gets it in the answer and
+-- How long it is until then, and how long the key is still held.
+CREATE OR REPLACE FUNCTION asynclock_span(v_until TIMESTAMPTZ) RETURNS BIGINT LANGUAGE sql AS $$
+	SELECT CASE WHEN v_until > clock_timestamp()
+		THEN (EXTRACT(EPOCH FROM v_until - clock_timestamp()) * 1000000)::BIGINT ELSE 0 END
+$$;
+
+CREATE OR REPLACE FUNCTION asynclock_left(l asynclock_lock) RETURNS BIGINT LANGUAGE sql AS $$
+	SELECT asynclock_span(l.held_until)
+$$;
+
+-- The first waiter asks again.
+CREATE OR REPLACE FUNCTION asynclock_wake(v_key TEXT) RETURNS VOID LANGUAGE sql AS $$
+	SELECT pg_notify(w.inbox, 'wake ' || w.owner) FROM (
+		SELECT inbox, owner FROM asynclock_waiter WHERE key = v_key AND alive_until > clock_timestamp()
+		ORDER BY ticket LIMIT 1) w WHERE w.inbox <> ''
+$$;
+
+-- Drop the members of a key whose time is over. Without members the key is free.
+CREATE OR REPLACE FUNCTION asynclock_gather(l asynclock_lock, v_now TIMESTAMPTZ) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
+DECLARE
+	v_until TIMESTAMPTZ;
+BEGIN
+	DELETE FROM asynclock_share WHERE key = l.key AND held_until <= v_now;
+	SELECT max(held_until) INTO v_until FROM asynclock_share WHERE key = l.key;
+	IF v_until IS DISTINCT FROM l.held_until THEN
+		UPDATE asynclock_lock SET owner = CASE WHEN v_until IS NULL THEN NULL ELSE owner END, held_until = COALESCE(v_until, '-infinity')
+			WHERE key = l.key RETURNING * INTO l;
+	END IF;
+	RETURN l;
+END $$;
+
+-- Whether a request, without a mode for all of the key, fits beside the members of a key,
+-- which have been gathered.
+CREATE OR REPLACE FUNCTION asynclock_fits(l asynclock_lock, w asynclock_waiter) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+DECLARE
+	v_mode INT := mode FROM asynclock_share WHERE key = l.key LIMIT 1;
+BEGIN
+	IF l.owner IS DISTINCT FROM 'in share' OR v_mode IS DISTINCT FROM w.mode THEN
+		RETURN FALSE;
+	ELSIF v_mode = 1 THEN
+		RETURN TRUE;
+	END IF;
+	-- Every holder may rely on its own limit for as long as it holds.
+	RETURN (SELECT sum(weight) + w.weight <= LEAST(min(permits), w.permits) FROM asynclock_share WHERE key = l.key);
+END $$;
+
+-- Make an owner one of those who share the key. The key is free or it fits beside the members,
+-- which have been gathered.
+CREATE OR REPLACE FUNCTION asynclock_join(l asynclock_lock, w asynclock_waiter, v_ttl BIGINT) RETURNS asynclock_share LANGUAGE plpgsql AS $$
+DECLARE
+	v_now TIMESTAMPTZ := clock_timestamp();
+	v_token BIGINT := GREATEST(l.token + 1, (EXTRACT(EPOCH FROM v_now) * 1000000)::BIGINT);
+	v_fence BIGINT := CASE w.mode WHEN 1 THEN v_token ELSE 0 END;
+	v_weight INT := w.weight;
+	m asynclock_share;
+BEGIN
+	IF l.owner = 'in share' THEN
+		-- Readers that hold the key together have one token. With different ones they would
+		-- fence each other out at a resource.
+		v_fence := fence FROM asynclock_share WHERE key = l.key LIMIT 1;
+	ELSE
+		DELETE FROM asynclock_share WHERE key = l.key; -- left behind by routines of native 1
+		l.held_until := '-infinity';
+	END IF;
+	-- Nobody gets more permits than it needs while others wait.
+	IF w.extra > 0 AND asynclock_waiters(l.key) = 0 THEN
+		v_weight := v_weight + (SELECT LEAST(w.extra, LEAST(min(permits), w.permits) - COALESCE(sum(weight), 0) - v_weight)
+			FROM asynclock_share WHERE key = l.key);
+	END IF;
+	INSERT INTO asynclock_share VALUES (l.key, w.owner, v_now + v_ttl * INTERVAL '1 microsecond', w.mode, v_weight, w.permits,
+		v_token, v_fence, w.holder, w.inbox, w.watch) RETURNING * INTO m;
+	UPDATE asynclock_lock SET owner = 'in share', held_until = GREATEST(l.held_until, m.held_until), holder = '',
+		token = v_token, clocked = FALSE, inbox = '', watch = FALSE, last_use = CURRENT_DATE WHERE key = l.key;
+	RETURN m;
+END $$;
+
+CREATE OR REPLACE FUNCTION asynclock_joined(m asynclock_share) RETURNS JSONB LANGUAGE sql AS $$
+	SELECT jsonb_build_object('s', 1, 'token', m.token, 'fence', m.fence, 'weight', m.weight, 'waiters', asynclock_waiters(m.key))
+$$;
+
+-- A repeated request of a member sets its TTL. It is null if the owner is no member.
+CREATE OR REPLACE FUNCTION asynclock_stay(l asynclock_lock, q JSONB, v_now TIMESTAMPTZ) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	m asynclock_share;
+BEGIN
+	UPDATE asynclock_share SET held_until = GREATEST(held_until, v_now + (q->>'ttl')::BIGINT * INTERVAL '1 microsecond'),
+		inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN
+		WHERE key = l.key AND owner = q->>'owner' AND held_until > v_now RETURNING * INTO m;
+	IF NOT FOUND THEN
+		RETURN NULL;
+	END IF;
+	UPDATE asynclock_lock SET held_until = GREATEST(held_until, m.held_until) WHERE key = l.key;
+	RETURN asynclock_joined(m);
+END $$;
+
+-- Renew what a member has. A larger weight than the client's is lowered: the release of a part may
+-- have been lost. A renewal grants nothing, because it locks the rows of many keys. The next
+-- request for the key does.
+--
+-- It answers as asynclock_renew does.
+CREATE OR REPLACE FUNCTION asynclock_renew_share(
+	l asynclock_lock, v_owner TEXT, v_ttl BIGINT, v_token BIGINT, v_watch BOOLEAN, v_inbox TEXT, v_share JSONB
+) RETURNS INT LANGUAGE plpgsql AS $$
+DECLARE
+	v_now TIMESTAMPTZ := clock_timestamp();
+	v_weight INT := v_share->>'weight';
+	m asynclock_share;
+BEGIN
+	UPDATE asynclock_share SET held_until = GREATEST(held_until, v_now + v_ttl * INTERVAL '1 microsecond'),
+		token = GREATEST(token, v_token), watch = watch OR v_watch, inbox = COALESCE(NULLIF(v_inbox, ''), inbox),
+		weight = CASE WHEN v_weight BETWEEN 1 AND weight THEN v_weight ELSE weight END
+		WHERE key = l.key AND owner = v_owner AND held_until > v_now RETURNING * INTO m;
+	IF FOUND THEN
+		UPDATE asynclock_lock SET held_until = GREATEST(held_until, m.held_until), token = GREATEST(token, v_token),
+			last_use = CURRENT_DATE WHERE key = l.key;
+		RETURN 1;
+	END IF;
+	-- Others that share the key as this owner did have not taken it away.
+	RETURN CASE WHEN EXISTS (SELECT 1 FROM asynclock_share WHERE key = l.key AND held_until > v_now AND owner NOT LIKE 'back %'
+		AND mode <> COALESCE((v_share->>'mode')::INT, 0)) THEN -3 ELSE -2 END;
+END $$;
+
+-- End what a member has, or a part of it. The owner of all of a key may go on as a reader.
+-- Members have been gathered.
+--
+-- It answers s: 1 done (token and fence, if the owner is a reader now), -2 the owner is no
+-- member, -5 the rest is no part of what it has
+CREATE OR REPLACE FUNCTION asynclock_leave(
+	l asynclock_lock, v_owner TEXT, v_token BIGINT, v_keep BIGINT, v_rest JSONB, v_now TIMESTAMPTZ
+) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_until TIMESTAMPTZ := v_now + v_keep * INTERVAL '1 microsecond';
+	v_weight INT := v_rest->>'weight';
+	m asynclock_share;
+	w asynclock_waiter;
+BEGIN
+	IF l.owner = v_owner THEN
+		IF v_rest->>'mode' <> '1' THEN
+			RETURN '{"s": -5}';
+		END IF;
+		-- Its fence is larger than all tokens that it may have used itself.
+		l.token := GREATEST(l.token, v_token);
+		w.owner := l.owner; w.holder := l.holder; w.inbox := l.inbox; w.watch := l.watch;
+		w.mode := 1; w.weight := 0; w.permits := 0;
+		m := asynclock_join(l, w, asynclock_left(l));
+		RETURN jsonb_build_object('s', 1, 'token', m.token, 'fence', m.fence);
+	END IF;
+	SELECT * INTO m FROM asynclock_share WHERE key = l.key AND owner = v_owner;
+	IF NOT FOUND THEN
+		RETURN '{"s": -2}';
+	ELSIF v_rest IS NULL THEN
+		UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE key = l.key;
+		IF v_keep > 0 THEN
+			UPDATE asynclock_share SET owner = 'back 0 ' || owner, held_until = v_until, inbox = '', watch = FALSE
+				WHERE key = l.key AND owner = v_owner;
+		ELSE
+			DELETE FROM asynclock_share WHERE key = l.key AND owner = v_owner;
+		END IF;
+	ELSIF v_rest->>'mode' <> m.mode::TEXT THEN
+		RETURN '{"s": -5}';
+	ELSIF m.mode = 1 THEN -- it was said before
+		RETURN jsonb_build_object('s', 1, 'token', m.token, 'fence', m.fence);
+	ELSIF v_weight < m.weight THEN
+		UPDATE asynclock_share SET weight = v_weight WHERE key = l.key AND owner = v_owner;
+		IF v_keep > 0 THEN -- no part is given up twice, so the name is new
+			INSERT INTO asynclock_share VALUES (l.key, 'back ' || v_weight || ' ' || v_owner, v_until, m.mode, m.weight - v_weight, m.permits,
+				m.token, m.fence, m.holder, '', FALSE);
+		END IF;
+	END IF;
+	PERFORM asynclock_gather(l, v_now);
+	RETURN '{"s": 1}';
+END $$;
+
+-- The members of a key as others see them, without those whose time is over.
+CREATE OR REPLACE FUNCTION asynclock_members(v_key TEXT) RETURNS JSONB LANGUAGE sql STABLE AS $$
+	SELECT jsonb_build_object('held', count(*) > 0, 'left', COALESCE(asynclock_span(max(held_until)), 0), 'soonest', asynclock_span(min(held_until)),
+		'mode', min(mode), 'count', count(*), 'used', sum(weight), 'permits', min(permits),
+		'holder', min(holder), 'token', max(CASE mode WHEN 1 THEN fence ELSE token END))
+		FROM asynclock_share WHERE key = v_key AND held_until > clock_timestamp()
+$$;
+
+-- Give a key that is free, or shared, to the first in its queue and then to the next ones, as
+-- long as they fit beside each other. The requesting owner gets it in the answer and
 -- for its whole TTL. Any other owner is notified by a message, which is sent with the commit,
 -- and gets the key for its grant TTL. If the message is lost, the key is stuck no longer than
 -- that.
 CREATE OR REPLACE FUNCTION asynclock_pass(l asynclock_lock, v_asking TEXT, v_ttl BIGINT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
+	v_waiters BIGINT;
 	w asynclock_waiter;
+	m asynclock_share;
 BEGIN
-	DELETE FROM asynclock_waiter WHERE key = l.key AND alive_until <= clock_timestamp();
-	SELECT * INTO w FROM asynclock_waiter WHERE key = l.key ORDER BY ticket LIMIT 1;
-	IF NOT FOUND THEN
-		RETURN l;
+	IF l.owner = 'in share' THEN
+		l := asynclock_gather(l, clock_timestamp());
 	END IF;
-	DELETE FROM asynclock_waiter WHERE key = l.key AND ticket = w.ticket;
+	DELETE FROM asynclock_waiter WHERE key = l.key AND alive_until <= clock_timestamp();
+	FOR v_granted IN 0..64 LOOP
+		SELECT * INTO w FROM asynclock_waiter WHERE key = l.key ORDER BY ticket LIMIT 1;
+		IF NOT FOUND OR l.owner = 'in share' AND NOT asynclock_fits(l, w) THEN
+			RETURN l;
+		ELSIF v_granted = 64 THEN -- one request must not take too long; that of the next waiter goes on
+			PERFORM asynclock_wake(l.key);
+			RETURN l;
+		END IF;
+		DELETE FROM asynclock_waiter WHERE key = l.key AND ticket = w.ticket;
+		IF w.mode = 0 THEN
+			EXIT;
+		END IF;
+		m := asynclock_join(l, w, CASE w.owner WHEN v_asking THEN v_ttl ELSE w.grant_ttl END);
+		SELECT * INTO l FROM asynclock_lock WHERE key = l.key;
+		v_waiters := COALESCE(v_waiters - 1, asynclock_waiters(l.key));
+		IF w.inbox <> '' AND w.owner IS DISTINCT FROM v_asking THEN
+			PERFORM pg_notify(w.inbox, concat_ws(' ', 'share', w.owner, m.token, m.fence, m.weight, w.grant_ttl, v_waiters));
+		END IF;
+	END LOOP;
 	IF w.owner = v_asking THEN
 		RETURN asynclock_grant(l, w.owner, v_ttl, w.holder, w.inbox, w.watch);
 	END IF;
@@ -198,9 +424,11 @@ $$;
 -- Acquire: take the key, or join its queue, or do neither. A repetition for the same owner is
 -- the waiter's heartbeat. It also finds a grant whose message was missed.
 --
--- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox
--- answers  s: 1 granted (token, clocked, waiters), 2 waiting (left, rank, ticket, mark),
---          3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked
+-- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox, share
+--          (mode, weight, extra, permits; without it the owner wants all of the key)
+-- answers  s: 1 granted (token, clocked, waiters, fence, weight), 2 waiting (left, rank, ticket,
+--          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked;
+--          with 2 and 3 what asynclock_members says
 CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB, v_wait BOOLEAN) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_owner TEXT := q->>'owner';
@@ -208,11 +436,13 @@ DECLARE
 	v_ticket BIGINT := NULLIF((q->>'ticket')::BIGINT, 0);
 	v_waiters BIGINT;
 	v_now TIMESTAMPTZ;
+	v_joined JSONB;
 	l asynclock_lock;
+	w asynclock_waiter := jsonb_populate_record(NULL::asynclock_waiter, q || (q->'share')); -- null: it wants all of the key
 BEGIN
-	IF NOT (q->>'wait')::BOOLEAN THEN -- a poll while another has the key locks no row
+	IF NOT (q->>'wait')::BOOLEAN THEN -- a poll while another has all of the key locks no row
 		SELECT * INTO l FROM asynclock_lock
-			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner
+			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner AND owner IS DISTINCT FROM 'in share'
 				AND NOT EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner);
 		IF FOUND THEN
 			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
@@ -227,20 +457,32 @@ BEGIN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + v_ttl * INTERVAL '1 microsecond'),
 			inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN WHERE key = l.key;
 		RETURN asynclock_granted(l);
+	ELSIF l.owner = 'in share' THEN
+		v_joined := asynclock_stay(l, q, v_now);
+		IF v_joined IS NOT NULL THEN
+			RETURN v_joined;
+		END IF;
 	END IF;
 	IF EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner AND gone_until > v_now) THEN
 		RETURN '{"s": 5}';
 	END IF;
-	v_waiters := asynclock_waiters(l.key);
 	UPDATE asynclock_waiter SET alive_until = v_now + (q->>'alive')::BIGINT * INTERVAL '1 microsecond',
-		grant_ttl = (q->>'grant')::BIGINT, holder = q->>'holder', inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN
+		grant_ttl = (q->>'grant')::BIGINT, holder = q->>'holder', inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN,
+		mode = COALESCE(w.mode, 0), weight = COALESCE(w.weight, 0), extra = COALESCE(w.extra, 0), permits = COALESCE(w.permits, 0)
 		WHERE key = l.key AND owner = v_owner AND alive_until > v_now
 		RETURNING ticket INTO v_ticket;
 	IF NOT FOUND THEN
-		IF l.held_until <= v_now AND v_waiters = 0 THEN
+		IF l.owner = 'in share' THEN -- whoever keeps the next ones out may have died
+			l := asynclock_pass(l, NULL, 0);
+		END IF;
+		v_waiters := asynclock_waiters(l.key);
+		IF v_waiters = 0 AND (l.held_until <= v_now OR l.owner = 'in share' AND asynclock_fits(l, w)) THEN
+			IF w.mode > 0 THEN
+				RETURN asynclock_joined(asynclock_join(l, w, v_ttl));
+			END IF;
 			RETURN asynclock_granted(asynclock_grant(l, v_owner, v_ttl, q->>'holder', q->>'inbox', (q->>'watch')::BOOLEAN));
 		ELSIF NOT (q->>'wait')::BOOLEAN THEN
-			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', v_waiters);
+			RETURN asynclock_info(l) || '{"s": 3}';
 		END IF;
 		v_ticket := NULLIF((q->>'ticket')::BIGINT, 0); -- the place of one that was dropped, and comes back
 		IF v_ticket IS NULL AND (q->>'limit')::BIGINT BETWEEN 1 AND v_waiters THEN
@@ -249,29 +491,33 @@ BEGIN
 		-- Dead waiters are deleted, too. There are many of them if the key is held for long
 		-- and clients come and go.
 		DELETE FROM asynclock_waiter WHERE key = l.key AND (owner = v_owner OR alive_until <= v_now);
-		INSERT INTO asynclock_waiter (key, ticket, owner, alive_until, since, grant_ttl, holder, inbox, watch)
+		INSERT INTO asynclock_waiter (key, ticket, owner, alive_until, since, grant_ttl, holder, inbox, watch, mode, weight, extra, permits)
 			VALUES (l.key, COALESCE(v_ticket, nextval(pg_get_serial_sequence('asynclock_waiter', 'ticket'))), v_owner,
 				v_now + (q->>'alive')::BIGINT * INTERVAL '1 microsecond', v_now,
-				(q->>'grant')::BIGINT, q->>'holder', q->>'inbox', (q->>'watch')::BOOLEAN)
+				(q->>'grant')::BIGINT, q->>'holder', q->>'inbox', (q->>'watch')::BOOLEAN,
+				COALESCE(w.mode, 0), COALESCE(w.weight, 0), COALESCE(w.extra, 0), COALESCE(w.permits, 0))
 			RETURNING ticket INTO v_ticket;
 		IF v_waiters = 0 AND l.held_until > v_now AND l.watch AND l.inbox <> '' THEN
 			PERFORM pg_notify(l.inbox, 'contended ' || l.owner);
+		ELSIF v_waiters = 0 AND l.owner = 'in share' THEN
+			PERFORM pg_notify(inbox, 'contended ' || owner) FROM asynclock_share WHERE key = l.key AND watch AND inbox <> '';
 		END IF;
 	END IF;
-	IF l.held_until <= v_now THEN
+	IF l.held_until <= v_now OR l.owner = 'in share' THEN
 		l := asynclock_pass(l, v_owner, v_ttl);
 		IF l.owner = v_owner AND l.held_until > v_now THEN -- it may be in the row since it last held the key
 			RETURN asynclock_granted(l);
+		ELSIF l.owner = 'in share' THEN
+			v_joined := asynclock_joined(m) FROM asynclock_share m WHERE key = l.key AND owner = v_owner;
+			IF v_joined IS NOT NULL THEN
+				RETURN v_joined;
+			END IF;
 		END IF;
 	END IF;
-	RETURN jsonb_build_object('s', 2, 'left', asynclock_left(l), 'ticket', v_ticket, 'mark', l.token,
-		'rank', (SELECT count(*) FROM asynclock_waiter WHERE key = l.key AND ticket < v_ticket AND alive_until > v_now));
+	RETURN CASE WHEN l.owner = 'in share' THEN asynclock_members(l.key) ELSE jsonb_build_object('left', asynclock_left(l)) END
+		|| jsonb_build_object('s', 2, 'ticket', v_ticket, 'mark', l.token,
+			'rank', (SELECT count(*) FROM asynclock_waiter WHERE key = l.key AND ticket < v_ticket AND alive_until > v_now));
 END $$;
-
-CREATE OR REPLACE FUNCTION asynclock_left(l asynclock_lock) RETURNS BIGINT LANGUAGE sql AS $$
-	SELECT CASE WHEN l.held_until > clock_timestamp()
-		THEN (EXTRACT(EPOCH FROM l.held_until - clock_timestamp()) * 1000000)::BIGINT ELSE 0 END
-$$;
 
 CREATE OR REPLACE FUNCTION asynclock_acquire(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
@@ -310,6 +556,8 @@ BEGIN
 		RETURNING key, token
 	), dead AS (
 		DELETE FROM asynclock_waiter w USING unused WHERE w.key = unused.key
+	), over AS (
+		DELETE FROM asynclock_share m USING unused WHERE m.key = unused.key
 	)
 	UPDATE asynclock_floor SET token = GREATEST(asynclock_floor.token, unused.last)
 		FROM (SELECT max(token) AS last FROM unused) unused WHERE unused.last IS NOT NULL;
@@ -318,7 +566,7 @@ END $$;
 -- Renew: extend holdings. It never shortens a holding and never brings back one that has
 -- ended. The holder's inbox may work by now, if it did not when the key was granted.
 --
--- items    key, owner, ttl, token, watch, inbox
+-- items    key, owner, ttl, token, watch, inbox, share (mode, weight)
 -- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE OR REPLACE FUNCTION asynclock_renew(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
@@ -331,7 +579,7 @@ DECLARE
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN, inbox TEXT)
+		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, watch BOOLEAN, inbox TEXT, share JSONB)
 	LOOP
 		l := asynclock_find(q.key, asynclock_alone(request));
 		v_now := clock_timestamp(); -- for finding the row may have taken a while
@@ -341,8 +589,10 @@ BEGIN
 				token = GREATEST(token, q.token), watch = watch OR q.watch, inbox = COALESCE(NULLIF(q.inbox, ''), inbox),
 				last_use = CURRENT_DATE WHERE key = q.key;
 			v_status := 1;
+		ELSIF l.owner = 'in share' THEN
+			v_status := asynclock_renew_share(l, q.owner, q.ttl, q.token, q.watch, q.inbox, q.share);
 		ELSE
-			SELECT CASE owner WHEN q.owner THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
+			SELECT CASE owner WHEN q.owner THEN -4 WHEN 'in share' THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
 				FROM asynclock_lock WHERE key = q.key AND held_until > v_now;
 		END IF;
 		v_answers := v_answers || jsonb_build_object('s', COALESCE(v_status, -2), 'waiters', asynclock_waiters(q.key));
@@ -354,22 +604,24 @@ END $$;
 -- in the same statement, or is held back for a while longer. Before that, requeue, an item of
 -- acquire, joins the queue.
 --
--- items    key, owner, token, keep, uncertain, requeue
+-- items    key, owner, token, keep, uncertain, requeue, rest (mode, weight: what the owner keeps)
 -- answers  held: the owner held the key until now; requeue: the answer to that; s: 1 the same,
---          -2 nobody holds the key, -3 somebody else does, -4 the row is locked
+--          -2 nobody holds the key or others share it, -3 somebody else has it, -4 the row is
+--          locked, -5 the rest is no part of what is held; and what asynclock_leave says
 CREATE OR REPLACE FUNCTION asynclock_release(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
 	v_status INT;
 	v_held BOOLEAN;
 	v_requeued JSONB;
+	v_left JSONB;
 	v_now TIMESTAMPTZ;
 	l asynclock_lock;
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
-		AS x(key TEXT, owner TEXT, token BIGINT, keep BIGINT, uncertain BOOLEAN, requeue JSONB)
+		AS x(key TEXT, owner TEXT, token BIGINT, keep BIGINT, uncertain BOOLEAN, requeue JSONB, rest JSONB)
 	LOOP
 		l := asynclock_take(q.key, asynclock_alone(request));
 		IF l.key IS NULL THEN
@@ -383,39 +635,51 @@ BEGIN
 			INSERT INTO asynclock_gone VALUES (q.owner, v_now + INTERVAL '2 minutes')
 				ON CONFLICT (owner) DO UPDATE SET gone_until = EXCLUDED.gone_until;
 		END IF;
+		IF l.owner = 'in share' THEN
+			l := asynclock_gather(l, v_now);
+		END IF;
 		v_status := CASE WHEN COALESCE(l.owner, '') = '' OR l.held_until <= v_now THEN -2 WHEN l.owner = q.owner THEN 1 ELSE -3 END;
-		v_held := v_status = 1;
-		IF v_held THEN
+		v_left := NULL;
+		IF l.owner = 'in share' OR v_status = 1 AND q.rest IS NOT NULL THEN
+			v_left := asynclock_leave(l, q.owner, q.token, q.keep, q.rest, v_now);
+			v_status := v_left->>'s';
+			SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
+		ELSIF v_status = 1 THEN
 			UPDATE asynclock_lock SET owner = CASE WHEN q.keep > 0 THEN '' END, inbox = '', watch = FALSE,
 				held_until = v_now + q.keep * INTERVAL '1 microsecond', token = GREATEST(token, q.token)
 				WHERE key = q.key RETURNING * INTO l;
-		ELSE
+		END IF;
+		v_held := v_status IN (1, -5);
+		IF NOT v_held THEN
 			DELETE FROM asynclock_waiter WHERE key = q.key AND owner = q.owner;
 		END IF;
 		IF l.owner = '' AND l.held_until > v_now THEN
 			-- The time for which the key is kept back ends earlier than the holding would have.
 			-- The first waiter asks again and learns that, also if it has just become the first.
-			PERFORM pg_notify(w.inbox, 'wake ' || w.owner) FROM (
-				SELECT inbox, owner FROM asynclock_waiter WHERE key = q.key AND alive_until > v_now
-				ORDER BY ticket LIMIT 1) w WHERE w.inbox <> '';
+			PERFORM asynclock_wake(q.key);
 		END IF;
 		v_requeued := NULL;
 		IF jsonb_typeof(q.requeue) = 'object' THEN
 			v_requeued := asynclock_acquire_one(q.requeue, TRUE); -- the row is ours already
 			SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
 		END IF;
-		IF v_held AND l.held_until <= v_now THEN
-			PERFORM asynclock_pass(l, NULL, 0);
+		IF l.held_until <= v_now OR l.owner = 'in share' THEN -- a withdrawal may have been of who kept the others out
+			l := asynclock_pass(l, NULL, 0);
 		END IF;
-		v_answers := v_answers || jsonb_build_object('s', v_status, 'held', v_held, 'requeue', v_requeued);
+		IF l.owner = 'in share' AND EXISTS (SELECT 1 FROM asynclock_share WHERE key = q.key AND owner LIKE 'back %') THEN
+			PERFORM asynclock_wake(q.key); -- likewise
+		END IF;
+		v_answers := v_answers || (COALESCE(v_left, '{}') || jsonb_build_object('s', v_status, 'held', v_held, 'requeue', v_requeued));
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- The state of a key: held, left, holder, token, waiters.
-CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUAGE sql AS $$
+-- The state of a key: held, left, holder, token, waiters; and what asynclock_members says. It
+-- is as of the statement that has read the row.
+CREATE OR REPLACE FUNCTION asynclock_info(l asynclock_lock) RETURNS JSONB LANGUAGE sql STABLE AS $$
 	SELECT jsonb_build_object('key', l.key, 'name', l.key, 'held', l.held_until > clock_timestamp(),
 		'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
+		|| CASE l.owner WHEN 'in share' THEN asynclock_members(l.key) ELSE '{}' END
 $$;
 
 -- Force: take the key from its holder, notify the holder, and pass the key on.
@@ -427,6 +691,7 @@ CREATE OR REPLACE FUNCTION asynclock_force(request JSONB) RETURNS JSONB LANGUAGE
 DECLARE
 	v_clock BIGINT := asynclock_clock(request);
 	v_held BOOLEAN;
+	v_info JSONB;
 	l asynclock_lock;
 	v_answers JSONB := '[]';
 	q RECORD;
@@ -435,12 +700,16 @@ BEGIN
 		AS x(key TEXT, token BIGINT)
 	LOOP
 		l := asynclock_take(q.key, TRUE);
-		v_held := l.held_until > clock_timestamp();
-		IF v_held AND q.token <> 0 AND q.token <> l.token THEN
-			v_answers := v_answers || (asynclock_info(l) || '{"s": 3}');
+		v_info := asynclock_info(l);
+		v_held := v_info->>'held';
+		IF v_held AND q.token <> 0 AND q.token <> (v_info->>'token')::BIGINT THEN
+			v_answers := v_answers || (v_info || '{"s": 3}');
 			CONTINUE;
 		END IF;
 		IF v_held THEN
+			PERFORM pg_notify(inbox, 'forced ' || owner) FROM asynclock_share
+				WHERE key = q.key AND inbox <> '' AND held_until > clock_timestamp();
+			DELETE FROM asynclock_share WHERE key = q.key;
 			IF l.inbox <> '' THEN
 				PERFORM pg_notify(l.inbox, 'forced ' || l.owner);
 			END IF;
@@ -457,28 +726,34 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
--- Inspect: who holds the key, and the first in its queue. A client calls it without a key to
+-- Inspect: who holds the key, and the first of them and in its queue. A client calls it without a key to
 -- check that all routines exist.
 --
--- items    key, size (of the queue to show)
--- answers  what asynclock_info says, and queue, of {holder, age}
+-- items    key, size (of the queue to show, and of the members)
+-- answers  what asynclock_info says, queue, of {holder, age}, and holders, of {holder, weight,
+--          left, token}
 CREATE OR REPLACE FUNCTION asynclock_inspect(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
-	l asynclock_lock;
+	v_info JSONB;
 	v_queue JSONB;
+	v_holders JSONB;
 	v_answers JSONB := '[]';
 	q RECORD;
 BEGIN
 	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
 		AS x(key TEXT, size INT)
 	LOOP
-		SELECT * INTO l FROM asynclock_lock WHERE key = q.key;
+		SELECT asynclock_info(l) INTO v_info FROM asynclock_lock l WHERE key = q.key;
 		IF FOUND THEN
 			SELECT jsonb_agg(jsonb_build_object('holder', w.holder,
 				'age', (EXTRACT(EPOCH FROM clock_timestamp() - w.since) * 1000000)::BIGINT) ORDER BY w.ticket) INTO v_queue
 				FROM (SELECT * FROM asynclock_waiter WHERE key = q.key AND alive_until > clock_timestamp()
 					ORDER BY ticket LIMIT q.size) w;
-			v_answers := v_answers || (asynclock_info(l) || jsonb_build_object('queue', v_queue));
+			SELECT jsonb_agg(jsonb_build_object('holder', m.holder, 'weight', m.weight, 'left', asynclock_span(m.held_until),
+				'token', CASE m.mode WHEN 1 THEN m.fence ELSE m.token END) ORDER BY m.token) INTO v_holders
+				FROM (SELECT * FROM asynclock_share WHERE key = q.key AND held_until > clock_timestamp() ORDER BY token LIMIT q.size) m
+				WHERE v_info ? 'mode';
+			v_answers := v_answers || (v_info || jsonb_build_object('queue', v_queue, 'holders', v_holders));
 		ELSE
 			v_answers := v_answers || '{"held": false}';
 		END IF;
@@ -494,15 +769,15 @@ END $$;
 CREATE OR REPLACE FUNCTION asynclock_list(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_answers JSONB := '[]';
-	l asynclock_lock;
+	v_info JSONB;
 BEGIN
-	FOR l IN SELECT * FROM asynclock_lock k
+	FOR v_info IN SELECT asynclock_info(k) FROM asynclock_lock k
 		WHERE k.key > request#>>'{items,0,after}' AND k.key >= request#>>'{items,0,prefix}'
 			AND starts_with(k.key, request#>>'{items,0,prefix}')
 			AND (k.held_until > clock_timestamp() OR asynclock_waiters(k.key) > 0)
 		ORDER BY k.key LIMIT (request#>>'{items,0,size}')::INT
 	LOOP
-		v_answers := v_answers || asynclock_info(l);
+		v_answers := v_answers || v_info;
 	END LOOP;
 	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
 END $$;
