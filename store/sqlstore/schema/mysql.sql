@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS asynclock_waiter (
 -- transaction locks that row before it changes them.
 CREATE TABLE IF NOT EXISTS asynclock_share (
 	`key` VARBINARY(1536) NOT NULL,
-	owner VARBINARY(160) NOT NULL,    -- a secret; 'back' and more: nobody's, what was given up is kept back
+	owner VARBINARY(192) NOT NULL,    -- a secret; 'back' and more: nobody's, what was given up is kept back
 	held_until DATETIME(6) NOT NULL,
 	mode INT NOT NULL,                -- 1: reader, 2: permits; all members of a key have the same
 	weight INT NOT NULL,              -- how many permits
@@ -196,16 +196,14 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_fits
 //
--- Whether a request fits beside what is held. Members have been gathered. A v_mode of 0 means
--- all of the key.
-CREATE PROCEDURE asynclock_fits(
-	IN v_key VARBINARY(1536), IN v_now DATETIME(6), IN v_mode INT, IN v_weight INT, IN v_permits INT, OUT v_fits BOOLEAN)
+-- Whether a request, of mode 0 for all of the key, fits beside the members of a key, which have
+-- been gathered.
+CREATE PROCEDURE asynclock_fits(IN v_key VARBINARY(1536), IN v_mode INT, IN v_weight INT, IN v_permits INT, OUT v_fits BOOLEAN)
 BEGIN
-	SELECT held_until <= v_now OR owner = 'in share' AND v_mode > 0 AND v_mode = COALESCE((SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1), 0)
-		INTO v_fits FROM asynclock_lock WHERE `key` = v_key;
+	SET v_fits = v_mode = (SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	IF v_fits AND v_mode = 2 THEN
 	-- Every holder may rely on its own limit for as long as it holds.
-		SET v_fits = (SELECT COALESCE(SUM(weight) + v_weight <= LEAST(MIN(permits), v_permits), TRUE) FROM asynclock_share WHERE `key` = v_key);
+		SET v_fits = (SELECT SUM(weight) + v_weight <= LEAST(MIN(permits), v_permits) FROM asynclock_share WHERE `key` = v_key);
 	END IF;
 END
 //
@@ -303,6 +301,7 @@ this: BEGIN
 	DECLARE v_mode, v_weight INT DEFAULT 0;
 	DECLARE v_left BIGINT;
 	DECLARE v_holder VARBINARY(512);
+	DECLARE v_back VARBINARY(192); -- the name of what is kept back: no part is given up twice
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	SET v_token = 0, v_fence = 0, v_status = 1;
 	SELECT TIMESTAMPDIFF(MICROSECOND, v_now, held_until), holder INTO v_left, v_holder FROM asynclock_lock WHERE `key` = v_key AND owner = v_owner;
@@ -317,12 +316,13 @@ this: BEGIN
 		LEAVE this;
 	END IF;
 	SELECT mode, weight, token, fence INTO v_mode, v_weight, v_token, v_fence FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
+	SET v_back = CONCAT('back ', v_rest_weight, ' ', v_token, ' ', v_owner);
 	IF v_mode = 0 THEN
 		SET v_status = -2;
 	ELSEIF v_rest = 0 THEN
 		UPDATE asynclock_lock SET token = GREATEST(token, v_used) WHERE `key` = v_key;
 		IF v_keep > 0 THEN
-			UPDATE asynclock_share SET owner = CONCAT('back 0 ', v_owner), held_until = v_until WHERE `key` = v_key AND owner = v_owner;
+			UPDATE asynclock_share SET owner = v_back, held_until = v_until WHERE `key` = v_key AND owner = v_owner;
 		ELSE
 			DELETE FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
 		END IF;
@@ -330,8 +330,8 @@ this: BEGIN
 		SET v_status = -5;
 	ELSEIF v_mode = 2 AND v_rest_weight < v_weight THEN
 		UPDATE asynclock_share SET weight = v_rest_weight WHERE `key` = v_key AND owner = v_owner;
-		IF v_keep > 0 THEN -- no part is given up twice, so the name is new
-			INSERT INTO asynclock_share SELECT `key`, CONCAT('back ', v_rest_weight, ' ', owner), v_until, mode, v_weight - v_rest_weight, permits, token, fence, holder
+		IF v_keep > 0 THEN
+			INSERT INTO asynclock_share SELECT `key`, v_back, v_until, mode, v_weight - v_rest_weight, permits, token, fence, holder
 				FROM asynclock_share WHERE `key` = v_key AND owner = v_owner;
 		END IF;
 	END IF;
@@ -361,7 +361,7 @@ BEGIN
 			SELECT owner, grant_ttl, holder, mode, weight, extra, permits INTO v_owner, v_grant, v_holder, v_mode, v_weight, v_extra, v_permits
 				FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
 			IF v_shared THEN
-				CALL asynclock_fits(v_key, '1970-01-01', v_mode, v_weight, v_permits, v_fits);
+				CALL asynclock_fits(v_key, v_mode, v_weight, v_permits, v_fits);
 			END IF;
 		END IF;
 		IF v_fits THEN
@@ -430,7 +430,9 @@ this: BEGIN
 	SET v_now = UTC_TIMESTAMP(6); -- for taking the row may have taken a while
 	SELECT owner, held_until, holder, token INTO v_owner, v_until, v_other, v_token FROM asynclock_lock WHERE `key` = v_key;
 	IF v_owner = 'in share' THEN
+		CALL asynclock_gather(v_key, v_now);
 		CALL asynclock_stay(v_key, v_asking, v_ttl, v_now, v_member);
+		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 	END IF;
 	SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
 
@@ -442,11 +444,9 @@ this: BEGIN
 	ELSEIF NOT v_member THEN
 		SET v_ticket = (SELECT MIN(ticket) FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking AND alive_until > v_now);
 		IF v_ticket IS NULL AND v_owner = 'in share' THEN -- whoever keeps the next ones out may have died
-			CALL asynclock_gather(v_key, v_now);
 			CALL asynclock_pass(v_key, NULL, 0, TRUE);
-			SELECT owner, held_until, token INTO v_owner, v_until, v_token FROM asynclock_lock WHERE `key` = v_key;
 			SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
-			CALL asynclock_fits(v_key, v_now, v_mode, v_weight, v_permits, v_fits);
+			CALL asynclock_fits(v_key, v_mode, v_weight, v_permits, v_fits);
 		END IF;
 		IF v_ticket IS NOT NULL THEN
 			UPDATE asynclock_waiter SET alive_until = v_now + INTERVAL v_alive MICROSECOND, grant_ttl = v_grant, holder = v_holder,
@@ -476,7 +476,6 @@ this: BEGIN
 			SET v_ticket = (SELECT ticket FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking);
 		END IF;
 		IF v_ticket IS NOT NULL AND v_owner = 'in share' THEN
-			CALL asynclock_gather(v_key, v_now);
 			CALL asynclock_pass(v_key, v_asking, v_ttl, TRUE);
 		ELSEIF v_ticket IS NOT NULL AND v_until <= v_now THEN
 			CALL asynclock_pass(v_key, v_asking, v_ttl, FALSE);
@@ -685,7 +684,6 @@ BEGIN
 		-- A withdrawal may have been of who kept the others out.
 		SELECT owner <=> 'in share', held_until <= v_now INTO v_shared, v_free FROM asynclock_lock WHERE `key` = v_key;
 		IF v_shared THEN
-			CALL asynclock_gather(v_key, v_now);
 			CALL asynclock_pass(v_key, NULL, 0, TRUE);
 		ELSEIF v_free THEN
 			CALL asynclock_pass(v_key, NULL, 0, FALSE);

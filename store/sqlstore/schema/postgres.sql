@@ -325,6 +325,7 @@ CREATE OR REPLACE FUNCTION asynclock_leave(
 DECLARE
 	v_until TIMESTAMPTZ := v_now + v_keep * INTERVAL '1 microsecond';
 	v_weight INT := v_rest->>'weight';
+	v_back TEXT; -- the name of what is kept back: no part is given up twice
 	m asynclock_share;
 	w asynclock_waiter;
 BEGIN
@@ -342,10 +343,12 @@ BEGIN
 	SELECT * INTO m FROM asynclock_share WHERE key = l.key AND owner = v_owner;
 	IF NOT FOUND THEN
 		RETURN '{"s": -2}';
-	ELSIF v_rest IS NULL THEN
+	END IF;
+	v_back := concat_ws(' ', 'back', COALESCE(v_weight, 0), m.token, v_owner);
+	IF v_rest IS NULL THEN
 		UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE key = l.key;
 		IF v_keep > 0 THEN
-			UPDATE asynclock_share SET owner = 'back 0 ' || owner, held_until = v_until, inbox = '', watch = FALSE
+			UPDATE asynclock_share SET owner = v_back, held_until = v_until, inbox = '', watch = FALSE
 				WHERE key = l.key AND owner = v_owner;
 		ELSE
 			DELETE FROM asynclock_share WHERE key = l.key AND owner = v_owner;
@@ -356,8 +359,8 @@ BEGIN
 		RETURN jsonb_build_object('s', 1, 'token', m.token, 'fence', m.fence);
 	ELSIF v_weight < m.weight THEN
 		UPDATE asynclock_share SET weight = v_weight WHERE key = l.key AND owner = v_owner;
-		IF v_keep > 0 THEN -- no part is given up twice, so the name is new
-			INSERT INTO asynclock_share VALUES (l.key, 'back ' || v_weight || ' ' || v_owner, v_until, m.mode, m.weight - v_weight, m.permits,
+		IF v_keep > 0 THEN
+			INSERT INTO asynclock_share VALUES (l.key, v_back, v_until, m.mode, m.weight - v_weight, m.permits,
 				m.token, m.fence, m.holder, '', FALSE);
 		END IF;
 	END IF;
@@ -373,8 +376,8 @@ CREATE OR REPLACE FUNCTION asynclock_members(v_key TEXT) RETURNS JSONB LANGUAGE 
 		FROM asynclock_share WHERE key = v_key AND held_until > clock_timestamp()
 $$;
 
--- Give a key that is free, or shared, to the first in its queue and then to the next ones, as
--- long as they fit beside each other. The requesting owner gets it in the answer and
+-- Give a key to the first in its queue and then to the next ones, as long as they fit beside
+-- each other. The key is free or shared, and its members have been gathered. The requesting owner gets it in the answer and
 -- for its whole TTL. Any other owner is notified by a message, which is sent with the commit,
 -- and gets the key for its grant TTL. If the message is lost, the key is stuck no longer than
 -- that.
@@ -384,9 +387,6 @@ DECLARE
 	w asynclock_waiter;
 	m asynclock_share;
 BEGIN
-	IF l.owner = 'in share' THEN
-		l := asynclock_gather(l, clock_timestamp());
-	END IF;
 	DELETE FROM asynclock_waiter WHERE key = l.key AND alive_until <= clock_timestamp();
 	FOR v_granted IN 0..64 LOOP
 		SELECT * INTO w FROM asynclock_waiter WHERE key = l.key ORDER BY ticket LIMIT 1;
@@ -453,6 +453,9 @@ BEGIN
 		RETURN '{"s": -4}';
 	END IF;
 	v_now := clock_timestamp(); -- for taking the row may have taken a while
+	IF l.owner = 'in share' THEN
+		l := asynclock_gather(l, v_now);
+	END IF;
 	IF l.owner = v_owner AND l.held_until > v_now THEN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + v_ttl * INTERVAL '1 microsecond'),
 			inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN WHERE key = l.key;
