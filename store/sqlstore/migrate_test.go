@@ -39,6 +39,23 @@ func TestMigrateTogether(t *testing.T) {
 	})
 }
 
+// TestMigrateInASchema: a prefix that names a schema is found there, also the second time.
+func TestMigrateInASchema(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		where := map[string]string{"postgres": "SELECT current_schema()", "mysql": "SELECT DATABASE()"}[d.Kind]
+		prefix := WithPrefix(d.Texts(t, where)[0] + "." + d.NewPrefix(t))
+		for range 2 {
+			if err := Migrate(t.Context(), d.Database, prefix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := join(t, newStore(t, d, prefix))
+		c.Hold(sqltest.Request("key", "a"))
+		c.Acquire(reader("key", "b"))
+	})
+}
+
 func TestMigrationSQLIsWhatMigrateRuns(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]Database{"PostgreSQL": Postgres(nil), "MySQL": MySQL(nil)} {

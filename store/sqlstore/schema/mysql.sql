@@ -50,17 +50,17 @@ CREATE TABLE IF NOT EXISTS asynclock_share (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
 -- Since native 2 a waiter wants all of the key (mode 0) or a share of it.
-SET @asynclock_alter = IF(EXISTS (SELECT 1 FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'mode'
+SET @alter_asynclock = IF(EXISTS (SELECT 1 FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'mode'
 	AND IF(LOCATE('.', 'asynclock_waiter') > 0, CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, ''))
 		= 'asynclock_waiter'), 'DO 0',
 	'ALTER TABLE asynclock_waiter ADD mode INT NOT NULL DEFAULT 0, ADD weight INT NOT NULL DEFAULT 0,
 		ADD extra INT NOT NULL DEFAULT 0, ADD permits INT NOT NULL DEFAULT 0')
 //
-PREPARE asynclock_alter FROM @asynclock_alter
+PREPARE alter_asynclock FROM @alter_asynclock
 //
-EXECUTE asynclock_alter
+EXECUTE alter_asynclock
 //
-DEALLOCATE PREPARE asynclock_alter
+DEALLOCATE PREPARE alter_asynclock
 //
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (

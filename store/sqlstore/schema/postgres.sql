@@ -669,8 +669,8 @@ BEGIN
 		IF l.held_until <= v_now OR l.owner = 'in share' THEN -- a withdrawal may have been of who kept the others out
 			l := asynclock_pass(l, NULL, 0);
 		END IF;
-		IF l.owner = 'in share' AND EXISTS (SELECT 1 FROM asynclock_share WHERE key = q.key AND owner LIKE 'back %') THEN
-			PERFORM asynclock_wake(q.key); -- likewise
+		IF l.owner = 'in share' THEN -- likewise
+			PERFORM asynclock_wake(q.key) FROM asynclock_share WHERE key = q.key AND owner LIKE 'back %' LIMIT 1;
 		END IF;
 		v_answers := v_answers || (COALESCE(v_left, '{}') || jsonb_build_object('s', v_status, 'held', v_held, 'requeue', v_requeued));
 	END LOOP;
