@@ -90,6 +90,10 @@ func TestBadRequestsLeaveTheirNeighboursAlone(t *testing.T) {
 		if got := c.Session.Renew(t.Context(), []store.RenewRequest{{Key: "key", Owner: "a"}})[0].Err; !errors.Is(got, store.ErrInvalidOption) {
 			t.Errorf("Renew without a TTL: got %v, want ErrInvalidOption", got)
 		}
+		bad := store.RenewRequest{Key: "key", Owner: "a", TTL: sqltest.Long, Share: store.Share{Mode: store.Permits, Weight: 2, Limit: 1}}
+		if got := c.Session.Renew(t.Context(), []store.RenewRequest{bad})[0].Err; !errors.Is(got, store.ErrInvalidOption) {
+			t.Errorf("Renew of more permits than there are: got %v, want ErrInvalidOption", got)
+		}
 		for _, id := range []string{"", "a b", "ä"} {
 			if _, err := st.Open(id, func(store.Event) {}); !errors.Is(err, store.ErrInvalidOption) {
 				t.Errorf("Open as %q: got %v, want ErrInvalidOption", id, err)

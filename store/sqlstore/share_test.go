@@ -3,12 +3,11 @@
 package sqlstore
 
 import (
-	"database/sql"
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
@@ -91,100 +90,98 @@ func TestBatchOfRenewalsComesToALockedMember(t *testing.T) {
 	})
 }
 
-// TestMutexLooksIntoNoOtherTable: a lock of all of a key costs what it did before keys were shared.
-// So this counts how often the server looks into each table.
-func TestMutexLooksIntoNoOtherTable(t *testing.T) {
+// TestKeyIsListedUntilItsLastReaderEnds: whatever the order in which readers came.
+func TestKeyIsListedUntilItsLastReaderEnds(t *testing.T) {
 	t.Parallel()
-	d := sqltest.OnPostgres(t)
-	st := newTables(t, d)
-	d.Run(t, "CREATE OR REPLACE FUNCTION "+st.settings.prefix+"sweep(v_limit INT) RETURNS VOID LANGUAGE sql AS ''") // it comes now and then
-	tx := d.Begin(t)
-	call := func(text string) {
-		t.Helper()
-		var answer string
-		if err := tx.QueryRowContext(t.Context(), "SELECT "+st.settings.prefix+text).Scan(&answer); err != nil || !strings.Contains(answer, `"s": 1`) {
-			t.Fatalf("%s: got %s, %v, want it done", text, answer, err)
-		}
-	}
-	const owner = `'{"schema": "native 2", "items": [{"key": "key", "owner": "a", "ttl": 9000000, "grant": 9000000, "alive": 9000000, "wait": true,
-		"limit": 0, "ticket": 0, "token": 0, "keep": 0, "uncertain": false, "watch": false, "holder": "", "inbox": ""}]}'`
-	call("acquire(" + owner + ")") // makes its row
-	call("release(" + owner + ")")
-	before := scans(t, tx, st.settings.prefix)
-	call("acquire(" + owner + ")")
-	call("renew(" + owner + ")")
-	call("release(" + owner + ")")
-	got := scans(t, tx, st.settings.prefix)
-	for table := range got {
-		got[table] -= before[table]
-	}
-	for table, most := range map[string]int{"lock": 6, "waiter": 6, "gone": 1, "share": 0} {
-		if got[table] > most {
-			t.Errorf("scans for a lock, a renewal and a release: got %v, want no more than %d of %s", got, most, table)
-		}
-	}
-}
-
-// scans returns how often a transaction has looked into each table.
-func scans(t *testing.T, tx *sql.Tx, prefix string) map[string]int {
-	t.Helper()
-	rows, err := tx.QueryContext(t.Context(), `SELECT relname, COALESCE(seq_scan, 0) + COALESCE(idx_scan, 0)
-		FROM pg_stat_xact_user_tables WHERE starts_with(relname, lower($1))`, prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }() // everything has been read
-	found := make(map[string]int)
-	for rows.Next() {
-		var name string
-		var scans int
-		if err := rows.Scan(&name, &scans); err != nil {
-			t.Fatal(err)
-		}
-		found[strings.TrimPrefix(name, strings.ToLower(prefix))] = scans
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// TestMutexReadsNoMoreRows is the same on MariaDB, which counts accesses to rows.
-func TestMutexReadsNoMoreRows(t *testing.T) {
-	t.Parallel()
-	d := sqltest.OnMySQL(t)
-	if !strings.Contains(d.Texts(t, "SELECT VERSION()")[0], "MariaDB") {
-		t.Skip("MySQL has its counters elsewhere")
-	}
-	d.DB.SetMaxOpenConns(1)
-	st := newTables(t, d)
-	c := join(t, st)
-	d.Run(t, "CREATE OR REPLACE PROCEDURE "+st.settings.prefix+"sweep(IN v_limit INT) BEGIN END") // it comes now and then
-	c.Hold(sqltest.Request("key", "before"))                                                      // makes its row
-	c.Release("key", "before")
-	count := func() (rows int) {
-		for _, n := range d.Texts(t, `SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS
-			WHERE VARIABLE_NAME IN ('HANDLER_READ_KEY', 'HANDLER_READ_NEXT', 'HANDLER_UPDATE', 'HANDLER_WRITE', 'HANDLER_DELETE')`) {
-			i, err := strconv.Atoi(n)
-			if err != nil {
-				t.Fatal(err)
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d)
+		c := join(t, st)
+		lasts, ends := reader("key", "lasts"), reader("key", "ends")
+		lasts.TTL, ends.TTL = 2*sqltest.Long, sqltest.Long/2
+		c.Hold(lasts)
+		c.Hold(ends)
+		c.Hold(reader("key", "leaves"))
+		c.Release("key", "leaves")
+		letPass(t, d, st.settings.prefix, time.Minute)
+		listed := 0
+		for info, err := range c.Session.List(t.Context(), "") {
+			if listed++; err != nil || !info.Held || info.Holder != "lasts at home" || info.Mode != store.Shared {
+				t.Errorf("List: got %+v, %v, want the reader that lasts", info, err)
 			}
-			rows += i
 		}
-		return rows
-	}
-	counts := []int{count()}
-	c.Hold(sqltest.Request("key", "a"))
-	counts = append(counts, count())
-	if err := c.Renew("key", "a"); err != nil {
-		t.Fatal(err)
-	}
-	counts = append(counts, count())
-	c.Release("key", "a")
-	counts = append(counts, count())
-	for i, most := range []int{9, 5, 7} {
-		if got := counts[i+1] - counts[i]; got > most {
-			t.Errorf("accesses to rows for a lock, a renewal and a release: got %d for step %d, want no more than %d", got, i, most)
+		if listed != 1 {
+			t.Errorf("List: got %d keys, want 1", listed)
 		}
-	}
+	})
+}
+
+// TestReadersTokensRiseOverWhatWasUsed: also where that is ahead of the clock.
+func TestReadersTokensRiseOverWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		c := join(t, newTables(t, d))
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		c.Hold(sqltest.Request("key", "a"))
+		q := store.ReleaseRequest{Key: "key", Owner: "a", Token: ahead, Rest: &store.Share{Mode: store.Shared}}
+		if got := c.Session.Release(t.Context(), []store.ReleaseRequest{q})[0]; got.Grant.Fence <= ahead {
+			t.Errorf("Release of a writer that reads on: got %+v, want a fence above %d", got, ahead)
+		}
+		ahead += time.Hour.Microseconds()
+		c.Session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "a", Token: ahead}})
+		if got := c.Hold(sqltest.Request("key", "b")); got.Token <= ahead {
+			t.Errorf("grant after a reader: got %+v, want a token above %d", got, ahead)
+		}
+	})
+}
+
+// TestTryOfAMemberFindsWhatItHas: although it locks no row where another has all of the key.
+func TestTryOfAMemberFindsWhatItHas(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		c := join(t, newTables(t, d))
+		q := reader("key", "a")
+		q.Wait = false
+		first := c.Hold(q)
+		if again := c.Acquire(q); again.Status != store.Granted || again.Grant != first.Grant {
+			t.Errorf("Acquire without Wait by a reader, repeated: got %+v, want %+v", again, first)
+		}
+	})
+}
+
+// TestNewcomerServesTheQueueOfReaders: who waits behind a dead waiter need not ask itself.
+func TestNewcomerServesTheQueueOfReaders(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d)
+		c := join(t, st)
+		lasts, dies, lives := reader("key", "a"), sqltest.Request("key", "dies"), reader("key", "lives")
+		lasts.TTL, dies.WaiterTTL, lives.WaiterTTL = 9*sqltest.Long, sqltest.Long/2, 9*sqltest.Long
+		c.Hold(lasts)
+		c.Acquire(dies)
+		c.Acquire(lives)
+		letPass(t, d, st.settings.prefix, time.Minute)
+		q := sqltest.Request("key", "writer")
+		q.Wait = false
+		if got := c.Acquire(q); got.Status != store.Held || got.Waiters != 0 || got.Holder != "2 readers" {
+			t.Errorf("Acquire without Wait: got %+v, want Held by 2 readers and nobody waiting", got)
+		}
+	})
+}
+
+// TestSweepForgetsMembers: with the key that they had.
+func TestSweepForgetsMembers(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d)
+		c, prefix := join(t, st), st.settings.prefix
+		c.Hold(reader("key", "a"))
+		c.Hold(reader("held", "b"))
+		column := map[string]string{"postgres": "key", "mysql": "`key`"}[d.Kind]
+		d.Run(t, "UPDATE "+prefix+"lock SET last_use = '2020-01-01'")
+		d.Run(t, "UPDATE "+prefix+"lock SET held_until = '2020-01-01' WHERE "+column+" = 'key'")
+		d.RunRoutine(t, prefix+"sweep(100)")
+		if got := d.Texts(t, "SELECT owner FROM "+prefix+"share"); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("members after the sweep: got %q, want that of the key that is held", got)
+		}
+	})
 }
