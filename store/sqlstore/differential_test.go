@@ -84,7 +84,7 @@ func drawSteps(draw *rapid.T) (steps []step) {
 	waiters, others := 5, 2 // who never wait
 	owner := func() string { return string(rune('a' + number(waiters+others-1, "owner"))) }
 	minutes := func() time.Duration { return time.Duration(number(4, "minutes"))*time.Minute + time.Minute/2 }
-	style := number(3, "style") // of which the first three are of one mode each, but for a third
+	style := number(3, "style") // of which the first three are of one mode each, except in a third of the draws
 	share := func() store.Share {
 		mode := style
 		if mode == 3 || number(2, "another") == 0 {

@@ -20,6 +20,8 @@
 // single clock, the server's. Only this store has a queue: waiters are served in their order,
 // and the statement that releases a key passes it to the next waiter.
 //
+// Owners may also share a key, as readers or by permits ([store.Share]).
+//
 // # Guarantees
 //
 // The promises of package asynclock hold as long as the server keeps what it acknowledged and

@@ -13,7 +13,8 @@ import (
 var schemaFiles embed.FS
 
 // Migrate makes the tables and routines that [New] needs. A repetition changes nothing, or
-// installs the routines of this release. Migrate needs the right to create tables and
+// installs the routines of this release. Programs of releases with another schema are refused
+// from then on; docs/stores/sql.md says in which order to update them. Migrate needs the right to create tables and
 // routines. The store itself does not.
 //
 // The errors are those of New.
