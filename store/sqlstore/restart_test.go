@@ -118,6 +118,44 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	})
 }
 
+// TestSharesOutliveTheServer: as locks of all of a key do, because both were committed.
+func TestSharesOutliveTheServer(t *testing.T) {
+	t.Parallel()
+	onKilled(t, func(t *testing.T, s *sqltest.Server, d sqltest.Database) {
+		if err := Migrate(t.Context(), d.Database); err != nil {
+			t.Fatal(err)
+		}
+		c := sqltest.Join(t, newStore(t, d, WithoutNotifications()))
+		c.Hold(reader("read", "a"))
+		fence := c.Hold(reader("read", "b")).Fence
+		permits := sqltest.Request("permits", "c")
+		permits.Share = store.Share{Mode: store.Permits, Weight: 2, Limit: 3}
+		c.Hold(permits)
+		s.Kill()
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kit.Eventually(t, "the server to answer", func() bool {
+			_, err := c.Session.Inspect(t.Context(), "read")
+			return err == nil
+		})
+		if got := c.Hold(reader("read", "d")); got.Fence != fence {
+			t.Errorf("grant to a reader that joins: got %+v, want the fence of the others, %d", got, fence)
+		}
+		if got := c.Acquire(sqltest.Request("read", "writer")); got.Status != store.Waiting || got.Holder != "3 readers" {
+			t.Errorf("Acquire by a writer: got %+v, want it to wait for 3 readers", got)
+		}
+		permits.Owner = "e"
+		if got := c.Acquire(permits); got.Status != store.Waiting {
+			t.Errorf("Acquire of 2 more permits of 3: got %+v, want Waiting", got)
+		}
+		q := store.RenewRequest{Key: "permits", Owner: "c", TTL: sqltest.Long, Share: permits.Share}
+		if err := c.Session.Renew(t.Context(), []store.RenewRequest{q})[0].Err; err != nil {
+			t.Errorf("Renew: got %v, want no error", err)
+		}
+	})
+}
+
 // TestListenerComesBack: handoffs are told again after the server has cut a client's
 // connection, and one that queued meanwhile gets its turn.
 func TestListenerComesBack(t *testing.T) {

@@ -115,6 +115,32 @@ func TestKeyIsListedUntilItsLastReaderEnds(t *testing.T) {
 	})
 }
 
+// TestLateRenewalBringsNoMemberBack: although its row is still there, since nobody has asked for the
+// key meanwhile. Nor does a renewal of what is held back.
+func TestLateRenewalBringsNoMemberBack(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		st := newTables(t, d)
+		c := join(t, st)
+		lasts := reader("key", "lasts")
+		lasts.TTL = 9 * sqltest.Long
+		c.Hold(lasts)
+		c.Hold(reader("key", "late"))
+		c.Hold(reader("key", "leaves"))
+		held := store.ReleaseRequest{Key: "key", Owner: "leaves", HoldBack: 9 * sqltest.Long}
+		if got := c.Session.Release(t.Context(), []store.ReleaseRequest{held})[0]; got.Err != nil || !got.WasHeld {
+			t.Fatalf("Release: got %+v, want WasHeld", got)
+		}
+		letPass(t, d, st.settings.prefix, 2*time.Minute)
+		for _, owner := range []string{"late", "leaves"} {
+			q := store.RenewRequest{Key: "key", Owner: owner, TTL: sqltest.Long, Share: lasts.Share}
+			if err := c.Session.Renew(t.Context(), []store.RenewRequest{q})[0].Err; !errors.Is(err, store.ErrExpired) {
+				t.Errorf("Renew by %s: got %v, want ErrExpired", owner, err)
+			}
+		}
+	})
+}
+
 // TestReadersTokensRiseOverWhatWasUsed: also where that is ahead of the clock.
 func TestReadersTokensRiseOverWhatWasUsed(t *testing.T) {
 	t.Parallel()

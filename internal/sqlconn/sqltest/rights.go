@@ -73,12 +73,12 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 		t.Errorf("Force: got %v, want no error", err)
 	}
 	if st.Features().Shared {
-		q := Request("shared", "a")
+		q := Request("shared", "c")
 		q.Share = store.Share{Mode: store.Shared}
 		c.Hold(q)
-		q.Owner = "b"
+		q.Owner = "d"
 		c.Hold(q)
-		c.Release("shared", "a")
+		c.Release("shared", "c")
 	}
 	d.RunRoutine(t, prefix+s.Sweep())
 	if err := st.Guard(t.Context(), d.Begin(t), "key", h.Token); err != nil {
