@@ -138,6 +138,50 @@ func TestLateRenewalBringsNoMemberBack(t *testing.T) {
 				t.Errorf("Renew by %s: got %v, want ErrExpired", owner, err)
 			}
 		}
+		if info, err := c.Session.Inspect(t.Context(), "key"); err != nil || len(info.Holders) != 2 {
+			t.Errorf("Inspect: got %+v, %v, want who lasts and what is held back", info, err)
+		}
+	})
+}
+
+// TestWithdrawalServesThoseBehind: in the same step, so that they need not ask.
+func TestWithdrawalServesThoseBehind(t *testing.T) {
+	t.Parallel()
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		c := join(t, newTables(t, d))
+		c.Hold(reader("key", "a"))
+		c.Acquire(sqltest.Request("key", "writer"))
+		c.Acquire(reader("key", "b"))
+		if c.Release("key", "writer") {
+			t.Error("Release of a waiter: got WasHeld true, want false")
+		}
+		if info, err := c.Session.Inspect(t.Context(), "key"); err != nil || info.Waiters != 0 || info.Holder != "2 readers" {
+			t.Errorf("Inspect after a withdrawal: got %+v, %v, want 2 readers and nobody waiting", info, err)
+		}
+	})
+}
+
+// TestRestThatIsNoPartIsRefused: the owner keeps what it has.
+func TestRestThatIsNoPartIsRefused(t *testing.T) {
+	t.Parallel()
+	whole, shared, permits := store.Share{}, store.Share{Mode: store.Shared}, store.Share{Mode: store.Permits, Weight: 1, Limit: 2}
+	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
+		c := join(t, newTables(t, d))
+		for _, try := range []struct{ has, rest store.Share }{{whole, permits}, {shared, permits}, {permits, shared}} {
+			q := sqltest.Request("key", "a")
+			q.Share = try.has
+			c.Hold(q)
+			r := store.ReleaseRequest{Key: "key", Owner: "a", Rest: &try.rest}
+			if got := c.Session.Release(t.Context(), []store.ReleaseRequest{r})[0]; !errors.Is(got.Err, store.ErrInvalidOption) {
+				t.Errorf("Release of %+v with a rest of %+v: got %+v, want ErrInvalidOption", try.has, try.rest, got)
+			}
+			if info, err := c.Session.Inspect(t.Context(), "key"); err != nil || info.Mode != try.has.Mode {
+				t.Errorf("Inspect: got %+v, %v, want it held as before", info, err)
+			}
+			if !c.Release("key", "a") {
+				t.Error("Release: got WasHeld false, want true")
+			}
+		}
 	})
 }
 
