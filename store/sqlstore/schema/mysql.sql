@@ -171,7 +171,7 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_grant
 //
--- Make an owner the holder. Tokens are made only here.
+-- Make an owner the holder. Tokens are made only here and in asynclock_join.
 CREATE PROCEDURE asynclock_grant(
 	IN v_key VARBINARY(1536), IN v_owner VARBINARY(128), IN v_ttl BIGINT, IN v_holder VARBINARY(512))
 BEGIN

@@ -177,7 +177,7 @@ CREATE OR REPLACE FUNCTION asynclock_waiters(v_key TEXT) RETURNS BIGINT LANGUAGE
 	SELECT count(*) FROM asynclock_waiter WHERE key = v_key AND alive_until > clock_timestamp()
 $$;
 
--- Make an owner the holder. Tokens are made only here.
+-- Make an owner the holder. Tokens are made only here and in asynclock_join.
 CREATE OR REPLACE FUNCTION asynclock_grant(
 	l asynclock_lock, v_owner TEXT, v_ttl BIGINT, v_holder TEXT, v_inbox TEXT, v_watch BOOLEAN
 ) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
@@ -377,10 +377,10 @@ CREATE OR REPLACE FUNCTION asynclock_members(v_key TEXT) RETURNS JSONB LANGUAGE 
 $$;
 
 -- Give a key to the first in its queue and then to the next ones, as long as they fit beside
--- each other. The key is free or shared, and its members have been gathered. The requesting owner gets it in the answer and
--- for its whole TTL. Any other owner is notified by a message, which is sent with the commit,
--- and gets the key for its grant TTL. If the message is lost, the key is stuck no longer than
--- that.
+-- each other. The key is free or shared, and its members have been gathered. The requesting
+-- owner gets it in the answer and for its whole TTL. Any other owner is notified by a message,
+-- which is sent with the commit, and gets the key for its grant TTL. If the message is lost,
+-- the key is stuck no longer than that.
 CREATE OR REPLACE FUNCTION asynclock_pass(l asynclock_lock, v_asking TEXT, v_ttl BIGINT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	v_waiters BIGINT;
