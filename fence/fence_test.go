@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A lease is a holder, as it stands.
+var _ Holder = (*asynclock.Lease)(nil)
+
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		token, newest int64
+		admitted      bool
+	}{{5, 0, true}, {5, 4, true}, {5, 5, true}, {5, 6, false}, {1, 1 << 62, false}, {1 << 62, 1<<62 - 1, true}} {
+		err := Admit(Stamp{"order:42", c.token}, "shop", c.newest)
+		if c.admitted {
+			if err != nil {
+				t.Errorf("token %d after %d: got %v, want no error", c.token, c.newest, err)
+			}
+			continue
+		}
+		var stale *StaleError
+		if !errors.Is(err, ErrStale) || !errors.As(err, &stale) || *stale != (StaleError{"order:42", "shop", c.token, c.newest}) {
+			t.Errorf("token %d after %d: got %v, want ErrStale with both", c.token, c.newest, err)
+		}
+	}
+}
+
+func TestStaleErrorSaysWhatHappened(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]StaleError{
+		`fence: stale fencing token: token 5 of "order:42" is smaller than 7`:             {"order:42", "", 5, 7},
+		`fence: stale fencing token: token 5 of "order:42\n" at "shop" is smaller than 7`: {"order:42\n", "shop", 5, 7},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// bad are holders and resources that no fence takes.
+var bad = []struct {
+	name     string
+	holder   Holder
+	resource string
+	want     error
+}{
+	{"no holder", nil, "", ErrInvalidToken},
+	{"no lease", (*asynclock.Lease)(nil), "", ErrInvalidKey},
+	{"no stamp", Stamp{}, "", ErrInvalidKey},
+	{"empty key", Stamp{"", 1}, "", ErrInvalidKey},
+	{"long key", Stamp{strings.Repeat("k", 513), 1}, "", ErrInvalidKey},
+	{"no UTF-8", Stamp{"\xff", 1}, "", ErrInvalidKey},
+	{"token 0", Stamp{"k", 0}, "", ErrInvalidToken},
+	{"negative token", Stamp{"k", -1}, "", ErrInvalidToken},
+	{"long resource", Stamp{"k", 1}, strings.Repeat("r", 65), ErrInvalidOption},
+	{"resource of no UTF-8", Stamp{"k", 1}, "\xff", ErrInvalidOption},
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range bad {
+		if err := Admit(c.holder, c.resource, 0); !errors.Is(err, c.want) || errors.Is(err, ErrStale) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	if !errors.Is(ErrInvalidToken, asynclock.ErrInvalidOption) {
+		t.Error("ErrInvalidToken is not an ErrInvalidOption")
+	}
+	if err := Admit(Stamp{strings.Repeat("k", 512), 1}, strings.Repeat("r", 64), 0); err != nil {
+		t.Errorf("longest names: got %v, want no error", err)
+	}
+}
+
+func TestNewStamp(t *testing.T) {
+	t.Parallel()
+	if s, err := NewStamp("k", 7); err != nil || s.Key() != "k" || s.Token() != 7 {
+		t.Errorf("got %v, %v, want k and 7", s, err)
+	}
+	if s, err := NewStamp("k", 0); !errors.Is(err, ErrInvalidToken) || s != (Stamp{}) {
+		t.Errorf("got %v, %v, want ErrInvalidToken", s, err)
+	}
+}
+
+var errWrite = errors.New("write failed")
+
+func TestGateRefusesSmallerTokens(t *testing.T) {
+	t.Parallel()
+	var g Gate
+	for _, c := range []struct {
+		key   string
+		token int64
+		err   error // of the write
+		want  error
+	}{
+		{"k", 5, nil, nil},
+		{"k", 5, nil, nil},
+		{"k", 4, nil, ErrStale},
+		{"k", 9, errWrite, errWrite}, // it was let in
+		{"k", 8, nil, ErrStale},
+		{"other", 1, nil, nil},
+		{"k", 9, nil, nil},
+	} {
+		wrote := false
+		err := g.Do(t.Context(), Stamp{c.key, c.token}, func() error {
+			wrote = true
+			return c.err
+		})
+		if !errors.Is(err, c.want) || wrote != !errors.Is(c.want, ErrStale) {
+			t.Errorf("%s with %d: got %v, wrote %t, want %v", c.key, c.token, err, wrote, c.want)
+		}
+	}
+}
+
+func TestGateRefusesBadInput(t *testing.T) {
+	t.Parallel()
+	var g Gate
+	for _, c := range bad[:8] {
+		if err := g.Do(t.Context(), c.holder, func() error { t.Error("let in: ", c.name); return nil }); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	var none context.Context
+	if err := g.Do(none, Stamp{"k", 1}, func() error { return nil }); !errors.Is(err, ErrInvalidOption) {
+		t.Errorf("nil context: got %v, want ErrInvalidOption", err)
+	}
+	if err := g.Do(t.Context(), Stamp{"k", 1}, nil); !errors.Is(err, ErrInvalidOption) {
+		t.Errorf("nil function: got %v, want ErrInvalidOption", err)
+	}
+}
