@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/asynclock/asynclock-go/internal/sqlfence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -40,10 +41,8 @@ type dialect struct {
 	// replaces it.
 	replaced func(error) bool
 
-	call func(ctx context.Context, db *sql.DB, r routineCall) (answer string, err error)
-	// guard raises the fence of a key, the first argument, to a token. It returns the fence's
-	// new value, unless there is a guardRead, which then does.
-	guard, guardRead string
+	call  func(ctx context.Context, db *sql.DB, r routineCall) (answer string, err error)
+	fence *sqlfence.Dialect
 
 	migrate func(ctx context.Context, db *sql.DB, m migration) error // one at a time in the database
 	// refuses, if not empty, asks why the server would refuse to write locks. An empty answer

@@ -5,76 +5,36 @@ package sqlconn
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/internal/sqlfence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// ErrStale says that a later lease of the key has guarded a transaction already. The rejected
-// transaction belongs to a lease that has ended: roll it back. [StaleError] has the tokens.
-var ErrStale = errors.New("guard: stale fencing token")
-
-// A StaleError is [ErrStale] with the tokens.
-type StaleError struct {
-	Key    string
-	Token  int64 // ours
-	Newest int64 // the largest that has guarded a transaction
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("guard: token %d of %q is stale: %d has been used", e.Token, e.Key, e.Newest)
-}
-
-// Is reports that a StaleError is [ErrStale].
-func (e *StaleError) Is(target error) bool { return target == ErrStale }
-
 // Guard makes what a transaction writes depend on a lease's token.
 func (c *Conn) Guard(ctx context.Context, tx *sql.Tx, key string, token int64) error {
-	return c.guard(key, token, func(name string) (newest int64, err error) {
-		if c.dialect.guardRead != "" {
-			if _, err := tx.ExecContext(ctx, c.fence(c.dialect.guard), name, token); err != nil {
-				return 0, err
-			}
-			err = tx.QueryRowContext(ctx, c.fence(c.dialect.guardRead), name).Scan(&newest)
-			return newest, err
-		}
-		err = tx.QueryRowContext(ctx, c.fence(c.dialect.guard), name, token).Scan(&newest)
-		return newest, err
-	})
+	return c.guard(key, token, c.dialect.fence.Raise(ctx, tx, c.Fence))
 }
 
 // GuardPgx is Guard for a transaction of pgx.
 func (c *Conn) GuardPgx(ctx context.Context, tx pgx.Tx, key string, token int64) error {
-	if c.Kind() != KindPostgres {
-		return fmt.Errorf("%w: a transaction of pgx, and a store in another database", store.ErrInvalidOption)
+	if c.Kind() != KindPostgres || ctx == nil || tx == nil {
+		return fmt.Errorf("%w: no transaction of pgx, or a store in another database", store.ErrInvalidOption)
 	}
-	return c.guard(key, token, func(name string) (newest int64, err error) {
-		err = tx.QueryRow(ctx, c.fence(c.dialect.guard), name, token).Scan(&newest)
+	return c.guard(key, token, func(row string, token int64) (newest int64, err error) {
+		err = tx.QueryRow(ctx, c.dialect.fence.Statement(c.Fence), row, token).Scan(&newest)
 		return newest, err
 	})
 }
 
-// guard raises the fence of a key to a token, by a statement that returns the fence's new
-// value.
-func (c *Conn) guard(key string, token int64, raise func(name string) (int64, error)) error {
-	if err := CheckKey(key); err != nil {
+// guard raises the fence of a key, as package fencesql does.
+func (c *Conn) guard(key string, token int64, raise func(row string, token int64) (int64, error)) error {
+	stamp, err := fence.NewStamp(key, token)
+	if err != nil {
 		return err
 	}
-	if token <= 0 {
-		return fmt.Errorf("%w: token %d guards nothing", store.ErrInvalidOption, token)
-	}
-	newest, err := raise(c.Tables.Fence(key))
-	switch {
-	case err != nil: // unchanged: the transaction is the caller's, and so are its errors
-		return fmt.Errorf("%s: guard %q: %w", c.Package, key, err)
-	case newest > token:
-		return &StaleError{Key: key, Token: token, Newest: newest}
-	}
-	return nil
+	return sqlfence.Place{Package: c.Package, Table: c.Fence}.GuardRow(c.Tables.Fence(key), stamp, raise)
 }
-
-// fence puts the name of the table into a statement.
-func (c *Conn) fence(statement string) string { return fmt.Sprintf(statement, c.Fence) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/asynclock/asynclock-go/internal/sqlfence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -20,20 +21,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// KeyName returns the key as stored in the database. Control characters and `% " \` are
-// percent-encoded. No two keys have the same name, and a prefix of a key has a prefix of
-// its name.
-func KeyName(key string) string {
-	var b strings.Builder
-	for i := range len(key) {
-		if c := key[i]; c < ' ' || c == 0x7f || c == '%' || c == '"' || c == '\\' {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
+// KeyName returns the key as stored in the database, as in the tables of fences.
+func KeyName(key string) string { return sqlfence.Name(key) }
 
 // KeyOf finds the key that has a name.
 func KeyOf(name string) (key string, ok bool) {

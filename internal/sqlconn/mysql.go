@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/asynclock/asynclock-go/internal/sqlfence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -32,8 +33,7 @@ var mySQL = dialect{
 	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
 	call:      callMySQL,
 
-	guard:     "INSERT INTO %s VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))",
-	guardRead: "SELECT token FROM %s WHERE `key` = ? FOR UPDATE",
+	fence: &sqlfence.MySQL,
 
 	migrate: migrateMySQL,
 

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/asynclock/asynclock-go/internal/sqlfence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -28,8 +29,7 @@ var postgres = dialect{
 	duplicate: func(err error) bool { return postgresState(err) == "23505" },
 	call:      callPostgres,
 
-	guard: `INSERT INTO %s AS f VALUES ($1, $2)
-		ON CONFLICT (key) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token) RETURNING f.token`,
+	fence: &sqlfence.Postgres,
 
 	migrate: migratePostgres,
 }

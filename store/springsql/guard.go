@@ -8,15 +8,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/fence"
 )
 
 // ErrStale says that a later lease of the key has guarded a transaction already. The rejected
-// transaction belongs to a lease that has ended: roll it back. [StaleError] has the tokens.
-var ErrStale = sqlconn.ErrStale
+// transaction belongs to a lease that has ended: roll it back. [StaleError] has the tokens. It is
+// fence.ErrStale.
+var ErrStale = fence.ErrStale
 
 // A StaleError is [ErrStale] with the tokens.
-type StaleError = sqlconn.StaleError
+type StaleError = fence.StaleError
 
 // Guard makes everything that a transaction writes depend on a lease's fencing token. It
 // fails with [ErrStale] if a later lease of the key has guarded a transaction that was

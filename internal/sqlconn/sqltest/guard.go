@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/asynclock/asynclock-go/internal/sqlconn"
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -29,11 +29,11 @@ func (s Suite) GuardRefusesStaleTokens(t *testing.T) {
 		} {
 			tx := b.Begin(t)
 			err := b.Store.Guard(t.Context(), tx, step.key, step.token)
-			var stale *sqlconn.StaleError
+			var stale *fence.StaleError
 			switch {
 			case step.fresh && err != nil:
 				t.Errorf("Guard with %d: got %v, want no error", step.token, err)
-			case !step.fresh && (!errors.Is(err, sqlconn.ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
+			case !step.fresh && (!errors.Is(err, fence.ErrStale) || !errors.As(err, &stale) || stale.Newest != 7):
 				t.Errorf("Guard with %d: got %v, want ErrStale after 7", step.token, err)
 			}
 			if err := tx.Commit(); err != nil {
