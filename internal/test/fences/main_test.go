@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(sleeperVariable) == "" {
 		kit.InParallel(16)
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, leftover...)
 		return
 	}
 	if err := sleep(context.Background(), os.Stdin, os.Stdout); err != nil {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fenceredis is a fence in Redis, for data in the same Redis. It works with leases of every
+// lock store:
+//
+//	replies, err := fences.Do(ctx, lease, fenceredis.Command{"SET", "state:{order:42}", "paid"})
+//
+// Do runs commands in one script, which first compares the lease's token with the largest that was
+// shown. Redis runs nothing else meanwhile, so the check and the writes are one atomic step. MULTI
+// would do as well, but its commands can't depend on a comparison without another round trip.
+//
+// The fence of a key is a string beside the data. In a Cluster it is in the slot of the lock's key, so
+// data that it protects needs the same hash tag: {order:42}, if the lock's key is order:42. If the
+// lock's key has a hash tag itself, this one. Otherwise the server refuses with CROSSSLOT.
+package fenceredis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+const (
+	// DefaultRetention is how long Redis keeps a fence after its last use.
+	DefaultRetention = 30 * 24 * time.Hour
+	// MinRetention is the shortest retention: the longest TTL of a lease.
+	MinRetention = store.MaxTTL
+	// MaxWords is how many words all commands of one call may have, keys included. Lua's stack is not
+	// much larger.
+	MaxWords = 4096
+
+	// maxRetention is far from what overflows in Redis.
+	maxRetention = 100 * 365 * 24 * time.Hour
+	// prefix begins the names of fences.
+	prefix = "asynclock:fence:"
+)
+
+// ErrForeignData means that what is stored under the fence's name is no token. Nothing was written. It is
+// asynclock.ErrForeignData.
+var ErrForeignData = store.ErrForeignData
+
+//go:embed fence.lua
+var script string
+
+// A Command is a command of Redis and its arguments, as for redis-cli. The second word is the key. If
+// it needs more keys, they have to be in the same slot.
+type Command []string
+
+// A Fence refuses commands that come too late. It has no state of its own: all Fences with the same
+// resource on the same Redis are one. It is safe for concurrent use.
+//
+// The fence lasts as long as Redis keeps the data beside it. A failover that loses the latest writes
+// loses their tokens with them. Eviction may drop a fence, so use the policy noeviction. A holder that
+// sleeps for longer than the retention after the last write is not refused.
+type Fence struct {
+	client    Client
+	resource  string
+	retention time.Duration
+}
+
+// New makes a Fence. It sends nothing. Its error is [fence.ErrInvalidOption].
+func New(c Client, opts ...Option) (*Fence, error) {
+	f := &Fence{client: c, retention: DefaultRetention}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("%w: nil", fence.ErrInvalidOption)
+		}
+		o(f)
+	}
+	switch {
+	case c.eval == nil:
+		return nil, fmt.Errorf("%w: no client", fence.ErrInvalidOption)
+	case f.retention < MinRetention || f.retention > maxRetention:
+		return nil, fmt.Errorf("%w: retention %v", fence.ErrInvalidOption, f.retention)
+	}
+	return f, fence.CheckResource(f.resource)
+}
+
+// An Option changes a [Fence].
+type Option func(*Fence)
+
+// WithResource names what the commands write to, in at most 64 bytes of UTF-8. Fences of different
+// resources know nothing of each other. The default is no name: the Redis as a whole. Name resources
+// if two lock stores have keys of the same name, whose tokens have nothing to do with each other.
+func WithResource(name string) Option { return func(f *Fence) { f.resource = name } }
+
+// WithRetention sets how long Redis keeps a fence after its last use, from [MinRetention] to a hundred
+// years. Choose more than a holder could ever sleep. Default [DefaultRetention].
+func WithRetention(d time.Duration) Option { return func(f *Fence) { f.retention = d } }
+
+// Do runs commands in turn, in one atomic step, unless the token of h is smaller than one that was
+// shown before. It returns the reply of each: nil, an int64, a string, or a []any of these, as the
+// client decodes them. Commands that only read are as welcome; a token that is shown with them counts.
+//
+// A [*fence.StaleError] says that a later holder has been here. No command ran then. If a command
+// fails, those before it have run, as in a MULTI, and those after it have not. Do does not check that
+// the lease is still held.
+//
+// Other errors: those of [fence.Check], [fence.ErrInvalidOption] for a command without a name or a
+// key, [ErrForeignData], and the client's, inside another error. After an error of the network, the
+// commands may have run. A client that sends commands again may run them twice: MaxRetries of go-redis
+// is 3 by default.
+func (f *Fence) Do(ctx context.Context, h fence.Holder, commands ...Command) ([]any, error) {
+	if f == nil || f.client.eval == nil {
+		return nil, fmt.Errorf("%w: a Fence comes from New", fence.ErrInvalidOption)
+	}
+	if err := fence.Check(h); err != nil {
+		return nil, err
+	}
+	if err := checkCommands(ctx, commands); err != nil {
+		return nil, err
+	}
+	keys := []string{f.name(h.Key())}
+	args := []string{strconv.FormatInt(h.Token(), 10), strconv.FormatInt(f.retention.Milliseconds(), 10)}
+	for _, c := range commands {
+		keys = append(keys, c[1])
+		args = append(args, strconv.Itoa(len(c)-1), c[0])
+		args = append(args, c[2:]...)
+	}
+	reply, err := f.client.eval(ctx, script, keys, args)
+	if err != nil {
+		return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), err)
+	}
+	return f.verdict(h, reply)
+}
+
+func checkCommands(ctx context.Context, commands []Command) error {
+	if ctx == nil || len(commands) == 0 {
+		return fmt.Errorf("%w: no context, or no command", fence.ErrInvalidOption)
+	}
+	words := 0
+	for _, c := range commands {
+		if len(c) < 2 || c[0] == "" || c[1] == "" {
+			return fmt.Errorf("%w: a command needs a name and a key", fence.ErrInvalidOption)
+		}
+		words += len(c)
+	}
+	if words > MaxWords {
+		return fmt.Errorf("%w: commands of %d words, at most %d are allowed", fence.ErrInvalidOption, words, MaxWords)
+	}
+	return nil
+}
+
+var errReply = errors.New("the script answers with what it never should")
+
+// verdict reads the script's answer.
+func (f *Fence) verdict(h fence.Holder, reply any) ([]any, error) {
+	answer, _ := reply.([]any)
+	if len(answer) == 0 {
+		return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), errReply)
+	}
+	switch answer[0] {
+	case int64(1):
+		return answer[1:], nil
+	case int64(0):
+		if len(answer) == 2 {
+			text, _ := answer[1].(string)
+			newest, err := strconv.ParseInt(text, 10, 64)
+			if err == nil {
+				err = fence.Admit(h, f.resource, newest)
+			}
+			if errors.Is(err, fence.ErrStale) {
+				return nil, err
+			}
+		}
+		return nil, fmt.Errorf("fenceredis: the fence of %q: %w", h.Key(), ErrForeignData) // more digits than a token has
+	case int64(-1):
+		return nil, fmt.Errorf("fenceredis: the fence of %q: %w", h.Key(), ErrForeignData)
+	}
+	return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), errReply)
+}
+
+// name returns the Redis key of a fence. It has the hash tag of the lock's key, or all of that key in
+// braces, which is in the same slot.
+func (f *Fence) name(key string) string {
+	return prefix + "{" + hashTag(key) + "}:" + url.QueryEscape(f.resource) + ":" + key
+}
+
+// hashTag returns the part of a key that decides its slot.
+func hashTag(key string) string {
+	if _, rest, found := strings.Cut(key, "{"); found {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			return tag
+		}
+	}
+	return key
+}
