@@ -2,10 +2,14 @@ module github.com/asynclock/asynclock-go/internal/test/fences
 
 go 1.26.0
 
-replace github.com/asynclock/asynclock-go => ../../..
+replace (
+	github.com/asynclock/asynclock-go => ../../..
+	github.com/asynclock/asynclock-go/fence/fencepgx => ../../../fence/fencepgx
+)
 
 require (
 	github.com/asynclock/asynclock-go v0.0.0
+	github.com/asynclock/asynclock-go/fence/fencepgx v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0

@@ -146,19 +146,25 @@ func stamp(t *testing.T, token int64) fence.Stamp {
 }
 
 func init() {
-	for name, d := range dialects {
-		kinds["fencesql, "+name] = kind{
-			prepare: func(t *testing.T) string {
-				t.Helper()
-				source := d.source(t)
-				return newDatabase(t, d, source).prefix + " " + source
-			},
-			open: func(_ context.Context, place string) (resource, error) {
-				prefix, source, _ := strings.Cut(place, " ")
-				db, err := openDatabase(d, source, prefix)
-				return resource{db.write, db.value, func() { _ = db.Close() }}, err
-			},
-		}
+	for name := range dialects {
+		kinds["fencesql, "+name] = kindOf(name)
+	}
+}
+
+// kindOf is a database as a resource, by its name in dialects.
+func kindOf(name string) kind {
+	d := dialects[name]
+	return kind{
+		prepare: func(t *testing.T) string {
+			t.Helper()
+			source := d.source(t)
+			return newDatabase(t, d, source).prefix + " " + source
+		},
+		open: func(_ context.Context, place string) (resource, error) {
+			prefix, source, _ := strings.Cut(place, " ")
+			db, err := openDatabase(d, source, prefix)
+			return resource{db.write, db.value, func() { _ = db.Close() }}, err
+		},
 	}
 }
 
