@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fences
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/asynclock/asynclock-go/fence"
+)
+
+// An order is an object in a bucket, as JSON. The token is in the body, because S3 makes the ETag of
+// the body alone: two holders that write the same state must not write the same ETag.
+type orderObject struct {
+	State string
+	Token int64 `json:",string"`
+}
+
+// errChanged: somebody has written the object since it was read.
+var errChanged = errors.New("the object has changed")
+
+// A bucket is what a fence needs of an object store. With the SDK of AWS, get is GetObject, and put is
+// PutObject with IfMatch, or with IfNoneMatch if there was no object.
+type bucket interface {
+	get(ctx context.Context, name string) (o orderObject, etag string, err error)
+	put(ctx context.Context, name string, o orderObject, etag string) error
+}
+
+// saveOrder writes an object, unless a later holder has.
+func saveOrder(ctx context.Context, b bucket, holder fence.Holder, name, state string) error {
+	for {
+		old, etag, err := b.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := fence.Admit(holder, name, old.Token); err != nil {
+			return err // ErrStale
+		}
+		err = b.put(ctx, name, orderObject{state, holder.Token()}, etag)
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+}
+
+// A plainBucket is at a server that wants no signatures.
+type plainBucket struct{ url string }
+
+func (b plainBucket) get(ctx context.Context, name string) (o orderObject, etag string, err error) {
+	answer, err := b.ask(ctx, http.MethodGet, name, nil, nil)
+	if err != nil {
+		return o, "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	switch answer.StatusCode {
+	case http.StatusOK:
+		err = json.NewDecoder(answer.Body).Decode(&o)
+		return o, answer.Header.Get("ETag"), err
+	case http.StatusNotFound:
+		return o, "", nil
+	}
+	return o, "", errors.New(answer.Status)
+}
+
+func (b plainBucket) put(ctx context.Context, name string, o orderObject, etag string) error {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	condition := http.Header{"If-Match": {etag}}
+	if etag == "" {
+		condition = http.Header{"If-None-Match": {"*"}}
+	}
+	answer, err := b.ask(ctx, http.MethodPut, name, condition, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusPreconditionFailed, http.StatusConflict:
+		return errChanged
+	}
+	return errors.New(answer.Status)
+}
+
+func (b plainBucket) ask(ctx context.Context, method, name string, header http.Header, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, b.url+"/"+name, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for key, values := range header {
+		request.Header[key] = values
+	}
+	return http.DefaultClient.Do(request)
+}
+
+// A holder overslept. The next one has written since, so the sleeper's write is refused.
+func Example_s3() {
+	ctx := context.Background()
+	storage := s3mem.New() // yours is in a cloud
+	if err := storage.CreateBucket("orders"); err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(storage).Server())
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	b := plainBucket{server.URL + "/orders"}
+
+	sleeper, err := fence.NewStamp("order:42", 1001) // usually a lease
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := fence.NewStamp("order:42", 1002)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "new"))
+	fmt.Println(saveOrder(ctx, b, next, "order-42.json", "paid"))
+	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "cancelled"))
+	// Output:
+	// <nil>
+	// <nil>
+	// fence: stale fencing token: token 1001 of "order:42" at "order-42.json" is smaller than 1002
+}
