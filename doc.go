@@ -17,6 +17,8 @@
 //   - [github.com/asynclock/asynclock-go/store/memstore]: one process, for tests.
 //   - [github.com/asynclock/asynclock-go/asynclocktest]: a store in memory that fails as a
 //     test says, for tests of programs that use locks.
+//   - [github.com/asynclock/asynclock-go/fence]: refuses writes of holders that overslept, with
+//     fencesql, fencepgx, fenceredis and fencehttp below it. docs/fences.md says which to choose.
 //   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
 //
 // Authors of a store read two:
@@ -39,6 +41,7 @@
 //	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil
 //	what ends a wait                        asynclock/wait.go; internal/machine/trouble.go: giveUp
 //	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
+//	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
 //	how the parts fit, and why              docs/design.md
 //	which command runs all tests            go run ./internal/test/testenv; CONTRIBUTING.md

@@ -13,22 +13,24 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
-// The README shows code that runs: each of its blocks of Go stands, line for line, in a file
-// of examples.
+// The README and the page about fences show code that runs: each of their blocks of Go stands,
+// line for line, in a file of examples.
 func TestReadmeShowsCodeOfExamples(t *testing.T) {
 	t.Parallel()
-	blocks := goBlocks(kit.ReadFile(t, "README.md"))
-	if len(blocks) == 0 {
-		t.Error("README.md has no block of Go, want the 30-second example")
-	}
 	examples := exampleCode(t)
-	for _, block := range blocks {
-		formatted, err := format.Source([]byte(block))
-		switch {
-		case err != nil:
-			t.Errorf("README.md shows what is no Go: %v\n%s", err, block)
-		case !strings.Contains(examples, plain(string(formatted))):
-			t.Errorf("README.md shows what no example file has:\n%s", block)
+	for _, page := range []string{"README.md", "docs/fences.md"} {
+		blocks := goBlocks(kit.ReadFile(t, page))
+		if len(blocks) == 0 {
+			t.Errorf("%s has no block of Go, want some", page)
+		}
+		for _, block := range blocks {
+			formatted, err := format.Source([]byte(block))
+			switch {
+			case err != nil:
+				t.Errorf("%s shows what is no Go: %v\n%s", page, err, block)
+			case !strings.Contains(examples, plain(string(formatted))):
+				t.Errorf("%s shows what no example file has:\n%s", page, block)
+			}
 		}
 	}
 }
