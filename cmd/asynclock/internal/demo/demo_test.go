@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/fence"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -67,7 +68,11 @@ func TestLedgerRefusesSmallerTokens(t *testing.T) {
 		token    int64
 		accepted bool
 	}{{5, true}, {5, true}, {4, false}, {9, true}, {8, false}, {5, false}, {10, true}} {
-		accepted, reason, err := writeToLedger(t.Context(), l.url, c.token)
+		stamp, err := fence.NewStamp(key, c.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, reason, err := writeToLedger(t.Context(), l.url, stamp)
 		if accepted != c.accepted || err != nil {
 			t.Errorf("token %d: got %v, %v, want %v", c.token, accepted, err, c.accepted)
 		}
@@ -76,9 +81,9 @@ func TestLedgerRefusesSmallerTokens(t *testing.T) {
 		}
 	}
 	answer := httptest.NewRecorder()
-	l.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/?token=x", nil))
-	if answer.Code != http.StatusBadRequest {
-		t.Errorf("got %d for a write without a token, want 400", answer.Code)
+	l.server.Handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
+	if answer.Code != http.StatusPreconditionRequired {
+		t.Errorf("got %d for a write without a token, want 428", answer.Code)
 	}
 }
 

@@ -4,23 +4,22 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"strconv"
-	"sync"
+	"net/url"
+
+	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/fence/fencehttp"
 )
 
-// A ledger is a resource that checks fencing tokens: it remembers the largest token it has seen and
-// refuses a write with a smaller one. It knows nothing of locks. A database does the same with one
-// condition in its UPDATE.
+// A ledger is a service behind a fence: it refuses a write with a smaller token than one that it has
+// seen. It knows nothing of locks.
 type ledger struct {
 	server *http.Server
 	url    string
-
-	mu    sync.Mutex
-	token int64 // the largest seen
+	gate   fence.Gate
 }
 
 func openLedger() (*ledger, error) {
@@ -29,7 +28,7 @@ func openLedger() (*ledger, error) {
 		return nil, err
 	}
 	l := &ledger{url: "http://" + listener.Addr().String()}
-	l.server = &http.Server{Handler: l}
+	l.server = &http.Server{Handler: fencehttp.Require(l)}
 	go func() { _ = l.server.Serve(listener) }() // until close
 	return l, nil
 }
@@ -38,44 +37,37 @@ func (l *ledger) close() { _ = l.server.Close() } // its connections are those o
 
 // ServeHTTP takes one write.
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, err := strconv.ParseInt(r.FormValue("token"), 10, 64)
-	if err != nil {
-		http.Error(w, "no token", http.StatusBadRequest)
-		return
+	err := l.gate.Do(r.Context(), fencehttp.Holder(r.Context()), func() error { return nil })
+	if !fencehttp.Refuse(w, err) && err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if token < l.token {
-		w.WriteHeader(http.StatusConflict)
-		fmt.Fprintf(w, "token %d is older than %d", token, l.token)
-		return
-	}
-	l.token = token
 }
 
-// writeToLedger writes to the ledger at url. It reports whether the ledger accepted the write, and
+// writeToLedger writes to the ledger at target. It reports whether the ledger accepted the write, and
 // otherwise the reason.
-func writeToLedger(ctx context.Context, url string, token int64) (accepted bool, reason string, err error) {
-	target := url + "?token=" + strconv.FormatInt(token, 10)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, nil)
+func writeToLedger(ctx context.Context, target string, holder fence.Stamp) (accepted bool, reason string, err error) {
+	at, err := url.Parse(target)
 	if err != nil {
 		return false, "", err
 	}
-	response, err := http.DefaultClient.Do(request)
+	request, err := http.NewRequestWithContext(fencehttp.NewContext(ctx, holder), http.MethodPost, target, nil)
+	if err != nil {
+		return false, "", err
+	}
+	client := http.Client{Transport: &fencehttp.Transport{Hosts: []string{at.Host}}}
+	response, err := client.Do(request)
 	if err != nil {
 		return false, "", err
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
+	var stale *fence.StaleError
+	switch err := fencehttp.Err(response); {
+	case errors.As(err, &stale):
+		return false, fmt.Sprintf("token %d is older than %d", stale.Token, stale.Newest), nil
+	case err != nil:
 		return false, "", err
+	case response.StatusCode != http.StatusOK:
+		return false, "", fmt.Errorf("ledger: %s", response.Status)
 	}
-	switch response.StatusCode {
-	case http.StatusOK:
-		return true, "", nil
-	case http.StatusConflict:
-		return false, string(answer), nil
-	default:
-		return false, "", fmt.Errorf("ledger: %s: %s", response.Status, answer)
-	}
+	return true, "", nil
 }

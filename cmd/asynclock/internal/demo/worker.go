@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/fence"
 )
 
 // key is the key that the workers lock.
@@ -238,7 +239,11 @@ func (w *worker) keep(ctx context.Context, lease *asynclock.Lease) (order, error
 // write writes to the ledger with the lease's token and does not check the lease. It represents a
 // program that checked the lease just before it was paused.
 func (w *worker) write(ctx context.Context, lease *asynclock.Lease) error {
-	accepted, reason, err := writeToLedger(ctx, w.ledger, lease.Token())
+	stamp, err := fence.NewStamp(lease.Key(), lease.Token())
+	if err != nil {
+		return err
+	}
+	accepted, reason, err := writeToLedger(ctx, w.ledger, stamp)
 	switch {
 	case err != nil:
 		return err
