@@ -120,7 +120,7 @@ func (r *run) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resources := []resource{vault{client}, ledger{r.ledgerDir()}}
+	resources := []resource{vault{client: client}, ledger{r.ledgerDir()}}
 	if r.rows != nil {
 		rows, err := openRow(ctx, r.rows.url)
 		if err != nil {

@@ -4,15 +4,14 @@ go 1.25.0
 
 replace (
 	github.com/asynclock/asynclock-go => ../../..
-	github.com/asynclock/asynclock-go/internal/sqlconn => ../../../internal/sqlconn
-	github.com/asynclock/asynclock-go/store/sqlstore => ../../../store/sqlstore
+	github.com/asynclock/asynclock-go/fence/fencepgx => ../../../fence/fencepgx
 )
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/asynclock/asynclock-go v0.0.0
-	github.com/asynclock/asynclock-go/store/sqlstore v0.0.0
+	github.com/asynclock/asynclock-go/fence/fencepgx v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/rueidis v1.0.79
 	go.uber.org/goleak v1.3.0
@@ -20,9 +19,6 @@ require (
 )
 
 require (
-	filippo.io/edwards25519 v1.2.0 // indirect
-	github.com/asynclock/asynclock-go/internal/sqlconn v0.0.0 // indirect
-	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/fence/fenceredis"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
 
@@ -33,39 +34,55 @@ type resource interface {
 }
 
 // A vault is a resource in a Redis server of its own, which suffers no faults: a
-// resource that loses its largest token protects nothing.
-type vault struct{ client rueidis.Client }
-
-//go:embed vault.lua
-var vaultSource string
-
-var vaultScript = rueidis.NewLuaScript(vaultSource)
+// resource that loses its largest token protects nothing. Its fence is fenceredis.
+type vault struct {
+	client rueidis.Client
+	fences *fenceredis.Fence
+}
 
 func openVault(addr string) (vault, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{addr}, ForceSingleClient: true, DisableCache: true,
 		DisableRetry: true, // a write that is repeated would be two
 	})
-	return vault{client}, err
+	if err != nil {
+		return vault{}, err
+	}
+	fences, err := fenceredis.New(fenceredis.Rueidis(client))
+	return vault{client, fences}, err
 }
 
 func (vault) name() string { return "redis" }
 
-func (v vault) read(ctx context.Context, key, op string, token int64) (int64, bool, error) {
-	return v.ask(ctx, key, strconv.FormatInt(token, 10), op)
+func (v vault) read(ctx context.Context, key, _ string, token int64) (int64, bool, error) {
+	replies, accepted, err := v.ask(ctx, key, token, fenceredis.Command{"GET", "value:" + key})
+	if !accepted || replies[0] == nil { // nobody has written yet
+		return 0, accepted, err
+	}
+	value, err := strconv.ParseInt(fmt.Sprint(replies[0]), 10, 64)
+	return value, err == nil, err
 }
 
 func (v vault) write(ctx context.Context, key, op string, token, read, value int64) (bool, error) {
-	_, accepted, err := v.ask(ctx, key, strconv.FormatInt(token, 10), op, strconv.FormatInt(read, 10), strconv.FormatInt(value, 10))
+	_, accepted, err := v.ask(
+		ctx, key, token,
+		fenceredis.Command{"SET", "value:" + key, strconv.FormatInt(value, 10)},
+		fenceredis.Command{"RPUSH", "journal:" + key, fmt.Sprintf("%d %s %d %d", token, op, read, value)},
+	)
 	return accepted, err
 }
 
-func (v vault) ask(ctx context.Context, key string, args ...string) (int64, bool, error) {
-	value, err := vaultScript.Exec(ctx, v.client, []string{"value:" + key, "journal:" + key}, args).AsInt64()
-	if rueidis.IsRedisNil(err) {
-		return 0, false, nil
+// ask runs commands, unless the token is stale.
+func (v vault) ask(ctx context.Context, key string, token int64, commands ...fenceredis.Command) (replies []any, accepted bool, err error) {
+	holder, err := fence.NewStamp(key, token)
+	if err != nil {
+		return nil, false, err
 	}
-	return value, err == nil, err
+	replies, err = v.fences.Do(ctx, holder, commands...)
+	if errors.Is(err, fence.ErrStale) {
+		return nil, false, nil
+	}
+	return replies, err == nil, err
 }
 
 func (v vault) journal(ctx context.Context, key string) ([]history.Record, error) {

@@ -9,16 +9,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/fence/fencepgx"
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
-	"github.com/asynclock/asynclock-go/store/sqlstore"
 )
 
 // A row is a resource in a PostgreSQL of its own, which suffers no faults: a table
-// with a row per key. It knows nothing of tokens; its writers show theirs to the
-// store's Guard, in the transaction that reads or writes.
+// with a row per key. It knows nothing of tokens; its writers show theirs to
+// fencepgx, in the transaction that reads or writes.
 type row struct {
-	pool  *pgxpool.Pool
-	store *sqlstore.Store
+	pool   *pgxpool.Pool
+	fences *fencepgx.Fence
 }
 
 const rowTables = `
@@ -32,24 +33,24 @@ func openRow(ctx context.Context, url string) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	store, err := sqlstore.New(ctx, sqlstore.PostgresPool(pool), sqlstore.WithoutNotifications()) // nobody waits for a lock in it
+	fences, err := fencepgx.New()
 	if err != nil {
 		pool.Close()
 	}
-	return row{pool, store}, err
+	return row{pool, fences}, err
 }
 
 // makeRow makes the tables.
 func makeRow(ctx context.Context, url string) error {
-	pool, err := openRowPool(ctx, url)
+	r, err := openRow(ctx, url)
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
-	if _, err := pool.Exec(ctx, rowTables); err != nil {
+	defer r.close()
+	if _, err := r.pool.Exec(ctx, rowTables); err != nil {
 		return err
 	}
-	return sqlstore.Migrate(ctx, sqlstore.PostgresPool(pool))
+	return r.fences.Migrate(ctx, r.pool)
 }
 
 // openRowPool bounds what one process takes of the server's connections: those of a
@@ -63,10 +64,7 @@ func openRowPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-func (r row) close() {
-	r.store.Close()
-	r.pool.Close()
-}
+func (r row) close() { r.pool.Close() }
 
 func (row) name() string { return "sql" }
 
@@ -92,13 +90,17 @@ func (r row) write(ctx context.Context, key, op string, token, read, value int64
 
 // guarded does something in a transaction, unless the token is stale.
 func (r row) guarded(ctx context.Context, key string, token int64, do func(pgx.Tx) error) (accepted bool, err error) {
+	holder, err := fence.NewStamp(key, token)
+	if err != nil {
+		return false, err
+	}
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		if err := r.store.GuardPgx(ctx, tx, key, token); err != nil {
+		if err := r.fences.Guard(ctx, tx, holder); err != nil {
 			return err
 		}
 		return do(tx)
 	})
-	if errors.Is(err, sqlstore.ErrStale) {
+	if errors.Is(err, fence.ErrStale) {
 		return false, nil
 	}
 	return err == nil, err
