@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/asynclock/asynclock-go/fence"
 )
 
-// An order is an object in a bucket, as JSON. The token is in the body, because S3 makes the ETag of
+// An orderObject is an object in a bucket, as JSON. The token is in the body, because S3 makes the ETag of
 // the body alone: two holders that write the same state must not write the same ETag.
 type orderObject struct {
 	State string
@@ -99,14 +100,20 @@ func (b plainBucket) ask(ctx context.Context, method, name string, header http.H
 	if err != nil {
 		return nil, err
 	}
-	for key, values := range header {
-		request.Header[key] = values
-	}
+	maps.Copy(request.Header, header)
 	return http.DefaultClient.Do(request)
 }
 
 // A holder overslept. The next one has written since, so the sleeper's write is refused.
 func Example_s3() {
+	sleeper, err := fence.NewStamp("order:42", 1001) // usually a lease
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := fence.NewStamp("order:42", 1002)
+	if err != nil {
+		log.Fatal(err)
+	}
 	ctx := context.Background()
 	storage := s3mem.New() // yours is in a cloud
 	if err := storage.CreateBucket("orders"); err != nil {
@@ -116,15 +123,6 @@ func Example_s3() {
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	b := plainBucket{server.URL + "/orders"}
-
-	sleeper, err := fence.NewStamp("order:42", 1001) // usually a lease
-	if err != nil {
-		log.Fatal(err)
-	}
-	next, err := fence.NewStamp("order:42", 1002)
-	if err != nil {
-		log.Fatal(err)
-	}
 	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "new"))
 	fmt.Println(saveOrder(ctx, b, next, "order-42.json", "paid"))
 	fmt.Println(saveOrder(ctx, b, sleeper, "order-42.json", "cancelled"))
