@@ -237,6 +237,7 @@ func TestBadRequestsOfReaders(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client(asynclock.WithMinHold(time.Second))
 		unlock(w, rlock(w, c, "key")) // a default is for writers
+		unlock(w, rlock(w, c, "key", asynclock.WithTTL(ttl/2)))
 		w.wait()
 		w.wantUnused()
 		_, err := c.RLock(w.Context(), "key", asynclock.WithMinHold(time.Second))
