@@ -52,6 +52,20 @@ if old and string.find(old.flags, 't', 1, true) then
   -- holder's token has to be larger than all of these, so that resources refuse them.
   last = math.max(last, now) + redis.call('PTTL', lock) * 1000
 end
+-- writer returns the reader that had all of the key before, if there is one. Its number is the fence.
+local function writer()
+  for _, owner in ipairs(all.kind == '=r' and redis.call('ZRANGE', members, 0, -1) or {}) do
+    local value = redis.call('HGET', details, owner) or ''
+    if tonumber(string.match(value, <% pattern member | token %>) or 0) == all.shown and string.sub(owner, 1, 2) ~= '- ' then
+      return owner
+    end
+  end
+end
+
+local late -- the owner of whom a renewal may still write the holding anew
+if grace > 0 then
+  late = all and writer() or old and old.owner ~= '-' and old.owner
+end
 if all then
   tell(<% forced '' %>)
   redis.call('DEL', members, details)
@@ -64,11 +78,11 @@ if old then
   mail[#mail + 1] = {old.channel, <% forced old.owner %>}
 end
 finish()
-if grace > 0 and old and old.owner ~= '-' then
-  -- The old holder may write its holding anew until it is notified. A reader or a holder of
-  -- permits can't.
+if late then
+  -- The old holder may write its holding anew until it is notified. A holder of permits can't, and a reader
+  -- only if a renewal from before its downgrade is under way.
   local so_long = math.max(remember, grace)
-  redis.call('ZADD', gone, text(now_ms + so_long), old.owner)
+  redis.call('ZADD', gone, text(now_ms + so_long), late)
   redis.call('PEXPIRE', gone, math.max(so_long, redis.call('PTTL', gone)))
 end
 return 1

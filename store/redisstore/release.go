@@ -165,7 +165,7 @@ func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResu
 			s.shared.note(q.Key, true)
 			return store.ReleaseReply{Err: errWide}, true
 		}
-		if q.Requeue == nil {
+		if q.Requeue == nil && (q.Rest == nil || held != replyWasHeld) {
 			return released(held), false
 		}
 	}

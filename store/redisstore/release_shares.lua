@@ -62,7 +62,10 @@ end
 -- time that it has left stays.
 local function read_on()
   local holder, left = record, redis.call('PTTL', lock)
-  local token = count()
+  -- In the grace the number is not the clock's. A writer who had the key since, and whom the server has
+  -- forgotten, has a larger token than all that were used here, and is written anew.
+  local token = grace > 0 and used + 1 or count()
+  last = math.max(last, token)
   local wants = watches(holder.flags)
   found('=r', token)
   group.token, group.size = token, 1
@@ -113,7 +116,8 @@ else
   held = record and record.owner ~= '-' and -3 or -2 -- who shared it has expired, as others share it
   first = (group and group.kept > now_ms or record and record.owner == '-') and redis.call('ZRANK', queue, owner) == 0
   remove({owner})
-  if forgot(used, record and record.token or group and group.token) then
+  -- Of what was forgotten nothing is left to keep.
+  if rest == '-' and forgot(used, record and record.token or group and group.token) then
     held = 1
   end
 end
@@ -123,6 +127,10 @@ if uncertain == '1' or grace > 0 and not reply then
 end
 if grace == 0 then
   serve() -- after a withdrawal, who finds a damaged queue reports it with its own request
+end
+if grace > 0 and changed and not record and not group then
+  vacate() -- now: to queue again tells for how long the key is kept
+  changed = false
 end
 if #ARGV > 7 then
   note()

@@ -86,14 +86,19 @@ for i = 1, (#ARGV - 2) / 5 do
       bad = not held
     end
   else
-    local owner = string.match(value, <% pattern record | owner %>)
+    local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)
     if not owner then
       answer = <% vacant value %> and -2 or -1
     elseif owner ~= mine then
       answer = owner == '-' and -2 or -3
     else -- it has all of the key, as the server has forgotten that it keeps a part only
       held = true
-      redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
+      local left = math.max(redis.call('PTTL', lock), ttl)
+      redis.call('PEXPIRE', lock, left)
+      if watch == '1' and not string.find(flags, 'h', 1, true) then
+        flags = <% addFlag flags | h %>
+        redis.call('SET', lock, <% record token | owner | channel | flags | holder %>, 'PX', left)
+      end
     end
   end
   if held then

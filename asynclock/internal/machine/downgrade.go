@@ -77,9 +77,9 @@ func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, n
 	switch {
 	case s == nil:
 		k.downgradeLost(d, w, now, fx)
-	case reply.Err == nil && reply.WasHeld:
+	case reply.Err == nil && reply.WasHeld && reply.Grant.Token > s.holding.last:
 		s.downgraded(d, w, reply.Grant, now, fx)
-	case reply.Err == nil:
+	case reply.Err == nil: // nothing was held, or nothing of it goes on
 		s.lose(failure.Lost(reply.Cause), now, fx)
 		fx.fail(w, d.cause)
 	default:
