@@ -30,6 +30,12 @@ func (c *client) leaves(key, owner string) int64 {
 // expects is what the session's next request for a key is based on, which has to be a vacancy.
 func (c *client) expects(q store.AcquireRequest) expectation {
 	c.T.Helper()
+	place := &c.session.store.sightings[bucketOf(q.Key)]
+	if seen := place.Load(); seen != nil { // a busy machine may take longer than a sighting is used
+		recent := *seen
+		recent.clock, recent.at = seen.chosen(), time.Now()
+		place.Store(&recent)
+	}
 	e := c.session.expect(&q)
 	if e.vacancy == 0 {
 		c.T.Fatalf("expectation for %q: got none, want the vacancy that the session left", q.Key)
