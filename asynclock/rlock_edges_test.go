@@ -13,6 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 func TestReentryOfReadersAndWriters(t *testing.T) {
@@ -308,7 +309,11 @@ func TestCloseCountsEachReader(t *testing.T) {
 func BenchmarkManyReaders(b *testing.B) {
 	for _, readers := range []int{100, 20_000} {
 		b.Run(fmt.Sprint(readers), func(b *testing.B) {
-			c := newQuick(b)
+			c, err := asynclock.New(memstore.New(), asynclock.WithoutLogger())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer abandon(c)
 			leases := make([]*asynclock.Lease, readers)
 			for i := range leases {
 				leases[i] = rlock(b, c, "key")
