@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"flag"
 	"iter"
 	"slices"
 	"strconv"
@@ -21,7 +22,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kit.InParallel(16) // they wait for servers, and for what expires there
+	kit.InParallel(16)  // they wait for servers, and for what expires there
+	if !kit.Nightly() { // a hundred by night; by day others need the machine, too
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m, redistest.Leftover()...)
 }
 
