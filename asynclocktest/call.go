@@ -21,6 +21,7 @@ const (
 	List
 	Force
 	Close
+	SetLimit // of [store.LimitSession]
 )
 
 // A Call is one request: an element of a batch, where there are batches.

@@ -263,11 +263,12 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 		stop := store.Every(asynclocktest.Any, asynclocktest.Fail(want))
 		_, inspect := me.Inspect(t.Context(), "key")
 		_, force := me.Force(t.Context(), "key", 0)
+		limit := me.setLimit(1)
 		var list error
 		for _, list = range me.List(t.Context(), "") {
 		}
 		for name, err := range map[string]error{
-			"inspect": inspect, "force": force, "list": list, "leave": me.Close(t.Context()),
+			"inspect": inspect, "force": force, "limit": limit, "list": list, "leave": me.Close(t.Context()),
 		} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", name, err, want)
@@ -285,4 +286,31 @@ func TestCallsWithoutBatchesMeetFaultsToo(t *testing.T) {
 			t.Errorf("without faults: got %d keys, held %v, error %v", keys, held, err)
 		}
 	})
+}
+
+func TestLimitIsForStoresThatHaveLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		me := join(t, asynclocktest.Wrap(memstore.New()))
+		if err := me.setLimit(3); err != nil {
+			t.Errorf("SetLimit: got %v, want no error", err)
+		}
+		if info, err := me.Inspect(t.Context(), "key"); info.StoredLimit != 3 || err != nil {
+			t.Errorf("Inspect: got a stored limit of %d, error %v; want 3", info.StoredLimit, err)
+		}
+		if err := join(t, asynclocktest.Wrap(limitless{memstore.New()})).setLimit(3); !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("SetLimit of a store without limits: got %v, want ErrUnsupported", err)
+		}
+	})
+}
+
+func (c *client) setLimit(limit int32) error {
+	return c.Session.(store.LimitSession).SetLimit(c.Context(), "key", limit)
+}
+
+// A limitless store has sessions that are no LimitSession.
+type limitless struct{ *memstore.Store }
+
+func (s limitless) Open(id string, events func(store.Event)) (store.Session, error) {
+	inner, err := s.Store.Open(id, events)
+	return struct{ store.Session }{inner}, err
 }

@@ -46,6 +46,7 @@ const (
 	Held                    // another owner holds the key or is ahead, and Wait was false
 	Full                    // the queue is at its limit
 	Withdrawn               // an earlier Release withdrew this owner; it is never granted the key
+	TooMuch                 // the Weight is above the limit that [LimitSession] has stored; the owner is not in the queue any more
 )
 
 // An AcquireReply answers an [AcquireRequest].
@@ -77,6 +78,11 @@ type AcquireReply struct {
 	// Waiters, if Granted, Held or Full: how many are queued. It may count some that have died,
 	// until the next handoff drops them. [Session.Inspect] counts the living only.
 	Waiters int
+
+	// Limit, for a request of Permits: how many there are, as the store counts. It is the stored limit of
+	// [LimitSession], or otherwise the smallest Limit of the holders and of this request. It is 0 if the
+	// store does not say, as with Withdrawn.
+	Limit int32
 
 	// TTL, if Granted and not zero, is the TTL that the store has set, where that is less
 	// than requested. It counts from when the request was sent.

@@ -15,7 +15,10 @@ type Info struct {
 
 	Mode  Mode
 	Used  int // Permits: how many are out
-	Limit int // Permits: how many there are, as the holders believe; the smallest number counts
+	Limit int // Permits: how many there are: StoredLimit, or otherwise the smallest number that a holder believes in
+	// StoredLimit is what [LimitSession] has stored for the key, whoever holds it; 0: nothing.
+	StoredLimit int
+
 	// Holders are the first few of those who hold the key together; nil from List. If there are several,
 	// Holder says how many, Token is the largest of theirs, and Remaining is the longest.
 	Holders []HolderInfo

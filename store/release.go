@@ -27,6 +27,10 @@ type ReleaseRequest struct {
 	// holding goes on under the same owner. Rest can be repeated, and may come out of order: Permits
 	// only become fewer, and what is Shared stays so. HoldBack is then about the permits that are
 	// given up. A Rest excludes Requeue and Uncertain, which are about an owner that ends.
+	//
+	// A client sends one Rest of an owner at a time. Until that is answered, its renewals have the
+	// weight from before. Otherwise they could overtake the Rest and lower the weight themselves, and
+	// nothing would be left for HoldBack to keep.
 	Rest *Share
 	// Requeue, if not nil, puts this client at the tail of the queue in the same step,
 	// under a new owner id. If it has Wait false, which only stores with

@@ -13,7 +13,8 @@ type RenewRequest struct {
 	NotifyQueued bool   // as in [AcquireRequest], from now on; false changes nothing
 	Description  string // of the owner, in case the store has lost it
 	// Share is what the owner has now. Of Permits the store lowers a larger weight to this one, and
-	// grants nothing in this step. No request raises a weight.
+	// grants nothing in this step. If the weight here is larger than the store's, the store's counts: a
+	// Rest came between. No request raises a weight.
 	Share Share
 }
 

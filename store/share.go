@@ -22,8 +22,8 @@ const MaxPermits = 1_000_000
 //
 //   - An Exclusive owner holds it alone.
 //   - Shared owners hold it together.
-//   - Owners of Permits hold it together, as long as the sum of their weights is at most the
-//     smallest Limit of them all.
+//   - Owners of Permits hold it together, as long as the sum of their weights is at most the limit in
+//     force. That is the stored one of [LimitSession], or otherwise the smallest Limit of them all.
 //
 // A key has one queue, whatever its waiters take. The first waiter is granted the key as soon as its
 // share fits. Then the next one is, and so on. A waiter whose share does not fit blocks all behind
@@ -31,7 +31,7 @@ const MaxPermits = 1_000_000
 type Share struct {
 	Mode   Mode
 	Weight int32 // Permits: how many, from 1 to Limit
-	Limit  int32 // Permits: how many there are, as this owner believes, up to MaxPermits
+	Limit  int32 // Permits: how many there are, as this owner believes, up to MaxPermits; it bounds Weight in any case
 }
 
 // Check returns an error for a request that makes no sense, or that a store with these features can't

@@ -46,6 +46,8 @@ type Features struct {
 	Shared bool
 	// Permits: owners may take permits of a key.
 	Permits bool
+	// Limits: each session is a [LimitSession]. The store also has Permits.
+	Limits bool
 }
 
 // A Session is one client's connection to a [Store].

@@ -14,6 +14,7 @@ type lock struct {
 	key     string
 	holders []holding // one that is exclusive, or any number that share the key
 	queue   []waiter  // by ticket
+	limit   int32     // of permits, as SetLimit has left it; 0: none
 	at      int       // index in Store.swept; -1: not stored
 }
 
@@ -58,7 +59,7 @@ func (t *txn) expire(k *lock) {
 
 // settle stores a lock that is in use and forgets any other.
 func (t *txn) settle(k *lock) {
-	used := k.held() || len(k.queue) > 0
+	used := k.held() || len(k.queue) > 0 || k.limit > 0
 	switch {
 	case used && k.at < 0:
 		k.at = len(t.swept)
@@ -134,7 +135,9 @@ func (k *lock) granted(h *holding) store.AcquireReply {
 	rest := h.grant
 	rest.Token, rest.Reserved = h.token, max(h.grant.Token+h.grant.Reserved-h.token, 0)
 	rest.Weight = h.share.Weight
-	return store.AcquireReply{Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: h.wanted}
+	return store.AcquireReply{
+		Status: store.Granted, Grant: rest, Waiters: len(k.queue), WillNotify: h.wanted, Limit: k.inForce(h.share),
+	}
 }
 
 // place returns owner's index in the queue, or -1.

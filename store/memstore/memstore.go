@@ -11,13 +11,13 @@
 //
 // It starts no goroutine and sets no timer; the next request notices what has expired. Time is
 // [time.Now], so a store made inside a testing/synctest bubble follows the bubble's clock. A key
-// that nobody holds or waits for takes no memory.
+// that nobody holds or waits for takes no memory, unless it has a stored limit of permits.
 //
 // Tokens rise for as long as the Store lives and start again from 1 in the next Store. A resource
 // that outlives the process and checks tokens needs a store that also outlives it.
 //
 // To read the code, begin with lock.go: the state of a key and all that can happen to it. share.go
-// says who may hold it together. txn.go is the call in which it happens.
+// says who may hold it together, and limit.go what a stored limit changes. txn.go is the call in which it happens.
 package memstore
 
 import (
@@ -45,7 +45,7 @@ const (
 // with [New].
 type Store struct {
 	mu      sync.Mutex
-	locks   map[string]*lock // the keys that are held or waited for
+	locks   map[string]*lock // the keys that are held or waited for, or have a limit
 	swept   []*lock          // the same ones, in any order
 	cursor  int              // where in swept the sweep continues
 	gone    tombstone.Owners
@@ -59,7 +59,7 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock)}
 }
 
-var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true}
+var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true}
 
 // Features says that the store has fencing tokens, queues and shares, and notifies a holder of
 // requests for its key.

@@ -23,7 +23,7 @@ type session struct {
 	left   bool // guarded by store.mu
 }
 
-var _ store.Session = (*session)(nil)
+var _ store.LimitSession = (*session)(nil)
 
 // Lane returns 0: all requests go one way, through the store's mutex.
 func (c *session) Lane(string) int { return 0 }

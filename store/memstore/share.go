@@ -9,8 +9,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// mostGrants is how many waiters one step grants a key that they share.
-const mostGrants = 64
+// mostServed is how many waiters one step grants a key that they share, or lets go.
+const mostServed = 64
 
 // fits reports whether an owner may have the share now, beside those who hold the key.
 func (k *lock) fits(share store.Share) bool {
@@ -19,7 +19,7 @@ func (k *lock) fits(share store.Share) bool {
 	}
 	mode := k.mode()
 	return mode != store.Exclusive && mode == share.Mode &&
-		(mode == store.Shared || k.used()+int(share.Weight) <= min(k.limit(), int(share.Limit)))
+		(mode == store.Shared || k.used()+int(share.Weight) <= int(k.inForce(share)))
 }
 
 // mode returns how the key is held; Exclusive if it is free.
@@ -38,25 +38,12 @@ func (k *lock) used() (sum int) {
 	return sum
 }
 
-// limit returns the smallest number of permits that a holder counts on.
-func (k *lock) limit() int {
-	least := store.MaxPermits
-	for _, h := range k.holders {
-		least = min(least, int(h.share.Limit))
-	}
-	return least
-}
-
 // extra returns how many more permits than its weight a request gets.
 func (k *lock) extra(w *waiter) int32 {
 	if w.Share.Mode != store.Permits || len(k.queue) > 0 {
 		return 0
 	}
-	limit := int(w.Share.Limit)
-	if k.held() {
-		limit = min(limit, k.limit())
-	}
-	return min(w.Extra, int32(limit-k.used())-w.Share.Weight)
+	return min(w.Extra, k.inForce(w.Share)-int32(k.used())-w.Share.Weight)
 }
 
 // fence returns the token that readers have in common: that of the first of them.

@@ -47,6 +47,11 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	if t.gone.Has(r.Owner) {
 		return store.AcquireReply{Status: store.Withdrawn}
 	}
+	if k.tooMuch(r.Share) {
+		t.withdraw(k, r.Owner)
+		t.serve(k, "")
+		return store.AcquireReply{Status: store.TooMuch, Limit: k.limit}
+	}
 	place := k.place(r.Owner)
 	if place < 0 {
 		if k.held() {
@@ -59,10 +64,10 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 		case !r.Wait:
 			return store.AcquireReply{
 				Status: store.Held, Holder: k.description(), HolderToken: k.token(), HolderNotified: t.notifyRequested(k),
-				Remaining: k.remaining(r.Share, t.now), Waiters: len(k.queue),
+				Remaining: k.remaining(r.Share, t.now), Waiters: len(k.queue), Limit: k.inForce(r.Share),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
-			return store.AcquireReply{Status: store.Full}
+			return store.AcquireReply{Status: store.Full, Limit: k.inForce(r.Share)}
 		}
 	}
 	w := t.queue(k, r, place)
@@ -76,7 +81,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 	return store.AcquireReply{
 		Status: store.Waiting, Holder: k.description(), HolderToken: k.token(), Remaining: k.remaining(r.Share, t.now),
-		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests,
+		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests, Limit: k.inForce(r.Share),
 	}
 }
 
@@ -116,29 +121,43 @@ func (t *txn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 }
 
 // serve gives the key to the first in its queue, and to the next ones, as long as their shares fit.
-// The requesting owner gets the key in the reply, for its whole TTL. Any other owner is notified by
-// an event and gets the key for its grant TTL, so that a lost event blocks the key for no longer.
+// A first waiter that requests more permits than there are leaves, and is told to ask.
 func (t *txn) serve(k *lock, asking string) {
-	for n := 0; len(k.queue) > 0 && k.fits(k.queue[0].Share); n++ {
-		if n == mostGrants {
+	for n := 0; len(k.queue) > 0; n++ {
+		large := k.tooMuch(k.queue[0].Share)
+		switch {
+		case !large && !k.fits(k.queue[0].Share):
+			return
+		case n == mostServed:
 			t.wake(k) // its request serves the next ones
 			return
+		case large:
+			t.wake(k)
+			k.pop()
+		default:
+			t.grantFirst(k, asking)
 		}
-		w := k.pop()
-		if w.Owner == asking {
-			t.grant(k, w, w.TTL)
-			continue
-		}
-		grant := t.grant(k, w, w.GrantTTL)
-		t.notify(w.session, store.Event{
-			Kind: store.EventGrant, Owner: w.Owner,
-			Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
-		})
 	}
 }
 
-// wake asks the first waiter to request the key again, so that it learns for how long the key is
-// held back. It knows only when the holding would have ended.
+// grantFirst gives the key to the first in its queue. The requesting owner gets the key in the reply,
+// for its whole TTL. Any other owner is notified by an event and gets the key for its grant TTL, so
+// that a lost event blocks the key for no longer.
+func (t *txn) grantFirst(k *lock, asking string) {
+	w := k.pop()
+	if w.Owner == asking {
+		t.grant(k, w, w.TTL)
+		return
+	}
+	grant := t.grant(k, w, w.GrantTTL)
+	t.notify(w.session, store.Event{
+		Kind: store.EventGrant, Owner: w.Owner,
+		Grant: grant, GrantTTL: w.GrantTTL, Waiters: len(k.queue),
+	})
+}
+
+// wake asks the first waiter to request the key again. Its request learns for how long the key is held
+// back, or serves those for whom the last step had no time, or is refused.
 func (t *txn) wake(k *lock) {
 	if len(k.queue) > 0 {
 		t.notify(k.queue[0].session, store.Event{Kind: store.EventWake, Owner: k.queue[0].Owner})
@@ -252,9 +271,10 @@ func (t *txn) describe(k *lock) store.Info {
 	info := store.Info{
 		Key: k.key, Held: k.held(), Holder: k.description(), Token: k.token(),
 		Remaining: k.remaining(store.Share{}, t.now), Waiters: len(k.queue), Mode: k.mode(),
+		StoredLimit: int(k.limit),
 	}
 	if info.Mode == store.Permits {
-		info.Used, info.Limit = k.used(), k.limit()
+		info.Used, info.Limit = k.used(), int(k.inForce(k.holders[0].share))
 	}
 	if info.Mode != store.Exclusive {
 		for i := range k.holders[:min(len(k.holders), shown)] {

@@ -38,6 +38,7 @@ type fault struct {
 	inspect func(store.Info) store.Info
 	list    func(*brokenSession, string) iter.Seq2[store.Info, error]
 	force   func(*brokenSession, string, int64) (bool, error)
+	limit   func(*brokenSession, string, int32) error
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
@@ -165,6 +166,13 @@ func (c *brokenSession) Force(ctx context.Context, key string, token int64) (boo
 	return c.Session.Force(c.context(ctx), key, token)
 }
 
+func (c *brokenSession) SetLimit(ctx context.Context, key string, limit int32) error {
+	if c.store.fault.limit != nil && ctx.Err() == nil {
+		return c.store.fault.limit(c, key, limit)
+	}
+	return c.Session.(store.LimitSession).SetLimit(c.context(ctx), key, limit)
+}
+
 func (c *brokenSession) Close(ctx context.Context) error {
 	if c.store.fault.leave != nil {
 		return c.store.fault.leave(c)
@@ -189,4 +197,8 @@ func (c *brokenSession) release(r store.ReleaseRequest) store.ReleaseReply {
 func (c *brokenSession) inspect(key string) store.Info {
 	info, _ := c.Session.Inspect(context.Background(), key)
 	return info
+}
+
+func (c *brokenSession) setLimit(key string, limit int32) error {
+	return c.Session.(store.LimitSession).SetLimit(context.Background(), key, limit)
 }

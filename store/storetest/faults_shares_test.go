@@ -3,6 +3,7 @@
 package storetest_test
 
 import (
+	"context"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -139,6 +140,13 @@ var shareFaults = []fault{
 	}},
 	{breaks: "a renewal raises permits", caught: "a renewal lowers permits and raises none", renew: func(c *session, r renewRequest) renewReply {
 		anew(c, releaseRequest{Key: r.Key, Owner: r.Owner, Rest: &r.Share})
+		return c.renew(r)
+	}},
+	{breaks: "a renewal ends what is held back", caught: "a renewal with the weight from before a part was held back changes nothing", renew: func(c *session, r renewRequest) renewReply {
+		if info := c.inspect(r.Key); len(info.Holders) == 2 {
+			_, _ = c.Session.Force(context.Background(), r.Key, 0)
+			c.acquire(acquireRequest{Key: r.Key, Owner: r.Owner, TTL: time.Hour, Share: store.Share{Mode: store.Permits, Weight: 1, Limit: 3}})
+		}
 		return c.renew(r)
 	}},
 	{breaks: "who takes the whole key takes a permit", caught: "who takes the whole key waits for all permits", acquire: func(c *session, r acquireRequest) acquireReply {

@@ -61,11 +61,17 @@ func permitsAndShares(f facts) bool   { return permits(f) && shares(f) }
 func noShares(f facts) bool  { return !f.Shared }
 func noPermits(f facts) bool { return !f.Permits }
 
+// limits are about permits.
+func limits(f facts) bool            { return f.Limits && permits(f) }
+func limitsAndMessages(f facts) bool { return limits(f) && f.messages }
+func limitsAndShares(f facts) bool   { return limits(f) && shares(f) }
+func noLimits(f facts) bool          { return !f.Limits }
+
 func cases() []testCase {
 	return slices.Concat(
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
 		tokenCases, forceCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
-		sharedCases, permitCases,
+		sharedCases, permitCases, limitCases,
 	)
 }
 

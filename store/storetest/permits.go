@@ -20,6 +20,7 @@ var permitCases = []testCase{
 	{"who takes the whole key waits for all permits", permits, lockDrains},
 	{"permits and readers exclude each other", permitsAndShares, permitsExcludeReaders},
 	{"permits that are given up can be held back", permits, partHeldBack},
+	{"a renewal with the weight from before a part was held back changes nothing", permits, renewalOfHeldBack},
 	{"the first waiter is told when permits are held back", permitsAndMessages, partHeldBackWakes},
 	{"a waiter behind one that died is granted permits once", permits, permitsBehindTheDead},
 	{"a holder of permits that dies gives them back", permits, permitsExpire},
@@ -212,6 +213,29 @@ func partHeldBack(w *world) {
 	if err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token, Share: share}).Err; !errors.Is(err, store.ErrLost) {
 		w.Errorf("Renew of what is held back: got %v, want ErrLost", err)
 	}
+}
+
+// A client renews with the weight from before its Rest until that is answered. So the renewal may come
+// before the Rest or after it.
+func renewalOfHeldBack(w *world) {
+	a := w.join()
+	h := a.hold(w.permits(3, 3))
+	share := h.req.Share
+	share.Weight = 1
+	rest := store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: h.Token, Rest: &share, HoldBack: long}
+	renewal := store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token, Share: h.req.Share}
+	for _, what := range []string{"before", "after"} {
+		if err := a.renew(renewal).Err; err != nil {
+			w.Errorf("Renew %s the Rest: got %v, want no error", what, err)
+		}
+		a.release(rest)
+		w.wantUsed(a, 3, 3)
+	}
+	if again := a.acquire(h.req); again.Weight != 1 {
+		w.Errorf("Weight after the Rest: got %d, want 1", again.Weight)
+	}
+	h.release()
+	w.wantUsed(a, 2, 3)
 }
 
 func partHeldBackWakes(w *world) {
