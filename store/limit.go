@@ -18,9 +18,10 @@ type LimitSession interface {
 	//
 	//   - A larger limit lets waiters in, in the same step.
 	//   - A smaller one takes nothing from anyone. Nothing is granted until enough was given back.
-	//   - A waiter whose Weight is above the limit leaves the queue, and those behind it are served.
-	//     It leaves when it is the first, and then [EventWake] tells it to ask, or when it asks. It
-	//     and everyone who requests as much are answered [TooMuch].
+	//   - A waiter whose Weight is above the limit leaves the queue at its turn, and those behind it are
+	//     served in the same step. [EventWake] then tells it to ask. Its turn is when it is the first,
+	//     and nobody has all of the key. It may ask before, and then leaves at once. It and everyone
+	//     who requests as much are answered [TooMuch].
 	//   - Exclusive and Shared owners are not concerned.
 	//
 	// The limit is data. It lasts whether or not somebody holds the key, and has no TTL. A store that

@@ -22,6 +22,9 @@ func (k *lock) fits(share store.Share) bool {
 		(mode == store.Shared || k.used()+int(share.Weight) <= int(k.inForce(share)))
 }
 
+// heldWhole reports whether somebody has all of the key, so that nobody's turn comes.
+func (k *lock) heldWhole() bool { return k.held() && k.mode() == store.Exclusive }
+
 // mode returns how the key is held; Exclusive if it is free.
 func (k *lock) mode() store.Mode {
 	if !k.held() {

@@ -54,9 +54,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 	place := k.place(r.Owner)
 	if place < 0 {
-		if k.held() {
-			t.serve(k, "") // who blocked the others may have died
-		}
+		t.serve(k, "") // who blocked the others may have died, or request too much
 		switch {
 		case len(k.queue) == 0 && k.fits(r.Share):
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)
@@ -123,7 +121,7 @@ func (t *txn) queue(k *lock, r store.AcquireRequest, place int) waiter {
 // serve gives the key to the first in its queue, and to the next ones, as long as their shares fit.
 // A first waiter that requests more permits than there are leaves, and is told to ask.
 func (t *txn) serve(k *lock, asking string) {
-	for n := 0; len(k.queue) > 0; n++ {
+	for n := 0; len(k.queue) > 0 && !k.heldWhole(); n++ {
 		large := k.tooMuch(k.queue[0].Share)
 		switch {
 		case !large && !k.fits(k.queue[0].Share):
