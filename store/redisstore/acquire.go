@@ -16,10 +16,13 @@ import (
 
 // lockKinds are the kinds of a lock's Redis keys that the scripts need to grant it, in their
 // order. The key of the epoch follows them, and then those of who shares the key, for the scripts
-// that are about shares, too.
+// that are about shares, too. The first two of these are there while somebody shares it.
 const (
 	lockKinds  = "lqwfx"
-	shareKinds = "sh"
+	shareKinds = memberKinds + limitKind
+
+	memberKinds = "sh"
+	limitKind   = "m"
 )
 
 // Acquire sends one command per request, all at once. A request takes a second command if it finds

@@ -242,6 +242,12 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 	}
 	c.Heard(store.EventGrant, "d")
 	c.Heard(store.EventForced, "b")
+	for _, limit := range []int32{2, 0} {
+		if err := c.session.SetLimit(t.Context(), "permits", limit); err != nil {
+			t.Error(err)
+		}
+		c.Want(permits("permits", "with-"+strconv.Itoa(int(limit)), 1, 2), store.Granted)
+	}
 	sv.nothingDenied(t)
 }
 

@@ -2,7 +2,7 @@
 -- back. The next waiters are given the key, and the old holders are notified.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua); then, if others share
---       the key, members, details (shares.lua)
+--       the key, members, details, ceiling (shares.lua)
 -- ARGV  token of the holding that is meant (0: any), the counter's TTL (ms), least grace (ms;
 --       0: no guard)
 --
@@ -11,7 +11,7 @@
 --   {3, token, remaining ms, waiters, description}  the holder, if its token is another
 --                    one; nothing was changed
 --   {-1, Redis key}  if that key holds something foreign; nothing was changed
---   8                the last two keys are needed; nothing was changed
+--   8                the last three keys are needed; nothing was changed
 
 <% include epoch.lua %>
 

@@ -48,8 +48,12 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		{"members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"SET", "s", "x"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, ""},
 		{"details of members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"SET", "h", "x"}}, "list"},
 		{"more members than details", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder", "9000000000001", "other"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, "renew inspect list"},
-		{"member with broken details", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"HSET", "h", "holder", "soon"}}, "acquire try requeue force"},
-		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try list"},
+		{"member with broken details", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"HSET", "h", "holder", "soon"}}, "acquire try requeue force limit"},
+		{"stored limit is a hash", [][]string{{"SET", "l", "=p 5 5 0 1 3"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"HSET", "m", "a", "b"}}, "renew"},
+		{"stored limit is text", [][]string{{"SET", "l", "=p 5 5 0 1 3"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "many"}}, "renew"},
+		{"stored limit is zero", [][]string{{"SET", "l", "=p 5 5 0 1 3"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "0"}}, "renew"},
+		{"stored limit is too large", [][]string{{"SET", "l", "=p 5 5 0 1 3"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "1000001"}}, "renew"},
+		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try limit list"},
 	}
 	verbs := map[string]func(*client) error{
 		"acquire": func(c *client) error { return c.Acquire(redistest.Request(key, "new")).Err },
@@ -78,6 +82,9 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		"force": func(c *client) error {
 			_, err := c.session.Force(context.Background(), key, 0)
 			return err
+		},
+		"limit": func(c *client) error {
+			return c.session.SetLimit(context.Background(), key, 3)
 		},
 		"inspect": func(c *client) error {
 			_, err := c.session.Inspect(context.Background(), key)

@@ -27,9 +27,17 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	if err := redisconn.CheckKey(key); err != nil {
 		return store.Info{}, err
 	}
-	return s.store.info(key, s.ask(ctx, key, func(c *call, wide bool) {
+	info, err := s.store.info(key, s.ask(ctx, key, func(c *call, wide bool) {
 		c.inspect(s.store.settings.prefix, key, shown, wide)
 	}))
+	if err != nil {
+		return store.Info{}, err
+	}
+	infos := []store.Info{info}
+	if err := s.store.addLimits(ctx, infos); err != nil {
+		return store.Info{}, err
+	}
+	return infos[0], nil
 }
 
 // ask runs a script about a key that may be shared, which is narrow at first.
@@ -52,7 +60,7 @@ func (c *call) inspect(prefix, key string, shown int64, wide bool) {
 	c.script = inspectScript
 	c.lockKeys(prefix, key, inspectKinds)
 	if wide {
-		c.lockKeys(prefix, key, shareKinds)
+		c.lockKeys(prefix, key, memberKinds)
 	}
 	c.number(shown)
 	c.number(shown)

@@ -7,7 +7,7 @@
 --
 -- Reply: 1 if held, else 0; the holder's token, remaining ms and description; how many
 -- living waiters there are; how the key is held (0 by one, 1 by readers, 2 by permits), how
--- many permits are out, and how many there are; how many of those who share it follow, and of
+-- many permits are out, and how many there are for the holders; how many of those who share it follow, and of
 -- each the description, token, permits and remaining ms; then description and age in ms of the
 -- first few waiters. The reply is {-1, Redis key} if that key holds something foreign, and 8 if the
 -- last two keys are needed.

@@ -55,16 +55,8 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 		return true
 	}
 
-	st := l.session.store
-	for i, result := range l.inspect(ctx, keys) {
-		info, err := st.info(keys[i], result)
-		if err != nil {
-			l.yield(store.Info{}, err)
-			return false
-		}
-		if !info.Held && info.Waiters == 0 { // it ended meanwhile
-			continue
-		}
+	infos, err := l.infos(ctx, keys)
+	for _, info := range infos {
 		if info.Waiters > 0 {
 			l.seen[info.Key] = true
 		}
@@ -72,7 +64,29 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 			return false
 		}
 	}
-	return true
+	if err != nil {
+		l.yield(store.Info{}, err)
+	}
+	return err == nil
+}
+
+// infos describes those of the keys that are held or waited for, up to the first that it can't
+// describe.
+func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info, err error) {
+	st := l.session.store
+	for i, result := range l.inspect(ctx, keys) {
+		var info store.Info
+		if info, err = st.info(keys[i], result); err != nil {
+			break
+		}
+		if info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
+			infos = append(infos, info)
+		}
+	}
+	if failed := st.addLimits(ctx, infos); failed != nil {
+		return nil, failed
+	}
+	return infos, err
 }
 
 // inspect inspects keys, all at once, and then once more those that are shared.

@@ -93,6 +93,14 @@ func movingCalls() map[string]movingKey {
 			c.renew(st.settings, []store.RenewRequest{{Key: key, Owner: "a", TTL: 2 * long, Share: share}}, []int{0}, renewShare)
 			return c
 		}},
+		"a share, its limit set": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
+			c.setLimit(st.settings.prefix, key, 1, st.guard(key))
+			return c
+		}},
+		"a share, its limit forgotten": {waiters: dead, shared: true, calls: func(st *Store, key string) (c call) {
+			c.setLimit(st.settings.prefix, key, 0, st.guard(key))
+			return c
+		}},
 		"a share, inspected": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
 			c.inspect(st.settings.prefix, key, shown, true)
 			return c
@@ -206,7 +214,7 @@ func sameSlot(first string) (next func() string) {
 }
 
 // movedKinds are which of a lock's Redis keys have moved already.
-var movedKinds = []string{"", "l", "q", "w", "f", "x", "s", "h"}
+var movedKinds = []string{"", "l", "q", "w", "f", "x", "s", "h", "m"}
 
 // make writes all Redis keys of a lock.
 func (m *moving) make(t *testing.T, key string, state movingKey) {
@@ -217,6 +225,7 @@ func (m *moving) make(t *testing.T, key string, state movingKey) {
 			m.Do(t, "ZADD", m.redisKey(key, 's'), ever, owner)
 			m.Do(t, "HSET", m.redisKey(key, 'h'), owner, fmt.Sprint("- - 0 0 ", 999+i, " -"))
 		}
+		m.Do(t, "SET", m.redisKey(key, 'm'), "2")
 	} else {
 		m.Do(t, "SET", m.redisKey(key, 'l'), "1000 a - t -", "PX", "1000000")
 	}

@@ -9,7 +9,7 @@
 -- was over then.
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua); then, if others share
---       the key, members, details (shares.lua)
+--       the key, members, details, ceiling (shares.lua)
 -- ARGV  owner, channel, ttl (ms), last token used, holder, the counter's TTL (ms), least grace
 --       (ms)
 --
@@ -17,7 +17,7 @@
 --   -2               nobody holds the key
 --   -3               somebody else holds the key
 --   {-1, Redis key}  that key holds something foreign; nothing was changed
---   8                the last two keys are needed; nothing was changed
+--   8                the last three keys are needed; nothing was changed
 
 <% include epoch.lua %>
 

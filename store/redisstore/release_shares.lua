@@ -1,8 +1,8 @@
 -- release_shares: what release.lua does, where others share the key, or the next waiter will,
 -- or the owner keeps a part of what it has.
 --
--- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua), members, details
---       (shares.lua)
+-- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua), members, details,
+--       ceiling (shares.lua)
 -- ARGV  owner, last token used, ms to keep back what is released (0: none), uncertain (0 or 1),
 --       the rest ('-': nothing, 'r': a reader's share, or how many permits), then, to queue
 --       again, a request as in acquire_shares.lua; the counter's TTL (ms), least grace (ms; 0:

@@ -34,8 +34,8 @@ type renewal struct {
 var (
 	renewWhole       = renewal{renewScript, "lqf", true, (*call).renewWhole}
 	renewMovingWhole = renewal{renewScript, "l", false, (*call).renewWhole}
-	renewShare       = renewal{renewSharesScript, "l" + shareKinds + "q", true, (*call).renewShare}
-	renewMovingShare = renewal{renewSharesScript, "l" + shareKinds, false, (*call).renewShare}
+	renewShare       = renewal{renewSharesScript, "l" + memberKinds + "q", true, (*call).renewShare}
+	renewMovingShare = renewal{renewSharesScript, "l" + memberKinds, false, (*call).renewShare}
 )
 
 // Renew sends one command per 100 requests, all at once: one for holders of all of their keys, and

@@ -14,13 +14,14 @@ import (
 )
 
 // What a script answers in the first place of a list, besides the values of
-// asynclock.AcquireStatus, which the scripts use as they are.
+// [store.AcquireStatus] up to Withdrawn, which the scripts use as they are.
 const (
 	replyForeign = -1
 	replyGrace   = 6
 	replyHidden  = 7
 	replyWide    = 8 // others share the key
 	replyShare   = 9 // granted a share
+	replyTooMuch = 10
 )
 
 // A reply reads a list that a script answered. After the last read, err says
@@ -124,14 +125,17 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Grace = max(r.millis(), 0)
 		answer.HolderToken = r.token()
 		answer.Holder = r.text()
+		answer.Limit = r.limitIfAny()
 	case store.Held:
 		answer.HolderToken = r.token()
 		answer.Remaining = r.millis()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
 		answer.HolderNotified = r.between(0, 1) == 1
+		answer.Limit = r.limitIfAny()
 	case store.Full:
 		answer.Waiters = r.count()
+		answer.Limit = r.limitIfAny()
 	case store.Withdrawn:
 	case replyGrace:
 		answer.Status = 0
@@ -152,6 +156,10 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Waiters = r.count()
 		answer.Fence = r.token()
 		answer.Weight = int32(r.between(0, store.MaxPermits))
+		answer.Limit = int32(r.between(0, store.MaxPermits))
+	case replyTooMuch:
+		answer.Status = store.TooMuch
+		answer.Limit = int32(r.between(1, store.MaxPermits))
 	case replyForeign:
 		answer.Status = 0
 		answer.Err = foreign(r.text())
@@ -160,6 +168,14 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		r.err = errReply
 	}
 	return answer
+}
+
+// limitIfAny reads the limit in force, with which the reply to a request for permits ends.
+func (r *reply) limitIfAny() int32 {
+	if len(r.list) == 0 {
+		return 0
+	}
+	return int32(r.between(0, store.MaxPermits))
 }
 
 // foreign reads the name of a Redis key that is not of this library, which is an error.

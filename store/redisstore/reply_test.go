@@ -18,7 +18,9 @@ func FuzzReplies(f *testing.F) {
 	f.Add([]byte("l\x08i\x02i\x00i\x64i\x07i\x08i\x00i\x05t\x01x")) // waiting
 	f.Add([]byte("l\x05i\x03i\x05i\x64i\x00t\x01x"))                // held
 	f.Add([]byte("l\x02i\xfft\x03key"))                             // foreign
-	f.Add([]byte("l\x05i\x09i\x05i\x00i\x03i\x00"))                 // a share granted
+	f.Add([]byte("l\x06i\x09i\x05i\x00i\x03i\x00i\x00"))            // a share granted
+	f.Add([]byte("l\x02i\x0ai\x05"))                                // too much
+	f.Add([]byte("l\x03i\x04i\x05i\x03"))                           // full, of permits
 	f.Add([]byte("l\x01i\x08"))                                     // shared
 	f.Add([]byte("i\x08"))                                          // shared
 	f.Add([]byte("l\x07i\x01i\x05i\x64t\x01xi\x01t\x01yi\x07"))     // inspected
@@ -34,7 +36,7 @@ func FuzzReplies(f *testing.F) {
 		result := rueidis.NewResult(m, nil)
 		r := newReply(result)
 		got, _ := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
-		if (got.Err == nil) != (got.Status != 0) || got.Status > store.Withdrawn {
+		if (got.Err == nil) != (got.Status != 0) || got.Status > store.TooMuch {
 			t.Errorf("acquire: got %+v, want a status or an error", got)
 		}
 		released, wide := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)

@@ -27,6 +27,7 @@ var (
 	reassertScript      = newScript("reassert.lua")
 	forceScript         = newScript("force.lua")
 	inspectScript       = newScript("inspect.lua")
+	limitScript         = newScript("limit.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

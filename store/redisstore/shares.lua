@@ -1,26 +1,29 @@
 -- Those who share a key, for the scripts that have to know them: readers, or holders of
 -- permits. This file is not a script by itself. A script includes it after lock.lua.
 --
--- Scripts without this file are narrow, and so are those that are run without its two keys. One
+-- Scripts without this file are narrow, and so are those that are run without its three keys. One
 -- that meets a group, or a waiter that shares the key, answers 8, and the request is sent again,
 -- to a wide script. So a key that nobody shares costs no more than before. And while a cluster
 -- moves its slot, a script can do its work if the five other keys are there.
 --
--- These two keys of the lock are there while a group has it. They outlive the lock by a second,
+-- Two of these keys of the lock are there while a group has it. They outlive the lock by a second,
 -- so the group is never without its members.
---   members  zset  owner -> until when (ms) it holds its share
---   details  hash  owner -> member
+--   members  zset    owner -> until when (ms) it holds its share
+--   details  hash    owner -> member
+--   ceiling    string  how many permits there are, whatever holders and requests say; without a TTL,
+--                    and usually not there. limit.lua writes it
 --
 -- The lock's value is the group, whose TTL is the longest of its members. It is there for
 -- whoever looks whether the key is free, and has what would take long to count.
 
-local members, details = KEYS[7], KEYS[8] -- nil in a script that is run narrow
+local members, details, ceiling = KEYS[7], KEYS[8], KEYS[9] -- nil in a script that is run narrow
 local outlive = 1000 -- ms
-local most_grants = 64 -- in one step
+local most_served = 64 -- in one step
 local most_told = 128 -- in one step
 local most_permits = 1000000 -- as in package store
 
 local group -- who shares the key; nil if nobody does
+local most -- how many permits there are, by ceiling; nil if it is not there
 local changed = false -- what the lock's value says is not true any more
 local mail = {} -- messages for the end, when all is written
 
@@ -94,6 +97,13 @@ local function open()
   if type(described) ~= 'number' then
     return details
   end
+  local value = read('GET', ceiling)
+  if value then
+    most = type(value) == 'string' and #value <= 7 and string.find(value, '^[1-9]%d*$') and tonumber(value)
+    if not most or most > most_permits then
+      return ceiling
+    end
+  end
   if not shared then
     return
   end
@@ -114,6 +124,18 @@ local function open()
   end
 end
 
+-- in_force returns how many permits there are for who counts on so many: as many as the key is
+-- said to have, or the smallest number that it or a member counts on.
+local function in_force(limit)
+  return most or math.min(limit, group and group.kind == '=p' and group.limit or limit)
+end
+
+-- too_much says whether these flags request more permits than the key is said to have.
+local function too_much(flags)
+  local weight = most and <% permits flags %>
+  return weight and tonumber(weight) > most
+end
+
 -- fits says whether a waiter with these flags can have its share beside what is held.
 --
 -- After a loss, nobody joins readers from before it. Their record may have outlived a writer
@@ -124,9 +146,15 @@ local function fits(flags)
   end
   local weight, _, limit = <% permits flags %>
   if weight then
-    return group.kind == '=p' and group.used + weight <= math.min(group.limit, tonumber(limit))
+    return group.kind == '=p' and group.used + weight <= in_force(tonumber(limit))
   end
   return group.kind == '=r' and string.find(flags, 'r', 1, true) and group.shown > past
+end
+
+-- has_its_turn says whether a waiter with these flags leaves the queue, if it is the first: because
+-- its share fits, or because it requests too much.
+local function has_its_turn(flags)
+  return fits(flags) or not record and too_much(flags)
 end
 
 -- seat writes a member. Its details come last, so a server out of memory refuses the first
@@ -181,7 +209,7 @@ local function admit(owner, channel, ttl, flags, holder)
   if extra then
     group.limit, group.shown = math.min(group.limit, limit), token
     if size == 0 then
-      weight = weight + math.max(0, math.min(tonumber(extra), group.limit - group.used - weight))
+      weight = weight + math.max(0, math.min(tonumber(extra), in_force(limit) - group.used - weight))
     end
     group.used = group.used + weight
   end
@@ -196,7 +224,7 @@ end
 local function take(owner, channel, ttl, flags, holder)
   if <% sharing flags %> then
     local token, fence, weight = admit(owner, channel, ttl, flags, holder)
-    return {9, token, size, fence, weight}
+    return {9, token, size, fence, weight, 0}
   end
   local clocked = grant(owner, channel, ttl, flags, holder)
   changed = false
@@ -205,13 +233,14 @@ end
 
 -- serve gives the key to the first in its queue, and to the next ones, as long as their shares
 -- fit. The owner that asks, if there is one, has its turn in its place and gets its reply. Any
--- other is notified. serve returns false if the queue is damaged, and it has done nothing.
+-- other is notified. Who requests too much leaves, and is told to ask. serve returns false if the
+-- queue is damaged, and it has done nothing.
 local function serve(asker)
-  local granted = 0
+  local served = 0
   while not record do
-    local choice = choose(asker and asker.owner, asker and asker.place, fits)
+    local choice = choose(asker and asker.owner, asker and asker.place, has_its_turn)
     if not choice then
-      return granted > 0
+      return served > 0
     end
     local mine = not choice.owner and not choice.blocked and asker
     if choice.blocked or mine and not fits(asker.flags) then
@@ -227,13 +256,17 @@ local function serve(asker)
     elseif not choice.owner then
       remove(choice.leaving)
       return true
-    elseif granted == most_grants then
+    elseif served == most_served then
       mail[#mail + 1] = {choice.channel, <% wake choice.owner %>} -- its request serves the next ones
       return true
+    elseif too_much(choice.flags) then
+      remove(choice.leaving)
+      served = served + 1
+      mail[#mail + 1] = {choice.channel, <% wake choice.owner %>} -- its request is refused
     else
       remove(choice.leaving)
+      served = served + 1
       local reply = take(choice.owner, choice.channel, choice.ttl, choice.flags, choice.holder)
-      granted = granted + 1
       if reply[1] == 9 then
         local message = <% admitted choice.owner | text(reply[2]) | choice.ttl | text(size) | text(reply[4]) | text(reply[5]) %>
         mail[#mail + 1] = {choice.channel, message}
@@ -292,11 +325,36 @@ local function has(owner, ttl, ticket, deadline)
   end
   touch()
   seat(owner, math.max(tonumber(deadline), grace == 0 and now_ms + ttl or 0), value)
+  local limit = group.kind == '=p' and (most or group.limit) or 0
   if grace > 0 then
     local place = tonumber(ticket)
-    return {2, 0, grace, place > 0 and place or tonumber(token), math.max(last, past), grace, 0, ''}
+    return {2, 0, grace, place > 0 and place or tonumber(token), math.max(last, past), grace, 0, '', limit}
   end
-  return {9, tonumber(token), size, group.kind == '=r' and group.shown or 0, tonumber(weight)}
+  return {9, tonumber(token), size, group.kind == '=r' and group.shown or 0, tonumber(weight), limit}
+end
+
+-- refuse answers a request for more permits than there are. Those behind it may have waited only
+-- for it. As in a withdrawal, who finds a damaged queue reports it with its own request.
+local function refuse(owner)
+  local first = redis.call('ZRANK', queue, owner) == 0
+  remove({owner})
+  if grace == 0 then
+    serve()
+  end
+  if first and (group and group.kept > now_ms or record and record.owner == '-') then
+    wake() -- the one behind it did not know that it would be the first
+  end
+  return {10, most}
+end
+
+-- waiting returns the reply of acquire in lock.lua to who does not have the key, with the limit in
+-- force.
+local function waiting(reply, flags)
+  local _, _, limit = <% permits flags %>
+  if limit and reply[1] >= 2 and reply[1] <= 4 then
+    reply[#reply + 1] = in_force(tonumber(limit))
+  end
+  return reply
 end
 
 -- request answers the request whose fields follow ARGV[before], as acquire in lock.lua does
@@ -307,6 +365,9 @@ local function request(before)
   local deadline = group and redis.call('ZSCORE', members, owner)
   if deadline then
     return has(owner, ttl, ticket, deadline)
+  end
+  if too_much(flags) and not (record and record.owner == owner) and not dead(owner) then
+    return refuse(owner)
   end
   local queued = redis.call('ZSCORE', queue, owner)
   if not record and grace == 0 and not dead(owner) then
@@ -319,11 +380,14 @@ local function request(before)
     end
     if asker.reply then
       asker.reply[3] = size -- some behind it may have been served, too
+      if group and group.kind == '=p' then
+        asker.reply[6] = most or group.limit
+      end
       return asker.reply
     end
   end
   if not group then
-    return acquire(before)
+    return waiting(acquire(before), flags)
   end
   -- It is acquire of lock.lua that queues. To it the group is a holder that wants to hear nothing.
   record = {token = group.shown, owner = '- ', channel = '-', flags = '-', holder = described()}
@@ -336,7 +400,7 @@ local function request(before)
   if reply[1] == 2 and size == 1 and not queued then
     tell(<% contended '' %>, 'h')
   end
-  return reply
+  return waiting(reply, flags)
 end
 
 -- finish writes what is true now, and sends the messages.

@@ -64,7 +64,7 @@ func (tw twins) check(t *testing.T, redis *redistest.Client) {
 		}
 		actions := map[string]func(*rapid.T){
 			"acquire": p.acquire, "acquire again": p.acquire, "release": p.release, "keep a part": p.rest,
-			"renew": p.renew, "force": p.force, "": p.inspect,
+			"renew": p.renew, "force": p.force, "limit": p.limit, "": p.inspect,
 		}
 		if tw.pass != nil {
 			actions["time"] = p.time
@@ -173,7 +173,7 @@ func (p *twin) reply(r store.AcquireReply, memory bool) string {
 	if p.mortal {
 		r.Waiters, r.Rank = 0, 0
 	}
-	return fmt.Sprintf("%d %d %q %d %v %d %d %v %v %v", r.Status, r.Weight, r.Holder, token, r.Remaining.Truncate(p.precision), r.Rank, r.Waiters,
+	return fmt.Sprintf("%d %d %d %q %d %v %d %d %v %v %v", r.Status, r.Limit, r.Weight, r.Holder, token, r.Remaining.Truncate(p.precision), r.Rank, r.Waiters,
 		r.WillNotify, r.HolderNotified, r.Err)
 }
 
@@ -284,6 +284,19 @@ func (p *twin) force(t *rapid.T) {
 	p.events(t, false)
 }
 
+// limit stores how many permits there are, or forgets it.
+func (p *twin) limit(t *rapid.T) {
+	p.setLimit(t, rapid.SampledFrom([]int32{0, 1, 2, 3, 5, 8}).Draw(t, "limit"))
+}
+
+func (p *twin) setLimit(t *rapid.T, limit int32) {
+	t.Helper()
+	m := p.memory.Session.(store.LimitSession).SetLimit(context.Background(), p.key, limit)
+	r := p.redis.Session.(store.LimitSession).SetLimit(context.Background(), p.key, limit)
+	p.same(t, fmt.Sprint("limit ", limit), m, r)
+	p.events(t, false)
+}
+
 // time passes. Then those who wait ask again, in their order, as clients do.
 func (p *twin) time(t *rapid.T) {
 	p.lives++
@@ -313,8 +326,8 @@ func (p *twin) inspect(t *rapid.T) {
 		for _, w := range info.Queue {
 			waiters = append(waiters, w.Holder)
 		}
-		return fmt.Sprintf("%v %q %d %v %d mode %d, %d of %d; %q; %q", info.Held, info.Holder, tokens(info.Token), info.Remaining.Truncate(p.precision),
-			info.Waiters, info.Mode, info.Used, info.Limit, holders, waiters)
+		return fmt.Sprintf("%v %q %d %v %d mode %d, %d of %d, %d stored; %q; %q", info.Held, info.Holder, tokens(info.Token), info.Remaining.Truncate(p.precision),
+			info.Waiters, info.Mode, info.Used, info.Limit, info.StoredLimit, holders, waiters)
 	}
 	p.same(t, "inspect", said(m, true), said(r, false))
 }
@@ -370,6 +383,7 @@ func drain(c *redistest.Client, n int) (events []store.Event) {
 
 // leave ends a run: nobody has the key or waits for it, and all that was said is compared.
 func (p *twin) leave(t *rapid.T) {
+	p.setLimit(t, 0)
 	for _, owner := range "abcdef" {
 		m := store.ReleaseRequest{Key: p.key, Owner: fmt.Sprintf("%c-%d", owner, p.run)}
 		p.released(t, m, m)

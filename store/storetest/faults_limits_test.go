@@ -17,8 +17,8 @@ func storing(change func(limit, before int32) int32) func(*session, string, int3
 }
 
 var limitFaults = []fault{
-	{breaks: "a limit is not stored", caught: "a stored limit counts instead of everyone's own", limit: storing(func(_, before int32) int32 { return before })},
-	{breaks: "one's own limit counts beside the stored one", caught: "a stored limit counts instead of everyone's own", acquire: func(c *session, r acquireRequest) acquireReply {
+	{breaks: "a limit is not stored", caught: "a stored limit counts instead of the others", limit: storing(func(_, before int32) int32 { return before })},
+	{breaks: "one's own limit counts beside the stored one", caught: "a stored limit counts instead of the others", acquire: func(c *session, r acquireRequest) acquireReply {
 		if c.inspect(r.Key).Used+int(r.Share.Weight) > int(r.Share.Limit) {
 			return acquireReply{Status: store.Held}
 		}

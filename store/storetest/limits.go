@@ -10,7 +10,7 @@ import (
 )
 
 var limitCases = []testCase{
-	{"a stored limit counts instead of everyone's own", limits, storedLimitCounts},
+	{"a stored limit counts instead of the others", limits, storedLimitCounts},
 	{"a reply says the limit in force", limits, limitInReplies},
 	{"a larger limit lets waiters in", limits, largerLimit},
 	{"a smaller limit takes nothing and lets nobody in until enough was given back", limits, smallerLimit},
