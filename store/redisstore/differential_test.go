@@ -148,7 +148,7 @@ func (d *differential) drawState(t *rapid.T) (st differentialState) {
 	}
 	held := pick("lock", record(before, "holder"), "", "", "", "", "", "", record(before, me), record(ahead, "holder"), record(before, "-"),
 		vacancyOf(before), vacancyOf(before), vacancyOf(ahead), vacancyOf(99999999999999999), "=", "1x",
-		"99999999999999999 holder p - x", "9900000000000000 holder p - x", "17 holder p -", "nothing", "a list", "=r 5 5 0 0 0")
+		"99999999999999999 holder p - x", "9900000000000000 holder p - x", "17 holder p -", "nothing", "a list", "=r 5 5 0 0 0 0")
 	set(d.keys[0], held)
 	if held != "" && held != "a list" && rapid.Bool().Draw(t, "with a TTL") {
 		st = append(st, []string{"PEXPIRE", d.keys[0], strconv.Itoa(hours)})

@@ -32,7 +32,7 @@ if not old and not all then
   return 0
 end
 local meant = tonumber(ARGV[1])
-if meant ~= 0 and meant ~= (old and old.token or all.shown) then
+if meant ~= 0 and meant ~= (old and old.token or newest()) then
   finish()
   if all then
     return {3, all.shown, remaining(), size, described()}

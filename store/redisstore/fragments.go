@@ -64,10 +64,12 @@ var (
 	//
 	//	kind   =r for readers, =p for permits
 	//	token  the last one given to one of them
-	//	shown  the token that others see: of readers the fence, of permits the largest
+	//	shown  the token that others see: of readers the fence, of permits the largest; 0: it has to be
+	//	       looked for
 	//	kept   the latest ms until which a part is held back; 0: none is
 	//	used   how many permits are out; of readers 0
 	//	limit  the smallest number of permits that one of them counts on; of readers 0
+	//	least  how many of them count on that; of readers 0
 	group = format{
 		{name: "kind", pattern: "=[rp]"},
 		{name: "token", pattern: "%d+"},
@@ -75,6 +77,7 @@ var (
 		{name: "kept", pattern: "%d+"},
 		{name: "used", pattern: "%d+"},
 		{name: "limit", pattern: "%d+"},
+		{name: "least", pattern: "%d+"},
 	}
 
 	// A member describes one of a group, in the hash of members. Its owner is the field's name.
@@ -205,7 +208,7 @@ func expand(source string) (string, error) {
 //	include FILE
 //	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
-//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT   an expression: that group, of numbers
+//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | LEAST  an expression: that group, of numbers
 //	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers
 //	pattern FORMAT | NAMES                             a pattern that captures these words

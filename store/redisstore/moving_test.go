@@ -220,7 +220,7 @@ var movedKinds = []string{"", "l", "q", "w", "f", "x", "s", "h", "m"}
 func (m *moving) make(t *testing.T, key string, state movingKey) {
 	t.Helper()
 	if state.shared {
-		m.Do(t, "SET", m.redisKey(key, 'l'), "=r 1000 999 0 0 0", "PX", "1000000")
+		m.Do(t, "SET", m.redisKey(key, 'l'), "=r 1000 999 0 0 0 0", "PX", "1000000")
 		for i, owner := range []string{"a", "b"} {
 			m.Do(t, "ZADD", m.redisKey(key, 's'), ever, owner)
 			m.Do(t, "HSET", m.redisKey(key, 'h'), owner, fmt.Sprint("- - 0 0 ", 999+i, " -"))

@@ -54,8 +54,10 @@ local function shrink(value, deadline)
   if keep > 0 then
     keep_a_part('- ' .. token .. ' ' .. weight, text(weight - rest), limit, token, holder)
     group.size = group.size + 1
+    count_on(tonumber(limit))
+  else
+    group.used = group.used - weight + rest
   end
-  survey()
 end
 
 -- read_on makes a holder of all of the key a reader, with a number and a token of its own. The

@@ -32,9 +32,9 @@ end
 -- extend renews a member, of which value is the lock's and entry the member's. It returns false if
 -- one of these can't be read.
 local function extend(lock, members, details, owner, value, entry, deadline, ttl, watch, permits)
-  local kind, token, shown, kept, used, limit = string.match(value, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
   local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
-  token, shown, kept, used, limit = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit)
+  token, shown, kept, used, limit, least = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(least)
   if not kind or not channel then
     return false
   end
@@ -54,7 +54,7 @@ local function extend(lock, members, details, owner, value, entry, deadline, ttl
     redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
   end
   local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
-  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit %>, 'PXAT', string.format('%.0f', latest))
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
   local left = string.format('%.0f', latest - ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)

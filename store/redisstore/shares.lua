@@ -27,21 +27,63 @@ local most -- how many permits there are, by ceiling; nil if it is not there
 local changed = false -- what the lock's value says is not true any more
 local mail = {} -- messages for the end, when all is written
 
+-- count_on notes that a member counts on so many permits.
+local function count_on(limit)
+  if limit < group.limit then
+    group.limit, group.least = limit, 0
+  end
+  if limit == group.limit then
+    group.least = group.least + 1
+  end
+end
+
 -- survey counts the permits of the group. A member that can't be read counts as if it had all
--- permits, so nobody else is admitted beside it.
+-- permits, so nobody else is admitted beside it. survey reads all members, so it is for what can't
+-- be known without.
 local function survey()
-  group.used, group.limit, group.shown = 0, most_permits, 0
+  group.used, group.limit, group.least, group.shown = 0, most_permits, 0, 0
   for _, owner in ipairs(redis.call('ZRANGE', members, 0, -1)) do
     local value = redis.call('HGET', details, owner) or ''
     local weight, limit, token = string.match(value, <% pattern member | weight limit token %>)
     group.used = group.used + (tonumber(weight) or most_permits)
-    group.limit = math.min(group.limit, tonumber(limit) or most_permits)
+    count_on(tonumber(limit) or most_permits)
     group.shown = math.max(group.shown, token and whole(token) or 0)
   end
 end
 
+-- uncount subtracts what a member has, before it leaves. It returns whether that is not enough: the
+-- member was the last to count on the smallest limit, or it can't be read.
+local function uncount(owner)
+  local value = redis.call('HGET', details, owner) or ''
+  local weight, limit, token = string.match(value, <% pattern member | weight limit token %>)
+  if not weight then
+    return true
+  end
+  group.used = group.used - weight
+  if tonumber(limit) == group.limit then
+    group.least = group.least - 1
+  end
+  if whole(token) == group.shown then
+    group.shown = 0 -- usually nobody asks for it before the next grant
+  end
+  return group.least <= 0
+end
+
+-- newest returns the token that others see.
+local function newest()
+  if group.shown == 0 then
+    survey()
+    changed = true
+  end
+  return group.shown
+end
+
 -- expel takes members out of the group. The group ends with the last one.
 local function expel(owners)
+  local unknown = false
+  for _, owner in ipairs(group.kind == '=p' and owners or {}) do
+    unknown = uncount(owner) or unknown
+  end
   for first = 1, #owners, 100 do
     local final = math.min(first + 99, #owners)
     group.size = group.size - redis.call('ZREM', members, unpack(owners, first, final))
@@ -50,7 +92,7 @@ local function expel(owners)
   changed = changed or #owners > 0
   if group.size == 0 then
     group = nil
-  elseif group.kind == '=p' and #owners > 0 then
+  elseif unknown then
     survey()
   end
 end
@@ -58,7 +100,7 @@ end
 -- save writes the lock's value, and lets all end with the last member.
 local function save()
   local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
-  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit %>, 'PXAT', text(latest))
+  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit | group.least %>, 'PXAT', text(latest))
   local left = text(latest - now_ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)
@@ -107,16 +149,17 @@ local function open()
   if not shared then
     return
   end
-  local kind, token, shown, kept, used, limit = string.match(shared, <% pattern group %>)
-  token, shown, kept, used, limit = whole(token or ''), whole(shown or ''), whole(kept or ''), whole(used or ''), whole(limit or '')
-  if not (token and shown and kept and used and limit) then
+  local kind, token, shown, kept, used, limit, least = string.match(shared, <% pattern group %>)
+  token, shown, kept = whole(token or ''), whole(shown or ''), whole(kept or '')
+  used, limit, least = whole(used or ''), whole(limit or ''), whole(least or '')
+  if not (token and shown and kept and used and limit and least) then
     return lock
   end
   if count ~= described then
     return details
   end
   last = math.max(last, token, shown)
-  group = {kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, size = count}
+  group = {kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, least = least, size = count}
   changed = count == 0
   expel(expired())
   if changed and group then
@@ -186,7 +229,7 @@ local function found(kind, token)
   if redis.call('EXISTS', members, details) > 0 then
     redis.call('DEL', members, details)
   end
-  group = {kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, size = 0}
+  group = {kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, least = 0, size = 0}
   record, vacant = nil, nil
 end
 
@@ -207,7 +250,8 @@ local function admit(owner, channel, ttl, flags, holder)
   end
   weight, limit = tonumber(weight or 0), tonumber(limit or 0)
   if extra then
-    group.limit, group.shown = math.min(group.limit, limit), token
+    count_on(limit)
+    group.shown = token
     if size == 0 then
       weight = weight + math.max(0, math.min(tonumber(extra), in_force(limit) - group.used - weight))
     end
@@ -390,7 +434,7 @@ local function request(before)
     return waiting(acquire(before), flags)
   end
   -- It is acquire of lock.lua that queues. To it the group is a holder that wants to hear nothing.
-  record = {token = group.shown, owner = '- ', channel = '-', flags = '-', holder = described()}
+  record = {token = newest(), owner = '- ', channel = '-', flags = '-', holder = described()}
   wanted = function() return tell(<% wanted '' %>, 'w') end
   local reply = acquire(before)
   record = nil
