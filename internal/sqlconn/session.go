@@ -61,7 +61,7 @@ const (
 
 // Inspect says who holds a key and who waits for it.
 func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
-	a, err := s.ask(ctx, "INSPECT", key, 0)
+	a, err := s.ask(ctx, "INSPECT", key, func(it *Item) { it.Size = shown })
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -82,7 +82,7 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 // Force takes a key from its holder, in the transaction that compares the token. A holder in Java
 // has no token.
 func (s *Session) Force(ctx context.Context, key string, token int64) (bool, error) {
-	a, err := s.ask(ctx, "FORCE", key, token)
+	a, err := s.ask(ctx, "FORCE", key, func(it *Item) { it.Token = token })
 	if err == nil && a.Status == StatusHeld && a.Held {
 		err = &store.OtherHolderError{Info: s.info(key, a)}
 	}
@@ -92,8 +92,21 @@ func (s *Session) Force(ctx context.Context, key string, token int64) (bool, err
 	return a.Held, nil
 }
 
+// SetLimit stores the limit in a row of its own, which no sweep deletes. A store without limits
+// refuses it.
+func (s *Session) SetLimit(ctx context.Context, key string, limit int32) error {
+	if err := s.conn.Features.CheckLimit(limit); err != nil {
+		return err
+	}
+	a, err := s.ask(ctx, "LIMIT", key, func(it *Item) { it.Limit = int(limit) })
+	if err == nil && a.Status != StatusGranted {
+		err = ErrReply
+	}
+	return err
+}
+
 // ask calls a routine for one key.
-func (s *Session) ask(ctx context.Context, routine, key string, token int64) (Answer, error) {
+func (s *Session) ask(ctx context.Context, routine, key string, put func(*Item)) (Answer, error) {
 	if err := s.usable(); err != nil {
 		return Answer{}, err
 	}
@@ -101,7 +114,7 @@ func (s *Session) ask(ctx context.Context, routine, key string, token int64) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	it.Size, it.Token = shown, token
+	put(&it)
 	answers, err := s.conn.Call(ctx, routine, []Item{it})
 	if err == nil && len(answers) != 1 {
 		err = ErrReply
@@ -113,7 +126,7 @@ func (s *Session) ask(ctx context.Context, routine, key string, token int64) (An
 }
 
 func (s *Session) info(key string, a Answer) store.Info {
-	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters}
+	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters, StoredLimit: a.Stored}
 	if a.Held {
 		info.Holder, info.Token = s.conn.Tables.Holder(a), a.Token
 		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)

@@ -93,11 +93,13 @@ type Answer struct {
 	// Of an owner that shares the key:
 	Fence  int64 `json:"fence"`
 	Weight int32 `json:"weight"`
+	Limit  int32 `json:"limit"` // of permits: that in force
 	// Of all that share the key, of whom Holder is one and Left is the longest TTL:
 	Mode    store.Mode `json:"mode"`
 	Count   int        `json:"count"`
 	Used    int        `json:"used"`
-	Permits int        `json:"permits"` // the smallest limit of them
+	Permits int        `json:"permits"` // the limit in force for them
+	Stored  int        `json:"stored"`  // the limit that is stored, whoever has the key
 	Soonest int64      `json:"soonest"` // µs, the shortest TTL
 	Holders []struct { // the first of them
 		Holder string `json:"holder"`
@@ -114,6 +116,7 @@ const (
 	StatusHeld    = 3
 	StatusFull    = 4
 	StatusGone    = 5
+	StatusTooMuch = 6
 
 	statusExpired = -2
 	statusStolen  = -3
@@ -158,6 +161,9 @@ func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / t
 func (a Answer) IsGrant() bool {
 	return a.Token > 0 && a.Fence >= 0 && a.Fence <= a.Token && a.Weight >= 0 && a.Weight <= store.MaxPermits
 }
+
+// IsLimit reports whether the limit of an answer can be one.
+func (a Answer) IsLimit() bool { return a.Limit >= 0 && a.Limit <= store.MaxPermits }
 
 // errNoPart is the error of a release that keeps what the owner does not have.
 var errNoPart = fmt.Errorf("%w: the rest is no part of what is held", store.ErrInvalidOption)

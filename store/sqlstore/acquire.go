@@ -41,7 +41,10 @@ func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest, add
 }
 
 func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address string) (reply store.AcquireReply, err error) {
+	reply.Limit = a.Limit
 	switch {
+	case !a.IsLimit():
+		err = sqlconn.ErrReply
 	case a.Status == sqlconn.StatusGranted && a.IsGrant():
 		reply.Status = store.Granted
 		reply.Grant = store.Grant{Token: a.Token, TokensFollowClock: a.Clocked, Fence: a.Fence, Weight: a.Weight}
@@ -67,6 +70,8 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address
 		reply.Status = store.Full
 	case a.Status == sqlconn.StatusGone:
 		reply.Status = store.Withdrawn
+	case a.Status == sqlconn.StatusTooMuch:
+		reply.Status = store.TooMuch
 	default:
 		err = sqlconn.ErrReply
 	}

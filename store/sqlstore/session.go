@@ -22,7 +22,7 @@ type session struct {
 	inbox   *pubsub.Inbox // nil: waiters poll
 }
 
-var _ store.Session = (*session)(nil)
+var _ store.LimitSession = (*session)(nil)
 
 // Close ends the inbox. It waits for that until ctx ends; it ends anyway.
 func (s *session) Close(ctx context.Context) error {

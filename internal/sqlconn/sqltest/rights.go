@@ -80,6 +80,14 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 		c.Hold(q)
 		c.Release("shared", "c")
 	}
+	if st.Features().Limits {
+		limits := c.Session.(store.LimitSession)
+		for _, limit := range []int32{2, 0} {
+			if err := limits.SetLimit(t.Context(), "limited", limit); err != nil {
+				t.Errorf("SetLimit: got %v, want no error", err)
+			}
+		}
+	}
 	d.RunRoutine(t, prefix+s.Sweep())
 	if err := st.Guard(t.Context(), d.Begin(t), "key", h.Token); err != nil {
 		t.Errorf("Guard: got %v, want no error", err)

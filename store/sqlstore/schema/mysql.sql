@@ -62,6 +62,13 @@ EXECUTE alter_asynclock
 //
 DEALLOCATE PREPARE alter_asynclock
 //
+-- How many permits a key has, whatever holders and requests say. A transaction locks the key's row
+-- in the table of locks before it changes this. A row stays until the limit is forgotten.
+CREATE TABLE IF NOT EXISTS asynclock_permits (
+	`key` VARBINARY(1536) NOT NULL PRIMARY KEY,
+	permits INT NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner VARBINARY(128) NOT NULL PRIMARY KEY,
@@ -183,6 +190,52 @@ BEGIN
 		WHERE `key` = v_key;
 END
 //
+DROP PROCEDURE IF EXISTS asynclock_in_force
+//
+-- How many permits a key has for who counts on so many, or for its members alone if that is
+-- null: what is stored, or otherwise the smallest number that one of them counts on.
+CREATE PROCEDURE asynclock_in_force(IN v_key VARBINARY(1536), IN v_permits INT, OUT v_limit INT)
+BEGIN
+	SET v_limit = (SELECT permits FROM asynclock_permits WHERE `key` = v_key);
+	IF v_limit IS NULL THEN
+		SET v_limit = (SELECT LEAST(COALESCE(MIN(permits), v_permits), COALESCE(v_permits, MIN(permits)))
+			FROM asynclock_share WHERE `key` = v_key AND mode = 2 AND held_until > UTC_TIMESTAMP(6));
+	END IF;
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_told
+//
+-- What a request for permits is told besides: the limit in force.
+CREATE PROCEDURE asynclock_told(IN v_key VARBINARY(1536), IN v_permits INT, INOUT answer LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_limit INT;
+	CALL asynclock_in_force(v_key, v_permits, v_limit);
+	SET answer = CONCAT(LEFT(answer, CHAR_LENGTH(answer) - 1), ', "limit": ', v_limit, '}');
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_too_much
+//
+-- Whether so many permits are more than the key has by what is stored.
+CREATE PROCEDURE asynclock_too_much(IN v_key VARBINARY(1536), IN v_weight INT, OUT v_large BOOLEAN)
+BEGIN
+	SET v_large = EXISTS (SELECT 1 FROM asynclock_permits WHERE `key` = v_key AND permits < v_weight);
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_refuse
+//
+-- Refuse a request for too much, which leaves the queue. The members of the key have been gathered.
+CREATE PROCEDURE asynclock_refuse(IN v_key VARBINARY(1536), IN v_asking VARBINARY(128), OUT answer LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_shared, v_free BOOLEAN;
+	DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
+	-- Those behind it may have waited only for it.
+	SELECT owner <=> 'in share', held_until <= UTC_TIMESTAMP(6) INTO v_shared, v_free FROM asynclock_lock WHERE `key` = v_key;
+	IF v_shared OR v_free THEN
+		CALL asynclock_pass(v_key, NULL, 0, v_shared);
+	END IF;
+	SET answer = CONCAT('{"s": 6, "limit": ', (SELECT permits FROM asynclock_permits WHERE `key` = v_key), '}');
+END
+//
 DROP PROCEDURE IF EXISTS asynclock_gather
 //
 -- Drop the members of a key whose time is over. Without members the key is free.
@@ -202,8 +255,9 @@ CREATE PROCEDURE asynclock_fits(IN v_key VARBINARY(1536), IN v_mode INT, IN v_we
 BEGIN
 	SET v_fits = v_mode = (SELECT mode FROM asynclock_share WHERE `key` = v_key LIMIT 1);
 	IF v_fits AND v_mode = 2 THEN
-	-- Every holder may rely on its own limit for as long as it holds.
-		SET v_fits = (SELECT SUM(weight) + v_weight <= LEAST(MIN(permits), v_permits) FROM asynclock_share WHERE `key` = v_key);
+	-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
+		SET v_fits = (SELECT SUM(weight) + v_weight <= COALESCE((SELECT p.permits FROM asynclock_permits p WHERE p.`key` = v_key), LEAST(MIN(permits), v_permits))
+			FROM asynclock_share WHERE `key` = v_key);
 	END IF;
 END
 //
@@ -231,7 +285,8 @@ BEGIN
 	END IF;
 	-- Nobody gets more permits than it needs while others wait.
 	IF v_extra > 0 AND NOT EXISTS (SELECT 1 FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now) THEN
-		SET v_weight = (SELECT v_weight + LEAST(v_extra, LEAST(COALESCE(MIN(permits), v_permits), v_permits) - COALESCE(SUM(weight), 0) - v_weight)
+		SET v_weight = (SELECT v_weight + LEAST(v_extra, COALESCE((SELECT p.permits FROM asynclock_permits p WHERE p.`key` = v_key),
+			LEAST(COALESCE(MIN(permits), v_permits), v_permits)) - COALESCE(SUM(weight), 0) - v_weight)
 			FROM asynclock_share WHERE `key` = v_key);
 	END IF;
 	INSERT INTO asynclock_share VALUES (v_key, v_owner, v_until, v_mode, v_weight, v_permits, v_token, v_fence, v_holder);
@@ -351,6 +406,7 @@ BEGIN
 	DECLARE v_holder VARBINARY(512);
 	DECLARE v_mode, v_weight, v_extra, v_permits, v_granted INT DEFAULT 0;
 	DECLARE v_fits BOOLEAN DEFAULT TRUE;
+	DECLARE v_large BOOLEAN DEFAULT FALSE;
 	DELETE FROM asynclock_waiter WHERE `key` = v_key AND alive_until <= UTC_TIMESTAMP(6);
 	-- One request must not take too long; that of the next waiter goes on.
 	WHILE v_fits AND v_granted < 64 DO
@@ -360,14 +416,20 @@ BEGIN
 		ELSE
 			SELECT owner, grant_ttl, holder, mode, weight, extra, permits INTO v_owner, v_grant, v_holder, v_mode, v_weight, v_extra, v_permits
 				FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
-			IF v_shared THEN
+			SET v_large = FALSE;
+			IF v_mode = 2 THEN
+				CALL asynclock_too_much(v_key, v_weight, v_large);
+			END IF;
+			IF v_shared AND NOT v_large THEN
 				CALL asynclock_fits(v_key, v_mode, v_weight, v_permits, v_fits);
 			END IF;
 		END IF;
 		IF v_fits THEN
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_ticket;
 			SET v_grant = IF(v_owner = v_asking, v_ttl, v_grant), v_granted = v_granted + 1;
-			IF v_mode > 0 THEN
+			IF v_large THEN
+				SET v_grant = NULL; -- its next request is refused
+			ELSEIF v_mode > 0 THEN
 				CALL asynclock_join(v_key, v_owner, v_grant, v_holder, v_mode, v_weight, v_extra, v_permits);
 				SET v_shared = TRUE;
 			ELSE
@@ -386,8 +448,9 @@ DROP PROCEDURE IF EXISTS asynclock_acquire_one
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, holder, share
 --          (mode, weight, extra, permits; without it the owner wants all of the key)
 -- answers  s: 1 granted (token, clocked, waiters, fence, weight), 2 waiting (left, rank, ticket,
---          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked;
---          with 2 and 3 what asynclock_info says, if the key is shared
+--          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, 6 too much, -4 the row is
+--          locked; with 2 and 3 what asynclock_info says, if the key is shared; of permits the limit
+--          in force
 CREATE PROCEDURE asynclock_acquire_one(
 	IN q LONGTEXT CHARACTER SET utf8mb4, IN v_patient BOOLEAN, OUT answer LONGTEXT CHARACTER SET utf8mb4)
 this: BEGIN
@@ -401,8 +464,8 @@ this: BEGIN
 	DECLARE v_wait BOOLEAN DEFAULT JSON_UNQUOTE(JSON_EXTRACT(q, '$.wait')) = 'true';
 	DECLARE v_ticket, v_token, v_waiters, v_fence BIGINT;
 	DECLARE v_now, v_until DATETIME(6);
-	DECLARE v_clocked, v_taken, v_member, v_fits BOOLEAN DEFAULT FALSE;
-	DECLARE v_mode, v_weight, v_extra, v_permits INT DEFAULT 0;
+	DECLARE v_clocked, v_taken, v_member, v_fits, v_large BOOLEAN DEFAULT FALSE;
+	DECLARE v_mode, v_weight, v_extra, v_permits, v_found INT DEFAULT 0;
 
 	IF JSON_EXTRACT(q, '$.share') IS NOT NULL THEN
 		SET v_mode = JSON_EXTRACT(q, '$.share.mode'), v_weight = JSON_EXTRACT(q, '$.share.weight'),
@@ -415,10 +478,16 @@ this: BEGIN
 			WHERE `key` = v_key AND held_until > UTC_TIMESTAMP(6) AND NOT owner <=> v_asking AND NOT owner <=> 'in share'
 				AND NOT EXISTS (SELECT 1 FROM asynclock_gone g WHERE g.owner = v_asking);
 		SET v_now = UTC_TIMESTAMP(6);
-		IF v_until > v_now THEN
+		IF v_mode = 2 THEN
+			CALL asynclock_too_much(v_key, v_weight, v_large);
+		END IF;
+		IF v_until > v_now AND NOT v_large THEN
 			SET answer = CONCAT('{"s": 3, "left": ', TIMESTAMPDIFF(MICROSECOND, v_now, v_until),
 				', "holder": ', JSON_QUOTE(CONVERT(v_other USING utf8mb4)), ', "token": ', v_token, ', "waiters": ',
 				(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
+			IF v_mode = 2 THEN
+				CALL asynclock_told(v_key, v_permits, answer);
+			END IF;
 			LEAVE this;
 		END IF;
 	END IF;
@@ -435,11 +504,17 @@ this: BEGIN
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key;
 	END IF;
 	SET v_waiters = (SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now);
+	IF v_mode = 2 THEN -- as of now, with the row locked
+		CALL asynclock_too_much(v_key, v_weight, v_large);
+	END IF;
 
 	IF v_owner = v_asking AND v_until > v_now THEN
 		UPDATE asynclock_lock SET held_until = GREATEST(held_until, v_now + INTERVAL v_ttl MICROSECOND) WHERE `key` = v_key;
 	ELSEIF EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_asking AND gone_until > v_now) AND NOT v_member THEN
 		SET answer = '{"s": 5}';
+		LEAVE this;
+	ELSEIF v_large AND NOT v_member THEN
+		CALL asynclock_refuse(v_key, v_asking, answer);
 		LEAVE this;
 	ELSEIF NOT v_member THEN
 		SET v_ticket = (SELECT MIN(ticket) FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking AND alive_until > v_now);
@@ -459,11 +534,17 @@ this: BEGIN
 		ELSEIF NOT v_wait THEN
 			CALL asynclock_info(v_key, answer);
 			SET answer = JSON_SET(answer, '$.s', 3);
+			IF v_mode = 2 THEN
+				CALL asynclock_told(v_key, v_permits, answer);
+			END IF;
 			LEAVE this;
 		ELSE
 			SET v_ticket = JSON_EXTRACT(q, '$.ticket'); -- the place of one that was dropped, and comes back
 			IF v_ticket = 0 AND v_limit BETWEEN 1 AND v_waiters THEN
 				SET answer = '{"s": 4}';
+				IF v_mode = 2 THEN
+					CALL asynclock_told(v_key, v_permits, answer);
+				END IF;
 				LEAVE this;
 			END IF;
 			DELETE FROM asynclock_waiter WHERE `key` = v_key AND owner = v_asking;
@@ -488,10 +569,14 @@ this: BEGIN
 			(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
 		LEAVE this;
 	ELSEIF v_owner = 'in share' THEN
-		SET answer = (SELECT CONCAT('{"s": 1, "token": ', token, ', "fence": ', fence, ', "weight": ', weight, ', "waiters": ',
-			(SELECT COUNT(*) FROM asynclock_waiter w WHERE w.`key` = v_key AND w.alive_until > v_now), '}')
-			FROM asynclock_share WHERE `key` = v_key AND owner = v_asking AND held_until > v_now);
-		IF answer IS NOT NULL THEN
+		SET v_found = NULL;
+		SELECT mode, CONCAT('{"s": 1, "token": ', token, ', "fence": ', fence, ', "weight": ', weight, ', "waiters": ',
+			(SELECT COUNT(*) FROM asynclock_waiter w WHERE w.`key` = v_key AND w.alive_until > v_now), '}') INTO v_found, answer
+			FROM asynclock_share WHERE `key` = v_key AND owner = v_asking AND held_until > v_now;
+		IF v_found IS NOT NULL THEN
+			IF v_found = 2 THEN
+				CALL asynclock_told(v_key, NULL, answer);
+			END IF;
 			LEAVE this;
 		END IF;
 		CALL asynclock_info(v_key, answer);
@@ -500,6 +585,9 @@ this: BEGIN
 	END IF;
 	SET answer = CONCAT(LEFT(answer, CHAR_LENGTH(answer) - 1), ', "s": 2, "ticket": ', v_ticket, ', "mark": ', v_token, ', "rank": ',
 		(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND ticket < v_ticket AND alive_until > v_now), '}');
+	IF v_mode = 2 THEN
+		CALL asynclock_told(v_key, v_permits, answer);
+	END IF;
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_acquire
@@ -749,6 +837,48 @@ BEGIN
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
+DROP PROCEDURE IF EXISTS asynclock_limit
+//
+-- Limit: store how many permits a key has, or forget it, and pass the key on.
+--
+-- items    key, limit (0: forget it)
+-- answers  s: 1 done
+CREATE PROCEDURE asynclock_limit(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_key VARBINARY(1536);
+	DECLARE v_taken, v_shared, v_free BOOLEAN;
+	DECLARE v_limit, i INT DEFAULT 0;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL asynclock_begin(request);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key')));
+		SET v_limit = JSON_EXTRACT(request, CONCAT('$.items[', i, '].limit'));
+		CALL asynclock_take(v_key, TRUE, v_taken);
+		IF v_limit > 0 THEN
+			INSERT INTO asynclock_permits VALUES (v_key, v_limit) ON DUPLICATE KEY UPDATE permits = v_limit;
+		ELSE
+			DELETE FROM asynclock_permits WHERE `key` = v_key;
+		END IF;
+		SELECT owner <=> 'in share' INTO v_shared FROM asynclock_lock WHERE `key` = v_key;
+		IF v_shared THEN
+			CALL asynclock_gather(v_key, UTC_TIMESTAMP(6));
+		END IF;
+		SELECT owner <=> 'in share', held_until <= UTC_TIMESTAMP(6) INTO v_shared, v_free FROM asynclock_lock WHERE `key` = v_key;
+		IF v_shared OR v_free THEN
+			CALL asynclock_pass(v_key, NULL, 0, v_shared);
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": 1}'), i = i + 1;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
 DROP PROCEDURE IF EXISTS asynclock_info
 //
 -- The state of a key: held, left, holder, token, waiters. If the key is shared: also mode,
@@ -768,7 +898,8 @@ BEGIN
 		INTO answer FROM (
 			SELECT l.`key`, IF(l.owner <=> 'in share', COALESCE(m.last, '1970-01-01'), l.held_until) AS last,
 				IF(l.owner <=> 'in share', COALESCE(m.holder, ''), l.holder) AS holder, IF(l.owner <=> 'in share', COALESCE(m.token, 0), l.token) AS token,
-				IF(l.owner <=> 'in share', COALESCE(m.mode, 0), 0) AS mode, m.members, m.used, m.permits, m.soonest
+				IF(l.owner <=> 'in share', COALESCE(m.mode, 0), 0) AS mode, m.members, m.used,
+					COALESCE((SELECT permits FROM asynclock_permits WHERE `key` = v_key), m.permits) AS permits, m.soonest
 			FROM asynclock_lock l CROSS JOIN (
 				SELECT MIN(mode) AS mode, COUNT(*) AS members, SUM(weight) AS used, MIN(permits) AS permits, MIN(held_until) AS soonest,
 					MAX(held_until) AS last, MIN(holder) AS holder, MAX(IF(mode = 1, fence, token)) AS token
@@ -783,7 +914,7 @@ DROP PROCEDURE IF EXISTS asynclock_inspect
 --
 -- items    key, size (of the queue to show, and of the members)
 -- answers  what asynclock_info says, queue, of {holder, age}, and holders, of {holder, weight,
---          left, token}
+--          left, token}; stored: the limit that is stored
 CREATE PROCEDURE asynclock_inspect(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers, v_queue, v_holders LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -816,7 +947,8 @@ BEGIN
 					FROM asynclock_waiter WHERE `key` = v_key AND ticket = v_last;
 			END IF;
 		END WHILE;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, '], "holders": ', COALESCE(v_holders, '[]'), '}');
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "queue": [', v_queue, '], "holders": ', COALESCE(v_holders, '[]'),
+			', "stored": ', COALESCE((SELECT permits FROM asynclock_permits WHERE `key` = v_key), 0), '}');
 		SET i = i + 1;
 	END WHILE;
 	CALL asynclock_lowest(v_token);
@@ -830,7 +962,7 @@ DROP PROCEDURE IF EXISTS asynclock_list
 -- List: the next keys with a prefix that are held or waited for.
 --
 -- items    after (the key where the page before ended), prefix, size
--- answers  what asynclock_info says
+-- answers  what asynclock_info says, and stored
 CREATE PROCEDURE asynclock_list(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
@@ -853,6 +985,8 @@ BEGIN
 			SET v_left = 0;
 		ELSE
 			CALL asynclock_info(v_key, v_answer);
+			SET v_answer = CONCAT(LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), ', "stored": ',
+				COALESCE((SELECT permits FROM asynclock_permits WHERE `key` = v_key), 0), '}');
 			SET v_answers = CONCAT(v_answers, IF(v_answers = '', '', ','), v_answer);
 		END IF;
 	END WHILE;

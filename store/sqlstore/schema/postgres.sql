@@ -63,6 +63,13 @@ DO $$ BEGIN -- for ALTER TABLE itself keeps everybody out while it finds that no
 	END IF;
 END $$;
 
+-- How many permits a key has, whatever holders and requests say. A transaction locks the key's row
+-- in the table of locks before it changes this. A row stays until the limit is forgotten.
+CREATE TABLE IF NOT EXISTS asynclock_permits (
+	key TEXT COLLATE "C" PRIMARY KEY,
+	permits INT NOT NULL
+);
+
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner TEXT PRIMARY KEY,
@@ -209,6 +216,41 @@ CREATE OR REPLACE FUNCTION asynclock_wake(v_key TEXT) RETURNS VOID LANGUAGE sql 
 		ORDER BY ticket LIMIT 1) w WHERE w.inbox <> ''
 $$;
 
+-- How many permits a key has for who counts on so many, or for its members alone if that is
+-- null: what is stored, or otherwise the smallest number that one of them counts on.
+CREATE OR REPLACE FUNCTION asynclock_in_force(v_key TEXT, v_permits INT) RETURNS INT LANGUAGE sql STABLE AS $$
+	SELECT COALESCE((SELECT permits FROM asynclock_permits WHERE key = v_key),
+		(SELECT LEAST(min(permits), v_permits) FROM asynclock_share WHERE key = v_key AND mode = 2 AND held_until > clock_timestamp()))
+$$;
+
+-- What a request for permits is told besides: the limit in force.
+CREATE OR REPLACE FUNCTION asynclock_told(w asynclock_waiter) RETURNS JSONB LANGUAGE sql STABLE AS $$
+	SELECT CASE w.mode WHEN 2 THEN jsonb_build_object('limit', asynclock_in_force(w.key, w.permits)) ELSE '{}' END
+$$;
+
+-- Whether so many permits are more than the key has by what is stored.
+CREATE OR REPLACE FUNCTION asynclock_too_much(v_key TEXT, v_weight INT) RETURNS BOOLEAN LANGUAGE sql STABLE AS $$
+	SELECT EXISTS (SELECT 1 FROM asynclock_permits WHERE key = v_key AND permits < v_weight)
+$$;
+
+-- Refuse a request for too much, which leaves the queue. The members of the key have been gathered.
+CREATE OR REPLACE FUNCTION asynclock_refuse(l asynclock_lock, w asynclock_waiter, v_now TIMESTAMPTZ) RETURNS JSONB LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM asynclock_waiter WHERE key = l.key AND owner = w.owner;
+	IF l.held_until <= v_now OR l.owner = 'in share' THEN -- those behind it may have waited only for it
+		l := asynclock_pass(l, NULL, 0);
+	END IF;
+	IF l.owner = '' OR EXISTS (SELECT 1 FROM asynclock_share WHERE key = l.key AND owner LIKE 'back %') THEN
+		PERFORM asynclock_wake(l.key); -- who is the first now did not know how long the key is kept back
+	END IF;
+	RETURN asynclock_told(w) || '{"s": 6}';
+END $$;
+
+-- What is stored for a key.
+CREATE OR REPLACE FUNCTION asynclock_stored(v_key TEXT) RETURNS JSONB LANGUAGE sql STABLE AS $$
+	SELECT jsonb_build_object('stored', (SELECT permits FROM asynclock_permits WHERE key = v_key))
+$$;
+
 -- Drop the members of a key whose time is over. Without members the key is free.
 CREATE OR REPLACE FUNCTION asynclock_gather(l asynclock_lock, v_now TIMESTAMPTZ) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
@@ -234,8 +276,8 @@ BEGIN
 	ELSIF v_mode = 1 THEN
 		RETURN TRUE;
 	END IF;
-	-- Every holder may rely on its own limit for as long as it holds.
-	RETURN (SELECT sum(weight) + w.weight <= LEAST(min(permits), w.permits) FROM asynclock_share WHERE key = l.key);
+	-- Every holder may rely on its own limit for as long as it holds, unless another one is stored.
+	RETURN (SELECT sum(weight) + w.weight <= asynclock_in_force(l.key, w.permits) FROM asynclock_share WHERE key = l.key);
 END $$;
 
 -- Make an owner one of those who share the key. The key is free or it fits beside the members,
@@ -258,7 +300,7 @@ BEGIN
 	END IF;
 	-- Nobody gets more permits than it needs while others wait.
 	IF w.extra > 0 AND asynclock_waiters(l.key) = 0 THEN
-		v_weight := v_weight + (SELECT LEAST(w.extra, LEAST(min(permits), w.permits) - COALESCE(sum(weight), 0) - v_weight)
+		v_weight := v_weight + (SELECT LEAST(w.extra, asynclock_in_force(l.key, w.permits) - COALESCE(sum(weight), 0) - v_weight)
 			FROM asynclock_share WHERE key = l.key);
 	END IF;
 	INSERT INTO asynclock_share VALUES (l.key, w.owner, v_now + v_ttl * INTERVAL '1 microsecond', w.mode, v_weight, w.permits,
@@ -270,6 +312,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION asynclock_joined(m asynclock_share) RETURNS JSONB LANGUAGE sql AS $$
 	SELECT jsonb_build_object('s', 1, 'token', m.token, 'fence', m.fence, 'weight', m.weight, 'waiters', asynclock_waiters(m.key))
+		|| CASE m.mode WHEN 2 THEN jsonb_build_object('limit', asynclock_in_force(m.key, m.permits)) ELSE '{}' END
 $$;
 
 -- A repeated request of a member sets its TTL. It is null if the owner is no member.
@@ -371,7 +414,7 @@ END $$;
 -- The members of a key as others see them, without those whose time is over.
 CREATE OR REPLACE FUNCTION asynclock_members(v_key TEXT) RETURNS JSONB LANGUAGE sql STABLE AS $$
 	SELECT jsonb_build_object('held', count(*) > 0, 'left', COALESCE(asynclock_span(max(held_until)), 0), 'soonest', asynclock_span(min(held_until)),
-		'mode', min(mode), 'count', count(*), 'used', sum(weight), 'permits', min(permits),
+		'mode', min(mode), 'count', count(*), 'used', sum(weight), 'permits', asynclock_in_force(v_key, NULL),
 		'holder', min(holder), 'token', max(CASE mode WHEN 1 THEN fence ELSE token END))
 		FROM asynclock_share WHERE key = v_key AND held_until > clock_timestamp()
 $$;
@@ -384,19 +427,28 @@ $$;
 CREATE OR REPLACE FUNCTION asynclock_pass(l asynclock_lock, v_asking TEXT, v_ttl BIGINT) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
 	v_waiters BIGINT;
+	v_large BOOLEAN;
 	w asynclock_waiter;
 	m asynclock_share;
 BEGIN
 	DELETE FROM asynclock_waiter WHERE key = l.key AND alive_until <= clock_timestamp();
 	FOR v_granted IN 0..64 LOOP
 		SELECT * INTO w FROM asynclock_waiter WHERE key = l.key ORDER BY ticket LIMIT 1;
-		IF NOT FOUND OR l.owner = 'in share' AND NOT asynclock_fits(l, w) THEN
+		IF NOT FOUND THEN
+			RETURN l;
+		END IF;
+		v_large := w.mode = 2 AND asynclock_too_much(l.key, w.weight);
+		IF NOT v_large AND l.owner = 'in share' AND NOT asynclock_fits(l, w) THEN
 			RETURN l;
 		ELSIF v_granted = 64 THEN -- one request must not take too long; that of the next waiter goes on
 			PERFORM asynclock_wake(l.key);
 			RETURN l;
 		END IF;
+		IF v_large THEN
+			PERFORM asynclock_wake(l.key); -- its request is refused
+		END IF;
 		DELETE FROM asynclock_waiter WHERE key = l.key AND ticket = w.ticket;
+		CONTINUE WHEN v_large;
 		IF w.mode = 0 THEN
 			EXIT;
 		END IF;
@@ -427,8 +479,8 @@ $$;
 -- items    key, owner, ttl, grant, alive, wait, limit, ticket, watch, holder, inbox, share
 --          (mode, weight, extra, permits; without it the owner wants all of the key)
 -- answers  s: 1 granted (token, clocked, waiters, fence, weight), 2 waiting (left, rank, ticket,
---          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, -4 the row is locked;
---          with 2 and 3 what asynclock_members says
+--          mark), 3 held (left, holder, token, waiters), 4 full, 5 gone, 6 too much, -4 the row is
+--          locked; with 2 and 3 what asynclock_members says; of permits the limit in force
 CREATE OR REPLACE FUNCTION asynclock_acquire_one(q JSONB, v_wait BOOLEAN) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_owner TEXT := q->>'owner';
@@ -444,8 +496,9 @@ BEGIN
 		SELECT * INTO l FROM asynclock_lock
 			WHERE key = q->>'key' AND held_until > clock_timestamp() AND owner IS DISTINCT FROM v_owner AND owner IS DISTINCT FROM 'in share'
 				AND NOT EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner);
-		IF FOUND THEN
-			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key));
+		IF FOUND AND NOT (w.mode = 2 AND asynclock_too_much(l.key, w.weight)) IS TRUE THEN
+			RETURN jsonb_build_object('s', 3, 'left', asynclock_left(l), 'holder', l.holder, 'token', l.token, 'waiters', asynclock_waiters(l.key))
+				|| asynclock_told(w);
 		END IF;
 	END IF;
 	l := asynclock_take(q->>'key', v_wait);
@@ -468,6 +521,8 @@ BEGIN
 	END IF;
 	IF EXISTS (SELECT 1 FROM asynclock_gone WHERE owner = v_owner AND gone_until > v_now) THEN
 		RETURN '{"s": 5}';
+	ELSIF w.mode = 2 AND asynclock_too_much(l.key, w.weight) THEN
+		RETURN asynclock_refuse(l, w, v_now);
 	END IF;
 	UPDATE asynclock_waiter SET alive_until = v_now + (q->>'alive')::BIGINT * INTERVAL '1 microsecond',
 		grant_ttl = (q->>'grant')::BIGINT, holder = q->>'holder', inbox = q->>'inbox', watch = (q->>'watch')::BOOLEAN,
@@ -485,11 +540,11 @@ BEGIN
 			END IF;
 			RETURN asynclock_granted(asynclock_grant(l, v_owner, v_ttl, q->>'holder', q->>'inbox', (q->>'watch')::BOOLEAN));
 		ELSIF NOT (q->>'wait')::BOOLEAN THEN
-			RETURN asynclock_info(l) || '{"s": 3}';
+			RETURN asynclock_info(l) || asynclock_told(w) || '{"s": 3}';
 		END IF;
 		v_ticket := NULLIF((q->>'ticket')::BIGINT, 0); -- the place of one that was dropped, and comes back
 		IF v_ticket IS NULL AND (q->>'limit')::BIGINT BETWEEN 1 AND v_waiters THEN
-			RETURN '{"s": 4}';
+			RETURN asynclock_told(w) || '{"s": 4}';
 		END IF;
 		-- Dead waiters are deleted, too. There are many of them if the key is held for long
 		-- and clients come and go.
@@ -518,7 +573,7 @@ BEGIN
 		END IF;
 	END IF;
 	RETURN CASE WHEN l.owner = 'in share' THEN asynclock_members(l.key) ELSE jsonb_build_object('left', asynclock_left(l)) END
-		|| jsonb_build_object('s', 2, 'ticket', v_ticket, 'mark', l.token,
+		|| asynclock_told(w) || jsonb_build_object('s', 2, 'ticket', v_ticket, 'mark', l.token,
 			'rank', (SELECT count(*) FROM asynclock_waiter WHERE key = l.key AND ticket < v_ticket AND alive_until > v_now));
 END $$;
 
@@ -729,12 +784,43 @@ BEGIN
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
 
+-- Limit: store how many permits a key has, or forget it, and pass the key on.
+--
+-- items    key, limit (0: forget it)
+-- answers  s: 1 done
+CREATE OR REPLACE FUNCTION asynclock_limit(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := asynclock_clock(request);
+	l asynclock_lock;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key TEXT, "limit" INT)
+	LOOP
+		l := asynclock_take(q.key, TRUE);
+		IF q."limit" > 0 THEN
+			INSERT INTO asynclock_permits VALUES (q.key, q."limit") ON CONFLICT (key) DO UPDATE SET permits = EXCLUDED.permits;
+		ELSE
+			DELETE FROM asynclock_permits WHERE key = q.key;
+		END IF;
+		IF l.owner = 'in share' THEN
+			l := asynclock_gather(l, clock_timestamp());
+		END IF;
+		IF l.held_until <= clock_timestamp() OR l.owner = 'in share' THEN
+			PERFORM asynclock_pass(l, NULL, 0);
+		END IF;
+		v_answers := v_answers || '{"s": 1}';
+	END LOOP;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
 -- Inspect: who holds the key, and the first of them and in its queue. A client calls it without a key to
 -- check that all routines exist.
 --
 -- items    key, size (of the queue to show, and of the members)
 -- answers  what asynclock_info says, queue, of {holder, age}, and holders, of {holder, weight,
---          left, token}
+--          left, token}; stored: the limit that is stored
 CREATE OR REPLACE FUNCTION asynclock_inspect(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_info JSONB;
@@ -756,9 +842,9 @@ BEGIN
 				'token', CASE m.mode WHEN 1 THEN m.fence ELSE m.token END) ORDER BY m.token) INTO v_holders
 				FROM (SELECT * FROM asynclock_share WHERE key = q.key AND held_until > clock_timestamp() ORDER BY token LIMIT q.size) m
 				WHERE v_info ? 'mode';
-			v_answers := v_answers || (v_info || jsonb_build_object('queue', v_queue, 'holders', v_holders));
+			v_answers := v_answers || (v_info || jsonb_build_object('queue', v_queue, 'holders', v_holders) || asynclock_stored(q.key));
 		ELSE
-			v_answers := v_answers || '{"held": false}';
+			v_answers := v_answers || ('{"held": false}' || asynclock_stored(q.key));
 		END IF;
 	END LOOP;
 	PERFORM asynclock_lowest();
@@ -768,7 +854,7 @@ END $$;
 -- List: the next keys with a prefix that are held or waited for.
 --
 -- items    after (the key where the page before ended), prefix, size
--- answers  what asynclock_info says
+-- answers  what asynclock_info says, and stored
 CREATE OR REPLACE FUNCTION asynclock_list(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
 	v_answers JSONB := '[]';
@@ -780,7 +866,7 @@ BEGIN
 			AND (k.held_until > clock_timestamp() OR asynclock_waiters(k.key) > 0)
 		ORDER BY k.key LIMIT (request#>>'{items,0,size}')::INT
 	LOOP
-		v_answers := v_answers || v_info;
+		v_answers := v_answers || (v_info || asynclock_stored(v_info->>'key'));
 	END LOOP;
 	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
 END $$;
