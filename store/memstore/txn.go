@@ -54,7 +54,9 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	}
 	place := k.place(r.Owner)
 	if place < 0 {
-		t.serve(k, "") // who blocked the others may have died, or request too much
+		if k.held() {
+			t.serve(k, "") // who blocked the others may have died
+		}
 		switch {
 		case len(k.queue) == 0 && k.fits(r.Share):
 			t.grant(k, waiter{AcquireRequest: r, session: t.from}, r.TTL)

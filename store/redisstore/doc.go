@@ -20,7 +20,7 @@
 // # Guarantees
 //
 // A key has at most one holder at a time, tokens rise with each holder, and nothing is kept
-// for ever: every Redis key has a TTL. This holds as long as the server's clock is not set
+// for ever: every Redis key has a TTL, except a stored limit of permits. This holds as long as the server's clock is not set
 // forward. It also requires that the server keeps what it acknowledged, or loses it only by a
 // restart or a failover.
 //

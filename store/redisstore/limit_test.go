@@ -37,8 +37,8 @@ func TestALimitHasNoTTL(t *testing.T) {
 	})
 }
 
-// Nothing is granted in the grace, so a larger limit lets nobody in before its end. Who requests too
-// much learns it at once.
+// Nothing is granted in the grace, so a larger limit lets nobody in before its end. A
+// request for too much is refused at once.
 func TestALimitInTheGraceGrantsNothing(t *testing.T) {
 	onPromotedServer(t, func(t *testing.T, sv *server, promote func()) {
 		st := sv.store(t)

@@ -66,7 +66,7 @@ func TestTheNewestHolderOfPermitsLeaves(t *testing.T) {
 	})
 }
 
-// What is given up and held back is a member, which counts on the same limit.
+// A part that is given up and held back is a member, which counts on the same limit.
 func TestALimitLeavesWithTheLastPartThatIsHeldBack(t *testing.T) {
 	t.Parallel()
 	sv := onMiniredis(t)

@@ -277,7 +277,7 @@ end
 
 -- serve gives the key to the first in its queue, and to the next ones, as long as their shares
 -- fit. The owner that asks, if there is one, has its turn in its place and gets its reply. Any
--- other is notified. Who requests too much leaves, and is told to ask. serve returns false if the
+-- other is notified. A waiter that requests too much leaves, and is told to ask. serve returns false if the
 -- queue is damaged, and it has done nothing.
 local function serve(asker)
   local served = 0

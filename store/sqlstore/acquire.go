@@ -70,7 +70,7 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address
 		reply.Status = store.Full
 	case a.Status == sqlconn.StatusGone:
 		reply.Status = store.Withdrawn
-	case a.Status == sqlconn.StatusTooMuch:
+	case a.Status == sqlconn.StatusTooMuch && a.Limit > 0:
 		reply.Status = store.TooMuch
 	default:
 		err = sqlconn.ErrReply

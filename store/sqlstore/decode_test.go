@@ -54,6 +54,7 @@ func FuzzReply(f *testing.F) {
 	f.Add(`{"clock": 1, "items": [{"s": 1, "token": 5, "fence": 6}, {"s": 1, "token": 5, "weight": -1}, {"s": 1, "token": 5, "fence": -1}]}`)
 	f.Add(`{"clock": 1, "items": [{"s": 2, "left": 5, "soonest": 3, "mode": 2, "count": 2, "used": 3, "permits": 3, "token": 5}]}`)
 	f.Add(`{"clock": 1, "items": [{"s": 1, "held": true, "token": 5, "fence": 6}, {"s": -5}]}`)
+	f.Add(`{"clock": 1, "items": [{"s": 6, "limit": 3}, {"s": 6}, {"s": 1, "token": 5, "weight": 1, "limit": -1}, {"s": 2, "left": 5, "ticket": 7, "limit": 1000001}]}`)
 	f.Add(`{"clock": 0, "items": []}`)
 	f.Add(`{"clock": 1, "items": [{"held": true, "requeue": {"s": 1}}]}`)
 	silent := sqltest.Answering(f, func(string, []sqlconn.Item) ([]sqlconn.Answer, error) { return nil, nil })
@@ -89,6 +90,9 @@ func wantSense(t *testing.T, s *session, q store.AcquireRequest, a sqlconn.Answe
 	}
 	if got.Status == store.Granted && (got.Token <= 0 || got.Fence < 0 || got.Fence > got.Token || got.Weight < 0 || got.Weight > store.MaxPermits) {
 		t.Errorf("acquire: got %+v, want a grant that can be", got)
+	}
+	if err == nil && (got.Limit < 0 || got.Limit > store.MaxPermits || got.Status == store.TooMuch && got.Limit == 0) {
+		t.Errorf("acquire: got %+v, want a limit that can be", got)
 	}
 	released, err := s.readRelease(&store.ReleaseRequest{Requeue: &q}, a, "")
 	if err == nil && released.Requeue == nil {

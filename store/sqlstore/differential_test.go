@@ -56,6 +56,7 @@ type step struct {
 	renew   *store.RenewRequest
 	release *store.ReleaseRequest
 	force   bool
+	limit   *int32
 	passes  time.Duration
 	early   bool // of acquire: without the ticket that its owner has
 }
@@ -74,6 +75,8 @@ func (s step) String() string {
 		return fmt.Sprintf("release %+v", *s.release)
 	case s.force:
 		return "force"
+	case s.limit != nil:
+		return fmt.Sprint("limit ", *s.limit)
 	}
 	return fmt.Sprintf("%v pass", s.passes)
 }
@@ -109,7 +112,7 @@ func drawSteps(draw *rapid.T) (steps []step) {
 	}
 	for range 1 + number(24, "steps") {
 		var s step
-		switch number(12, "kind") {
+		switch number(13, "kind") {
 		case 0, 1, 2, 3, 4:
 			r := request()
 			s.acquire, s.early = &r, number(3, "early") == 0
@@ -133,6 +136,9 @@ func drawSteps(draw *rapid.T) (steps []step) {
 			s.passes = time.Duration(1+number(2, "passes")) * time.Minute
 		case 12:
 			s.force = number(3, "force") == 0
+		case 13:
+			limit := int32(number(5, "stored limit"))
+			s.limit = &limit
 		}
 		steps = append(steps, s)
 	}
@@ -194,6 +200,8 @@ func play(t *testing.T, st store.Store, key string, steps []step, pass func(time
 			}
 		case s.force:
 			a.forced, err = session.Force(ctx, key, 0)
+		case s.limit != nil:
+			err = session.(store.LimitSession).SetLimit(ctx, key, *s.limit)
 		case s.passes > 0:
 			pass(s.passes)
 		}
@@ -243,9 +251,9 @@ func (a said) words() []string {
 	if a.release.Requeue != nil {
 		words = append(words, answer(*a.release.Requeue))
 	}
-	info := fmt.Sprint(a.info.Held, a.info.Holder, a.info.Mode, a.info.Used, a.info.Limit, a.info.Waiters, halves(a.info.Remaining))
+	info := fmt.Sprint(a.info.Held, a.info.Holder, a.info.Mode, a.info.Used, a.info.Limit, " ", a.info.StoredLimit, " ", a.info.Waiters, halves(a.info.Remaining))
 	if !a.info.Held {
-		info = fmt.Sprint("free ", a.info.Waiters)
+		info = fmt.Sprint("free ", a.info.StoredLimit, " ", a.info.Waiters)
 	}
 	var holders []string // what is held back may come in any order
 	for _, h := range a.info.Holders {
@@ -265,7 +273,7 @@ func answer(r store.AcquireReply) string {
 	if r.Status == store.Held {
 		holder = r.Holder
 	}
-	return fmt.Sprint(r.Status, holder, " ", max(halves(r.Remaining), 0), " ", r.Rank, r.Waiters, r.Weight, r.Fence > 0, " ", kindOf(r.Err))
+	return fmt.Sprint(r.Status, holder, " ", r.Limit, " ", max(halves(r.Remaining), 0), " ", r.Rank, r.Waiters, r.Weight, r.Fence > 0, " ", kindOf(r.Err))
 }
 
 // halves is a time in half minutes.

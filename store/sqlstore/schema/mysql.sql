@@ -205,7 +205,7 @@ END
 //
 DROP PROCEDURE IF EXISTS asynclock_told
 //
--- What a request for permits is told besides: the limit in force.
+-- The limit in force, for the answer to a request for permits.
 CREATE PROCEDURE asynclock_told(IN v_key VARBINARY(1536), IN v_permits INT, INOUT answer LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_limit INT;

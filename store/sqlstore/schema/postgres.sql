@@ -223,7 +223,7 @@ CREATE OR REPLACE FUNCTION asynclock_in_force(v_key TEXT, v_permits INT) RETURNS
 		(SELECT LEAST(min(permits), v_permits) FROM asynclock_share WHERE key = v_key AND mode = 2 AND held_until > clock_timestamp()))
 $$;
 
--- What a request for permits is told besides: the limit in force.
+-- The limit in force, for the answer to a request for permits.
 CREATE OR REPLACE FUNCTION asynclock_told(w asynclock_waiter) RETURNS JSONB LANGUAGE sql STABLE AS $$
 	SELECT CASE w.mode WHEN 2 THEN jsonb_build_object('limit', asynclock_in_force(w.key, w.permits)) ELSE '{}' END
 $$;
@@ -246,7 +246,7 @@ BEGIN
 	RETURN asynclock_told(w) || '{"s": 6}';
 END $$;
 
--- What is stored for a key.
+-- The limit that is stored for a key.
 CREATE OR REPLACE FUNCTION asynclock_stored(v_key TEXT) RETURNS JSONB LANGUAGE sql STABLE AS $$
 	SELECT jsonb_build_object('stored', (SELECT permits FROM asynclock_permits WHERE key = v_key))
 $$;
