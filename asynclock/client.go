@@ -177,12 +177,22 @@ func (c *Client) byOwner(owner string) *keyState {
 	return nil
 }
 
+// defaultsOf returns the settings of a waiter without options.
+func (c *Client) defaultsOf(w *waiter) *lockSettings {
+	switch w.mode {
+	case Shared:
+		return &c.settings.rlock
+	case Permits:
+		return &w.semaphore.settings
+	default:
+		return &c.settings.lock
+	}
+}
+
 // lockSettings returns the settings of an acquisition with these options.
-func (c *Client) lockSettings(mode Mode, options []LockOption) (*lockSettings, error) {
-	defaults := &c.settings.lock
-	if mode == Shared {
-		defaults = &c.settings.rlock
-		if err := c.features.Check(store.Share{Mode: mode}, 0); err != nil {
+func (c *Client) lockSettings(defaults *lockSettings, options []LockOption) (*lockSettings, error) {
+	if defaults.Mode == Shared {
+		if err := c.features.Check(store.Share{Mode: Shared}, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -192,6 +202,9 @@ func (c *Client) lockSettings(mode Mode, options []LockOption) (*lockSettings, e
 	s, err := defaults.with(options)
 	if err != nil {
 		return nil, err
+	}
+	if s.Mode == Permits {
+		s.Retention = 0
 	}
 	c.retentionFor(&s)
 	return &s, nil

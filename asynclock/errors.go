@@ -70,9 +70,13 @@ var (
 	// could wait for each other.
 	ErrLockOrder = errors.New("asynclock: a key that is not held sorts before one that is held")
 
-	// ErrUpgrade: the call was made under a lease of a reader, and wants the key for itself. It would
-	// wait for itself, and two such callers for each other. Unlock the reader's lease first.
-	ErrUpgrade = errors.New("asynclock: a reader can't become the writer")
+	// ErrPermits: a request for more permits than the semaphore has.
+	ErrPermits = machine.ErrPermits
+
+	// ErrUpgrade: the call was made under a lease of the same key, and wants the key in another way: for
+	// itself under a reader's, or permits under a writer's. It would wait for itself, and two such
+	// callers for each other. Unlock that lease first.
+	ErrUpgrade = errors.New("asynclock: the key is held in another way by the caller itself")
 
 	// ErrClosed: the client is closed.
 	ErrClosed = store.ErrClosed
@@ -93,8 +97,8 @@ var (
 
 // An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
-	// Op is lock, try lock, rlock, try rlock, downgrade, unlock, renew, lock all, try lock all, unlock all, inspect, list, force
-	// unlock or close.
+	// Op is lock, try lock, rlock, try rlock, semaphore, acquire, try acquire, set permits, downgrade, unlock,
+	// renew, lock all, try lock all, unlock all, inspect, list, force unlock or close.
 	Op  string
 	Key string // empty if the operation is about no key, or about all
 	Err error

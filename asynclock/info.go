@@ -14,6 +14,7 @@ type Mode = store.Mode
 const (
 	Exclusive = store.Exclusive // of Lock: all of it
 	Shared    = store.Shared    // of RLock: a part, beside any number of other readers
+	Permits   = store.Permits   // of a Semaphore: some of its permits
 )
 
 // WaiterInfo describes one queued client.

@@ -63,7 +63,9 @@ func (l *Lease) Key() string {
 // any process; the package comment has the exceptions. Send it with each write. A resource can keep
 // the largest token it has seen and refuse smaller ones. It is then safe from holders that were
 // paused or cut off. Readers between two writers have the same token. It is larger than that of every
-// writer before them, and smaller than that of every writer after. The token is not a secret and proves nothing. It is 0 if the store has no
+// writer before them, and smaller than that of every writer after. Permits have the number of their grant, which
+// is larger than that of every earlier grant. Those of one client may have it in common. It fences nobody
+// out, because others have permits at the same time. The token is not a secret and proves nothing. It is 0 if the store has no
 // tokens ([Features]).
 func (l *Lease) Token() int64 {
 	if l.isNone() {
@@ -72,8 +74,16 @@ func (l *Lease) Token() int64 {
 	return l.core.Token
 }
 
-// Mode returns how much of the key the lease has: Exclusive, or Shared for a reader. A reader's request
-// that joined a writer's lease has an Exclusive one.
+// Weight returns how many permits of a [Semaphore] the lease has. It is 0 for any other lease.
+func (l *Lease) Weight() int {
+	if l.isNone() {
+		return 0
+	}
+	return int(l.core.Weight)
+}
+
+// Mode returns how much of the key the lease has: Exclusive, Shared for a reader, or Permits of a
+// [Semaphore]. A reader's request that joined a writer's lease has an Exclusive one.
 func (l *Lease) Mode() Mode {
 	if l.isNone() {
 		return Exclusive

@@ -110,7 +110,7 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	settings, err := c.lockSettings(w.mode, options)
+	settings, err := c.lockSettings(c.defaultsOf(w), options)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,9 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 		return settings, nil
 	}
 	if l := c.under(w.ctx, key); l != nil {
+		if w.mode == Permits {
+			return settings, canTakePermits(l.core.Terms)
+		}
 		w.join(l)
 		return settings, settings.canJoin(l.core.Terms)
 	}

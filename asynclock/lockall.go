@@ -74,7 +74,7 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 	if n := len(a.keys); n == 0 || n > MaxKeys {
 		return a.failed("", fmt.Errorf("%w: %d keys, from 1 to %d are allowed", ErrInvalidOption, n, MaxKeys))
 	}
-	if a.settings, err = a.client.lockSettings(Exclusive, options); err != nil {
+	if a.settings, err = a.client.lockSettings(&a.client.settings.lock, options); err != nil {
 		return a.failed("", err)
 	}
 	if a.try, err = a.settings.neverWaits(a.try); err != nil {

@@ -78,7 +78,7 @@ func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 // canJoin returns an error if a request has options that a lease it joins can't have, because the
 // lease shares a holding that was made with others.
 func (s *lockSettings) canJoin(held *machine.Terms) error {
-	if held.Mode == Shared && s.Mode == Exclusive {
+	if held.Mode != Exclusive && held.Mode != s.Mode {
 		return ErrUpgrade
 	}
 	for _, o := range []struct {
@@ -96,6 +96,15 @@ func (s *lockSettings) canJoin(held *machine.Terms) error {
 		if s.given&o.given != 0 && !o.equal {
 			return fmt.Errorf("%w: %s differs from that of the lease to join", ErrInvalidOption, o.name)
 		}
+	}
+	return nil
+}
+
+// canTakePermits returns an error for a request of permits under a lease of the same key that excludes
+// them. Permits under others are no re-entry.
+func canTakePermits(held *machine.Terms) error {
+	if held.Mode != Permits {
+		return ErrUpgrade
 	}
 	return nil
 }

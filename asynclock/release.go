@@ -151,6 +151,9 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		onAcquire(requeue, answer)
 	}
 	switch {
+	case reply.Err != nil && r.repeats(reply.Err):
+	case r.core.Request().Rest != nil:
+		r.finish(r.rested(reply))
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
 	case reply.Err == nil:
@@ -158,17 +161,40 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
 			slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", err))
 		r.finish(err)
-	case failure.Transient(reply.Err) && watchdog.Refresh() < r.core.Until && r.client.background.Err() == nil &&
-		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(machine.RetryIn(r.tries, r.core.TTL))): // it continues
 	default:
-		err := reply.Err
-		if r.client.background.Err() != nil {
-			err = failure.Join(ErrOutcomeUnknown, ErrClosed)
-		}
-		r.client.log.Add(slog.LevelWarn, "release was never confirmed",
-			slog.String("key", r.core.Request().Key), slog.Any("error", err))
-		r.finish(err)
+		r.finish(r.unconfirmed(reply.Err))
 	}
+}
+
+// repeats reports whether the release is sent again later.
+func (r *releaseCall) repeats(err error) bool {
+	return failure.Transient(err) && watchdog.Refresh() < r.core.Until && r.client.background.Err() == nil &&
+		r.client.watchdog.Set(&r.entry, watchdog.Now().Add(machine.RetryIn(r.tries, r.core.TTL)))
+}
+
+// unconfirmed returns the error of a release that the store has never confirmed.
+func (r *releaseCall) unconfirmed(err error) error {
+	if r.client.background.Err() != nil {
+		err = failure.Join(ErrOutcomeUnknown, ErrClosed)
+	}
+	r.client.log.Add(slog.LevelWarn, "release was never confirmed",
+		slog.String("key", r.core.Request().Key), slog.Any("error", err))
+	return err
+}
+
+// rested handles the last answer to the release of a part, and returns the answer for who waits.
+func (r *releaseCall) rested(reply *store.ReleaseReply) error {
+	if reply.Err != nil {
+		reply.Err = r.unconfirmed(reply.Err)
+	}
+	s := stateOf(r.core.Key)
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	err := s.machine.Rested(&r.core, reply, now, &fx)
+	s.carryOutLocked(&fx, now)
+	return err
 }
 
 // explained reports whether "nothing to release" can be explained without a lost lease: an earlier

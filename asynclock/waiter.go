@@ -16,10 +16,11 @@ type waiter struct {
 	state *keyState
 	ctx   context.Context //nolint:containedctx // bounds the waiting; its values go into the lease
 
-	mode       Mode  // what it takes of the key
-	reentry    bool  // the lease may be joined
-	sent       bool  // the result is in the channel, or was
-	watchPlace int32 // index in watch
+	semaphore  *Semaphore // whose permits it wants; nil if none
+	mode       Mode       // what it takes of the key
+	reentry    bool       // the lease may be joined
+	sent       bool       // the result is in the channel, or was
+	watchPlace int32      // index in watch
 	watch      *watch
 	result     chan Result // has room for one; nil until somebody listens
 }
@@ -33,10 +34,14 @@ func newWaiter(ctx context.Context) *waiter {
 
 // op returns the name of the waiter's call in errors.
 func (w *waiter) op() string {
-	if w.mode == Shared {
+	switch w.mode {
+	case Shared:
 		return "rlock"
+	case Permits:
+		return "acquire"
+	default:
+		return "lock"
 	}
-	return "lock"
 }
 
 // callerOf returns the waiter that the machine knows as w.

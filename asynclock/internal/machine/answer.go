@@ -55,6 +55,9 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, now
 		return
 	}
 	a.watched = a.watched || call.Request().NotifyQueued
+	if reply.Limit > 0 {
+		a.limit = reply.Limit
+	}
 	a.unnotified = a.unnotified || !reply.WillNotify
 	if reply.Status == store.Granted {
 		s.granted(call, reply, now, fx)
@@ -68,6 +71,8 @@ func (s *stake) answerWhileWaiting(call *Acquire, reply *store.AcquireReply, now
 		s.refused(call, reply, now, fx)
 	case store.Full:
 		s.refuseFirst(ErrQueueFull, now, fx)
+	case store.TooMuch:
+		s.refuseTooMuch(call, reply.Limit, now, fx)
 	case store.Withdrawn:
 		s.forgetOwner(fx)
 		s.key.serve(nil, now, fx)

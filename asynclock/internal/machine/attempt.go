@@ -25,6 +25,9 @@ type Attempt struct {
 	asked   any        // what TryLocks wait for until the store has answered; nil: none waits
 	blocker *HeldError // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
+	weight int32 // Permits: what the last request was for
+	limit  int32 // Permits: the limit in force, as the store last said; 0: it has not
+
 	again      bool  // repeat the request when the one under way is answered
 	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
@@ -100,7 +103,9 @@ func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
 	a.sent = true
-	a.watch = a.watch || s.key.waiters.n > 1 || s.isShared() // S1
+	a.watch = a.watch || s.key.waiters.n > 1 || s.isTenure() // S1, P6
+	share := s.share()
+	a.weight = share.Weight
 	ttl, limit := s.terms.TTL, s.terms.QueueLimit
 	if a.admitted {
 		limit = 0
@@ -119,7 +124,8 @@ func (s *stake) requestAs(call *Acquire) {
 			Ticket:         a.ticket,
 			NotifyQueued:   a.watch,
 			NotifyRequests: s.terms.Retention > 0,
-			Share:          s.share(),
+			Share:          share,
+			Extra:          s.extra(),
 			Description:    s.terms.Holder,
 		}},
 		Timeout: backoff.Doubled(CallTimeout(ttl), a.trouble.count(), Patience(ttl)),
@@ -174,7 +180,7 @@ func (k *Key) serve(failures *trouble, now watchdog.Instant, fx *Effects) {
 	switch {
 	case k.waiters.first == nil:
 		fx.Dropped = k.Idle()
-	case k.mayContend():
+	case k.mayContend(k.waiters.first):
 		s := k.unused()
 		s.begin(new(Attempt), now)
 		s.attempt.trouble = failures

@@ -12,7 +12,7 @@ import (
 
 // Why a lease can't be downgraded.
 var (
-	ErrIsReader = errors.New("it is a reader's")
+	ErrNoWriter = errors.New("it is not a writer's")
 	ErrIsJoined = errors.New("others share it by re-entry, or it shares another")
 	ErrHasMin   = errors.New("it has a minimum hold")
 )
@@ -41,8 +41,8 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 	switch {
 	case l.Err != nil:
 		return nil, l.Err
-	case l.Terms.Mode == store.Shared:
-		return nil, ErrIsReader
+	case l.Terms.Mode != store.Exclusive:
+		return nil, ErrNoWriter
 	case l.first != nil || l.joiner != nil:
 		return nil, ErrIsJoined
 	case l.Terms.MinHold > 0:

@@ -19,6 +19,7 @@ var (
 	ErrForced     = fmt.Errorf("%w: unlocked by force", store.ErrLost)
 	ErrMaxHold    = fmt.Errorf("%w: maximum hold reached", store.ErrLost)
 	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", store.ErrLost)
+	ErrPermits    = errors.New("asynclock: more permits than there are")
 	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time")
 )
 

@@ -46,8 +46,11 @@ func (s *stake) eventWhileWaiting(e *store.Event, now watchdog.Instant, fx *Effe
 func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effects) {
 	switch e.Kind {
 	case store.EventQueued:
-		s.holding.cohort.contended(now, max(e.Waiters, 1))
-		s.requested(now, fx)
+		s.anotherQueued(e, now, fx)
+	case store.EventWake:
+		if s.isBlock() {
+			s.renewNow(now, fx) // its answer has the limit that is new
+		}
 	case store.EventRequested:
 		s.requested(now, fx)
 	case store.EventForced:
@@ -55,6 +58,17 @@ func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effe
 	case store.EventLost:
 		s.lostByEvent(lossCause(e.Err), now, fx)
 	}
+}
+
+// anotherQueued handles that another client has queued, or this one for permits beside those it has. Then
+// a renewal finds out whether another is behind it.
+func (s *stake) anotherQueued(e *store.Event, now watchdog.Instant, fx *Effects) {
+	if s.isBlock() && s.others(1) == 0 {
+		s.renewNow(now, fx)
+		return
+	}
+	s.holding.cohort.contended(now, max(e.Waiters, 1))
+	s.requested(now, fx)
 }
 
 // lostByEvent ends the lease because of a notification. A process that was stopped reads the

@@ -39,6 +39,7 @@ type Holding struct {
 	requested bool             // others have requested the key
 	long      bool             // it may have been renewed for longer than the TTL
 	closed    bool             // no more readers may join: see S3
+	block     block            // of permits
 
 	downgrade *Downgrade // nobody has the key until the store has answered; nil: none
 }
@@ -62,8 +63,9 @@ func (h *Holding) isUncertain() bool { return h.uncertain || h.inFlight > 0 }
 // hold makes this client the key's holder and gives the lease to its first waiter.
 func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 	a := s.attempt
-	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms {
+	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
 		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
+		// Permits may have been granted to the one before it, which wanted fewer.
 		s.abandon(now, fx)
 		s.key.serve(nil, now, fx)
 		return
@@ -82,12 +84,13 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		granted:  now,
 		grant:    g.Grant,
 		last:     g.Token,
-		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isShared(), watching: a.watched, renewed: now},
+		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isTenure(), watching: a.watched, renewed: now},
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 		closed:   a.contended,
+		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit},
 	}
-	if s.isShared() {
+	if s.isTenure() {
 		s.beginTenure(l, g.sent, now, fx)
 		return
 	}
@@ -177,7 +180,7 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 		s.renewIfDue(now, fx)
 	case h.lease.waiter != nil && now >= h.deadline:
 		s.revokeUnclaimed(ErrNotClaimed, now, fx)
-	case s.isShared() && h.lease.joiner == nil && now >= h.deadline:
+	case s.isTenure() && h.lease.joiner == nil && now >= h.deadline:
 		s.revokeAdmitted(ErrNotClaimed, now, fx)
 	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
 		s.lose(ErrMaxHold, now, fx)
@@ -234,7 +237,7 @@ func (s *stake) confirmed(call *Acquire, reply *store.AcquireReply, now watchdog
 	switch {
 	case now >= h.deadline:
 		s.tick(now, fx) // too late: a lease that ended does not revive
-	case h.downgrade != nil || call.Request().Share != s.share():
+	case h.downgrade != nil || call.Request().Share.Mode != s.terms.Mode:
 		// It may be about what the owner had before or after its downgrade.
 	case reply.Token < h.grant.Token || reply.Token > h.last: // a renewal may have raised it as far as last
 		// The store granted the key anew, so the grant of the message had ended. Somebody else may
@@ -300,7 +303,7 @@ func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (leases int)
 }
 
 func (s *stake) countLeases() (n int) {
-	if !s.isShared() {
+	if !s.isTenure() {
 		return 1
 	}
 	for j := s.holding.lease.joiner; j != nil; j = j.earlier {

@@ -11,8 +11,8 @@ import (
 func (k *Key) Lasts(l *Lease, now watchdog.Instant, fx *Effects) bool {
 	k.Check(l, 0, now, fx)
 	whole := k.whole(l)
-	// A tenure goes on without this reader, and is no concern of its context.
-	return whole != nil && (l.Err == nil || whole.Terms.Mode != store.Shared)
+	// A tenure goes on without this lease, and is no concern of its context.
+	return whole != nil && (l.Err == nil || whole.Terms.Mode == store.Exclusive)
 }
 
 // whole returns the lease that stands for the whole holding, or nil if the holding is over.
@@ -33,6 +33,8 @@ func (s *stake) join(w *Waiter, whole *Lease, fx *Effects) {
 	j := s.key.host.NewLease(w)
 	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
 	j.first, j.claimed = whole, whole.claimed
+	j.Weight = w.Weight
+	whole.Weight += w.Weight
 	j.earlier, whole.joiner = whole.joiner, j
 	if j.earlier != nil {
 		j.earlier.later = j
@@ -62,7 +64,7 @@ func (k *Key) claimJoined(w *Waiter, ended error, now watchdog.Instant, fx *Effe
 	default:
 		s := k.stakeOf(whole.Owner)
 		s.join(w, whole, fx)
-		s.countReader(w, whole, now, fx)
+		s.countBounds(w, whole, now, fx)
 		return
 	}
 	w.Stage, w.Err, w.Lease = Ended, refused, nil
@@ -99,6 +101,7 @@ func (l *Lease) await(w *Waiter) {
 	}
 	if w.admitted {
 		l.admitted++
+		l.Weight += w.Weight
 	}
 }
 
@@ -115,6 +118,7 @@ func (l *Lease) unawait(w *Waiter) {
 	w.ahead, w.behind = nil, nil
 	if w.admitted {
 		l.admitted--
+		l.Weight -= w.Weight
 	}
 }
 

@@ -65,7 +65,8 @@ type Terms struct {
 	Renew      bool
 	QueueLimit int
 	Holder     string
-	Mode       store.Mode // Exclusive or Shared
+	Mode       store.Mode
+	Limit      int32 // Permits: how many there are, as this client believes
 }
 
 // Alarm does the work that is due.

@@ -31,8 +31,9 @@ type Lease struct {
 	until   watchdog.Instant // the trust deadline at the time of the end
 	next    *Lease
 
+	Weight    int32 // Permits: how many it has; of a root, how many its leases and joiners have
 	Reentry   bool  // others may join it
-	admitted  int32 // how many of joiners are readers that may join a tenure
+	admitted  int32 // how many of joiners may join a tenure
 	unlocked  bool  // Unlock was called
 	uncertain bool  // of Owner; see Attempt
 }
@@ -131,7 +132,10 @@ func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, a
 	default:
 		return nil, false, l.Err
 	}
-	if !last {
+	switch {
+	case s.isBlock():
+		return s.passPermits(now, fx), false, nil
+	case !last:
 		return nil, false, nil
 	}
 	return s.giveToNext(now, fx), false, nil
@@ -144,6 +148,7 @@ func (l *Lease) markUnlocked() bool {
 	whole := l
 	if l.first != nil {
 		whole = l.first
+		whole.Weight -= l.Weight
 		if l.later == nil {
 			whole.joiner = l.earlier
 		} else {

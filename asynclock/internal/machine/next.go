@@ -12,6 +12,7 @@ import (
 // A Release gives back a key, or a place in its queue.
 type Release struct {
 	Caller  any                     // the shell's; the machine does not look at it
+	Key     *Key                    // of a Rest; otherwise nil
 	Batch   [1]store.ReleaseRequest // the request; a store was given it, so it does not change any more
 	Requeue *Acquire                // the attempt that the same request starts; nil if none
 
@@ -20,7 +21,9 @@ type Release struct {
 	Trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
-	next       *Release
+
+	ended *bool // of a Rest: the holding that it is about was released meanwhile
+	next  *Release
 }
 
 func (r *Release) link() **Release { return &r.next }
@@ -37,7 +40,7 @@ func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
 	first := s.key.waiters.first
 	switch {
 	case keep > 0:
-	case first != nil && !s.isShared() && s.mayPassLocally(first, now):
+	case first != nil && !s.isTenure() && s.mayPassLocally(first, now):
 		s.passLocally(now, fx)
 		return nil
 	case first == nil && s.mayRetain(now):
@@ -66,7 +69,7 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 		Key: s.key.Name, Owner: s.owner, Token: h.last, HoldBack: keep,
 		Uncertain: h.isUncertain(),
 		// A reader proves nothing about others: a server may know it and have forgotten another.
-		Clean: h.unanswered == 0 && !h.isUncertain() && !s.isShared(),
+		Clean: h.unanswered == 0 && !h.isUncertain() && !s.isTenure(),
 	}
 	r.TTL, r.Trusted = s.terms.TTL, h.deadline
 	r.Until = h.deadline.Add(s.terms.TTL)
@@ -74,7 +77,7 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	switch k := s.key; {
 	case k.waiters.first == nil:
 		fx.Dropped = k.Idle()
-	case k.mayContend():
+	case k.mayContend(k.waiters.first):
 		r.Requeue = k.unused().contend(now)
 		r.Batch[0].Requeue = r.Requeue.Request()
 	}

@@ -60,6 +60,13 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 	}
 }
 
+// renewNow renews the holding now, if it is renewed at all.
+func (s *stake) renewNow(now watchdog.Instant, fx *Effects) {
+	if s.renewable() {
+		s.renew(now, fx)
+	}
+}
+
 // renewIfDue renews the holding if a renewal is due.
 func (s *stake) renewIfDue(now watchdog.Instant, fx *Effects) {
 	if s.renewable() && now >= s.holding.renewAt {
@@ -123,7 +130,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 	switch {
 	case reply.Err == nil:
 		s.extended(r, &reply, now, fx)
-	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share != s.share()):
+	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share.Mode != s.terms.Mode):
 		s.schedule(fx) // it may be about what the owner had before its downgrade: no proof of a loss
 	case errors.Is(reply.Err, store.ErrLost):
 		s.lose(reply.Err, now, fx)
@@ -141,19 +148,23 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	ttl := ttlThatCounts(r.Request.TTL, reply.TTL)
 	h.trust(trustUntil(r.Sent, ttl))
 	due := schedule{ttl: ttl, lane: s.key.host.Lane()}
-	if h.lease == nil || s.isShared() {
+	if h.lease == nil || s.isTenure() {
 		due = watchfulSchedule(ttl, due.lane) // S6
 	}
 	renewAt := due.renewAt(r.Sent)
 	if r.late { // a later renewal may have been answered before
 		renewAt = max(renewAt, h.renewAt)
 	}
-	if s.isShared() && !h.cohort.watching && !r.Request.NotifyQueued {
+	if s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued {
 		renewAt = now // it was sent before a downgrade; S1: the store has to be asked
 	}
 	h.renewAt, h.failures, h.failure = renewAt, 0, nil
 	if r.Sent >= h.cohort.renewed {
-		h.cohort.renewedAt(r.Sent, now, r.Request.NotifyQueued, reply.Waiters)
+		waiters := reply.Waiters
+		if s.isBlock() {
+			waiters = s.others(waiters)
+		}
+		h.cohort.renewedAt(r.Sent, now, r.Request.NotifyQueued, waiters)
 	}
 	h.closed = h.closed || h.cohort.waited // S3
 	if h.lease == nil && h.cohort.waited {
@@ -161,4 +172,5 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 		return
 	}
 	s.schedule(fx)
+	s.learnLimit(reply.Limit, now, fx)
 }

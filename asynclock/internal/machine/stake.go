@@ -28,11 +28,25 @@ type stake struct {
 
 func (s *stake) isIdle() bool { return s.attempt == nil && s.holding == nil }
 
-// share returns what the owner takes of the key.
-func (s *stake) share() store.Share { return store.Share{Mode: s.terms.Mode} }
+// share returns what the owner takes of the key: what it has, or else what the first waiter wants.
+func (s *stake) share() store.Share {
+	share := store.Share{Mode: s.terms.Mode}
+	if share.Mode == store.Permits {
+		share.Limit = s.terms.Limit
+		if s.holding != nil {
+			share.Weight = s.holding.block.held
+		} else {
+			share.Weight = s.key.waiters.first.Weight
+		}
+	}
+	return share
+}
 
 // isShared reports whether the stake is for readers.
 func (s *stake) isShared() bool { return s.terms.Mode == store.Shared }
+
+// isTenure reports whether several leases may share the stake's holding, each by itself.
+func (s *stake) isTenure() bool { return s.terms.Mode != store.Exclusive }
 
 // ttl returns the TTL to request from the store. The time to wait for the store follows from the
 // terms instead, because a short lease is no reason for short timeouts.
@@ -122,15 +136,15 @@ func (k *Key) retained() *stake {
 	return nil
 }
 
-// mayContend reports whether a stake may contend for the first waiter: none does already, and no
-// exclusive lease lasts.
-func (k *Key) mayContend() bool {
+// mayContend reports whether a stake may contend for w, the first waiter: none does already, no
+// exclusive lease lasts, and this client does not have all there is.
+func (k *Key) mayContend(w *Waiter) bool {
 	for s := &k.stakes; s != nil; s = s.next {
-		if s.attempt != nil || s.holding != nil && !s.isShared() {
+		if s.attempt != nil || s.holding != nil && !s.isTenure() {
 			return false
 		}
 	}
-	return true
+	return !k.hasAll(w)
 }
 
 // retainedFor returns the retained stake that w is to get, or that stands in its way, or nil. A reader

@@ -16,11 +16,12 @@ type Waiter struct {
 	Lease  *Lease           // set once granted; of a joining waiter the lease to join
 	Err    error            // set once ended
 
+	Weight int32 // Permits: how many it wants
 	Stage  Stage
 	Future bool // the grant must be claimed
 	Try    bool // never waits
 
-	admitted bool    // joins a tenure of readers, not a lease that its caller is under
+	admitted bool    // joins a tenure, not a lease that its caller is under
 	decided  bool    // is in the list of decided waiters
 	ahead    *Waiter // in the key's queue, or in the list of those who may join a lease
 	behind   *Waiter // likewise
@@ -77,7 +78,7 @@ func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
 	case k.waiters.first == nil: // it was admitted
 	case s != nil:
 		s.joinTrouble(w, fx)
-	case k.mayContend():
+	case k.mayContend(k.waiters.first):
 		call := k.unused().contend(now)
 		call.First = w.Try
 		fx.acquires.push(call)
@@ -90,7 +91,7 @@ func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 	switch {
 	case k.waiters.first == nil && k.open(w, now) != nil:
 		return nil
-	case w.Try && (w.Terms.Mode != store.Shared || !k.mayContend()):
+	case w.Try && (w.Terms.Mode == store.Exclusive || !k.mayContend(w)):
 		return ErrTaken
 	case k.waiters.n >= w.Terms.QueueLimit:
 		return ErrQueueFull
@@ -160,7 +161,9 @@ func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
 		return
 	}
 	if w := k.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {
-		if s.attempt.again { // the waiter that left gave up; in trouble, the next request has its time
+		// The waiter that left gave up; in trouble, the next request has its time. P8: the place in the
+		// queue stays, for a request with another weight.
+		if s.attempt.again || s.attempt.trouble == nil && w.Weight != s.attempt.weight {
 			s.requestAgain(fx)
 		}
 		return
@@ -184,7 +187,7 @@ func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
 		case s.holding == nil:
 		case s.holding.lease.waiter != nil:
 			s.revokeUnclaimed(err, now, fx)
-		case s.isShared():
+		case s.isTenure():
 			s.revokeAdmitted(err, now, fx)
 		}
 		s = next

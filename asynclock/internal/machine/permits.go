@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"fmt"
+
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// Permits. A holding with the mode Permits is a tenure that is called a block. Its rules are numbered in
+// docs/design.md, P1 to P10.
+
+// A block is how many permits a holding has. Its root lease counts those that are in use.
+type block struct {
+	held  int32 // in the store, as far as the store has confirmed
+	kept  int32 // that this client has not given up; never more than held
+	limit int32 // in force, as the store last said; 0: it has not
+	over  bool  // the store was asked to end the holding
+}
+
+// mostExtra is how many more permits than the first waiter wants an attempt requests at most.
+const mostExtra = 1024
+
+// isBlock reports whether the stake is for permits.
+func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
+
+// free returns how many permits of the block nobody uses. P1: a lease lies in one block.
+func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
+
+// extra returns how many permits the waiters directly behind the first could use at once: P2.
+func (s *stake) extra() (sum int32) {
+	first := s.key.waiters.first
+	if !s.isBlock() || s.attempt.try || !s.isJoinable() {
+		return 0
+	}
+	for w := first.behind; w != nil && *w.Terms == *s.terms; w = w.behind {
+		if sum+w.Weight > mostExtra || sum+w.Weight > s.terms.Limit-first.Weight {
+			break
+		}
+		sum += w.Weight
+	}
+	return sum
+}
+
+// kept returns how many permits this client has, and the limit in force as far as the store has said.
+func (k *Key) kept() (kept, limit int32) {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.holding != nil && s.isBlock() {
+			kept += s.holding.block.kept
+			limit = max(limit, s.holding.block.limit)
+		}
+	}
+	return kept, limit
+}
+
+// hasAll reports whether this client has all permits that w may share. Then w has nobody to ask: P9.
+func (k *Key) hasAll(w *Waiter) bool {
+	if w.Terms.Mode != store.Permits {
+		return false
+	}
+	kept, limit := k.kept()
+	return kept >= max(limit, w.Terms.Limit)
+}
+
+// admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
+func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
+	for w := s.key.waiters.first; w != nil && s.mayTake(w, now); w = s.key.waiters.first {
+		s.admit(s.key.waiters.pop(), now, fx)
+	}
+	k := s.key
+	if r := s.giveUpFree(now, fx); r != nil {
+		fx.releases.push(r)
+		return
+	}
+	k.serve(nil, now, fx)
+}
+
+// mayTake reports whether the waiter w, which is the first, may take its permits from this block. P5: if
+// they don't suffice for it, those behind it get none.
+func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
+	return *w.Terms == *s.terms && w.Weight <= s.free() && s.isJoinable() && !s.holding.long && s.lastsLongEnough(now)
+}
+
+// passPermits gives what is free in the block to the first waiters, without the store: P3. It returns the
+// release of what nobody gets, or nil: P4.
+func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
+	k, h := s.key, s.holding
+	contender := k.contender()
+	passed := false
+	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !s.exceeds() && h.cohort.mayPass(now); w = k.waiters.first {
+		if contender != nil && contender.attempt.try {
+			break // its caller has sent the request, and reads the answer
+		}
+		h.cohort.handoffs++
+		passed = true
+		s.admit(k.waiters.pop(), now, fx)
+	}
+	if passed {
+		k.headChanged(now, fx)
+		s.askForOthers(now, fx)
+	}
+	return s.giveUpFree(now, fx)
+}
+
+// exceeds reports whether more permits are out than the limit that was stored last. This client then
+// gives back what it can.
+func (s *stake) exceeds() bool {
+	kept, limit := s.key.kept()
+	return limit > 0 && kept > limit
+}
+
+// askForOthers asks the store whether another client waits, as passLocally does. A client that has a place
+// in the queue itself is not always notified of those behind it.
+func (s *stake) askForOthers(now watchdog.Instant, fx *Effects) {
+	h := s.holding
+	if !h.renewing && h.failures == 0 && now.Sub(h.cohort.renewed) > cohortRenewal &&
+		(!h.cohort.watching || s.key.contender() != nil) {
+		s.renew(now, fx)
+	}
+}
+
+// giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
+// end the holding.
+func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
+	h, root := s.holding, s.holding.lease
+	switch free := s.free(); {
+	case root.joiner == nil && root.admitted == 0:
+		h.block.over = true
+		return s.giveBack(root.holdBack(now), now, fx)
+	case free == 0:
+		return nil
+	default:
+		h.block.kept -= free
+	}
+	r := s.rest()
+	s.key.serve(nil, now, fx) // P9: whoever had nobody to ask may ask now
+	return r
+}
+
+// rest returns the release of all but the permits that the block keeps. A block that is given up in parts
+// has no minimum hold, so requests of this kind may overtake each other, and renewals too.
+func (s *stake) rest() *Release {
+	h := s.holding
+	r := s.key.host.NewRelease()
+	r.Key = s.key
+	r.Batch[0] = store.ReleaseRequest{
+		Key: s.key.Name, Owner: s.owner, Token: h.last,
+		Rest: &store.Share{Mode: store.Permits, Weight: h.block.kept, Limit: s.terms.Limit},
+	}
+	r.TTL, r.Trusted = s.terms.TTL, h.deadline
+	r.Until = h.deadline.Add(s.terms.TTL)
+	r.ended = &h.block.over
+	return r
+}
+
+// Rested handles the last answer to a release that keeps a part, and returns what its caller is told. If
+// nothing was held, the block is lost. An answer that never came leaves the rest to the renewals.
+func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant, fx *Effects) error {
+	q := r.Request()
+	s := k.stakeOf(q.Owner)
+	switch lost := reply.Err == nil && !reply.WasHeld; {
+	case *r.ended: // and this request came later, so it found nothing
+	case lost && s != nil:
+		err := failure.Lost(reply.Cause)
+		s.lose(err, now, fx)
+		return err
+	case lost:
+		return failure.Lost(reply.Cause)
+	case s != nil:
+		s.holding.block.held = min(s.holding.block.held, q.Rest.Weight)
+	}
+	return reply.Err
+}
+
+// learnLimit notes the limit in force, as the answer to a renewal has it. A larger one may be of use to a
+// waiter that had nobody to ask.
+func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
+	if limit == 0 || !s.isBlock() {
+		return
+	}
+	for t := &s.key.stakes; t != nil; t = t.next {
+		if t.holding != nil && t.isBlock() {
+			t.holding.block.limit = limit
+		}
+	}
+	if s.key.waiters.first != nil {
+		s.key.serve(nil, now, fx)
+	}
+}
+
+// others returns how many other clients wait, if the store says that n do. One of them may be this client.
+func (s *stake) others(n int) int {
+	if c := s.key.contender(); c != nil && c.attempt.sent {
+		n--
+	}
+	return max(n, 0)
+}
+
+// refuseTooMuch fails the first waiter, because it wants more permits than there are. If it wants fewer
+// than the request did, it asks for those.
+func (s *stake) refuseTooMuch(call *Acquire, limit int32, now watchdog.Instant, fx *Effects) {
+	wanted := call.Request().Share.Weight
+	err := fmt.Errorf("%w: %d are wanted of %d", ErrPermits, wanted, limit)
+	s.attempt.settle(fx, nil)
+	if s.key.waiters.first.Weight < wanted {
+		s.abandon(now, fx)
+		s.key.serve(nil, now, fx)
+		return
+	}
+	s.refuseFirst(err, now, fx)
+}
