@@ -69,6 +69,11 @@ var Stories = []Story{
 	{"readers are together, and a writer is alone", readersAndWriters, AnyStore},
 	{"a writer goes on as a reader", writerReadsOn, AnyStore},
 
+	// Permits.
+	{"no more permits are out than there are", permitsAreCounted, AnyStore},
+	{"a large request for permits is not passed by smaller ones", largeRequestIsServed, Queues},
+	{"a killed holder's permits come back", killedHoldersPermitsComeBack, Processes},
+
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
 	{"re-entry is by context", reentryIsByContext, AnyStore},

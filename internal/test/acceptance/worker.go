@@ -35,8 +35,10 @@ const (
 
 // An order is what a worker is to do. It answers each with one report.
 type order struct {
-	Do  string // lock, queue, claim, unlock, look or bump
+	Do  string // lock, acquire, queue, claim, unlock, look or bump
 	Key string
+
+	Permits, Of int // to acquire
 
 	TTL time.Duration // to lock and queue with
 
@@ -248,6 +250,8 @@ func (s *client) obey(ctx context.Context, o order) (err error) {
 	switch o.Do {
 	case "lock":
 		s.lease, err = again(ctx, func() (*asynclock.Lease, error) { return s.locks.Lock(ctx, o.Key, asynclock.WithTTL(o.TTL)) })
+	case "acquire":
+		s.lease, err = again(ctx, func() (*asynclock.Lease, error) { return s.acquire(ctx, o) })
 	case "queue":
 		s.pending = s.locks.LockChan(ctx, o.Key, asynclock.WithTTL(o.TTL))
 	case "claim":
@@ -269,6 +273,14 @@ func (s *client) obey(ctx context.Context, o order) (err error) {
 		return fmt.Errorf("no such order: %q", o.Do)
 	}
 	return err
+}
+
+func (s *client) acquire(ctx context.Context, o order) (*asynclock.Lease, error) {
+	permits, err := s.locks.Semaphore(o.Key, o.Of, asynclock.WithTTL(o.TTL))
+	if err != nil {
+		return nil, err
+	}
+	return permits.Acquire(ctx, o.Permits)
 }
 
 // bumpFile adds one to the number in a file.
