@@ -263,3 +263,15 @@ func wantOp(tb testing.TB, err error, op, key string) {
 		tb.Errorf("got error %#v, want an *Error of %q on %q", err, op, key)
 	}
 }
+
+// hasNow returns the lease, if the waiter has it by now.
+func (p *pending) hasNow() (*asynclock.Lease, bool) {
+	p.w.Helper()
+	p.w.wait()
+	select {
+	case <-p.done:
+		return p.lease, p.err == nil
+	default:
+		return nil, false
+	}
+}

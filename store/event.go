@@ -13,7 +13,8 @@ const (
 	// EventGrant: the waiter Owner was granted its key, for GrantTTL. Only stores with
 	// tokens send it, because the token tells how old the grant is.
 	EventGrant
-	// EventWake: the waiter Owner should ask again.
+	// EventWake: the waiter Owner should ask again. If Owner has Permits, their limit has changed, and it
+	// should renew them. The reply says how many there are.
 	EventWake
 	// EventQueued: another client queued behind the holder Owner.
 	EventQueued

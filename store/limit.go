@@ -22,6 +22,7 @@ type LimitSession interface {
 	//     served in the same step. [EventWake] then tells it to ask. Its turn is when it is the first,
 	//     and nobody has all of the key. It may ask before, and then leaves at once. It and everyone
 	//     who requests as much are answered [TooMuch].
+	//   - Owners of Permits are notified by [EventWake].
 	//   - Exclusive and Shared owners are not concerned.
 	//
 	// The limit is data. It lasts whether or not somebody holds the key, and has no TTL. A store that

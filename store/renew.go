@@ -23,6 +23,6 @@ type RenewRequest struct {
 type RenewReply struct {
 	Waiters int           // as in [AcquireReply]
 	TTL     time.Duration // as in [AcquireReply]
-	Limit   int32         // as in [AcquireReply]; the request's own number does not count
+	Limit   int32         // as in [AcquireReply], for an owner of Permits
 	Err     error
 }

@@ -17,8 +17,18 @@ func (c *session) SetLimit(ctx context.Context, key string, limit int32) error {
 		k := t.find(key)
 		defer t.settle(k)
 		k.limit = limit
+		t.tellLimit(k)
 		t.serve(k, "")
 	})
+}
+
+// tellLimit asks those who have permits to renew, so that they learn the limit.
+func (t *txn) tellLimit(k *lock) {
+	for _, h := range k.holders {
+		if h.share.Mode == store.Permits && h.owner != "" {
+			t.notify(h.session, store.Event{Kind: store.EventWake, Owner: h.owner})
+		}
+	}
 }
 
 // inForce returns how many permits there are for who requests the share, or has it: as many as are

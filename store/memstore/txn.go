@@ -195,7 +195,7 @@ func (t *txn) renew(r store.RenewRequest) store.RenewReply {
 	h.watch = h.watch || r.NotifyQueued
 	h.shrink(r.Share.Weight)
 	t.raise(r.Token)
-	return store.RenewReply{Waiters: len(k.queue)}
+	return store.RenewReply{Waiters: len(k.queue), Limit: k.inForce(h.share)}
 }
 
 func (t *txn) release(r store.ReleaseRequest) store.ReleaseReply {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+func setPermits(w *world, s *asynclock.Semaphore, n int) {
+	w.Helper()
+	if err := s.SetPermits(w.Context(), n); err != nil {
+		w.Fatal(err)
+	}
+	w.pass(time.Millisecond) // renewals wait for each other
+}
+
+// A larger number serves waiters at once: those in the store's queue, and those of a client that had all
+// permits and so had nobody to ask. A client that is not notified finds out by a renewal.
+func TestMorePermitsServeWaitersAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault asynclocktest.EventFault
+		after time.Duration
+	}{
+		{"notified", nil, 0},
+		{"the notification is lost", asynclocktest.Drop, 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				if c.fault != nil {
+					w.store.EveryEvent(asynclocktest.Kind(store.EventWake), c.fault)
+				}
+				one := w.client()
+				s := semaphore(w, one, 2)
+				held := takePermits(w, s, 2)
+				local := w.askBy(w.Context(), wants(s, 1), "key")
+				elsewhere := w.askBy(w.Context(), wants(semaphore(w, w.client(), 2), 1), "key")
+				setPermits(w, s, 4)
+				unlock(w, elsewhere.has())
+				w.pass(c.after)
+				unlock(w, local.has())
+				unlock(w, held)
+				setPermits(w, s, 0)
+				w.wait()
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// A smaller number takes nothing from anyone. But a client that has more permits than there are gives back
+// what it gets back, also if its own callers wait.
+func TestFewerPermitsTakeNothingFromAnyone(t *testing.T) {
+	story(t, func(w *world) {
+		s := semaphore(w, w.client(), 3)
+		var held []*asynclock.Lease
+		for range 3 {
+			held = append(held, takePermits(w, s, 1))
+		}
+		var waiting []*pending
+		for range 3 {
+			waiting = append(waiting, w.askBy(w.Context(), wants(s, 1), "key"))
+		}
+		setPermits(w, s, 1)
+		for _, l := range held[:2] {
+			wantValid(w, l)
+			unlock(w, l)
+		}
+		if info := w.inspect("key"); info.Used != 1 || info.Limit != 1 {
+			w.Errorf("permits that are out: got %d of %d, want 1 of 1", info.Used, info.Limit)
+		}
+		for _, p := range waiting {
+			p.waits()
+		}
+		unlock(w, held[2])
+		for range waiting { // one after the other
+			var served []*asynclock.Lease
+			for _, p := range waiting {
+				if l, ok := p.hasNow(); ok && l.Valid(0) {
+					served = append(served, l)
+				}
+			}
+			if len(served) != 1 {
+				w.Fatalf("served at once: got %d, want 1", len(served))
+			}
+			unlock(w, served[0])
+		}
+	})
+}
+
+// Whoever wants more permits than are left fails, and those behind it are served.
+func TestARequestForMorePermitsThanThereAre(t *testing.T) {
+	story(t, func(w *world) {
+		s, other := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)
+		_, err := s.Acquire(w.Context(), 4)
+		wantError(w, err, asynclock.ErrPermits)
+		wantOp(w, err, "acquire", "key")
+		held := takePermits(w, s, 1)
+		large := w.askBy(w.Context(), wants(other, 3), "key")
+		behind := w.askBy(w.Context(), wants(s, 1), "key")
+		setPermits(w, s, 2)
+		wantError(w, large.ended(), asynclock.ErrPermits)
+		unlock(w, behind.has())
+		unlock(w, held)
+		_, err = other.TryAcquire(w.Context(), 3)
+		wantError(w, err, asynclock.ErrPermits)
+		wantOp(w, err, "try acquire", "key")
+	})
+}
