@@ -287,6 +287,11 @@ func TestPermitsAreNotRetained(t *testing.T) {
 		w.wantUnused()
 		unlock(w, takePermits(w, s, 1, asynclock.WithRetention(time.Hour)))
 		w.wantUnused()
+		for _, c := range w.store.Calls(asynclocktest.Acquire.Any) {
+			if c.Acquire.NotifyRequests {
+				w.Error("a request asks to be told of others")
+			}
+		}
 	})
 }
 

@@ -25,8 +25,8 @@ func (s *stake) isRetained() bool { return s.holding != nil && s.holding.lease =
 func (s *stake) mayRetain(now watchdog.Instant) bool {
 	h := s.holding
 	switch {
-	case s.terms.Retention == 0 || s.isBlock():
-		return false // P7
+	case s.terms.Retention == 0:
+		return false
 	case h.lease.waiter != nil:
 		return false // never claimed
 	case !h.notified || h.requested || h.cohort.waited || h.closed:
