@@ -15,12 +15,13 @@
 // channel to select on: [Client.LockChan].
 //
 // [Client.RLock] takes a key together with other readers.
+// [Client.Semaphore] makes a key that is taken in parts: permits.
 // [Client.LockAll] takes several keys together. Such calls never deadlock each other.
 //
 // # What is guaranteed
 //
 // At most one lease of a key is trusted at any time, in all processes that use the same
-// store; or only leases of readers. A lease is trusted until its deadline. The client counts the TTL from before it sent
+// store; or only leases of readers, or of as many permits as there are. A lease is trusted until its deadline. The client counts the TTL from before it sent
 // the request, on its own clock. The store counts from later, so the lease ends before the
 // store can give the key to another client, however slow the network is.
 // [Lease.Context] is cancelled at the deadline. [Lease.Valid] checks it without relying on
@@ -68,7 +69,7 @@
 //	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
 //	                               multifuture.go
 //	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
-//	                               rlock.go, downgrade.go, lockall.go, withlockall.go,
+//	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
 //	                               lease.go, unlock.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go
 package asynclock

@@ -12,9 +12,10 @@ import (
 // A Semaphore is a number of permits under one key. It limits how many use a resource at the same time,
 // in all processes. It keeps nothing: all Semaphores of a key are one, also in the same process.
 //
-// A request takes one permit or several. Requests are served in the order in which their clients queued.
-// A request that does not fit blocks all behind it, so a large one is not passed by smaller ones. Inside a
-// client, a permit that is given back goes to the first waiter without a round trip, as with [Client.Lock].
+// A request takes one permit or several. Clients are served in the order in which they queued. A request
+// that does not fit blocks all behind it, so smaller ones don't starve a large one. Inside a client, a
+// permit that is given back goes to the client's first waiter without a round trip. While another client
+// waits, that is bounded as with [Client.Lock]: 128 times, or 10 ms.
 //
 // Permits are renewed like any lease. Those of a process that has died are free after its TTL.
 //

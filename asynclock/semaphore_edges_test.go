@@ -143,7 +143,7 @@ func TestPermitsThatNobodyClaims(t *testing.T) {
 	})
 }
 
-// Whoever locks the key waits until all permits are back, and then has it alone.
+// A Lock of the key waits until all permits are back, and then has it alone.
 func TestLockWaitsForAllPermits(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()

@@ -93,7 +93,7 @@ func TestFewerPermitsTakeNothingFromAnyone(t *testing.T) {
 	})
 }
 
-// Whoever wants more permits than are left fails, and those behind it are served.
+// A request for more permits than are left fails, and those behind it are served.
 func TestARequestForMorePermitsThanThereAre(t *testing.T) {
 	story(t, func(w *world) {
 		s, other := semaphore(w, w.client(), 3), semaphore(w, w.client(), 3)

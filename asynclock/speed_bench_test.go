@@ -144,3 +144,26 @@ func newQuick(b *testing.B) *asynclock.Client {
 	b.Cleanup(func() { abandon(c) })
 	return c
 }
+
+// BenchmarkPermits is 64 goroutines that pass ten permits among themselves. Its floor in one process is
+// golang.org/x/sync/semaphore.
+func BenchmarkPermits(b *testing.B) {
+	c, err := asynclock.New(memstore.New())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { abandon(c) })
+	s := semaphore(b, c, 10)
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l, err := s.Acquire(context.Background(), 1)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			unlock(b, l)
+		}
+	})
+}

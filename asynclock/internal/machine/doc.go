@@ -21,6 +21,6 @@
 //
 // Where to look: attempt.go and answer.go for waiting, W1 to W11 of docs/design.md; trouble.go for a
 // store that fails; event.go for notifications; holding.go and lease.go for what is held; renew.go;
-// next.go for what happens to a key whose lease has ended, with cohort.go and retain.go; timing.go and
+// tenure.go for what several leases share, with readers.go and permits.go; next.go for what happens to a key whose lease has ended, with cohort.go and retain.go; timing.go and
 // schedule.go for all times that follow from the TTL.
 package machine
