@@ -75,6 +75,7 @@ var exitCodes = []struct {
 	{asynclock.ErrForeignData, exitForeign},
 	{asynclock.ErrInvalidKey, exitUsage},
 	{asynclock.ErrInvalidOption, exitUsage},
+	{asynclock.ErrPermits, exitUsage},
 	{asynclock.ErrUnreachable, exitUnreachable},
 	{asynclock.ErrOutcomeUnknown, exitUnreachable},
 	{context.DeadlineExceeded, exitTimedOut},

@@ -76,7 +76,10 @@ func (a *app) inspectCommand() *cobra.Command {
 		Short: "Show who holds a key and who waits for it",
 		Long: `inspect shows who holds a key and who waits for it, the first few in their order.
 It exits with 0 whether the key is held or not.
-` + infoFieldsHelp + `  queue         inspect only: the first waiting clients, each with holder (as above)
+` + infoFieldsHelp + `  stored_limit  inspect only: the number that 'asynclock permits' has set; 0: none
+  holders       inspect only: the first that share the key, each with holder, token,
+                weight (of permits) and remaining_ms
+  queue         inspect only: the first waiting clients, each with holder (as above)
                 and age_ms, the time since it queued
 `,
 		Args:              oneKey,

@@ -22,6 +22,9 @@ With --json, always these fields:
   token         the holder's fencing token; 0 if there is none
   remaining_ms  the rest of the holder's TTL, which it may renew
   waiters       how many clients are queued
+  mode          exclusive, shared (by readers) or permits
+  used          of permits: how many are out
+  limit         of permits: how many there are; 0 if nobody has any
 `
 
 // The JSON output for programs. Fields may be added, never renamed or removed.
@@ -33,10 +36,21 @@ type (
 		Token       int64  `json:"token"`
 		RemainingMS int64  `json:"remaining_ms"`
 		Waiters     int    `json:"waiters"`
+		Mode        string `json:"mode"`
+		Used        int    `json:"used"`
+		Limit       int    `json:"limit"`
 	}
 	inspectJSON struct {
 		infoJSON
-		Queue []waiterJSON `json:"queue"`
+		StoredLimit int          `json:"stored_limit"`
+		Holders     []holderJSON `json:"holders"`
+		Queue       []waiterJSON `json:"queue"`
+	}
+	holderJSON struct {
+		Holder      string `json:"holder"`
+		Token       int64  `json:"token"`
+		Weight      int    `json:"weight"`
+		RemainingMS int64  `json:"remaining_ms"`
 	}
 	waiterJSON struct {
 		Holder string `json:"holder"`
@@ -52,6 +66,18 @@ func newInfoJSON(info asynclock.Info) infoJSON {
 	return infoJSON{
 		Key: info.Key, Held: info.Held, Holder: info.Holder, Token: info.Token,
 		RemainingMS: info.Remaining.Milliseconds(), Waiters: info.Waiters,
+		Mode: modeText(info.Mode), Used: info.Used, Limit: info.Limit,
+	}
+}
+
+func modeText(mode asynclock.Mode) string {
+	switch mode {
+	case asynclock.Shared:
+		return "shared"
+	case asynclock.Permits:
+		return "permits"
+	default:
+		return "exclusive"
 	}
 }
 
@@ -60,7 +86,11 @@ func newInspectJSON(info asynclock.Info) inspectJSON {
 	for _, w := range info.Queue {
 		queue = append(queue, waiterJSON{w.Holder, w.Age.Milliseconds()})
 	}
-	return inspectJSON{newInfoJSON(info), queue}
+	holders := make([]holderJSON, 0, len(info.Holders))
+	for _, h := range info.Holders {
+		holders = append(holders, holderJSON{h.Holder, h.Token, h.Weight, h.Remaining.Milliseconds()})
+	}
+	return inspectJSON{newInfoJSON(info), info.StoredLimit, holders, queue}
 }
 
 func printJSON(out io.Writer, value any) error {
@@ -96,6 +126,7 @@ func printInfo(out io.Writer, info asynclock.Info) error {
 	fmt.Fprintf(table, "holder\t%s\n", orDash(info, printable(info.Holder)))
 	fmt.Fprintf(table, "token\t%s\n", orDash(info, strconv.FormatInt(info.Token, 10)))
 	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, seconds(info.Remaining)))
+	printShares(table, info)
 	fmt.Fprintf(table, "waiters\t%d\n", info.Waiters)
 	for i, w := range info.Queue {
 		fmt.Fprintf(table, "  %d.\t%s, for %s\n", i+1, printable(w.Holder), seconds(w.Age))
@@ -104,6 +135,26 @@ func printInfo(out io.Writer, info asynclock.Info) error {
 		fmt.Fprintf(table, "  ...\t%d more\n", more)
 	}
 	return table.Flush()
+}
+
+// printShares prints who has a part of the key, if several may.
+func printShares(table io.Writer, info asynclock.Info) {
+	if info.Mode == asynclock.Permits {
+		fmt.Fprintf(table, "permits\t%d of %d\n", info.Used, info.Limit)
+	}
+	if info.StoredLimit > 0 {
+		fmt.Fprintf(table, "permits set\t%d\n", info.StoredLimit)
+	}
+	if info.Mode == asynclock.Exclusive {
+		return
+	}
+	for _, h := range info.Holders {
+		weight := ""
+		if h.Weight > 0 {
+			weight = fmt.Sprintf(", %d permits", h.Weight)
+		}
+		fmt.Fprintf(table, "  -\t%s, token %d%s\n", printable(h.Holder), h.Token, weight)
+	}
 }
 
 func printUnlocked(out io.Writer, key string, unlocked bool) error {

@@ -42,6 +42,7 @@ type runOptions struct {
 	minHold time.Duration
 	wait    waitLimit
 	grace   time.Duration
+	part    part
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -55,6 +56,9 @@ func (a *app) runCommand() *cobra.Command {
 
   # One deployment at a time; wait at most ten minutes for the lock.
   asynclock run --key deploy/prod --wait 10m -- ./deploy.sh --all
+
+  # At most three imports at a time on all hosts.
+  asynclock run --key imports --permits 1 --of 3 -- ./import.sh
 
   # Fencing: send the token with every write.
   asynclock run --key ledger -- sh -c 'curl -H "X-Token: $ASYNCLOCK_TOKEN" ...'`,
@@ -70,6 +74,9 @@ func (a *app) runCommand() *cobra.Command {
 				return &exitError{exitUsage, errors.New("no key: give --key KEY")}
 			case o.grace < 0:
 				return &exitError{exitUsage, errors.New("--grace is negative")}
+			}
+			if err := o.part.check(&o); err != nil {
+				return &exitError{exitUsage, err}
 			}
 			if !cmd.Flags().Changed("grace") {
 				o.grace = o.ttl / 10
@@ -88,6 +95,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command, as after a loss, when it has run for this long")
 	flags.DurationVar(&o.minHold, "min-hold", 0,
 		"hold the key back from everyone for this long after the start, even if the command ends sooner")
+	o.part.addTo(flags)
 	flags.StringVar(&o.holder, "holder", "", "description of the holder that others see; default command, host and pid")
 	return cmd
 }
@@ -181,13 +189,17 @@ func describeHolder(command string) string {
 
 // lock waits for the key as long as the options allow.
 func (a *app) lock(ctx context.Context, locks *connection, o runOptions) (*asynclock.Lease, error) {
+	take, try, err := o.part.calls(locks, o.key)
+	if err != nil {
+		return nil, err
+	}
 	if o.wait == 0 {
-		return locks.TryLock(ctx, o.key)
+		return try(ctx, o.key)
 	}
 	wait, leaveQueue := o.wait.context(ctx)
 	defer leaveQueue()
 	endReport := a.reportWait(wait, locks, o.key)
-	lease, err := locks.Lock(wait, o.key)
+	lease, err := take(wait, o.key)
 	endReport()
 	// A wait that ended is that and nothing else, whatever stood in its way.
 	switch {
