@@ -78,7 +78,10 @@ func TestInspect(t *testing.T) {
 	redis := startRedis(t)
 	lease := redis.hold(t, "orders/42")[0]
 	waiting := redis.newClient(t).LockChan(t.Context(), "orders/42")
-	fields := []string{"key", "held", "holder", "token", "remaining_ms", "waiters", "queue"}
+	fields := []string{
+		"key", "held", "holder", "token", "remaining_ms", "waiters", "mode", "used", "limit",
+		"stored_limit", "holders", "queue",
+	}
 	var got map[string]any
 	kit.Eventually(t, "one waiter", func() bool {
 		r := redis.run(t, "inspect", "--json", "orders/42")
@@ -142,7 +145,7 @@ func TestLs(t *testing.T) {
 	got.want(t, 0)
 	var keys []any
 	for line := range strings.Lines(got.stdout) {
-		info := object(t, line, "key", "held", "holder", "token", "remaining_ms", "waiters")
+		info := object(t, line, "key", "held", "holder", "token", "remaining_ms", "waiters", "mode", "used", "limit")
 		keys = append(keys, info["key"])
 	}
 	if len(keys) != 4 || keys[0] != "orders/1" || keys[1] != "orders/2" || keys[2] != "report" || keys[3] != "two words\n" {
