@@ -29,6 +29,9 @@ else
   redis.call('SET', ceiling, ARGV[1])
   most = tonumber(ARGV[1])
 end
+if group and group.kind == '=p' then
+  tell(<% wake '' %>)
+end
 if grace == 0 then
   serve()
 end

@@ -34,7 +34,7 @@ type renewal struct {
 var (
 	renewWhole       = renewal{renewScript, "lqf", true, (*call).renewWhole}
 	renewMovingWhole = renewal{renewScript, "l", false, (*call).renewWhole}
-	renewShare       = renewal{renewSharesScript, "l" + memberKinds + "q", true, (*call).renewShare}
+	renewShare       = renewal{renewSharesScript, "l" + memberKinds + "q" + limitKind, true, (*call).renewShare}
 	renewMovingShare = renewal{renewSharesScript, "l" + memberKinds, false, (*call).renewShare}
 )
 
@@ -190,9 +190,9 @@ func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result r
 	r := newReply(result)
 	for _, i := range chunk {
 		replies[i] = store.RenewReply{}
-		switch answer := r.between(replyShared, math.MaxInt32); {
+		switch answer := r.between(replyShared, store.MaxPermits<<32|math.MaxUint32); {
 		case answer >= 0:
-			replies[i].Waiters = int(answer)
+			replies[i].Waiters, replies[i].Limit = int(uint32(answer)), int32(answer>>32)
 		case answer == replyExpired:
 			replies[i].Err = store.ErrExpired
 		case answer == replyStolen:

@@ -1,13 +1,14 @@
 -- renew_shares: what renew.lua does, for those who share their key.
 --
--- KEYS  lock, members, details (see shares.lua), queue (lock.lua) and epoch (epoch.lua) of each
---       holding. While a cluster moves their slot, only the first three of a single holding: these
+-- KEYS  lock, members, details (see shares.lua), queue (lock.lua), ceiling (shares.lua) and epoch
+--       (epoch.lua) of each holding. While a cluster moves their slot, only the first three of a single holding: these
 --       are all there, or all have moved. The reply is then that somebody waits.
 -- ARGV  owner, ttl (ms), watch (as in renew.lua), what it has ('=r': a reader's share, '=p':
 --       permits, 'x': all of the key), how many permits (0: none) of each holding; the counter's
 --       TTL (ms, for renew.lua only), least grace (ms; 0: no guard)
 --
--- Reply: as of renew.lua, but never -5. A share that the server does not know has ended.
+-- Reply: as of renew.lua, but never -5. A share that the server does not know has ended. To how many
+--        wait, 2^32 times the limit in force is added for who has permits.
 
 local reply = {}
 local least = tonumber(ARGV[#ARGV])
@@ -16,7 +17,7 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = <% day %> -- ms
 local outlive = 1000 -- ms, as in shares.lua
 local seen = {} -- epochs that know the TTL
-local each = #KEYS == 3 and 3 or 5 -- keys of a holding
+local each = #KEYS == 3 and 3 or 6 -- keys of a holding
 
 -- lost returns the answer to an owner that is no member. Its share has expired if others hold
 -- the key in the same way. A part that is held back is nobody's.
@@ -29,8 +30,8 @@ local function lost(members, alike)
   return -2
 end
 
--- extend renews a member, of which value is the lock's and entry the member's. It returns false if
--- one of these can't be read.
+-- extend renews a member, of which value is the lock's and entry the member's. It returns true, and
+-- how many permits there are as the members believe; or false if one of the two can't be read.
 local function extend(lock, members, details, owner, value, entry, deadline, ttl, watch, permits)
   local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
   local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
@@ -58,17 +59,18 @@ local function extend(lock, members, details, owner, value, entry, deadline, ttl
   local left = string.format('%.0f', latest - ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)
-  return true
+  return true, kind == '=p' and limit or 0
 end
 
 for i = 1, (#ARGV - 2) / 5 do
   local lock, members, details = KEYS[each * (i - 1) + 1], KEYS[each * (i - 1) + 2], KEYS[each * (i - 1) + 3]
-  local queue, epoch = each == 5 and KEYS[5 * i - 1], each == 5 and KEYS[5 * i]
+  local queue, ceiling, epoch = each == 6 and KEYS[6 * i - 2], each == 6 and KEYS[6 * i - 1], each == 6 and KEYS[6 * i]
   local mine, ttl, watch, mode, permits = ARGV[5 * i - 4], ARGV[5 * i - 3], ARGV[5 * i - 2], ARGV[5 * i - 1], ARGV[5 * i]
   local value = redis.pcall('GET', lock)
   local answer
   local bad -- the foreign value of a key, or the server's error
   local held = false
+  local limit = 0 -- of permits
   if not value then
     answer = -2
   elseif type(value) ~= 'string' then
@@ -82,7 +84,7 @@ for i = 1, (#ARGV - 2) / 5 do
     elseif not deadline or tonumber(deadline) <= ms then
       answer = lost(members, string.sub(value, 1, 2) == mode)
     else
-      held = extend(lock, members, details, mine, value, entry or '', deadline, ttl, watch, permits)
+      held, limit = extend(lock, members, details, mine, value, entry or '', deadline, ttl, watch, permits)
       bad = not held
     end
   else
@@ -107,6 +109,9 @@ for i = 1, (#ARGV - 2) / 5 do
     if type(answer) ~= 'number' then
       answer = 0 -- the next acquire reports the damage; the holding is sound
     end
+    local stored = limit > 0 and ceiling and redis.pcall('GET', ceiling)
+    stored = type(stored) == 'string' and tonumber(stored)
+    answer = answer + (stored or limit) * 4294967296
   end
   if bad then
     answer = type(bad) == 'table' and not string.find(bad.err, 'WRONGTYPE', 1, true) and -4 or -1

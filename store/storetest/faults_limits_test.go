@@ -29,6 +29,12 @@ var limitFaults = []fault{
 		reply.Limit = r.Share.Limit
 		return reply
 	}},
+	{breaks: "a renewal says the holder's own limit", caught: "a renewal says the limit in force", renew: func(c *session, r renewRequest) renewReply {
+		reply := c.renew(r)
+		reply.Limit = r.Share.Limit
+		return reply
+	}},
+	{breaks: "nobody is told of a limit", caught: "holders of permits are told of a limit", event: without(store.EventWake)},
 	{breaks: "a larger limit is for later requests", caught: "a larger limit lets waiters in", event: without(store.EventGrant)},
 	{breaks: "a larger limit is not stored", caught: "a larger limit lets waiters in", limit: storing(func(limit, before int32) int32 {
 		if before > 0 {

@@ -12,6 +12,8 @@ import (
 var limitCases = []testCase{
 	{"a stored limit counts instead of the others", limits, storedLimitCounts},
 	{"a reply says the limit in force", limits, limitInReplies},
+	{"a renewal says the limit in force", limits, limitInRenewals},
+	{"holders of permits are told of a limit", limitsAndMessages, limitIsTold},
 	{"a larger limit lets waiters in", limits, largerLimit},
 	{"a smaller limit takes nothing and lets nobody in until enough was given back", limits, smallerLimit},
 	{"a limit that is forgotten is everyone's own again", limits, forgottenLimit},
@@ -104,6 +106,37 @@ func limitInReplies(w *world) {
 	full.QueueLimit = 1
 	w.wantLimit("a request with the queue full", b.acquire(full), 2)
 	w.wantLimit("a request for the whole key", b.acquire(w.request()), 0)
+}
+
+func limitInRenewals(w *world) {
+	a, b := w.join(), w.join()
+	one, other := a.hold(w.permits(1, 5)), b.hold(w.permits(1, 4))
+	renewed := func(c *client, h holding) int32 {
+		w.Helper()
+		reply := c.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token, Share: h.req.Share})
+		if reply.Err != nil {
+			w.Fatalf("Renew: got %v, want no error", reply.Err)
+		}
+		return reply.Limit
+	}
+	for _, step := range []struct{ stored, want int32 }{{0, 4}, {3, 3}, {1, 1}, {0, 4}} {
+		a.setLimit(step.stored)
+		if got := [2]int32{renewed(a, one), renewed(b, other)}; got != [2]int32{step.want, step.want} {
+			w.Errorf("limits in the replies to renewals with %d stored: got %d, want %d", step.stored, got, step.want)
+		}
+	}
+	other.release()
+	if got := renewed(a, one); got != 5 {
+		w.Errorf("limit in the reply to a renewal of the only holder: got %d, want 5", got)
+	}
+}
+
+func limitIsTold(w *world) {
+	a, b := w.hearing(), w.hearing()
+	one, other := a.hold(w.permits(1, 5)), b.hold(w.permits(1, 5))
+	a.setLimit(1)
+	a.await(store.EventWake, one.req.Owner)
+	b.await(store.EventWake, other.req.Owner)
 }
 
 func largerLimit(w *world) {

@@ -76,7 +76,7 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		out []string // nil: those that ask for a queue are many
 	}{
 		"everything": {facts{everything, true}, lacks},
-		"messages": {but(func(f *facts) { f.messages = false }), slices.Concat(lacks, []string{"force takes a key from all its readers", "the first waiter is told when permits are held back", "a waiter above the limit is told to ask"}, slices.DeleteFunc(
+		"messages": {but(func(f *facts) { f.messages = false }), slices.Concat(lacks, []string{"force takes a key from all its readers", "the first waiter is told when permits are held back", "a waiter above the limit is told to ask", "holders of permits are told of a limit"}, slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" }))},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), slices.Concat(lacks, names(wantedCases))},
 		"Tokens":              {but(func(f *facts) { f.Tokens = false }), slices.Concat(lacks, names(tokenCases, forceCases), shared, ofPermits, ofLimits)},
