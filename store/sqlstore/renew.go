@@ -21,7 +21,11 @@ func (s *session) Renew(ctx context.Context, batch []store.RenewRequest) []store
 			return it, err
 		},
 		Read: func(_ *store.RenewRequest, a sqlconn.Answer) (store.RenewReply, error) {
-			return store.RenewReply{Waiters: a.Waiters}, a.Renewed()
+			reply := store.RenewReply{Waiters: a.Waiters, Limit: a.Limit}
+			if !a.IsLimit() {
+				return store.RenewReply{}, sqlconn.ErrReply
+			}
+			return reply, a.Renewed()
 		},
 		Failed: func(err error) store.RenewReply { return store.RenewReply{Err: err} },
 	}, batch)

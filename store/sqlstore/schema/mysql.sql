@@ -662,15 +662,16 @@ DROP PROCEDURE IF EXISTS asynclock_renew
 -- ended.
 --
 -- items    key, owner, ttl, token, share (mode, weight)
--- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
+-- answers  s: 1 renewed (waiters, and limit of permits), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE PROCEDURE asynclock_renew(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
-	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE q, v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_key VARBINARY(1536);
 	DECLARE v_asking, v_owner VARBINARY(128);
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_ttl BIGINT;
+	DECLARE v_permits BOOLEAN;
 	DECLARE v_status, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
@@ -682,7 +683,7 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
-		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2;
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2, v_permits = FALSE;
 		IF JSON_LENGTH(request, '$.items') = 1 THEN
 			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
 		ELSE
@@ -695,13 +696,17 @@ BEGIN
 				token = GREATEST(token, CAST(JSON_EXTRACT(q, '$.token') AS SIGNED)) WHERE `key` = v_key;
 		ELSEIF v_owner = 'in share' THEN
 			CALL asynclock_renew_share(v_key, v_asking, v_now, q, v_status);
+			SET v_permits = v_status = 1 AND JSON_EXTRACT(q, '$.share.mode') = 2;
 		ELSE
 			SELECT CASE owner WHEN v_asking THEN -4 WHEN 'in share' THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
 				FROM asynclock_lock WHERE `key` = v_key AND held_until > v_now;
 		END IF;
-		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, ', "waiters": ',
+		SET v_answer = CONCAT('{"s": ', v_status, ', "waiters": ',
 			(SELECT COUNT(*) FROM asynclock_waiter WHERE `key` = v_key AND alive_until > v_now), '}');
-		SET i = i + 1;
+		IF v_permits THEN
+			CALL asynclock_told(v_key, NULL, v_answer);
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;

@@ -625,7 +625,7 @@ END $$;
 -- ended. The holder's inbox may work by now, if it did not when the key was granted.
 --
 -- items    key, owner, ttl, token, watch, inbox, share (mode, weight)
--- answers  s: 1 renewed (waiters), -2 nobody holds the key, -3 somebody else does, -4 the
+-- answers  s: 1 renewed (waiters, and limit of permits), -2 nobody holds the key, -3 somebody else does, -4 the
 --          row is locked
 CREATE OR REPLACE FUNCTION asynclock_renew(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
 DECLARE
@@ -653,7 +653,9 @@ BEGIN
 			SELECT CASE owner WHEN q.owner THEN -4 WHEN 'in share' THEN -4 WHEN '' THEN -2 ELSE -3 END INTO v_status
 				FROM asynclock_lock WHERE key = q.key AND held_until > v_now;
 		END IF;
-		v_answers := v_answers || jsonb_build_object('s', COALESCE(v_status, -2), 'waiters', asynclock_waiters(q.key));
+		v_answers := v_answers || (jsonb_build_object('s', COALESCE(v_status, -2), 'waiters', asynclock_waiters(q.key)) ||
+			CASE WHEN v_status = 1 AND l.owner = 'in share' AND q.share->>'mode' = '2'
+				THEN jsonb_build_object('limit', asynclock_in_force(q.key, NULL)) ELSE '{}' END);
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
@@ -806,6 +808,7 @@ BEGIN
 		END IF;
 		IF l.owner = 'in share' THEN
 			l := asynclock_gather(l, clock_timestamp());
+			PERFORM pg_notify(inbox, 'wake ' || owner) FROM asynclock_share WHERE key = q.key AND mode = 2 AND inbox <> '' AND owner NOT LIKE 'back %';
 		END IF;
 		IF l.held_until <= clock_timestamp() OR l.owner = 'in share' THEN
 			PERFORM asynclock_pass(l, NULL, 0);
