@@ -27,9 +27,10 @@ type habits struct {
 	Impatient int // give up waiting
 	Blind     int // write without asking whether the lease is valid
 	Rows      int // write to a row, not to another resource
+	Shares    int // share a key with other readers, or take permits
 }
 
-var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4, Rows: 8}
+var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4, Rows: 8, Shares: 4}
 
 // chance is true once in so many times.
 func (c *caller) chance(once int) bool { return once > 0 && c.rand.IntN(once) == 0 }
@@ -43,6 +44,8 @@ func (c *caller) upTo(limit time.Duration) time.Duration {
 type task struct {
 	op, key string
 	how     string
+	mode    history.Mode
+	weight  int // of permits
 	ttl     time.Duration
 	hold    time.Duration // how long to keep it
 	toEnd   bool          // keep it until it ends by itself
@@ -60,13 +63,18 @@ func (c *caller) newTask() task {
 		blindly: c.chance(c.Habits.Blind),
 	}
 	t.options = append(t.options, asynclock.WithTTL(t.ttl))
-	if c.chance(3) {
+	if c.chance(c.Habits.Shares) {
+		c.share(&t)
+	}
+	if t.mode == history.Exclusive && c.chance(3) {
 		t.writes = 1 + c.rand.IntN(2)
 	}
 	switch {
 	case c.chance(c.Habits.Long): // so long that it has to be renewed
 		t.hold = t.ttl/2 + c.upTo(t.ttl)
-		t.writes = 2
+		if t.mode == history.Exclusive {
+			t.writes = 2
+		}
 	case c.chance(3):
 		t.hold = c.upTo(5 * time.Millisecond)
 	}
@@ -98,20 +106,11 @@ func (c *caller) request() {
 	}
 	asked := history.Now()
 	c.asked.Add(1)
-	if t.how == "WithLock" {
-		c.under(ctx, t, asked)
+	if with := c.with(t); with != nil {
+		c.under(ctx, t, asked, with)
 		return
 	}
-	var lease *asynclock.Lease
-	var err error
-	switch t.how {
-	case "Lock":
-		lease, err = c.locks.Lock(ctx, t.key, t.options...)
-	case "TryLock":
-		lease, err = c.locks.TryLock(ctx, t.key, t.options...)
-	case "LockChan":
-		lease, err = (<-c.locks.LockChan(ctx, t.key, t.options...)).Lease()
-	}
+	lease, err := c.take(ctx, t)
 	if err != nil {
 		c.refused(t, asked, err)
 		return
@@ -124,17 +123,35 @@ func (c *caller) request() {
 	h.ended(over, err)
 }
 
-// under is request by WithLock.
-func (c *caller) under(ctx context.Context, t task, asked history.Time) {
+// A with is a call that runs a function under a lease.
+type with func(ctx context.Context, fn func(context.Context, *asynclock.Lease) error) error
+
+// with returns the task's call, if it is such a one.
+func (c *caller) with(t task) with {
+	switch t.how {
+	case "WithLock":
+		return func(ctx context.Context, fn func(context.Context, *asynclock.Lease) error) error {
+			return c.locks.WithLock(ctx, t.key, fn, t.options...)
+		}
+	case "WithRLock":
+		return func(ctx context.Context, fn func(context.Context, *asynclock.Lease) error) error {
+			return c.locks.WithRLock(ctx, t.key, fn, t.options...)
+		}
+	}
+	return nil
+}
+
+// under is request by such a call.
+func (c *caller) under(ctx context.Context, t task, asked history.Time, call with) {
 	var h *holding
 	var over history.Time
-	err := c.locks.WithLock(ctx, t.key, func(_ context.Context, lease *asynclock.Lease) error {
+	err := call(ctx, func(_ context.Context, lease *asynclock.Lease) error {
 		h = c.granted(t, asked, lease)
 		h.work()
 		h.ask()
 		over = history.Now()
 		return nil
-	}, t.options...)
+	})
 	if h == nil {
 		c.refused(t, asked, err)
 		return
@@ -147,7 +164,7 @@ func (c *caller) granted(t task, asked history.Time, lease *asynclock.Lease) *ho
 	c.told.Add(1)
 	c.history.Add(history.Record{
 		Kind: history.Held, Op: t.op, Key: t.key, How: t.how, Begin: asked, End: told,
-		Token: lease.Token(), TTL: history.Span(t.ttl),
+		Token: lease.Token(), TTL: history.Span(t.ttl), Mode: t.mode, Weight: lease.Weight(), Limit: t.limit(),
 	})
 	return &holding{caller: c, task: t, lease: lease, valid: told}
 }

@@ -38,6 +38,8 @@ func (v Violation) String() string { return fmt.Sprintf("%s: key %q: %s", v.Rule
 type Report struct {
 	Span       time.Duration // from the first request to the last answer
 	Leases     int
+	Shared     int            // of these, of readers
+	Permits    int            // of these, of permits
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes
@@ -61,6 +63,9 @@ type lease struct {
 	op, key     string
 	how         string
 	token       int64
+	mode        history.Mode
+	weight      int // of permits
+	limit       int // that its caller believes in
 	ttl         history.Time
 	asked, told history.Time
 	since       history.Time // when the holding was asked for that it is part of
@@ -82,6 +87,7 @@ type key struct {
 	name   string
 	leases []*lease // by the time of the answer
 	waits  []wait
+	shared bool // not all leases are of all of it
 }
 
 // A fault is one, and what it explains.
@@ -108,8 +114,11 @@ func History(records []history.Record, limits Limits) Report {
 	c.gather(records)
 	for _, k := range c.keys {
 		c.checkOverlaps(k)
+		c.checkPermits(k)
 		c.checkOrder(k)
-		c.checkModel(k)
+		if !k.shared {
+			c.checkModel(k) // it is of a lock
+		}
 		c.checkWaits(k)
 	}
 	c.checkResources()

@@ -64,10 +64,19 @@ func (g *gathering) addLease(r *history.Record) {
 	l := &lease{
 		op: r.Op, key: r.Key, how: r.How, token: r.Token, ttl: r.TTL,
 		asked: r.Begin, told: r.End, valid: r.End,
+		mode: r.Mode, weight: r.Weight, limit: r.Limit,
 	}
 	g.byOp[r.Op] = l
 	k := g.addWait(r)
 	k.leases = append(k.leases, l)
+	k.shared = k.shared || l.mode != history.Exclusive
+	switch l.mode {
+	case history.Shared:
+		g.report.Shared++
+	case history.Permits:
+		g.report.Permits++
+	case history.Exclusive:
+	}
 }
 
 // addWait adds a request with its answer, and returns the key.

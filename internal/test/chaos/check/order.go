@@ -5,6 +5,8 @@ package check
 import (
 	"cmp"
 	"slices"
+
+	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
 
 // checkOrder: tokens of a key are never given twice, and a lease that was asked
@@ -17,23 +19,31 @@ import (
 func (c *checker) checkOrder(k *key) {
 	seen := make(map[int64]*lease, len(k.leases))
 	for _, l := range k.leases {
-		if other := seen[l.token]; other != nil {
+		if other := seen[l.token]; other != nil && !l.mayShareToken(other) {
 			c.violate("token order", k.name, "%s and %s both have token %d", other.op, l.op, l.token)
 		}
 		seen[l.token] = l
 	}
 	byAsked := slices.Clone(k.leases)
 	slices.SortFunc(byAsked, func(a, b *lease) int { return cmp.Compare(a.asked, b.asked) })
-	var largest *lease // of those that had been given
+	var newest, newestWhole *lease // with the largest tokens of those that had been given; not of permits
 	next := 0
 	for _, l := range byAsked {
 		for ; next < len(k.leases) && k.leases[next].told < l.asked; next++ {
-			if given := k.leases[next]; largest == nil || given.token > largest.token {
-				largest = given
+			given := k.leases[next]
+			if newest == nil || given.token > newest.token {
+				newest = given
+			}
+			if given.mode != history.Permits && (newestWhole == nil || given.token > newestWhole.token) {
+				newestWhole = given
 			}
 		}
+		largest := newest
+		if largest != nil && !l.isOrdered(largest) {
+			largest = newestWhole
+		}
 		switch {
-		case largest == nil || l.token > largest.token:
+		case largest == nil || l.token > largest.token || l.token == largest.token && l.mayShareToken(largest):
 		case l.token < largest.token && c.wasLost(largest, l):
 			l.overtaken = true
 			c.report.Overtaken++

@@ -21,7 +21,7 @@ func (c *checker) checkOverlaps(k *key) {
 	for _, l := range k.leases {
 		trusted = slices.DeleteFunc(trusted, func(old *lease) bool { return old.valid <= l.told })
 		for _, old := range trusted {
-			if l.valid == l.told { // for no time that is known
+			if l.valid == l.told || old.fits(l) { // for no time that is known
 				continue
 			}
 			if f := c.excuse(old, l); f != nil {
@@ -44,7 +44,9 @@ func (c *checker) checkOverlaps(k *key) {
 func (k *key) trace() {
 	const missing = 10 // at most; the store's own tokens are further apart, by the clock
 	byToken := slices.Clone(k.leases)
-	slices.SortFunc(byToken, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
+	slices.SortFunc(byToken, func(a, b *lease) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.process(), b.process()), cmp.Compare(a.asked, b.asked))
+	})
 	for i, l := range byToken {
 		l.since = l.asked
 		if i == 0 {

@@ -27,6 +27,16 @@ const (
 	Left Kind = "left"
 )
 
+// A Mode says how much of its key a lease has.
+type Mode string
+
+// The modes of leases.
+const (
+	Exclusive Mode = "" // all of it
+	Shared    Mode = "r"
+	Permits   Mode = "p"
+)
+
 // A Record is one line of a history. Which fields it has depends on its kind.
 type Record struct {
 	Kind Kind  `json:"k"`
@@ -45,6 +55,11 @@ type Record struct {
 
 	Token int64 `json:"token,omitempty"` // Held, Write
 	TTL   Time  `json:"ttl,omitempty"`   // Held
+
+	// Held: what the lease has of its key. Of permits: how many, of how many.
+	Mode   Mode `json:"mode,omitempty"`
+	Weight int  `json:"weight,omitempty"`
+	Limit  int  `json:"limit,omitempty"`
 
 	// Valid, of Ended, is the last moment at which the lease is known to have
 	// been trusted: one right before Lease.Valid was asked and said yes.
@@ -92,6 +107,9 @@ func (r *Record) Check() error {
 	case Held:
 		if r.Op == "" || r.Key == "" || r.Token <= 0 || r.TTL <= 0 || r.End == 0 {
 			return bad("a request, its key, its lease's token and TTL and times are needed")
+		}
+		if permits := r.Mode == Permits; permits != (r.Weight > 0) || r.Weight > r.Limit {
+			return bad("permits have a weight up to their limit, and nothing else has")
 		}
 	case Ended:
 		if r.Op == "" || r.End == 0 || r.Valid > r.Begin {
