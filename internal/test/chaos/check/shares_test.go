@@ -45,21 +45,21 @@ func TestBadHistoriesOfShares(t *testing.T) {
 		tale tale
 		want []string
 	}{
-		"a writer beside a reader":          {tale{}.read("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30), []string{"overlap"}},
-		"a reader beside a writer":          {tale{}.held("1", 5, 1, 2, 20).read("2", 6, 3, 10, 30), []string{"overlap"}},
-		"permits beside a reader":           {tale{}.read("1", 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30), []string{"overlap"}},
-		"permits beside a writer":           {tale{}.held("1", 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30), []string{"overlap"}},
-		"two writers among readers":         {tale{}.read("0", 3, 1, 2, 3).held("1", 5, 4, 5, 20).held("2", 6, 6, 10, 30), []string{"overlap"}},
-		"more permits than there are":       {tale{}.took("1", 2, 5, 1, 2, 20).took("2", 2, 6, 3, 10, 30), []string{"permits"}},
-		"one of many":                       {tale{}.took("1", 1, 5, 1, 2, 90).took("2", 1, 6, 3, 4, 90).took("3", 1, 7, 5, 6, 90).took("4", 1, 8, 7, 8, 9), []string{"permits"}},
-		"more permits, before the loss":     {tale{}.took("1", 3, 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"permits"}},
-		"a writer with the readers' token":  {tale{}.read("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"token order"}},
-		"a reader with an older token":      {tale{}.held("1", 6, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"token order"}},
-		"a reader with the writer's token":  {tale{}.held("1", 5, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"token order"}},
-		"permits older than a writer":       {tale{}.held("1", 6, 1, 2, 3).took("2", 1, 5, 4, 5, 6), []string{"token order"}},
-		"a writer older than permits":       {tale{}.took("1", 1, 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"token order"}},
-		"two processes with one grant":      {tale{}.took("w1/1", 1, 5, 1, 2, 3).took("w2/1", 1, 5, 4, 5, 6), []string{"token order"}},
-		"a waiter forgotten beside readers": {tale{}.read("1", 5, 1, 2, 3).held("2", 6, 4, 200, 210), []string{"idle"}},
+		"a writer beside a reader":           {tale{}.read("1", 5, 1, 2, 20).held("2", 6, 3, 10, 30), []string{"overlap"}},
+		"a reader beside a writer":           {tale{}.held("1", 5, 1, 2, 20).read("2", 6, 3, 10, 30), []string{"overlap"}},
+		"permits beside a reader":            {tale{}.read("1", 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30), []string{"overlap"}},
+		"permits beside a writer":            {tale{}.held("1", 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30), []string{"overlap"}},
+		"two writers among readers":          {tale{}.read("0", 3, 1, 2, 3).held("1", 5, 4, 5, 20).held("2", 6, 6, 10, 30), []string{"overlap"}},
+		"more permits than there are":        {tale{}.took("1", 2, 5, 1, 2, 20).took("2", 2, 6, 3, 10, 30), []string{"permits"}},
+		"one of many":                        {tale{}.took("1", 1, 5, 1, 2, 90).took("2", 1, 6, 3, 4, 90).took("3", 1, 7, 5, 6, 90).took("4", 1, 8, 7, 8, 9), []string{"permits"}},
+		"more permits, before the loss":      {tale{}.took("1", 3, 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"permits"}},
+		"a writer with the token of readers": {tale{}.read("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"token order"}},
+		"a reader with an older token":       {tale{}.held("1", 6, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"token order"}},
+		"a reader with the writer's token":   {tale{}.held("1", 5, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"token order"}},
+		"permits older than a writer":        {tale{}.held("1", 6, 1, 2, 3).took("2", 1, 5, 4, 5, 6), []string{"token order"}},
+		"a writer older than permits":        {tale{}.took("1", 1, 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"token order"}},
+		"two processes with one grant":       {tale{}.took("w1/1", 1, 5, 1, 2, 3).took("w2/1", 1, 5, 4, 5, 6), []string{"token order"}},
+		"a waiter forgotten beside readers":  {tale{}.read("1", 5, 1, 2, 3).held("2", 6, 4, 200, 210), []string{"idle"}},
 	} {
 		t.Run(name, func(t *testing.T) { bad.tale.wantRules(t, bad.want...) })
 	}
