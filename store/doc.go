@@ -6,7 +6,8 @@
 // A [Store] opens a [Session] for each client. The session takes requests in batches:
 // [Session.Acquire] (acquire.go), [Session.Renew] (renew.go) and [Session.Release]
 // (release.go). It notifies its client with an [Event] (event.go). An owner takes a [Share] of
-// its key (share.go): usually all of it. [Features] say what a store can do.
+// its key (share.go): usually all of it. A [NoteSession] keeps a note beside a key (note.go).
+// [Features] say what a store can do.
 //
 // To write a store, begin with package memstore, the shortest one, and prove yours with
 // package storetest:

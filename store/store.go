@@ -46,6 +46,8 @@ type Features struct {
 	Shared bool
 	// Permits: owners may take permits of a key.
 	Permits bool
+	// Notes: a key may have a note, and sessions are of type [NoteSession]. Such a store has Tokens.
+	Notes bool
 }
 
 // A Session is one client's connection to a [Store].

@@ -38,6 +38,8 @@ type fault struct {
 	inspect func(store.Info) store.Info
 	list    func(*brokenSession, string) iter.Seq2[store.Info, error]
 	force   func(*brokenSession, string, int64) (bool, error)
+	note    func(*brokenSession, store.NoteRequest) error
+	noted   func(string, store.Note) store.Note
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
@@ -165,6 +167,22 @@ func (c *brokenSession) Force(ctx context.Context, key string, token int64) (boo
 	return c.Session.Force(c.context(ctx), key, token)
 }
 
+func (c *brokenSession) WriteNote(ctx context.Context, r store.NoteRequest) error {
+	ctx = c.context(ctx)
+	if c.store.fault.note != nil && ctx.Err() == nil {
+		return c.store.fault.note(c, r)
+	}
+	return c.writeNote(ctx, r)
+}
+
+func (c *brokenSession) ReadNote(ctx context.Context, key string) (store.Note, error) {
+	n, err := c.Session.(store.NoteSession).ReadNote(c.context(ctx), key)
+	if err == nil && c.store.fault.noted != nil {
+		n = c.store.fault.noted(key, n)
+	}
+	return n, err
+}
+
 func (c *brokenSession) Close(ctx context.Context) error {
 	if c.store.fault.leave != nil {
 		return c.store.fault.leave(c)
@@ -189,4 +207,8 @@ func (c *brokenSession) release(r store.ReleaseRequest) store.ReleaseReply {
 func (c *brokenSession) inspect(key string) store.Info {
 	info, _ := c.Session.Inspect(context.Background(), key)
 	return info
+}
+
+func (c *brokenSession) writeNote(ctx context.Context, r store.NoteRequest) error {
+	return c.Session.(store.NoteSession).WriteNote(ctx, r)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-var everything = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true}
+var everything = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Notes: true}
 
 // A store gets the cases that its Features allow, each with a store of its own. The other cases are
 // not even begun.
@@ -23,7 +23,7 @@ func TestEachCaseOpensAStoreAndNoOtherDoes(t *testing.T) {
 	}{
 		"everything":         {facts{everything, true}, nil},
 		"no messages":        {facts{everything, false}, []Option{WithoutMessages()}},
-		"nothing of wanting": {facts{store.Features{Tokens: true, FIFO: true, Shared: true, Permits: true}, true}, nil},
+		"nothing of wanting": {facts{store.Features{Tokens: true, FIFO: true, Shared: true, Permits: true, Notes: true}, true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,8 +67,11 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 	lacks := []string{
 		"a store without shares refuses them and changes nothing",
 		"a store without permits refuses them and changes nothing",
+		"a store without notes refuses them and changes nothing",
 	}
 	shared, ofPermits := names(sharedCases[:len(sharedCases)-1]), names(permitCases[:len(permitCases)-1])
+	ofNotes := names(noteCases[:len(noteCases)-1])
+	const noteOfReader, noteOfPermits = "a reader writes no note", "an owner of permits writes no note"
 	for name, c := range map[string]struct {
 		has facts
 		out []string // nil: those that ask for a queue are many
@@ -77,9 +80,10 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		"messages": {but(func(f *facts) { f.messages = false }), slices.Concat(lacks, []string{"force takes a key from all its readers", "the first waiter is told when permits are held back"}, slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" }))},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), slices.Concat(lacks, names(wantedCases))},
-		"Tokens":              {but(func(f *facts) { f.Tokens = false }), slices.Concat(lacks, names(tokenCases, forceCases), shared, ofPermits)},
-		"Shared":              {but(func(f *facts) { f.Shared = false }), slices.Concat(lacks[1:], shared, []string{"permits and readers exclude each other"})},
-		"Permits":             {but(func(f *facts) { f.Permits = false }), slices.Concat(lacks[:1], ofPermits)},
+		"Tokens":              {but(func(f *facts) { f.Tokens = false }), slices.Concat(lacks, names(tokenCases, forceCases), shared, ofPermits, ofNotes)},
+		"Shared":              {but(func(f *facts) { f.Shared = false }), slices.Concat(lacks[1:], shared, []string{"permits and readers exclude each other", noteOfReader})},
+		"Permits":             {but(func(f *facts) { f.Permits = false }), slices.Concat(lacks[:1], lacks[2:], ofPermits, []string{noteOfPermits})},
+		"Notes":               {but(func(f *facts) { f.Notes = false }), slices.Concat(lacks[:2], ofNotes)},
 		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), slices.Concat(lacks, ofTTLs)},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
 	} {
