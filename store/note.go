@@ -16,9 +16,9 @@ type NoteSession interface {
 
 	// WriteNote replaces the note of a key. Only an Exclusive owner that holds the key writes one.
 	// The error is [ErrExpired] or [ErrStolen], as for Renew, for any other owner. It is also
-	// ErrStolen if the note there has a larger token, which a later lease has written. After an
-	// error nothing has changed, unless the outcome is unknown. A request can be repeated. It
-	// changes nothing of the holding.
+	// ErrStolen if the note there is a later one: its Token is larger, or that is equal and its Seq
+	// is larger. So a request can be repeated, and a late repetition changes nothing. After an error
+	// nothing has changed, unless the outcome is unknown. A note changes nothing of the holding.
 	WriteNote(ctx context.Context, r NoteRequest) error
 
 	// ReadNote returns the note of a key, and how the key stands at the same moment. It changes
@@ -31,6 +31,7 @@ type NoteRequest struct {
 	Key   string
 	Owner string
 	Token int64         // of the lease that writes; from 1
+	Seq   int64         // from 1; larger for each further note of the lease
 	Data  []byte        // at most [MaxNoteLen] bytes, of any values
 	TTL   time.Duration // of the note; at most [MaxNoteTTL]
 }
@@ -42,8 +43,8 @@ func (r *NoteRequest) Check() error {
 		return fmt.Errorf("%w: a note of %d bytes, at most %d are allowed", ErrInvalidOption, len(r.Data), MaxNoteLen)
 	case r.TTL < MinTTL || r.TTL > MaxNoteTTL:
 		return fmt.Errorf("%w: a note's TTL of %v is outside %v to %v", ErrInvalidOption, r.TTL, MinTTL, MaxNoteTTL)
-	case r.Token < 1:
-		return fmt.Errorf("%w: a note with token %d", ErrInvalidOption, r.Token)
+	case r.Token < 1 || r.Seq < 1:
+		return fmt.Errorf("%w: a note with token %d and number %d", ErrInvalidOption, r.Token, r.Seq)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ var _ store.NoteSession = (*session)(nil)
 type note struct {
 	data  []byte
 	token int64
+	seq   int64
 	until time.Time
 }
 
@@ -37,13 +38,14 @@ func (c *session) ReadNote(ctx context.Context, key string) (n store.Note, err e
 func (t *txn) writeNote(r *store.NoteRequest) error {
 	t.sweepNotes()
 	k := t.find(r.Key)
+	before := t.note(r.Key)
 	switch h := k.holding(r.Owner); {
 	case h == nil, h.share.Mode != store.Exclusive:
 		return k.lost(store.Exclusive)
-	case t.note(r.Key).token > r.Token:
+	case before.token > r.Token, before.token == r.Token && before.seq > r.Seq:
 		return store.ErrStolen
 	}
-	t.notes[r.Key] = note{data: slices.Clone(r.Data), token: r.Token, until: t.now.Add(r.TTL)}
+	t.notes[r.Key] = note{data: slices.Clone(r.Data), token: r.Token, seq: r.Seq, until: t.now.Add(r.TTL)}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 func writeNote(t *testing.T, c store.Session, key string, data []byte) {
 	t.Helper()
 	acquire(t, c, key, "holder of "+key)
-	r := store.NoteRequest{Key: key, Owner: "holder of " + key, Token: 1, Data: data, TTL: time.Minute}
+	r := store.NoteRequest{Key: key, Owner: "holder of " + key, Token: 1, Seq: 1, Data: data, TTL: time.Minute}
 	if err := c.(store.NoteSession).WriteNote(t.Context(), r); err != nil {
 		t.Fatalf("WriteNote: got %v, want no error", err)
 	}

@@ -74,6 +74,20 @@ var noteFaults = []fault{
 		before, _ := c.ReadNote(context.Background(), r.Key)
 		r.Token = max(r.Token, before.Token)
 	})},
+	{breaks: "the last request of a lease wins, whatever its number", caught: "a late repetition of a note changes nothing", note: written(func(_ *session, r *noteRequest) { r.Seq = 1 })},
+	{breaks: "a note can't be repeated", caught: "a late repetition of a note changes nothing", note: func(c *session, r noteRequest) error {
+		before, _ := c.ReadNote(context.Background(), r.Key)
+		if err := c.writeNote(context.Background(), r); err != nil || before.Token != r.Token || !bytes.Equal(before.Data, r.Data) {
+			return err
+		}
+		return store.ErrStolen
+	}},
+	{breaks: "numbers of notes are the key's", caught: "a late repetition of a note changes nothing", note: func(c *session, r noteRequest) error {
+		if r.Seq == 1 {
+			return store.ErrStolen
+		}
+		return c.writeNote(context.Background(), r)
+	}},
 	{breaks: "a note ends with the holding", caught: "a note outlives the holding and the force", noted: read(func(n *note) {
 		if !n.Held {
 			n.Data, n.Token = nil, 0

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -19,6 +20,7 @@ var noteCases = []testCase{
 	{"a reader writes no note", notesAndShares, noteOfReader},
 	{"an owner of permits writes no note", notesAndPermits, noteOfPermits},
 	{"a note of a smaller token never replaces that of a larger one", notes, noteOfSmallerToken},
+	{"a late repetition of a note changes nothing", notes, noteRepeated},
 	{"a note outlives the holding and the force", notes, noteOutlives},
 	{"a note ends with its TTL", notes, noteEnds},
 	{"a note changes nothing of the holding", notes, noteChangesNothingElse},
@@ -46,8 +48,12 @@ func (h holding) writeNote(data string) error {
 }
 
 func (h holding) noteRequest(data string) store.NoteRequest {
-	return store.NoteRequest{Key: h.req.Key, Owner: h.req.Owner, Token: h.Token, Data: []byte(data), TTL: long}
+	return store.NoteRequest{
+		Key: h.req.Key, Owner: h.req.Owner, Token: h.Token, Seq: lastNote.Add(1), Data: []byte(data), TTL: long,
+	}
 }
+
+var lastNote atomic.Int64 // numbers all notes of this process
 
 func (c *client) writeNote(r store.NoteRequest) error {
 	c.w.Helper()
@@ -96,8 +102,26 @@ func noteAsWritten(w *world) {
 		w.wantWritten("the holder", h.writeNote(data))
 		w.wantNote(b, data, h.Token)
 	}
-	w.wantWritten("a repetition", h.writeNote(string(all)))
-	w.wantNote(b, string(all), h.Token)
+}
+
+// noteRepeated sends a request again, and once more after the next one.
+func noteRepeated(w *world) {
+	a, b := w.join(), w.join()
+	h := a.hold(w.request())
+	first, second := h.noteRequest("first"), h.noteRequest("second")
+	w.wantWritten("the holder", a.writeNote(first))
+	w.wantWritten("a repetition", a.writeNote(first))
+	w.wantWritten("the next one", a.writeNote(second))
+	if err := a.writeNote(first); !errors.Is(err, store.ErrStolen) {
+		w.Errorf("WriteNote, repeated after the next one: got %v, want ErrStolen", err)
+	}
+	w.wantNote(b, "second", h.Token)
+	w.wantWritten("a repetition of the next one", a.writeNote(second))
+	h.release()
+	next := b.hold(w.request()).noteRequest("of the next holder")
+	next.Seq = 1 // numbers are those of a lease
+	w.wantWritten("the next holder", b.writeNote(next))
+	w.wantNote(a, "of the next holder", next.Token)
 }
 
 func noteWithState(w *world) {
@@ -183,14 +207,14 @@ func noteOfPermits(w *world) {
 func noteOfSmallerToken(w *world) {
 	a, b := w.join(), w.join()
 	h := a.hold(w.request())
-	later, earlier := h.noteRequest("later"), h.noteRequest("earlier")
+	later, earlier := h.noteRequest("later"), h.noteRequest("earlier") // with a larger number
 	later.Token++
 	w.wantWritten("a later lease of the holder", a.writeNote(later))
 	if err := a.writeNote(earlier); !errors.Is(err, store.ErrStolen) {
 		w.Errorf("WriteNote with a smaller token: got %v, want ErrStolen", err)
 	}
 	w.wantNote(b, "later", later.Token)
-	later.Data = []byte("latest")
+	later.Data, later.Seq = []byte("latest"), lastNote.Add(1)
 	w.wantWritten("the same lease", a.writeNote(later))
 	w.wantNote(b, "latest", later.Token)
 }
@@ -303,6 +327,7 @@ func noteRefused(w *world) {
 		"a short TTL": func(r *store.NoteRequest) { r.TTL = store.MinTTL - 1 },
 		"a long TTL":  func(r *store.NoteRequest) { r.TTL = store.MaxNoteTTL + 1 },
 		"no token":    func(r *store.NoteRequest) { r.Token = 0 },
+		"no number":   func(r *store.NoteRequest) { r.Seq = 0 },
 	} {
 		r := h.noteRequest(strings.ToUpper(what))
 		change(&r)
