@@ -60,7 +60,7 @@ type Note struct {
 	// How the key stood then, as Inspect shows it. If Token is larger than HolderToken, the holder's
 	// client has passed the key on to the writer of the note, and has not told the store otherwise.
 	Held        bool
-	Holder      string
+	Holder      string // the description of an Exclusive holder; empty if others share the key
 	HolderToken int64
-	Remaining   time.Duration
+	Remaining   time.Duration // of the holder's TTL
 }

@@ -51,10 +51,14 @@ func (t *txn) writeNote(r *store.NoteRequest) error {
 
 func (t *txn) readNote(key string) store.Note {
 	n, k := t.note(key), t.find(key)
-	return store.Note{
+	read := store.Note{
 		Data: slices.Clone(n.data), Token: n.token, Time: t.now,
-		Held: k.held(), Holder: k.description(), HolderToken: k.token(), Remaining: k.remaining(store.Share{}, t.now),
+		Held: k.held(), HolderToken: k.token(), Remaining: k.remaining(store.Share{}, t.now),
 	}
+	if k.mode() == store.Exclusive {
+		read.Holder = k.description()
+	}
+	return read
 }
 
 // note returns the note of the key, or none if its time is over.

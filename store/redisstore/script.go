@@ -27,6 +27,8 @@ var (
 	reassertScript      = newScript("reassert.lua")
 	forceScript         = newScript("force.lua")
 	inspectScript       = newScript("inspect.lua")
+	writeNoteScript     = newScript("note_write.lua")
+	readNoteScript      = newScript("note_read.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

@@ -187,11 +187,23 @@ func noteOfReader(w *world) {
 		w.wantNoNote("of a reader", h, store.ErrLost)
 	}
 	w.wantNote(b, "", 0)
-	if n := b.readNote(w.key); !n.Held || n.HolderToken != reader.Fence {
-		w.Errorf("ReadNote of a key with readers: got %+v, want it held, with token %d", n, reader.Fence)
+	n := b.readNote(w.key)
+	if !n.Held || n.Holder != "" || n.HolderToken != reader.Fence {
+		w.Errorf("ReadNote of a key with readers: got %+v, want it held by nobody alone, with token %d", n, reader.Fence)
 	}
+	w.wantRemains("Remaining", n.Remaining, medium, long)
 	reader.release()
 	other.release()
+	if n := b.readNote(w.key); n.Held {
+		w.Errorf("ReadNote after the readers: got %+v, want the key free", n)
+	}
+	r := w.read()
+	r.TTL = short
+	a.hold(r)
+	expired()
+	if n := b.readNote(w.key); n.Held {
+		w.Errorf("ReadNote after a reader that died: got %+v, want the key free", n)
+	}
 }
 
 func noteOfPermits(w *world) {
