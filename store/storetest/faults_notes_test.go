@@ -45,11 +45,11 @@ func read(change func(*note)) func(string, note) note {
 }
 
 var noteFaults = []fault{
-	{breaks: "a note ends at its first zero byte", caught: "a holder's note is read as it was written", noted: read(func(n *note) {
+	{breaks: "a note ends at its first zero byte", caught: "the note of a holder is read as it was written", noted: read(func(n *note) {
 		n.Data, _, _ = bytes.Cut(n.Data, []byte{0})
 	})},
-	{breaks: "a note is trimmed", caught: "a holder's note is read as it was written", noted: read(func(n *note) { n.Data = bytes.TrimSpace(n.Data) })},
-	{breaks: "an empty note is none", caught: "a holder's note is read as it was written", noted: read(func(n *note) {
+	{breaks: "a note is trimmed", caught: "the note of a holder is read as it was written", noted: read(func(n *note) { n.Data = bytes.TrimSpace(n.Data) })},
+	{breaks: "an empty note is none", caught: "the note of a holder is read as it was written", noted: read(func(n *note) {
 		if len(n.Data) == 0 {
 			n.Token = 0
 		}
@@ -109,8 +109,8 @@ var noteFaults = []fault{
 		}
 		return n
 	}},
-	{breaks: "the clock of notes stands still", caught: "a note has the store's clock", noted: read(func(n *note) { n.Time = time.Unix(1e9, 0) })},
-	{breaks: "the clock of notes begins with the store", caught: "a note has the store's clock", noted: read(func(n *note) { n.Time = time.Unix(0, 0).Add(time.Until(n.Time)) })},
+	{breaks: "the clock of notes stands still", caught: "a note is read with the clock of the store", noted: read(func(n *note) { n.Time = time.Unix(1e9, 0) })},
+	{breaks: "the clock of notes begins with the store", caught: "a note is read with the clock of the store", noted: read(func(n *note) { n.Time = time.Unix(0, 0).Add(time.Until(n.Time)) })},
 	{breaks: "a long note is cut", caught: "a note that makes no sense is refused and changes nothing", note: written(func(_ *session, r *noteRequest) { r.Data = r.Data[:min(len(r.Data), store.MaxNoteLen)] })},
 	{breaks: "a note without a TTL is written", caught: "a note that makes no sense is refused and changes nothing", note: written(func(_ *session, r *noteRequest) { r.TTL = min(max(r.TTL, time.Second), store.MaxNoteTTL) })},
 	{breaks: "a note without a token is written", caught: "a note that makes no sense is refused and changes nothing", note: written(func(_ *session, r *noteRequest) { r.Token = max(r.Token, 1) })},

@@ -14,7 +14,7 @@ import (
 )
 
 var noteCases = []testCase{
-	{"a holder's note is read as it was written", notes, noteAsWritten},
+	{"the note of a holder is read as it was written", notes, noteAsWritten},
 	{"a note is read with the state of its key", notes, noteWithState},
 	{"only who holds a key writes its note", notes, noteOfHolder},
 	{"a reader writes no note", notesAndShares, noteOfReader},
@@ -25,7 +25,7 @@ var noteCases = []testCase{
 	{"a note ends with its TTL", notes, noteEnds},
 	{"a note changes nothing of the holding", notes, noteChangesNothingElse},
 	{"notes of keys of any characters stay distinct", notes, hostileNotes},
-	{"a note has the store's clock", notes, noteHasClock},
+	{"a note is read with the clock of the store", notes, noteHasClock},
 	{"a note that makes no sense is refused and changes nothing", notes, noteRefused},
 	{"notes are not for contexts that have ended and sessions that were left", notes, noteOfNobody},
 	{"a store without notes refuses them and changes nothing", noNotes, notesRefused},
