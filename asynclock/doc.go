@@ -17,6 +17,8 @@
 // [Client.RLock] takes a key together with other readers.
 // [Client.Semaphore] makes a key that is taken in parts: permits.
 // [Client.LockAll] takes several keys together. Such calls never deadlock each other.
+// [Lease.SetNote] leaves a note beside the key. Package once uses it to run a job once in an
+// interval, and package elect to say who leads.
 //
 // # What is guaranteed
 //
@@ -70,6 +72,6 @@
 //	                               multifuture.go
 //	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
-//	                               lease.go, unlock.go, admin.go, close.go
+//	                               lease.go, unlock.go, note.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go
 package asynclock

@@ -72,12 +72,7 @@ func (c *Client) requestRest(ctx context.Context, ttl time.Duration, d *machine.
 			}
 			return reply
 		}
-		pause := time.NewTimer(min(machine.RetryIn(failures, ttl), left))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		pause.Stop()
+		pauseFor(ctx, min(machine.RetryIn(failures, ttl), left))
 	}
 }
 

@@ -25,12 +25,13 @@ func TestZeroClient(t *testing.T) {
 		_, doErr := asynclock.Do(ctx, c, "key", func(context.Context, *asynclock.Lease) (int, error) { return 0, nil })
 		_, inspectErr := c.Inspect(ctx, "key")
 		_, forceErr := c.ForceUnlock(ctx, "key", 0)
+		_, noteErr := c.Note(ctx, "key")
 		var listErr error
 		for _, listErr = range c.List(ctx, "") {
 		}
 		for call, err := range map[string]error{
 			"Lock": lockErr, "TryLock": tryErr, "LockChan": futureErr, "LockEach": eachErr, "Do": doErr, "Inspect": inspectErr,
-			"ForceUnlock": forceErr, "List": listErr, "WithLock": c.WithLock(ctx, "key", fn), "Close": c.Close(ctx),
+			"ForceUnlock": forceErr, "Note": noteErr, "List": listErr, "WithLock": c.WithLock(ctx, "key", fn), "Close": c.Close(ctx),
 		} {
 			if !errors.Is(err, asynclock.ErrInvalidOption) {
 				t.Errorf("%s of a %s client: got %v, want ErrInvalidOption", call, name, err)
@@ -43,7 +44,8 @@ func TestZeroLease(t *testing.T) {
 	for name, l := range map[string]*asynclock.Lease{"nil": nil, "zero": {}} {
 		for call, err := range map[string]error{
 			"Unlock": l.Unlock(t.Context()), "UnlockChan": <-l.UnlockChan(t.Context()), "Renew": l.Renew(t.Context(), time.Minute),
-			"Err": l.Err(), "the context's cause": context.Cause(l.Context()),
+			"SetNote": l.SetNote(t.Context(), nil, time.Minute),
+			"Err":     l.Err(), "the context's cause": context.Cause(l.Context()),
 		} {
 			if !errors.Is(err, asynclock.ErrInvalidOption) {
 				t.Errorf("%s of a %s lease: got %v, want ErrInvalidOption", call, name, err)

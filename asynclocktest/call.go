@@ -11,7 +11,7 @@ import (
 // An Op is a kind of request.
 type Op int
 
-// The kinds of request, as the methods of [store.Session].
+// The kinds of request, as the methods of [store.Session] and [store.NoteSession].
 const (
 	_ Op = iota
 	Acquire
@@ -22,6 +22,8 @@ const (
 	Force
 	Close
 	SetLimit // of [store.LimitSession]
+	WriteNote
+	ReadNote
 )
 
 // A Call is one request: an element of a batch, where there are batches.
@@ -32,10 +34,11 @@ type Call struct {
 	Owner  string
 	At     time.Time
 
-	// The whole request, of Acquire, Renew or Release.
+	// The whole request, of Acquire, Renew, Release or WriteNote.
 	Acquire store.AcquireRequest
 	Renew   store.RenewRequest
 	Release store.ReleaseRequest
+	Note    store.NoteRequest
 }
 
 // A Match picks requests; nil picks all of them. It may call the methods of the [Store], and may be

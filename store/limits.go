@@ -15,4 +15,8 @@ const (
 	MaxKeyLen = 512
 	// MaxDescriptionLen is the longest description of a holder, in bytes.
 	MaxDescriptionLen = 128
+	// MaxNoteLen is the longest note, in bytes.
+	MaxNoteLen = 1024
+	// MaxNoteTTL is the longest TTL of a note.
+	MaxNoteTTL = 10 * 365 * 24 * time.Hour
 )

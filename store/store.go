@@ -48,6 +48,8 @@ type Features struct {
 	Permits bool
 	// Limits: each session is a [LimitSession]. The store also has Permits.
 	Limits bool
+	// Notes: a key may have a note, and sessions are of type [NoteSession]. Such a store has Tokens.
+	Notes bool
 }
 
 // A Session is one client's connection to a [Store].

@@ -24,6 +24,19 @@ func Transient(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
+// Final reports whether no repetition can help, whoever makes it and however late: the request, the
+// user's rights, the data or the store itself would have to be changed.
+func Final(err error) bool {
+	for _, final := range []error{
+		store.ErrClosed, store.ErrInvalidKey, store.ErrInvalidOption, store.ErrForeignData, store.ErrUnsupported, store.ErrDenied,
+	} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
 // Unreachable makes sure that the error of a silent store matches store.ErrUnreachable, however the
 // silence showed.
 func Unreachable(err error) error {

@@ -40,6 +40,9 @@ type Item struct {
 	Share *Share `json:"share,omitempty"` // nil: all of the key
 	Rest  *Share `json:"rest,omitempty"`  // what a release keeps; nil: nothing
 
+	Seq  int64  `json:"seq,omitempty"`  // of a note
+	Note []byte `json:"note,omitempty"` // in base64
+
 	After  string `json:"after"`
 	Prefix string `json:"prefix"`
 	Size   int    `json:"size,omitempty"`
@@ -89,6 +92,10 @@ type Answer struct {
 		Holder string `json:"holder"`
 		Age    int64  `json:"age"` // µs
 	} `json:"queue"`
+
+	Note      []byte `json:"note"` // in base64
+	NoteToken int64  `json:"note_token"`
+	Clock     int64  `json:"clock"` // the server's, in µs since 1970
 
 	// Of an owner that shares the key:
 	Fence  int64 `json:"fence"`

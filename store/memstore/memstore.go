@@ -49,6 +49,7 @@ type Store struct {
 	swept   []*lock          // the same ones, in any order
 	cursor  int              // where in swept the sweep continues
 	gone    tombstone.Owners
+	notes   map[string]note
 	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
 
@@ -56,12 +57,12 @@ var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{locks: make(map[string]*lock)}
+	return &Store{locks: make(map[string]*lock), notes: make(map[string]note)}
 }
 
-var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true}
+var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true}
 
-// Features says that the store has fencing tokens, queues and shares, and notifies a holder of
+// Features says that the store has fencing tokens, queues, shares and notes, and notifies a holder of
 // requests for its key.
 func (s *Store) Features() store.Features { return features }
 

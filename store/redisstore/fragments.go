@@ -115,7 +115,18 @@ var (
 		{name: "noted", pattern: "%d+"},
 	}
 
-	formats = map[string]format{"record": record, "entry": entry, "group": group, "member": member, "epoch": epoch}
+	// A note is what a holder has written beside its key:
+	//
+	//	token  of the lease that wrote it
+	//	seq    its number among the notes of that lease
+	//	data   any bytes
+	note = format{
+		{name: "token", pattern: "%d+"},
+		{name: "seq", pattern: "%d+"},
+		{name: "data", pattern: ".*"},
+	}
+
+	formats = map[string]format{"note": note, "record": record, "entry": entry, "group": group, "member": member, "epoch": epoch}
 )
 
 // A channel begins with its mode, a letter that says how its client is notified. The
@@ -210,6 +221,7 @@ func expand(source string) (string, error) {
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
 //	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | LEAST  an expression: that group, of numbers
 //	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
+//	note TOKEN | SEQ | DATA                            an expression: that note
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers
 //	pattern FORMAT | NAMES                             a pattern that captures these words
 //	pattern FORMAT                                     a pattern that captures all words
@@ -231,6 +243,8 @@ func fragment(request string) (string, error) {
 		return record.join(arguments)
 	case "entry":
 		return entry.join(arguments)
+	case "note":
+		return note.join(arguments)
 	case "member":
 		return member.join(arguments)
 	case "group":

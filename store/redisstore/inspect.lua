@@ -12,14 +12,7 @@
 -- first few waiters. The reply is {-1, Redis key} if that key holds something foreign, and 8 if the
 -- last two keys are needed.
 
--- foreign answers for a key that is not what it has to be. The answer is that the key is
--- foreign, or the server's own error if we may not read the key.
-local function foreign(found, key)
-  if type(found) == 'table' and not string.find(found.err, 'WRONGTYPE', 1, true) then
-    return found
-  end
-  return {-1, key}
-end
+<% include foreign.lua %>
 
 local reply = {0, 0, -2, '', 0, 0, 0, 0, 0}
 local time = redis.call('TIME')

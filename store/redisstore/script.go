@@ -28,6 +28,8 @@ var (
 	forceScript         = newScript("force.lua")
 	inspectScript       = newScript("inspect.lua")
 	limitScript         = newScript("limit.lua")
+	writeNoteScript     = newScript("note_write.lua")
+	readNoteScript      = newScript("note_read.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

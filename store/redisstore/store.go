@@ -135,7 +135,7 @@ func (st *Store) Close() {
 	}
 }
 
-// Features are tokens, a queue, shares, and that a holder can hear who wants its key.
+// Features are tokens, a queue, shares, notes, and that a holder can hear who wants its key.
 func (st *Store) Features() store.Features { return features }
 
 // Open connects a client. It sends nothing and does not wait: whether messages

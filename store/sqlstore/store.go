@@ -68,10 +68,10 @@ func (st *Store) Close() {
 	}
 }
 
-// Features are tokens, a queue, and keys that readers share or whose permits they take.
+// Features are tokens, a queue, keys that readers share or whose permits they take, and notes.
 func (st *Store) Features() store.Features { return features }
 
-var features = store.Features{Tokens: true, FIFO: true, Shared: true, Permits: true, Limits: true}
+var features = store.Features{Tokens: true, FIFO: true, Shared: true, Permits: true, Limits: true, Notes: true}
 
 // Open connects a client. It does not wait; where there are notifications, it begins to
 // connect for them. The id must be printable ASCII without spaces, of at most 128

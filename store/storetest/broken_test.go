@@ -39,6 +39,8 @@ type fault struct {
 	list    func(*brokenSession, string) iter.Seq2[store.Info, error]
 	force   func(*brokenSession, string, int64) (bool, error)
 	limit   func(*brokenSession, string, int32) error
+	note    func(*brokenSession, store.NoteRequest) error
+	noted   func(string, store.Note) store.Note
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
@@ -173,6 +175,22 @@ func (c *brokenSession) SetLimit(ctx context.Context, key string, limit int32) e
 	return c.Session.(store.LimitSession).SetLimit(c.context(ctx), key, limit)
 }
 
+func (c *brokenSession) WriteNote(ctx context.Context, r store.NoteRequest) error {
+	ctx = c.context(ctx)
+	if c.store.fault.note != nil && ctx.Err() == nil {
+		return c.store.fault.note(c, r)
+	}
+	return c.writeNote(ctx, r)
+}
+
+func (c *brokenSession) ReadNote(ctx context.Context, key string) (store.Note, error) {
+	n, err := c.Session.(store.NoteSession).ReadNote(c.context(ctx), key)
+	if err == nil && c.store.fault.noted != nil {
+		n = c.store.fault.noted(key, n)
+	}
+	return n, err
+}
+
 func (c *brokenSession) Close(ctx context.Context) error {
 	if c.store.fault.leave != nil {
 		return c.store.fault.leave(c)
@@ -201,4 +219,8 @@ func (c *brokenSession) inspect(key string) store.Info {
 
 func (c *brokenSession) setLimit(key string, limit int32) error {
 	return c.Session.(store.LimitSession).SetLimit(context.Background(), key, limit)
+}
+
+func (c *brokenSession) writeNote(ctx context.Context, r store.NoteRequest) error {
+	return c.Session.(store.NoteSession).WriteNote(ctx, r)
 }

@@ -58,6 +58,12 @@ func sharesAndMessages(f facts) bool  { return shares(f) && f.messages }
 func permitsAndMessages(f facts) bool { return permits(f) && f.messages }
 func permitsAndShares(f facts) bool   { return permits(f) && shares(f) }
 
+// notes have the tokens of their writers.
+func notes(f facts) bool           { return f.Notes && f.Tokens }
+func notesAndShares(f facts) bool  { return notes(f) && shares(f) }
+func notesAndPermits(f facts) bool { return notes(f) && permits(f) }
+
+func noNotes(f facts) bool   { return !f.Notes }
 func noShares(f facts) bool  { return !f.Shared }
 func noPermits(f facts) bool { return !f.Permits }
 
@@ -71,7 +77,7 @@ func cases() []testCase {
 	return slices.Concat(
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
 		tokenCases, forceCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
-		sharedCases, permitCases, limitCases,
+		sharedCases, permitCases, limitCases, noteCases,
 	)
 }
 

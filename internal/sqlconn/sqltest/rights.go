@@ -72,6 +72,19 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	if _, err := c.Session.Force(t.Context(), "key", 0); err != nil {
 		t.Errorf("Force: got %v, want no error", err)
 	}
+	if st.Features().Notes {
+		session := c.Session.(store.NoteSession)
+		q := c.Hold(Request("noted", "e"))
+		r := store.NoteRequest{Key: "noted", Owner: "e", Token: q.Token, Seq: 1, TTL: store.DefaultTTL}
+		for range 2 {
+			if err := session.WriteNote(t.Context(), r); err != nil {
+				t.Errorf("WriteNote: got %v, want no error", err)
+			}
+		}
+		if _, err := session.ReadNote(t.Context(), "noted"); err != nil {
+			t.Errorf("ReadNote: got %v, want no error", err)
+		}
+	}
 	if st.Features().Shared {
 		q := Request("shared", "c")
 		q.Share = store.Share{Mode: store.Shared}

@@ -69,6 +69,16 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	permits INT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
+-- What a holder has left beside its key. It outlives the row of the lock.
+CREATE TABLE IF NOT EXISTS asynclock_note (
+	`key` VARBINARY(1536) NOT NULL PRIMARY KEY,
+	token BIGINT NOT NULL,            -- of the lease that wrote it
+	seq BIGINT NOT NULL,              -- its number among the notes of that lease
+	data VARBINARY(2048) NOT NULL,    -- in base64
+	note_until DATETIME(6) NOT NULL,
+	KEY (note_until)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+//
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
 	owner VARBINARY(128) NOT NULL PRIMARY KEY,
@@ -639,6 +649,13 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	SET i = 0, v_key = '';
+	WHILE i < v_limit AND v_key IS NOT NULL DO
+		SELECT `key` INTO v_key FROM asynclock_note WHERE note_until < UTC_TIMESTAMP(6)
+			ORDER BY note_until LIMIT 1 FOR UPDATE SKIP LOCKED;
+		DELETE FROM asynclock_note WHERE `key` = v_key;
+		SET i = i + 1;
+	END WHILE;
+	SET i = 0, v_key = '';
 	SELECT one INTO v_floor FROM asynclock_floor FOR UPDATE SKIP LOCKED; -- without it another one sweeps
 	WHILE v_floor = 1 AND i < v_limit AND v_key IS NOT NULL DO
 		SELECT `key`, token INTO v_key, v_token FROM asynclock_lock l
@@ -957,6 +974,89 @@ BEGIN
 		SET i = i + 1;
 	END WHILE;
 	CALL asynclock_lowest(v_token);
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_write_note
+//
+-- Write note: replace the note of a key, if the owner has all of the key. It changes nothing of the
+-- holding.
+--
+-- items    key, owner, ttl (of the note), token, seq (among the notes of that lease), note
+-- answers  s: 1 written, -2 nobody holds the key, -3 somebody else does or the note there is a
+--          later one
+CREATE PROCEDURE asynclock_write_note(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE q, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_key VARBINARY(1536);
+	DECLARE v_asking, v_owner VARBINARY(128);
+	DECLARE v_now, v_until DATETIME(6);
+	DECLARE v_ttl, v_token, v_seq, v_last_token, v_last_seq BIGINT;
+	DECLARE v_status, i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL asynclock_begin(request);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
+		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_seq = JSON_EXTRACT(q, '$.seq');
+		SET v_owner = NULL, v_until = NULL, v_last_token = 0, v_last_seq = 0;
+		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
+		SET v_status = CASE WHEN COALESCE(v_owner, '') = '' OR v_until <= v_now THEN -2 WHEN v_owner = v_asking THEN 1 ELSE -3 END;
+		IF v_status = 1 THEN
+			SELECT token, seq INTO v_last_token, v_last_seq FROM asynclock_note WHERE `key` = v_key AND note_until > v_now;
+			IF v_last_token > v_token OR v_last_token = v_token AND v_last_seq > v_seq THEN
+				SET v_status = -3;
+			ELSE
+				REPLACE INTO asynclock_note (`key`, token, seq, data, note_until) VALUES (v_key, v_token, v_seq,
+					COALESCE(JSON_UNQUOTE(JSON_EXTRACT(q, '$.note')), ''), v_now + INTERVAL v_ttl MICROSECOND);
+			END IF;
+		END IF;
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, '}');
+		SET i = i + 1;
+	END WHILE;
+	COMMIT;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
+END
+//
+DROP PROCEDURE IF EXISTS asynclock_read_note
+//
+-- Read note: the note of a key, and how the key stands.
+--
+-- items    key
+-- answers  what asynclock_info says, note, note_token (if there is one), clock
+--
+-- The note is read first. A note that is older than the holder is nothing new to a client, but one that
+-- is newer would look like the holder's.
+CREATE PROCEDURE asynclock_read_note(IN request LONGTEXT CHARACTER SET utf8mb4)
+BEGIN
+	DECLARE v_answer, v_answers, v_note LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
+	DECLARE v_key VARBINARY(1536);
+	DECLARE i INT DEFAULT 0;
+	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+		ROLLBACK;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		RESIGNAL;
+	END;
+	CALL asynclock_begin(request);
+	WHILE i < JSON_LENGTH(request, '$.items') DO
+		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_note = '';
+		SELECT CONCAT(', "note": ', JSON_QUOTE(CONVERT(data USING utf8mb4)), ', "note_token": ', token) INTO v_note
+			FROM asynclock_note WHERE `key` = v_key AND note_until > UTC_TIMESTAMP(6);
+		CALL asynclock_info(v_key, v_answer);
+		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), LEFT(v_answer, CHAR_LENGTH(v_answer) - 1), v_note,
+			', "clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), '}');
+		SET i = i + 1;
+	END WHILE;
 	COMMIT;
 	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);

@@ -69,6 +69,19 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	permits INT NOT NULL
 );
+-- What a holder has left beside its key. It outlives the row of the lock.
+CREATE TABLE IF NOT EXISTS asynclock_note (
+	key TEXT COLLATE "C" PRIMARY KEY,
+	token BIGINT NOT NULL,         -- of the lease that wrote it
+	seq BIGINT NOT NULL,           -- its number among the notes of that lease
+	data TEXT NOT NULL,            -- in base64
+	note_until TIMESTAMPTZ NOT NULL
+);
+DO $$ BEGIN -- for CREATE INDEX itself keeps writers out while it finds that there is one
+	IF to_regclass('asynclock_note_until') IS NULL THEN
+		CREATE INDEX IF NOT EXISTS asynclock_note_until ON asynclock_note (note_until);
+	END IF;
+END $$;
 
 -- Owners that were withdrawn while one of their requests had no answer yet.
 CREATE TABLE IF NOT EXISTS asynclock_gone (
@@ -601,6 +614,9 @@ BEGIN
 	DELETE FROM asynclock_gone WHERE owner IN (
 		SELECT owner FROM asynclock_gone WHERE gone_until < clock_timestamp()
 		ORDER BY gone_until LIMIT v_limit FOR UPDATE SKIP LOCKED);
+	DELETE FROM asynclock_note WHERE key IN (
+		SELECT key FROM asynclock_note WHERE note_until < clock_timestamp()
+		ORDER BY note_until LIMIT v_limit FOR UPDATE SKIP LOCKED);
 	PERFORM 1 FROM asynclock_floor FOR UPDATE SKIP LOCKED;
 	IF NOT FOUND THEN -- another one sweeps
 		RETURN;
@@ -851,6 +867,60 @@ BEGIN
 		END IF;
 	END LOOP;
 	PERFORM asynclock_lowest();
+	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
+END $$;
+
+-- Write note: replace the note of a key, if the owner has all of the key. It changes nothing of the
+-- holding.
+--
+-- items    key, owner, ttl (of the note), token, seq (among the notes of that lease), note
+-- answers  s: 1 written, -2 nobody holds the key, -3 somebody else does or the note there is a
+--          later one
+CREATE OR REPLACE FUNCTION asynclock_write_note(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_clock BIGINT := asynclock_clock(request);
+	v_now TIMESTAMPTZ;
+	v_status INT;
+	l asynclock_lock;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key TEXT, owner TEXT, ttl BIGINT, token BIGINT, seq BIGINT, note TEXT)
+	LOOP
+		l := asynclock_find(q.key, TRUE);
+		v_now := clock_timestamp(); -- for finding the row may have taken a while
+		v_status := CASE WHEN COALESCE(l.owner, '') = '' OR l.held_until <= v_now THEN -2 WHEN l.owner = q.owner THEN 1 ELSE -3 END;
+		IF v_status = 1 THEN
+			INSERT INTO asynclock_note AS n (key, token, seq, data, note_until)
+				VALUES (q.key, q.token, q.seq, COALESCE(q.note, ''), v_now + q.ttl * INTERVAL '1 microsecond')
+				ON CONFLICT (key) DO UPDATE SET token = EXCLUDED.token, seq = EXCLUDED.seq, data = EXCLUDED.data, note_until = EXCLUDED.note_until
+				WHERE n.note_until <= v_now OR (n.token, n.seq) <= (EXCLUDED.token, EXCLUDED.seq);
+			v_status := CASE WHEN FOUND THEN 1 ELSE -3 END;
+		END IF;
+		v_answers := v_answers || jsonb_build_object('s', v_status);
+	END LOOP;
+	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
+END $$;
+
+-- Read note: the note of a key, and how the key stands.
+--
+-- items    key
+-- answers  what asynclock_info says, note, note_token (if there is one), clock
+CREATE OR REPLACE FUNCTION asynclock_read_note(request JSONB) RETURNS JSONB LANGUAGE plpgsql AS $$
+DECLARE
+	v_info JSONB;
+	v_answers JSONB := '[]';
+	q RECORD;
+BEGIN
+	FOR q IN SELECT * FROM jsonb_to_recordset(request->'items')
+		AS x(key TEXT)
+	LOOP
+		SELECT COALESCE((SELECT asynclock_info(l) FROM asynclock_lock l WHERE l.key = q.key), '{"held": false}') || COALESCE((
+			SELECT jsonb_build_object('note', n.data, 'note_token', n.token) FROM asynclock_note n
+			WHERE n.key = q.key AND n.note_until > clock_timestamp()), '{}') INTO v_info;
+		v_answers := v_answers || (v_info || jsonb_build_object('clock', (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT));
+	END LOOP;
 	RETURN jsonb_build_object('clock', asynclock_clock(request), 'items', v_answers);
 END $$;
 

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// setNote writes a note that can be written.
+func setNote(tb testing.TB, l *asynclock.Lease, data string) {
+	tb.Helper()
+	if err := l.SetNote(context.Background(), []byte(data), time.Hour); err != nil {
+		tb.Errorf("SetNote of %q: got %v, want no error", data, err)
+	}
+}
+
+// wantNote checks what a client reads.
+func wantNote(tb testing.TB, c *asynclock.Client, data string, token int64) asynclock.Note {
+	tb.Helper()
+	n, err := c.Note(context.Background(), "key")
+	if err != nil || string(n.Data) != data || n.Token != token {
+		tb.Errorf("Note: got %q with token %d, error %v; want %q with token %d", n.Data, n.Token, err, data, token)
+	}
+	return n
+}
+
+func TestANoteIsReadByEverybodyAndOutlivesItsLease(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		wantNote(w, theirs, "", 0)
+		l := lock(w, ours, "key", asynclock.WithDescription("the holder"))
+		setNote(w, l, "first")
+		w.pass(time.Second)
+		n := wantNote(w, theirs, "first", l.Token())
+		if !n.Held || n.Holder != "the holder" || n.HolderToken != l.Token() || n.Remaining != ttl-time.Second || !n.Time.Equal(time.Now()) {
+			w.Errorf("Note: got %+v, want the holder, its token, its time and the clock", n)
+		}
+		unlock(w, l)
+		if n := wantNote(w, theirs, "first", l.Token()); n.Held {
+			w.Errorf("Note of a free key: got %+v, want it free", n)
+		}
+		w.pass(time.Hour)
+		wantNote(w, theirs, "", 0)
+	})
+}
+
+func TestALeaseThatEndedWritesNoNote(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		first := lock(w, c, "key")
+		setNote(w, first, "first")
+		second := w.ask(w.Context(), c, "key")
+		unlock(w, first) // the key passes on inside the client, which keeps its owner id
+		err := first.SetNote(w.Context(), []byte("late"), time.Hour)
+		wantError(w, err, asynclock.ErrUnlocked)
+		wantOp(w, err, "write note", "key")
+		wantNote(w, c, "first", first.Token())
+		setNote(w, second.has(), "second")
+		wantNote(w, c, "second", second.has().Token())
+		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
+			w.Errorf("requests: got %d, want 2, none of a lease that ended", n)
+		}
+	})
+}
+
+func TestANoteIsRepeatedUntilTheStoreAnswers(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.Refuse, asynclocktest.LoseReply, asynclocktest.Hang)
+		setNote(w, l, "note")
+		if n := w.calls(asynclocktest.WriteNote.Any); n != 4 {
+			w.Errorf("requests: got %d, want 4", n)
+		}
+		wantNote(w, c, "note", l.Token())
+	})
+}
+
+// The first request arrives after the next note was written.
+func TestALateRequestChangesNoLaterNote(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		w.store.Next(asynclocktest.WriteNote.Any, func(ctx context.Context, carry func()) error {
+			time.AfterFunc(3*time.Second, carry)
+			return asynclocktest.Hang(ctx, carry)
+		})
+		setNote(w, l, "began")
+		wantNote(w, c, "began", l.Token())
+		setNote(w, l, "ended")
+		w.pass(3 * time.Second)
+		wantNote(w, c, "ended", l.Token())
+	})
+}
+
+func TestTheCallerMayUseTheBytesOfANoteAgain(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		w.store.Next(asynclocktest.WriteNote.Any, func(ctx context.Context, carry func()) error {
+			time.AfterFunc(3*time.Second, carry)
+			return asynclocktest.Hang(ctx, carry)
+		})
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second/2)
+		defer cancel()
+		data := []byte("note")
+		wantError(w, l.SetNote(ctx, data, time.Hour), asynclock.ErrOutcomeUnknown)
+		copy(data, "XXXX")
+		w.pass(3 * time.Second)
+		wantNote(w, c, "note", l.Token())
+	})
+}
+
+// A server that was promoted does not know the lease before a renewal has shown it.
+func TestANoteIsWrittenAfterTheStoreForgotTheLease(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.Fail(asynclock.ErrExpired))
+		w.store.Next(asynclocktest.Renew.Any, asynclocktest.Refuse)
+		w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.Fail(asynclock.ErrExpired))
+		before := l.Deadline()
+		setNote(w, l, "note")
+		wantNote(w, c, "note", l.Token())
+		wantValid(w, l)
+		wantTime(w, "the deadline", l.Deadline(), before)
+		if n := w.calls(asynclocktest.Renew.Any); n != 2 {
+			w.Errorf("renewals: got %d, want 2: each refusal of the note asks for one", n)
+		}
+	})
+}
+
+func TestALostLeaseWritesNoNote(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		w.store.EveryEvent(nil, func(func()) {}) // nobody is told
+		l := lock(w, ours, "key")
+		if _, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil {
+			w.Fatal(err)
+		}
+		next := lock(w, theirs, "key")
+		setNote(w, next, "next")
+		err := l.SetNote(w.Context(), []byte("late"), time.Hour)
+		wantError(w, err, asynclock.ErrStolen)
+		wantError(w, l.Err(), asynclock.ErrStolen)
+		wantNote(w, ours, "next", next.Token())
+	})
+}
+
+func TestANoteWithALargerTokenIsNotReplaced(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Fail(asynclock.ErrStolen))
+		wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrStolen)
+		wantValid(w, l)
+		if n := w.calls(asynclocktest.WriteNote.Any); n != 2 {
+			w.Errorf("requests: got %d, want 2: before and after the renewal", n)
+		}
+	})
+}
+
+func TestTheEndOfItsContextEndsANote(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		ended, cancel := context.WithCancel(w.Context())
+		cancel()
+		err := l.SetNote(ended, nil, time.Hour)
+		if wantError(w, err, context.Canceled); w.calls(asynclocktest.WriteNote.Any) != 0 || errors.Is(err, asynclock.ErrOutcomeUnknown) {
+			w.Errorf("SetNote with a context that has ended: got %v, want nothing sent", err)
+		}
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Hang)
+		short, cancel := context.WithTimeout(w.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		wantError(w, l.SetNote(short, nil, time.Hour), context.DeadlineExceeded, asynclock.ErrOutcomeUnknown)
+		wantTime(w, "the end", time.Now(), start.Add(3*time.Second))
+		wantValid(w, l)
+	})
+}
+
+func TestTheEndOfItsLeaseEndsANote(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key", asynclock.WithRenewal(false))
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Hang)
+		start := time.Now()
+		wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrExpired)
+		if took := time.Since(start); took < trusted(ttl) || took > trusted(ttl)+2*callTimeout {
+			w.Errorf("SetNote took %v, want %v, and a request more at most", took, trusted(ttl))
+		}
+	})
+}
+
+func TestNotesThatMakeNoSense(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l, reader := lock(w, c, "key"), rlock(w, c, "read")
+		for what, err := range map[string]error{
+			"too long":     l.SetNote(w.Context(), make([]byte, asynclock.MaxNoteLen+1), time.Hour),
+			"a short TTL":  l.SetNote(w.Context(), nil, asynclock.MinTTL-1),
+			"a long TTL":   l.SetNote(w.Context(), nil, asynclock.MaxNoteTTL+1),
+			"a reader's":   reader.SetNote(w.Context(), nil, time.Hour),
+			"of a nil ctx": l.SetNote(nil, nil, time.Hour), //nolint:staticcheck // that is the point
+		} {
+			wantError(w, err, asynclock.ErrInvalidOption)
+			if w.calls(asynclocktest.WriteNote.Any) != 0 {
+				w.Errorf("a note that is %s was sent", what)
+			}
+		}
+		_, err := c.Note(w.Context(), "")
+		wantError(w, err, asynclock.ErrInvalidKey)
+		wantOp(w, err, "read note", "")
+		if err := l.SetNote(w.Context(), make([]byte, asynclock.MaxNoteLen), asynclock.MaxNoteTTL); err != nil {
+			w.Errorf("SetNote of the longest note: got %v, want no error", err)
+		}
+	})
+}
+
+// A noteless store has no notes, though its sessions have the methods.
+type noteless struct{ store.Store }
+
+func (s noteless) Features() store.Features {
+	f := s.Store.Features()
+	f.Notes = false
+	return f
+}
+
+func TestAStoreWithoutNotes(t *testing.T) {
+	story(t, func(w *world) {
+		for _, c := range []*asynclock.Client{w.clientOf(noteless{w.store}), w.clientOf(sessionless{w.memory})} {
+			l := lock(w, c, "key")
+			wantError(w, l.SetNote(w.Context(), nil, time.Hour), asynclock.ErrUnsupported)
+			_, err := c.Note(w.Context(), "key")
+			wantError(w, err, asynclock.ErrUnsupported)
+			unlock(w, l)
+		}
+		if n := w.calls(asynclocktest.WriteNote.Any) + w.calls(asynclocktest.ReadNote.Any); n != 0 {
+			w.Errorf("requests: got %d, want none", n)
+		}
+	})
+}
+
+// A sessionless store says that it has notes, but its sessions lack the methods.
+type sessionless struct{ store.Store }
+
+func (s sessionless) Open(id string, notify func(store.Event)) (store.Session, error) {
+	inner, err := s.Store.Open(id, notify)
+	return struct{ store.Session }{inner}, err
+}
+
+func TestReadingANoteIsBounded(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.ReadNote.Any, asynclocktest.Hang)
+		start := time.Now()
+		_, err := c.Note(w.Context(), "key")
+		wantError(w, err, asynclock.ErrUnreachable)
+		wantTime(w, "the end", time.Now(), start.Add(patience))
+	})
+}
+
+// A program that shuts down writes what its last holder has done.
+func TestALeaseWritesItsNoteWhileTheClientCloses(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "key")
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close(context.Background()) }()
+		w.wait()
+		setNote(w, l, "ended")
+		_, err := c.Note(w.Context(), "key")
+		wantError(w, err, asynclock.ErrClosed)
+		unlock(w, l)
+		if err := <-closed; err != nil {
+			w.Errorf("Close: got %v, want no error", err)
+		}
+		wantNote(w, w.client(), "ended", l.Token())
+	})
+}

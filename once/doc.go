@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package once runs a job once in each interval, in one of any number of processes.
+//
+//	outcome, err := once.Do(ctx, locks, "report", 24*time.Hour, func(ctx context.Context, run once.Run) error {
+//		return sendReport(ctx, run.Start, run.Lease.Token())
+//	})
+//
+// Every process calls [Do] by a timer of its own, or leaves the timer to [Every]. One of them runs the
+// job. The others learn who has. A record of the last run stays in the store, in the note of the key
+// ([asynclock.Lease.SetNote]). So a run is not repeated in its interval, although the key is free again.
+//
+// # Intervals
+//
+// Intervals are counted on the store's clock, from 1970 or from [WithOffset]. They are the same for all
+// processes. A call shortly before an interval begins counts for that interval: a tenth of it, at most
+// 30 s. Timers of processes may differ by that much, and none misses an interval because its timer was
+// early.
+//
+// Two runs can be close to each other, at the end of one interval and the beginning of the next. For a least
+// distance between starts, use TryLock with [asynclock.WithMinHold]. For calendars and time zones, use a
+// cron library: its jobs call Do, with their shortest distance as the interval.
+//
+// # What can go wrong
+//
+// While the job runs, its process has the lease of the key, which is renewed. If the process dies, or loses
+// the lease, the next call in the same interval runs the job again, as attempt 2. [WithAttempts](1) makes it
+// run at most once. A process that was paused may act after its lease was lost, so give the lease's
+// token to what the job writes to. If the store loses data, a job may run twice in an interval, as a lock may have two
+// holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again.
+//
+// # Stores
+//
+// The store must have notes: Redis, SQL, memory. In others every call fails with
+// [asynclock.ErrUnsupported]. Do costs one request if the job was done already, and six if it runs.
+package once

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Run is what the job's function gets.
+type Run struct {
+	Lease    *asynclock.Lease // of the key; the function need not unlock it
+	Start    time.Time        // of the interval, by the store's clock
+	Attempt  int              // from 1; more than 1 if an earlier attempt in this interval has not ended
+	Missed   int              // how many whole intervals had no run since the last one; catching up is for the function
+	Previous *RunInfo         // the last run or attempt; nil: none is known
+}
+
+// An Outcome says what a call found or did. If it has neither Ran nor Running, the job was done before
+// in this interval, or its attempts are used up.
+type Outcome struct {
+	Ran     bool    // this call has called the function
+	Running bool    // another has the key at present
+	Last    RunInfo // the last run that is known; with Running, maybe the one before; zero: none
+}
+
+// Do calls fn if the job has not run yet in the present interval, and nobody runs it now. The context of
+// fn ends with ctx, or when the lease ends. The package comment says what an interval is.
+//
+// A run has ended when fn has returned, also with an error: the job is not repeated in this interval.
+// It has not ended if ctx had ended before fn returned an error, if the lease was lost, or if fn panicked.
+// Then the next call in the interval is another attempt.
+//
+// The error is fn's, or that of the lock and its note: those of [asynclock.Client.TryLock],
+// [asynclock.Client.Note] and [asynclock.Lease.SetNote]. If both failed, it matches both. There is no error if there was nothing
+// to do. After an error of the note, fn was not called, unless Ran is set. Then the run is not recorded.
+// [asynclock.ErrForeignData] also means that the note of the key is no record of a run. An interval
+// outside [MinInterval] to [MaxInterval] is [asynclock.ErrInvalidOption].
+func Do(
+	ctx context.Context, locks *asynclock.Client, key string, every time.Duration,
+	fn func(ctx context.Context, run Run) error, options ...Option,
+) (Outcome, error) {
+	j, err := newJob(locks, key, every, fn, options)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r := j.do(ctx)
+	return r.outcome, r.err()
+}
+
+// LastRun returns the last run of a job, or a zero RunInfo if none is known. The errors are those of
+// [asynclock.Client.Note], and [asynclock.ErrForeignData] if the note of the key is no record of a run.
+func LastRun(ctx context.Context, locks *asynclock.Client, key string) (RunInfo, error) {
+	n, err := locks.Note(ctx, key)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	last, err := decode(n)
+	if err != nil {
+		return RunInfo{}, failed(key, err)
+	}
+	return infoOf(last), nil
+}
+
+func infoOf(last *RunInfo) RunInfo {
+	if last == nil {
+		return RunInfo{}
+	}
+	return *last
+}
+
+func failed(key string, err error) error { return &asynclock.Error{Op: "run once", Key: key, Err: err} }
+
+// A job is what Do and Every are called with.
+type job struct {
+	locks    *asynclock.Client
+	key      string
+	fn       func(ctx context.Context, run Run) error
+	schedule schedule
+	attempts int // 0: any number
+	lock     []asynclock.LockOption
+}
+
+func newJob(
+	locks *asynclock.Client, key string, every time.Duration, fn func(context.Context, Run) error, options []Option,
+) (*job, error) {
+	j := &job{locks: locks, key: key, fn: fn, schedule: schedule{every: every}}
+	if fn == nil {
+		return nil, failed(key, fmt.Errorf("%w: nil function", asynclock.ErrInvalidOption))
+	}
+	for _, o := range options {
+		if o == nil {
+			return nil, failed(key, fmt.Errorf("%w: nil option", asynclock.ErrInvalidOption))
+		}
+		if err := o(j); err != nil {
+			return nil, failed(key, err)
+		}
+	}
+	if err := j.schedule.check(); err != nil {
+		return nil, failed(key, err)
+	}
+	// A minimum hold is not needed, and nobody could tell a key that is held back from one whose job
+	// runs.
+	j.lock = append(j.lock,
+		asynclock.WithWait(0), asynclock.WithReentry(false), asynclock.WithMinHold(0), asynclock.WithRetention(0))
+	return j, nil
+}
+
+func (j *job) do(ctx context.Context) *round {
+	r := &round{job: j}
+	r.do(ctx)
+	return r
+}
+
+// A round is one call of Do.
+type round struct {
+	*job
+
+	clock   clock     // as of the last reading
+	start   time.Time // of the present interval
+	last    *RunInfo
+	holder  string // of the key, as it describes itself
+	outcome Outcome
+	settled bool  // nothing is left to do in this interval
+	fnErr   error // of the job's function
+	lockErr error // of everything else
+}
+
+// err is what Do returns.
+func (r *round) err() error {
+	switch {
+	case r.fnErr == nil:
+		return r.lockErr
+	case r.lockErr == nil:
+		return r.fnErr
+	}
+	return errors.Join(r.fnErr, r.lockErr)
+}
+
+// do looks before it locks. So most calls cost one request, and don't get in the way of the one that
+// runs the job.
+func (r *round) do(ctx context.Context) {
+	held, err := r.look(ctx)
+	if err != nil || r.settled {
+		r.lockErr = err
+		return
+	}
+	if held {
+		r.outcome.Running = true
+		return
+	}
+	called := false
+	r.lockErr = r.locks.WithLock(ctx, r.key, func(leaseCtx context.Context, lease *asynclock.Lease) error {
+		called = true
+		return r.underLease(ctx, leaseCtx, lease)
+	}, r.lock...)
+	if !called && errors.Is(r.lockErr, asynclock.ErrHeld) {
+		r.outcome.Running, r.lockErr = true, nil
+	}
+}
+
+// look reads the record of the last run, and decides whether there is anything to do. It reports whether
+// the key is held.
+func (r *round) look(ctx context.Context) (held bool, err error) {
+	n, err := r.locks.Note(ctx, r.key)
+	if err != nil {
+		return false, err
+	}
+	r.clock, r.holder = clock{store: n.Time, here: time.Now()}, n.Holder
+	r.start = r.schedule.startAt(n.Time)
+	if r.last, err = decode(n); err != nil {
+		return false, failed(r.key, err)
+	}
+	r.outcome.Last = infoOf(r.last)
+	r.settled = r.isDone()
+	return n.Held, nil
+}
+
+// isDone reports whether there is nothing to do in the present interval. A record of a later one is from
+// before the store's clock was set back.
+func (r *round) isDone() bool {
+	switch {
+	case r.last == nil, r.last.Start.Before(r.start):
+		return false
+	case r.last.Start.After(r.start):
+		return true
+	}
+	return !r.last.Ended.IsZero() || r.attempts > 0 && r.last.Attempt >= r.attempts
+}
+
+// underLease runs the job, unless another process has run it since the first look.
+func (r *round) underLease(ctx, leaseCtx context.Context, lease *asynclock.Lease) error {
+	if _, err := r.look(leaseCtx); err != nil || r.settled {
+		return err
+	}
+	run := r.next(lease)
+	if err := r.record(leaseCtx, lease, &run); err != nil {
+		return err // nobody would know of the run
+	}
+	r.outcome = Outcome{Ran: true, Last: run}
+	r.fnErr = r.fn(leaseCtx, Run{Lease: lease, Start: run.Start, Attempt: run.Attempt, Missed: run.Missed, Previous: r.last})
+	if r.fnErr != nil && ctx.Err() != nil {
+		return nil // it was told to stop, so it has not ended
+	}
+	run.Ended = r.clock.now().UTC().Truncate(time.Microsecond)
+	if r.fnErr != nil {
+		run.Failed, run.Message = true, r.fnErr.Error()
+	}
+	ending, cancel := lasting(ctx)
+	defer cancel()
+	if err := r.record(ending, lease, &run); err != nil {
+		return ifNotLost(err)
+	}
+	r.outcome.Last, r.settled = run, true
+	return nil
+}
+
+// next describes the run that is about to begin.
+func (r *round) next(lease *asynclock.Lease) RunInfo {
+	run := RunInfo{
+		Start: r.start, Began: r.clock.store.UTC(), By: r.holder, Attempt: 1, Token: lease.Token(),
+	}
+	switch {
+	case r.last == nil:
+	case r.last.Start.Equal(r.start):
+		run.Attempt, run.Missed = r.last.Attempt+1, r.last.Missed
+	default:
+		run.Missed = r.schedule.missed(r.last.Start, r.start)
+	}
+	return run
+}
+
+func (r *round) record(ctx context.Context, lease *asynclock.Lease, run *RunInfo) error {
+	return lease.SetNote(ctx, run.encode(), r.schedule.noteTTL())
+}
+
+// ifNotLost returns the error, unless the lease's unlock returns it too.
+func ifNotLost(err error) error {
+	if errors.Is(err, asynclock.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// farewell is for how long the end of a run is recorded after its context has ended. A store that is
+// nearby answers in that time.
+const farewell = time.Second
+
+// lasting returns a context that ends a little after ctx.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	ending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// The goroutine ends with ending, which its user cancels.
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(farewell)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-ending.Done():
+		}
+	})
+	return ending, func() {
+		stop()
+		cancel()
+	}
+}
