@@ -12,16 +12,14 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// A client that has all permits asks the store for nobody. Whoever never waits is refused all the same.
-func TestWhoNeverWaitsIsRefusedBehindLocalWaiters(t *testing.T) {
+// P9: a client that has all permits asks the store for nobody. A try is refused all the same.
+func TestATryIsRefusedBehindLocalWaiters(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		try  func(*asynclock.Client) func(context.Context, string, ...asynclock.LockOption) (*asynclock.Lease, error)
+		try  func(*asynclock.Client) acquire
 	}{
-		{"a reader", func(c *asynclock.Client) func(context.Context, string, ...asynclock.LockOption) (*asynclock.Lease, error) {
-			return c.TryRLock
-		}},
-		{"permits of more", func(c *asynclock.Client) func(context.Context, string, ...asynclock.LockOption) (*asynclock.Lease, error) {
+		{"a reader", func(c *asynclock.Client) acquire { return c.TryRLock }},
+		{"permits of more", func(c *asynclock.Client) acquire {
 			return func(ctx context.Context, key string, options ...asynclock.LockOption) (*asynclock.Lease, error) {
 				s, err := c.Semaphore(key, 5)
 				if err != nil {
@@ -76,7 +74,7 @@ func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
 	}
 }
 
-// Whoever wants more permits than are left fails, also if its client has all permits and asks nobody.
+// A request for more permits than are left fails, also if its client has all permits and asks nobody.
 func TestALocalWaiterForMorePermitsThanThereAre(t *testing.T) {
 	story(t, func(w *world) {
 		s := semaphore(w, w.client(), 3)
@@ -106,7 +104,7 @@ func TestMorePermitsWhileARenewalIsUnderWay(t *testing.T) {
 	})
 }
 
-// Whoever comes to be the first of its client has its place in the store's queue from then on.
+// The waiter that comes to be the first of its client has its place in the store's queue from then on.
 func TestTheNextWaiterQueuesInTheStore(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -170,30 +168,14 @@ func TestPermitsAreGivenOnIfTheNotificationIsLost(t *testing.T) {
 	story(t, func(w *world) {
 		w.store.EveryEvent(asynclocktest.Kind(store.EventQueued), asynclocktest.Drop)
 		ours, theirs := semaphore(w, w.client(), 1), semaphore(w, w.client(), 1)
-		stop := make(chan struct{})
-		for range 2 {
-			go func() {
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					l := takePermits(w, ours, 1)
-					time.Sleep(time.Millisecond)
-					unlock(w, l)
-				}
-			}()
-		}
-		w.pass(time.Second + time.Millisecond/2)
+		stop := churn(w, ours, 2)
 		before := time.Now()
 		l := takePermits(w, theirs, 1)
 		if took := time.Since(before); took > 200*time.Millisecond {
 			w.Errorf("another client waited for %v", took)
 		}
 		unlock(w, l)
-		close(stop)
-		w.pass(time.Second)
+		stop()
 	})
 }
 
@@ -233,14 +215,34 @@ func TestPermitsPassOnAfterASmallerLimitHasGone(t *testing.T) {
 		}
 		w.pass(2 * heartbeat)
 		unlock(w, held)
-		for range 2 {
-			w.wait()
-		}
+		w.wait()
 		before := w.calls(asynclocktest.Release.Any)
 		unlock(w, waiting[0].has())
 		waiting[4].has()
 		if n := w.calls(asynclocktest.Release.Any) - before; n != 0 {
 			w.Errorf("releases: got %d, want the permit to pass on", n)
 		}
+	})
+}
+
+// Another client waits for the bounds of a handoff and for the question about it, also behind the place of
+// the client that passes permits on.
+func TestNobodyStarvesBehindAClientThatPassesPermitsOn(t *testing.T) {
+	story(t, func(w *world) {
+		third := takePermits(w, semaphore(w, w.client(), 8), 4)
+		stop := churn(w, semaphore(w, w.client(), 8), 12)
+		theirs := semaphore(w, w.client(), 8)
+		for range 30 {
+			before := time.Now()
+			l := takePermits(w, theirs, 1)
+			if took := time.Since(before); took > 200*time.Millisecond {
+				w.Errorf("another client waited for %v", took)
+			}
+			time.Sleep(time.Millisecond)
+			unlock(w, l)
+			time.Sleep(30 * time.Millisecond)
+		}
+		unlock(w, third)
+		stop()
 	})
 }

@@ -18,6 +18,7 @@ type block struct {
 	held  int32 // in the store, as far as the store has confirmed
 	kept  int32 // that this client has not given up; never more than held
 	limit int32 // in force, as the store last said; 0: it has not
+	stale bool  // it was granted when there were more, and passes none on
 	over  bool  // the store was asked to end the holding
 }
 
@@ -108,7 +109,7 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 	k, h := s.key, s.holding
 	contender := k.contender()
 	passed := false
-	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !s.exceeds() && h.cohort.mayPass(now); w = k.waiters.first {
+	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !h.block.stale && h.cohort.mayPass(now); w = k.waiters.first {
 		if contender != nil && contender.attempt.try {
 			break // its caller has sent the request, and reads the answer
 		}
@@ -121,13 +122,6 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 		s.askForOthers(now, fx)
 	}
 	return s.giveUpFree(now, fx)
-}
-
-// exceeds reports whether more permits are out than the limit that was stored last. This client then
-// gives back what it can.
-func (s *stake) exceeds() bool {
-	kept, limit := s.key.kept()
-	return limit > 0 && kept > limit
 }
 
 // giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
@@ -184,14 +178,17 @@ func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant
 }
 
 // learnLimit notes the limit in force, as the answer to a renewal has it. A larger one may be of use to a
-// waiter that had nobody to ask.
+// waiter that had nobody to ask. If it is smaller, more permits may be out than there are, perhaps those of
+// others. So each one that comes free is given back, and the store decides.
 func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
 	if limit == 0 || !s.isBlock() {
 		return
 	}
 	for t := &s.key.stakes; t != nil; t = t.next {
 		if t.holding != nil && t.isBlock() {
-			t.holding.block.limit = limit
+			b := &t.holding.block
+			b.stale = b.stale || limit < b.limit
+			b.limit = limit
 		}
 	}
 	if s.key.waiters.first != nil {
