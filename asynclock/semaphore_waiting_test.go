@@ -194,7 +194,7 @@ func TestAWaiterCostsNoRenewals(t *testing.T) {
 			p := w.askBy(ctx, wants(ours, 1), "key")
 			p.waits()
 			cancel()
-			p.ended()
+			wantError(w, p.ended(), context.Canceled)
 			w.pass(time.Millisecond)
 		}
 		if n := w.calls(asynclocktest.Renew.Any) - before; n > 20 {
