@@ -35,7 +35,9 @@ func newHost(t *testing.T, store store.Store, options []asynclock.LockOption, sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { locks.Close(context.Background()) })
+	ended, end := context.WithCancel(context.Background())
+	end()
+	t.Cleanup(func() { locks.Close(ended) }) // which waits for a second, if a test has failed and left a lease
 	locker, err := gocronlock.NewLocker(locks, "test:", options...)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -115,32 +114,42 @@ func TestATaskIsNotBegunAfterALoss(t *testing.T) {
 	})
 }
 
-func TestATaskEndsWithItsScheduler(t *testing.T) {
+// gocron ends the job's context when the scheduler or the program stops.
+func TestATaskEndsWithItsJobsContext(t *testing.T) {
 	story(t, func(t *testing.T, store *asynclocktest.Store) {
 		h := newHost(t, store, nil)
 		var lease *asynclock.Lease
-		ended := make(chan error, 1)
-		h.task(func(ctx context.Context, l *asynclock.Lease) error {
+		var cause error
+		fn := func(ctx context.Context, l *asynclock.Lease) error {
 			lease = l
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Minute):
-				t.Error("the context goes on after StopJobs")
+				cause = context.Cause(ctx)
+			case <-time.After(time.Hour):
 			}
-			ended <- l.Err()
-			return nil
-		})
-		h.scheduler.Start()
-		pass(61 * time.Second)
-		if err := h.scheduler.StopJobs(); err != nil {
+			return l.Err()
+		}
+		task, options, err := h.locker.Task("job", fn)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := <-ended; err != nil {
-			t.Errorf("the lease ended before the function, with %v", err)
+		stopped := errors.New("the program stops")
+		ctx, stop := context.WithCancelCause(t.Context())
+		var told errs
+		options = append(options, gocron.WithContext(ctx), gocron.WithEventListeners(failed(&told)))
+		if _, err := h.scheduler.NewJob(gocron.DurationJob(time.Minute), task, options...); err != nil {
+			t.Fatal(err)
 		}
-		if synctest.Wait(); !errors.Is(lease.Err(), asynclock.ErrUnlocked) {
+		h.scheduler.Start()
+		pass(61 * time.Second)
+		stop(stopped)
+		if pass(time.Second); !errors.Is(cause, stopped) || told.get() != nil {
+			t.Errorf("got cause %v and error %v, want the program's cause, while the lease lasts", cause, told.get())
+		}
+		if !errors.Is(lease.Err(), asynclock.ErrUnlocked) {
 			t.Errorf("got %v after the function, want ErrUnlocked", lease.Err())
 		}
+		pass(time.Hour)
 	})
 }
 
