@@ -50,14 +50,15 @@ func (l *Leases) Take(name string) *asynclock.Lease {
 	return all[0]
 }
 
-// Only returns the lease of a name, or nil if there is none or more than one.
-func (l *Leases) Only(name string) *asynclock.Lease {
+// Oldest returns the oldest lease of a name, and whether there is no other. It is nil if there is none.
+func (l *Leases) Oldest(name string) (lease *asynclock.Lease, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if all := l.held[name]; len(all) == 1 {
-		return all[0]
+	all := l.held[name]
+	if len(all) == 0 {
+		return nil, false
 	}
-	return nil
+	return all[0], len(all) == 1
 }
 
 // Replace puts a lease in the place of another, and reports false if that one is not there any more.
