@@ -19,6 +19,8 @@
 //     test says, for tests of programs that use locks.
 //   - [github.com/asynclock/asynclock-go/fence]: refuses writes of holders that overslept, with
 //     fencesql, fencepgx, fenceredis and fencehttp below it. docs/fences.md says which to choose.
+//   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
+//     module of its own. docs/adapters.md says what each does.
 //   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
 //
 // Authors of a store read two:
