@@ -3,6 +3,7 @@
 package zkstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,15 +162,11 @@ var errMixed = fmt.Errorf("%w: a mutex and a read-write lock have the same path;
 
 // leaveMixed gives up, unless the key is held. A holder's node says that to others.
 func (k *lockNode) leaveMixed() error {
-	k.store.mu.Lock()
-	holds := k.holdsLocked()
-	k.store.mu.Unlock()
-	if !holds {
-		if _, err := k.delete(); err != nil {
-			return err
-		}
+	if k.hasKey() {
+		return errMixed
 	}
-	return errMixed
+	_, err := k.delete()
+	return cmp.Or(err, errMixed)
 }
 
 // errOver: the lock node has ended, and its owner repeats the request.
@@ -187,7 +184,8 @@ func (k *lockNode) hasNode(as kind, start watchdog.Instant) (bool, error) {
 		return false, errOver
 	}
 	own, uncertain := k.ownLocked(), k.uncertain
-	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until || k.phase != holding && k.kind != as
+	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until ||
+		k.phase != holding && k.rest == "" && k.kind != as
 	if own == "" {
 		k.setNodeLocked("")
 	}

@@ -147,6 +147,13 @@ func (k *lockNode) ownLocked() string {
 // holdsLocked reports whether the lock node has the key.
 func (k *lockNode) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
 
+// hasKey reports whether the lock node has the key.
+func (k *lockNode) hasKey() bool {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	return k.holdsLocked()
+}
+
 // setNodeLocked records the lock node's node; the empty path means none.
 func (k *lockNode) setNodeLocked(path string) {
 	if k.store.nodes[k.node] == k {
@@ -155,6 +162,9 @@ func (k *lockNode) setNodeLocked(path string) {
 	k.node, k.born, k.czxid, k.watched, k.lost = path, 0, 0, false, false
 	if path != "" {
 		k.store.nodes[path] = k
+		if found, _ := parse(path); found != 0 {
+			k.kind = found // which of its nodes is left may have been uncertain
+		}
 		return
 	}
 	k.unwatchLocked()

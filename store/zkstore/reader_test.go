@@ -4,6 +4,7 @@ package zkstore
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,9 +62,10 @@ func TestNodesOfReadersAreCurators(t *testing.T) {
 	wantStatus(t, s, r, store.Granted)
 	wantStatus(t, s, waits("writer"), store.Waiting)
 	nodes := nodesAmong(children(t, conn, root))
-	want := []string{nodePrefix("reader", reader) + "0000000000", nodePrefix("writer", writer) + "0000000001"}
-	if !slices.Equal(nodeNames(nodes), want) {
-		t.Fatalf("nodes: got %q, want %q", nodeNames(nodes), want)
+	form := regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-__READ__0000000000
+_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-__WRIT__0000000001$`)
+	if got := strings.Join(nodeNames(nodes), "\n"); !form.MatchString(got) {
+		t.Fatalf("nodes: got %q, want a reader and a writer in Curator's form", got)
 	}
 	data, stat, err := conn.Get(root + "/key/" + nodes[0].name)
 	if err != nil || string(data) != "somebody" || stat.EphemeralOwner == 0 {

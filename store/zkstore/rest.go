@@ -39,7 +39,7 @@ func (k *lockNode) readOn() (grant store.Grant, cause, err error) {
 		k.setNodeLocked(path)
 		k.born = born // the session has made both
 	}
-	k.phase, k.kind = holding, reader
+	k.phase = holding
 	st.mu.Unlock()
 	switch err := k.learn(path); {
 	case err == zk.ErrNoNode: //nolint:errorlint // the driver's own value
@@ -62,7 +62,8 @@ func (k *lockNode) endsNow() error {
 }
 
 // becomeReader replaces the first of the lock node's nodes by a reader's, and deletes the others. It
-// returns the path of the new node. If the answer does not come, it is uncertain which of them exist.
+// returns the path of the new node, unless that certainly does not exist. If the answer does not come, it is
+// uncertain which of them exist.
 func (k *lockNode) becomeReader(paths []string) (path string, cause, err error) {
 	st := k.store
 	data, stat, err := st.conn.Get(paths[0])
@@ -87,30 +88,12 @@ func (k *lockNode) becomeReader(paths []string) (path string, cause, err error) 
 		return err
 	})
 	switch err { //nolint:errorlint // the driver's own values
-	case nil, zk.ErrNodeExists: // which an earlier request has made, without an answer
+	case nil, zk.ErrNodeExists, zk.ErrNoNode: // an earlier request was executed after all, or somebody has deleted the writer's node
 		return path, nil, nil
-	case zk.ErrNoNode:
-		k.restoreNode()
-		st.onDeleted(paths[0])
-		return "", errNodeDeleted, nil
-	case zk.ErrNoAuth, zk.ErrInvalidACL:
-		k.restoreNode()
-		return "", nil, st.failure(err, true)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k.uncertain = true
 	k.setNodeLocked("")
 	return "", nil, st.failure(err, true)
-}
-
-// restoreNode handles that the node is still the writer's, or was deleted by somebody else. Its watch may
-// have fired meanwhile.
-func (k *lockNode) restoreNode() {
-	st := k.store
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !k.over && k.node != "" {
-		st.nodes[k.node], k.watched = k, false
-	}
 }

@@ -57,6 +57,14 @@ func TestAWriterReadsOnOverALostAnswer(t *testing.T) {
 		if !errors.Is(got.Err, store.ErrOutcomeUnknown) {
 			t.Fatalf("Release whose %s is lost: got %+v, want ErrOutcomeUnknown", what, got)
 		}
+		// A late request of the writer's is answered by what the owner has.
+		kit.Eventually(t, "an answer to a late request", func() bool {
+			late := s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
+			if isReader := slices.Equal(kindsAmong(t, conn, root), []kind{reader, writer}); late.Err == nil && (late.Fence != 0) != isReader {
+				t.Errorf("a late Acquire: got %+v, want a Fence only of a reader", late)
+			}
+			return late.Err == nil
+		})
 		kit.Eventually(t, "an answer", func() bool {
 			got = s.Release(t.Context(), []store.ReleaseRequest{readsOn})[0]
 			return got.Err == nil
@@ -86,6 +94,10 @@ func TestAWriterThatMayReadOnLeavesNothing(t *testing.T) {
 		wantStatus(t, s, waits("owner"), store.Granted)
 		fault(w, marks[reader])
 		s.Release(t.Context(), []store.ReleaseRequest{readsOn})
+		kit.Eventually(t, "a new connection", func() bool {
+			_, err := s.Inspect(t.Context(), "key")
+			return err == nil
+		})
 		var got store.ReleaseReply
 		kit.Eventually(t, "an answer", func() bool {
 			got = s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0]
