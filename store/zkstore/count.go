@@ -3,6 +3,7 @@
 package zkstore
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -44,9 +45,13 @@ func (st *Store) countFor(lock string, holders []*lockNode) error {
 		st.mu.Unlock()
 		return err
 	}
-	waiters := view{nodes: nodes}.waiters()
+	v := view{lock: lock, nodes: nodes}
+	waiters := v.waiters()
 	told := st.countedLocked(append(holders, st.counted[lock]...), waiters)
 	st.mu.Unlock()
+	if v.isMixed() {
+		st.log.Add(slog.LevelWarn, "zkstore: a held key has nodes of a mutex and of a read-write lock", slog.String("lock", lock))
+	}
 	for _, k := range told {
 		k.notify(store.Event{Kind: store.EventQueued, Waiters: waiters})
 	}

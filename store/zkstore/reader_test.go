@@ -4,6 +4,7 @@ package zkstore
 
 import (
 	"errors"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -280,4 +281,17 @@ func TestReadersOfAClientShareANode(t *testing.T) {
 		}
 		unlock(t, l)
 	}
+}
+
+// A mutex that comes beside a writer is logged, because Java would let it in.
+func TestAMixtureBesideAHolderIsLogged(t *testing.T) {
+	t.Parallel()
+	root, conn, journal := newRoot(), zktest.Connect(t, zktest.Servers(t)), new(kit.Journal)
+	st := open(t, root, ofAllKeys, WithLogger(journal.Logger(slog.LevelWarn)))
+	s := join(t, st, nil)
+	r := waits("writer")
+	r.NotifyQueued = true
+	wantStatus(t, s, r, store.Granted)
+	makeNode(t, st, conn, root+"/key/foreign-"+marks[mutex], zk.FlagSequence)
+	kit.Eventually(t, "the warning", func() bool { return strings.Contains(journal.String(), "nodes of a mutex and of a read-write lock") })
 }
