@@ -38,6 +38,7 @@ func ExampleRun() {
 // A program that selects on several channels takes its terms from one of them.
 func ExampleCampaign() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
 		fmt.Println(err)
@@ -63,6 +64,7 @@ func ExampleCampaign() {
 // A scheduler as gocron asks an elector before each job whether this process leads.
 func ExampleElector() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
 		fmt.Println(err)
