@@ -101,6 +101,7 @@ func TestATermThatNobodyClaimsIsGivenBack(t *testing.T) {
 			_, err := late.Term()
 			w.wantError(err, asynclock.ErrNotClaimed)
 		}
+		synctest.Wait() // now it waits behind the other
 		b.ends <- nil
 		w.claim(a)
 	})
