@@ -63,7 +63,7 @@ DO $$ BEGIN -- for ALTER TABLE itself keeps everybody out while it finds that no
 	END IF;
 END $$;
 
--- What a holder has left beside its key. It outlives the row of the lock.
+-- The notes that holders have left beside their keys. They outlive the rows of the locks.
 CREATE TABLE IF NOT EXISTS asynclock_note (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	token BIGINT NOT NULL,         -- of the lease that wrote it

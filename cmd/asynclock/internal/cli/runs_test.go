@@ -47,7 +47,7 @@ func TestRunsShowsTheLastRun(t *testing.T) {
 	redis.run(t, "runs").want(t, 64, "give one KEY")
 }
 
-// What another wrote beside the key is no run.
+// Another's note beside the key is no run.
 func TestRunsOfAKeyThatIsNoJob(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
