@@ -101,6 +101,7 @@ func TestATermThatNobodyClaimsIsGivenBack(t *testing.T) {
 			_, err := late.Term()
 			w.wantError(err, asynclock.ErrNotClaimed)
 		}
+		synctest.Wait() // now it waits behind the other
 		b.ends <- nil
 		w.claim(a)
 	})
@@ -190,7 +191,7 @@ func TestAnElectorSaysWhoLeads(t *testing.T) {
 			w.Errorf("IsLeader of the next: got %v, want nil", err)
 		}
 		_ = theirs.Close(ctx) // ends its leases
-		<-done
+		w.wantError(<-done, asynclock.ErrClosed)
 	})
 }
 
@@ -207,6 +208,6 @@ func TestAnElectorIsNoLeaderAfterItsTrustDeadline(t *testing.T) {
 		w.pass(ttl)
 		w.wantError(e.IsLeader(w.Context()), elect.ErrNotLeader)
 		cancel()
-		<-done
+		w.wantError(<-done, context.Canceled)
 	})
 }

@@ -5,6 +5,7 @@ package elect_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestTheFunctionMayResignItself(t *testing.T) {
 		if err := term.Proclaim(w.Context(), []byte("late")); !errors.Is(err, asynclock.ErrUnlocked) {
 			w.Errorf("Proclaim after Resign: got %v, want ErrUnlocked", err)
 		}
-		// The context of its function has ended with the term. What it returned was no loss' fault.
+		// The context of its function has ended with the term. So its error is no fault of a loss.
 		if err := a.over(); err == nil || err.Error() != "told to end" {
 			w.Errorf("Run: got %v, want the function's error", err)
 		}
@@ -137,7 +138,7 @@ func TestAnOutageEndsATermAndNotTheCampaign(t *testing.T) {
 		b.goesOn()
 		stop()
 		w.pass(6 * time.Second)
-		led := append(a.led()[1:], b.led()...)
+		led := slices.Concat(a.led()[1:], b.led())
 		if len(led) != 1 || !led[0].Valid(0) || led[0].Token() <= first.Token() {
 			w.Errorf("terms after the outage: got %d, want 1 with a larger number than %d", len(led), first.Token())
 		}
@@ -212,7 +213,7 @@ func TestProclaimIsBounded(t *testing.T) {
 	})
 }
 
-// What a store has lost is there again after a minute.
+// A note that the store has lost is there again after a minute.
 func TestALeaderWritesItsNoteAgain(t *testing.T) {
 	story(t, func(w *world) {
 		r := w.run(w.client(), elect.WithValue([]byte("a")))

@@ -23,8 +23,8 @@
 // [Observe] and [Current] say who leads. They look at the store, which sends observers no messages. So an
 // observer learns of a change by its next look: up to 2 s late, or as [WithInterval] says. It looks again
 // as soon as the time of a leader that it knows has run out. A term that begins and ends between two looks is not seen. The
-// number of terms that are seen never goes back. What an observer knows proves nothing at a resource. Only
-// the token does.
+// number of terms that are seen never goes back. The knowledge of an observer proves nothing at a
+// resource. Only the token does.
 //
 // # Stores
 //

@@ -93,7 +93,7 @@ func (w *world) run(c *asynclock.Client, options ...elect.Option) *runner {
 	go func() { r.done <- elect.Run(ctx, c, key, r.lead, options...) }()
 	w.Cleanup(func() {
 		cancel()
-		<-r.done
+		r.done <- <-r.done // its end, whatever it says
 	})
 	synctest.Wait()
 	return r

@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	permits INT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
--- What a holder has left beside its key. It outlives the row of the lock.
+-- The notes that holders have left beside their keys. They outlive the rows of the locks.
 CREATE TABLE IF NOT EXISTS asynclock_note (
 	`key` VARBINARY(1536) NOT NULL PRIMARY KEY,
 	token BIGINT NOT NULL,            -- of the lease that wrote it

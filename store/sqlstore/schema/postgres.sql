@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	permits INT NOT NULL
 );
--- What a holder has left beside its key. It outlives the row of the lock.
+-- The notes that holders have left beside their keys. They outlive the rows of the locks.
 CREATE TABLE IF NOT EXISTS asynclock_note (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	token BIGINT NOT NULL,         -- of the lease that wrote it
