@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
@@ -18,7 +18,8 @@ type part struct {
 	of      int
 }
 
-func (p *part) addTo(flags *pflag.FlagSet) {
+func (p *part) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.BoolVar(&p.shared, "shared", false, "take the key together with others that run with --shared, as a reader")
 	flags.IntVar(&p.permits, "permits", 0, "take `N` of the permits that --of counts")
 	flags.IntVar(&p.of, "of", 0, "how many permits the key has; all that use the key should say the same `M`")

@@ -19,12 +19,18 @@ func TestRunTogetherWithOthers(t *testing.T) {
 		shown          []string
 	}{
 		{
-			"readers", []string{"--shared"}, []string{"--shared"}, nil,
+			"readers",
+			[]string{"--shared"},
+			[]string{"--shared"},
+			nil,
 			[]string{`"mode":"shared"`},
 		},
 		{
-			"permits", []string{"--permits", "2", "--of", "3"}, []string{"--permits", "1", "--of", "3"},
-			[]string{"--permits", "2", "--of", "3"}, []string{`"mode":"permits"`, `"used":2`, `"limit":3`, `"weight":2`},
+			"permits",
+			[]string{"--permits", "2", "--of", "3"},
+			[]string{"--permits", "1", "--of", "3"},
+			[]string{"--permits", "2", "--of", "3"},
+			[]string{`"mode":"permits"`, `"used":2`, `"limit":3`, `"weight":2`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command, as after a loss, when it has run for this long")
 	flags.DurationVar(&o.minHold, "min-hold", 0,
 		"hold the key back from everyone for this long after the start, even if the command ends sooner")
-	o.part.addTo(flags)
+	o.part.addTo(cmd)
 	flags.StringVar(&o.holder, "holder", "", "description of the holder that others see; default command, host and pid")
 	return cmd
 }
