@@ -69,6 +69,10 @@ var Stories = []Story{
 	{"readers are together, and a writer is alone", readersAndWriters, AnyStore},
 	{"a writer goes on as a reader", writerReadsOn, AnyStore},
 
+	// Runs and elections.
+	{"a job runs once in its interval", jobRunsOnceInItsInterval, AnyStore},
+	{"an observer sees one leader after the other", leadersAreSeen, AnyStore},
+
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
 	{"re-entry is by context", reentryIsByContext, AnyStore},
