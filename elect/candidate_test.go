@@ -306,6 +306,11 @@ func TestBadInput(t *testing.T) {
 		w.wantError(err, asynclock.ErrInvalidOption)
 		_, err = elect.Elected{}.Term()
 		w.wantError(err, elect.ErrNotLeader)
+		for _, none := range []*elect.Term{nil, {}} {
+			w.wantError(none.Resign(w.Context()), asynclock.ErrInvalidOption)
+			w.wantError(none.Proclaim(w.Context(), nil), asynclock.ErrInvalidOption)
+		}
+		w.wantError(new(elect.Elector).IsLeader(nil), asynclock.ErrInvalidOption) //nolint:staticcheck // that is the point
 	})
 }
 

@@ -5,7 +5,10 @@ package elect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
+
+	"github.com/asynclock/asynclock-go/asynclock"
 )
 
 // ErrNotLeader is what [Elector.IsLeader] returns in a process that does not lead.
@@ -33,6 +36,9 @@ func (e *Elector) Lead(ctx context.Context, term *Term) error {
 // IsLeader returns nil in the process that leads, and [ErrNotLeader] in any other. It asks the clock, not the
 // store. If ctx has ended, the error is that of ctx.
 func (e *Elector) IsLeader(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("elect: %w: nil context", asynclock.ErrInvalidOption)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

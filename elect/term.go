@@ -5,6 +5,7 @@ package elect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -49,7 +50,10 @@ func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte) (*Term
 // [asynclock.MaxNoteLen] bytes. The errors are those of [asynclock.Lease.SetNote]. After the end of the
 // term nothing is changed, and the error is that of the lease.
 func (t *Term) Proclaim(ctx context.Context, value []byte) error {
-	if ctx == nil {
+	switch {
+	case t.isNone():
+		return errNoTerm
+	case ctx == nil:
 		return t.SetNote(ctx, value, noteTTL) // which says what is wrong
 	}
 	select {
@@ -91,9 +95,17 @@ func (t *Term) keep(ctx context.Context) {
 // Resign ends the term and gives the leadership to the next candidate. It is Unlock, and has its errors.
 // Repetitions do nothing.
 func (t *Term) Resign(ctx context.Context) error {
+	if t.isNone() {
+		return errNoTerm
+	}
 	t.end()
 	return t.Unlock(ctx)
 }
+
+var errNoTerm = fmt.Errorf("%w: the term is of no campaign", asynclock.ErrInvalidOption)
+
+// isNone reports whether t is nil or the zero Term.
+func (t *Term) isNone() bool { return t == nil || t.turn == nil }
 
 // end waits until nobody keeps the note.
 func (t *Term) end() {

@@ -93,7 +93,7 @@ func (r *redisEnv) isNumber(ctx context.Context, name string) bool {
 	return err == nil
 }
 
-// wantOnlyTokens checks that nothing is left to expire but the keys' last tokens, in a counter or
+// wantOnlyTokens checks that nothing is left to expire but notes, the keys' last tokens, in a counter or
 // in place of the record, and, where a request had no reply, the names of owners that are gone; and
 // that nobody is subscribed.
 func (r *redisEnv) wantOnlyTokens(t *testing.T) {
@@ -101,7 +101,7 @@ func (r *redisEnv) wantOnlyTokens(t *testing.T) {
 	ctx := context.Background()
 	inUse := func() (names []string) {
 		for _, name := range r.keys(ctx, t) {
-			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' && (kind != 'l' || !r.isNumber(ctx, name)) {
+			if kind := name[len(name)-1]; kind != 'f' && kind != 'x' && kind != 'n' && (kind != 'l' || !r.isNumber(ctx, name)) {
 				names = append(names, name)
 			}
 		}

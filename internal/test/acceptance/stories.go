@@ -74,6 +74,10 @@ var Stories = []Story{
 	{"a large request for permits is not passed by smaller ones", largeRequestIsServed, Queues},
 	{"a killed holder's permits come back", killedHoldersPermitsComeBack, Processes},
 
+	// Runs and elections.
+	{"a job runs once in its interval", jobRunsOnceInItsInterval, AnyStore},
+	{"an observer sees one leader after the other", leadersAreSeen, AnyStore},
+
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
 	{"re-entry is by context", reentryIsByContext, AnyStore},

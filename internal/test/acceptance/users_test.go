@@ -48,6 +48,7 @@ func TestUserWithTheLeastRightsCanDoEverything(t *testing.T) {
 	clientsAreServedInOrder(env)
 	tell(t, env.again, wokenWaiterRunsAtOnce)
 	endedWaitLeavesNoTrace(env)
+	jobRunsOnceInItsInterval(env)
 	tell(t, env.again, forceTakesTheKey)
 }
 
