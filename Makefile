@@ -29,8 +29,8 @@ fuzz: ## each fuzz target in turn (FUZZTIME=1m)
 bench: ## every benchmark, against real servers (PKG=./asynclock for some)
 	go run ./internal/test/testenv -- go test -p=1 -run '^$$' -bench . -benchmem $(or $(PKG),./...)
 
-lint: ## format, vet, tidy modules, golangci-lint
-	bash .ci/run format vet tidy lint
+lint: ## format, tidy modules, golangci-lint with go vet
+	bash .ci/run format tidy lint
 
 demo: ## the demonstration of the README
 	go run ./cmd/asynclock demo
