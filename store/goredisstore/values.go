@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -80,6 +81,31 @@ func (r refusal) checkAddresses(field string, addresses []string, dialer bool) e
 		if _, port, err := net.SplitHostPort(address); !dialer && (err != nil || port == "") {
 			return r.because(field, "has an address that is not host:port")
 		}
+	}
+	return nil
+}
+
+// promises are what a store on a client of the application depends on, as go-redis has completed it.
+type promises struct {
+	contextTimeout bool
+	retries        int
+	read, write    time.Duration
+	limiter        redis.Limiter
+}
+
+// checkPromises refuses a client that would make a promise of the store untrue.
+func (r refusal) checkPromises(p promises) error {
+	switch {
+	case !p.contextTimeout:
+		return r.because("ContextTimeoutEnabled", "is false, so commands would outlast their context: set true")
+	case p.retries > 0:
+		return r.because("MaxRetries", "is not -1, so go-redis would send a script again whose answer was lost: set -1")
+	case p.read <= 0:
+		return r.because("ReadTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
+	case p.write <= 0:
+		return r.because("WriteTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
+	case p.limiter != nil:
+		return r.because("Limiter", "may refuse a renewal, and then a lease is lost: use a client without it")
 	}
 	return nil
 }
