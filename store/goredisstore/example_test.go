@@ -43,6 +43,33 @@ func ExampleOpen() {
 	// Output: done: <nil>
 }
 
+// The application's own client serves the locks, too. This example runs where ASYNCLOCK_REDIS_URL names
+// a server.
+func ExampleNew() {
+	ctx := context.Background()
+	options, err := redis.ParseURL(os.Getenv("ASYNCLOCK_REDIS_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	options.ContextTimeoutEnabled = true // a command ends with its context
+	options.MaxRetries = -1              // nothing is sent twice
+	client := redis.NewClient(options)
+	defer client.Close()
+
+	// A server of these tests has just started. In production leave the last option out.
+	store, err := goredisstore.New(client, redisstore.WithPrefix("goredisstore-example"), redisstore.WithoutFailoverGrace())
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := asynclock.New(store, asynclock.WithOwnedStore())
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = locks.WithLock(ctx, "order:43", func(context.Context, *asynclock.Lease) error { return nil })
+	fmt.Println("done:", errors.Join(err, locks.Close(ctx)))
+	// Output: done: <nil>
+}
+
 // An error names the field that can't be carried.
 func ExampleOptionError() {
 	_, err := goredisstore.Open(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, ReadOnly: true})

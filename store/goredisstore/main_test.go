@@ -67,6 +67,16 @@ func connect(t *testing.T, url, prefix string, line *faultconn.Line) store.Store
 	}
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { client.Close() })
+	// An application has used its client before. Dialing to all nodes at once may take longer here than
+	// the first request waits for its inbox.
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() })
+	} else {
+		err = client.Ping(t.Context()).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return newStore(t, client, redisstore.WithPrefix(prefix))
 }
 

@@ -13,8 +13,7 @@ import (
 )
 
 // New uses the application's own client, which the store's Close leaves open: a *redis.Client, also of
-// Sentinel, or a *redis.ClusterClient. Prefer [Open]. It takes a third of the time for a lock that is
-// free, and New costs besides:
+// Sentinel, or a *redis.ClusterClient. Prefer [Open], which is faster. New costs:
 //
 //   - Each call takes a connection of the client's pool, and a goroutine, so that it ends with its
 //     context. Renewals wait when the pool is exhausted. Delays beyond a third of the TTL lose leases.

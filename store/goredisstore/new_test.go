@@ -43,7 +43,7 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		"MaxRetries":            {ContextTimeoutEnabled: true, MaxRetries: 1},
 		"ReadTimeout":           {ContextTimeoutEnabled: true, ReadTimeout: -1},
 		"WriteTimeout":          {ContextTimeoutEnabled: true, WriteTimeout: -1},
-		"NewClient":             {ContextTimeoutEnabled: true, NewClient: func(o *redis.Options) *redis.Client { return redis.NewClient(o) }},
+		"NewClient":             {ContextTimeoutEnabled: true, NewClient: otherClient},
 		"ClusterSlots":          {ContextTimeoutEnabled: true, ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }},
 	} {
 		o.Addrs = []string{"127.0.0.1:1"}
@@ -64,6 +64,12 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		t.Fatalf("a client as it has to be: got %v, want no error", err)
 	}
 	st.Close()
+}
+
+// otherClient makes a node's client that is not as the others.
+func otherClient(o *redis.Options) *redis.Client {
+	o.MaxRetries = 3
+	return redis.NewClient(o)
 }
 
 func wantClientRefused(t *testing.T, client redis.UniversalClient, options, field string) {
