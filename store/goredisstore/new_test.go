@@ -16,6 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // A client whose options make a promise untrue is refused, and the error says what to set.
@@ -219,4 +220,58 @@ func move(t *testing.T, d *servers.Deployment) {
 	do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", id)
 	do(to, "CLUSTER", "SETSLOT", slot, "NODE", id)
 	do(from, "CLUSTER", "SETSLOT", slot, "NODE", id)
+}
+
+// A server without sharded pub-sub is known by its answer.
+func TestAServerWithoutShardedMessagesIsNoticed(t *testing.T) {
+	t.Parallel()
+	sv := redistest.Start(t, servers.Config{Args: []string{"--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", ""}})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	d, err := newDriver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch := redisstore.Channel{Name: "channel", Sharded: true}
+	if err := d.Receive(t.Context(), ch, func() {}, func(string) {}); !errors.Is(err, redisstore.ErrUnsharded) {
+		t.Errorf("Receive: got %v, want ErrUnsharded", err)
+	}
+	if _, err := d.Publish(t.Context(), ch, "text"); !errors.Is(err, redisstore.ErrUnsharded) {
+		t.Errorf("Publish: got %v, want ErrUnsharded", err)
+	}
+}
+
+// Receive tells what the server does, and the server forgets a subscription whose context has ended.
+func TestASubscriptionEndsOnTheServer(t *testing.T) {
+	t.Parallel()
+	sv := redistest.Start(t, servers.Config{})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	d, err := newDriver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sharded := range []bool{false, true} {
+		ch := redisstore.Channel{Name: "channel", Sharded: sharded}
+		confirmed, delivered, ended := make(chan struct{}), make(chan string, 1), make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { // ends with ctx
+			ended <- d.Receive(ctx, ch, func() { close(confirmed) }, func(text string) { delivered <- text })
+		}()
+		<-confirmed
+		if n, err := d.Publish(t.Context(), ch, "text"); n != 1 || err != nil {
+			t.Errorf("Publish: got %d, %v, want 1", n, err)
+		}
+		if got := <-delivered; got != "text" {
+			t.Errorf("got %q, want the text", got)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Receive: got %v, want Canceled", err)
+		}
+		kit.Eventually(t, "nobody is subscribed", func() bool {
+			n, err := d.Publish(t.Context(), ch, "text")
+			return n == 0 && err == nil
+		})
+	}
 }

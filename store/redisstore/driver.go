@@ -19,7 +19,7 @@ import (
 // A call returns soon after its context ends, and its error is then that of the context. No script is
 // sent twice, unless the server has answered that it did not run it: a lost answer is an error.
 type Driver interface {
-	// Eval runs a script. Only a later call for the same key may have to wait for it.
+	// Eval runs a script.
 	Eval(ctx context.Context, run Run) Result
 	// EvalAll runs scripts, all at once, in as few writes as it can. Those of the same slot are run in
 	// this order. The replies are in this order, too. It ignores [Run.Ahead].
