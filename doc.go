@@ -8,6 +8,8 @@
 //     package comment says which file decides what.
 //   - [github.com/asynclock/asynclock-go/store/redisstore]: Redis 6.2 or newer and Valkey,
 //     standalone, Sentinel and Cluster.
+//   - [github.com/asynclock/asynclock-go/store/goredisstore]: the same, with the options or
+//     the client of go-redis.
 //   - [github.com/asynclock/asynclock-go/store/sqlstore]: PostgreSQL and MariaDB.
 //   - [github.com/asynclock/asynclock-go/store/zkstore]: ZooKeeper, shared with Curator and
 //     Spring Integration's ZookeeperLockRegistry.

@@ -14,7 +14,7 @@ import (
 //
 //   - Standalone, on connections of our own, by the caller itself: see line. This is as fast as
 //     rueidis.
-//   - Elsewhere on a goroutine that the caller need not wait for: see aside.
+//   - Elsewhere on a goroutine that the caller need not wait for: see Aside.
 
 // DoAbout is Do for a command about a key, which nobody else sends. If the caller is alone, it has a
 // connection for itself: see solo.
@@ -62,7 +62,7 @@ func (c *Conn) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisR
 // several.
 func (c *Conn) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
 	if c.line == nil {
-		results, err := aside(ctx, c.places.of(commands[0]), func() []rueidis.RedisResult { return c.Commands.DoMulti(ctx, commands...) })
+		results, err := Aside(ctx, c.places.of(commands[0]), func() []rueidis.RedisResult { return c.Commands.DoMulti(ctx, commands...) })
 		if err != nil {
 			return failures(err, len(commands))
 		}
@@ -92,16 +92,17 @@ func (c *Conn) doOn(ctx context.Context, node rueidis.Client, command rueidis.Co
 	if c.line != nil { // there is only one
 		return c.Do(ctx, command)
 	}
-	result, err := aside(ctx, c.places.of(command), func() rueidis.RedisResult { return node.Do(ctx, command) })
+	result, err := Aside(ctx, c.places.of(command), func() rueidis.RedisResult { return node.Do(ctx, command) })
 	if err != nil {
 		return rueidis.NewErrorResult(err)
 	}
 	return result
 }
 
-// aside makes a call on a goroutine of its own and returns the result. If ctx ends before, it
-// returns ctx's error. The goroutine then goes on until rueidis returns, and keeps its place.
-func aside[T any](ctx context.Context, place chan struct{}, call func() T) (result T, err error) {
+// Aside makes a call on a goroutine of its own and returns the result. If ctx ends before, it
+// returns ctx's error. The goroutine then goes on until the client library returns, and keeps its
+// place.
+func Aside[T any](ctx context.Context, place chan struct{}, call func() T) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
@@ -111,7 +112,7 @@ func aside[T any](ctx context.Context, place chan struct{}, call func() T) (resu
 		return result, ctx.Err()
 	}
 	done := make(chan T, 1)
-	go func() { // ends when rueidis returns, which closing the client makes it do
+	go func() { // ends when the library returns, which closing the client makes it do
 		defer func() { <-place }()
 		done <- call()
 	}()
@@ -123,7 +124,7 @@ func aside[T any](ctx context.Context, place chan struct{}, call func() T) (resu
 	}
 }
 
-// places bound how many goroutines aside has. In a Cluster those who wait for a silent node must
+// places bound how many goroutines Aside has. In a Cluster those who wait for a silent node must
 // not take the places of others, so there are as many for each range of slots, which are usually
 // on one node.
 type places []chan struct{}

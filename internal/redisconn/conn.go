@@ -108,13 +108,13 @@ func (c *Conn) Failure(err error) error {
 
 // CheckJoin returns the reason why a client can't join: a bad id, a missing function for events, or
 // a closed store.
-func (c *Conn) CheckJoin(id string, events func(store.Event)) error {
+func CheckJoin(id string, events func(store.Event), closed bool) error {
 	switch {
 	case !IsField(id):
 		return fmt.Errorf("%w: client id must be printable ASCII without spaces", store.ErrInvalidOption)
 	case events == nil:
 		return fmt.Errorf("%w: nil events", store.ErrInvalidOption)
-	case c.Closed():
+	case closed:
 		return store.ErrClosed
 	}
 	return nil

@@ -21,7 +21,7 @@ func Classify(err error) error {
 	var without *unsent
 	switch {
 	case errors.As(err, &without) && errors.As(without.cause, &reply):
-		return classifyReply(reply) // to how the connection introduces itself
+		return Refused(reply.Error(), reply) // to how the connection introduces itself
 	case without != nil:
 		// The cause may be the end of a context, but not of the caller's.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
@@ -31,7 +31,7 @@ func Classify(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &reply):
-		return classifyReply(reply)
+		return Refused(reply.Error(), reply)
 	}
 	// It is unknown whether the command was sent. This includes rueidis.ErrClosing: commands that
 	// are under way to the old primary fail with it when Sentinel names another one.
@@ -75,25 +75,24 @@ var replyTexts = []struct {
 	{"ACL failure in script", store.ErrDenied},                   // Valkey, inside a script
 }
 
-// classifyReply translates the server's error. Since Redis 7, an error inside a script begins with
+// Refused translates the server's error, which is without a leading ERR, with the cause wrapped. Since Redis 7, an error inside a script begins with
 // its own code. Before that, the code was somewhere in the text of an ERR about a script. rueidis
 // removes the ERR.
-func classifyReply(reply *rueidis.RedisError) error {
-	text := reply.Error()
+func Refused(text string, cause error) error {
 	code, _, _ := strings.Cut(text, " ")
 	if means := replyCodes[code]; means != nil {
-		return fmt.Errorf("%w: %w", means, withoutScript(reply))
+		return fmt.Errorf("%w: %w", means, withoutScript(text, cause))
 	}
 	if strings.HasPrefix(text, "Error running script") {
 		for word := range strings.FieldsSeq(text) {
 			if means := replyCodes[strings.TrimPrefix(word, "-")]; means != nil {
-				return fmt.Errorf("%w: %w", means, withoutScript(reply))
+				return fmt.Errorf("%w: %w", means, withoutScript(text, cause))
 			}
 		}
 	}
 	for _, known := range replyTexts {
 		if strings.Contains(text, known.text) {
-			return fmt.Errorf("%w: %w", known.means, withoutScript(reply))
+			return fmt.Errorf("%w: %w", known.means, withoutScript(text, cause))
 		}
 	}
 	if before, _, quotes := strings.Cut(text, ", with args beginning with"); quotes {
@@ -101,7 +100,16 @@ func classifyReply(reply *rueidis.RedisError) error {
 		// cause is therefore not wrapped.
 		return errors.New("redis: unexpected error reply: " + before)
 	}
-	return fmt.Errorf("redis: unexpected error reply: %w", withoutScript(reply))
+	return fmt.Errorf("redis: unexpected error reply: %w", withoutScript(text, cause))
+}
+
+// Refusal returns the text of the server's error, if err is one.
+func Refusal(err error) (text string, ok bool) {
+	reply, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return "", false
+	}
+	return reply.Error(), true
 }
 
 // IsUnknownCommand reports whether the server is too old for a command. rueidis removes the ERR

@@ -2,16 +2,12 @@
 
 package redisconn
 
-import (
-	"regexp"
-
-	"github.com/redis/rueidis"
-)
+import "regexp"
 
 // A scriptError is a server's error without what only names our script.
 type scriptError struct {
 	text  string
-	reply *rueidis.RedisError
+	reply error
 }
 
 func (e *scriptError) Error() string { return e.text }
@@ -25,8 +21,7 @@ var (
 )
 
 // withoutScript returns the error in words that mean something to a user.
-func withoutScript(reply *rueidis.RedisError) error {
-	text := reply.Error()
+func withoutScript(text string, reply error) error {
 	short := scriptLast.ReplaceAllString(scriptFirst.ReplaceAllString(text, ": "), "")
 	if short == text {
 		return reply

@@ -29,27 +29,26 @@ func NewScript(source string) *Script {
 	return &Script{Source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// RunScripts runs n scripts, all at once, and returns the results in the same order. Run returns
-// the i-th script with its Redis keys and arguments; it may be called twice for each i.
-func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Script, keys, args []string)) []rueidis.RedisResult {
-	results := pipeline(ctx, conn, n, func(i int) rueidis.Completed {
+// SHA1 is the script's name on the server.
+func (s *Script) SHA1() string { return s.sha }
+
+// RunScripts runs n scripts, all at once, and passes the results to put. Run returns the i-th script
+// with its Redis keys and arguments; it may be called twice for each i, and so may put.
+func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Script, keys, args []string), put func(i int, result rueidis.RedisResult)) {
+	var unknown []int
+	pipeline(ctx, conn, n, func(i int) rueidis.Completed {
 		sc, keys, args := run(i)
 		return sc.byName(conn, keys, args)
-	})
-	var unknown []int
-	for i := range results {
-		if isNoScript(results[i]) {
+	}, func(i int, result rueidis.RedisResult) {
+		if isNoScript(result) {
 			unknown = append(unknown, i)
 		}
-	}
-	again := pipeline(ctx, conn, len(unknown), func(i int) rueidis.Completed {
+		put(i, result)
+	})
+	pipeline(ctx, conn, len(unknown), func(i int) rueidis.Completed {
 		sc, keys, args := run(unknown[i])
 		return sc.whole(conn, keys, args)
-	})
-	for i, result := range again {
-		results[unknown[i]] = result
-	}
-	return results
+	}, func(i int, result rueidis.RedisResult) { put(unknown[i], result) })
 }
 
 // RunOnce is RunScripts for a single run, without its slices.
@@ -81,23 +80,23 @@ func (s *Script) whole(conn *Conn, keys, args []string) rueidis.Completed {
 	return conn.Commands.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
-// pipeline sends n commands. Each pipeline has a slice of its own, because rueidis may still send
-// the commands of a slice after ctx has ended.
-func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.Completed) []rueidis.RedisResult {
-	results := make([]rueidis.RedisResult, 0, n)
+// pipeline sends n commands, and passes the results to put. Each pipeline has a slice of its own,
+// because rueidis may still send the commands of a slice after ctx has ended.
+func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.Completed, put func(int, rueidis.RedisResult)) {
 	for first := 0; first < n; first += MaxPipeline {
 		commands := make([]rueidis.Completed, min(n-first, MaxPipeline))
 		for i := range commands {
 			commands[i] = command(first + i)
 		}
-		results = append(results, conn.DoMulti(ctx, commands...)...)
+		for i, result := range conn.DoMulti(ctx, commands...) {
+			put(first+i, result)
+		}
 	}
-	return results
 }
 
-// GetAll requests the values of Redis keys, all at once.
-func GetAll(ctx context.Context, conn *Conn, keys []string) []rueidis.RedisResult {
-	return pipeline(ctx, conn, len(keys), func(i int) rueidis.Completed { return conn.Commands.B().Get().Key(keys[i]).Build() })
+// GetAll requests the values of Redis keys, all at once, and passes the results to put.
+func GetAll(ctx context.Context, conn *Conn, keys []string, put func(int, rueidis.RedisResult)) {
+	pipeline(ctx, conn, len(keys), func(i int) rueidis.Completed { return conn.Commands.B().Get().Key(keys[i]).Build() }, put)
 }
 
 // isNoScript reports whether the server does not know a script by its name.

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -39,8 +37,8 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 			}
 			return c.acquire(s.store.settings.prefix, q, address, s.expect(q))
 		},
-		read: func(c *call, q *store.AcquireRequest, result rueidis.RedisResult) (answer store.AcquireReply, again bool) {
-			if n, err := result.ToInt64(); err == nil && n == replyChosen {
+		read: func(c *call, q *store.AcquireRequest, result Result) (answer store.AcquireReply, again bool) {
+			if n, ok := result.integer(); ok && n == replyChosen {
 				return grantedAsChosen(c, q, address), false
 			}
 			r := newReply(result)

@@ -6,10 +6,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-
-	"github.com/redis/rueidis"
-
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
 
 // A channel is a pubsub.Source: one Redis channel, classic or sharded.
@@ -38,42 +34,15 @@ func (ch *channel) address() string {
 	return ch.blindly
 }
 
-// Receive subscribes and stays subscribed. rueidis subscribes again by itself
-// after a lost connection, and returns nil when the server ends the
-// subscription, as it does when a slot moves to another node.
+// channel is how drivers know the channel.
+func (ch *channel) channel() Channel { return Channel{Name: ch.name, Sharded: ch.sharded} }
+
+// Receive subscribes and stays subscribed. It notes if there is no sharded pub-sub.
 func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
-		if s.Channel == ch.name && (s.Kind == "subscribe" || s.Kind == "ssubscribe") {
-			confirmed()
-		}
-	})
-	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
-	b := ch.store.conn.Inboxes.B()
-	subscribe := b.Subscribe().Channel(ch.name).Build()
-	if ch.sharded {
-		subscribe = b.Ssubscribe().Channel(ch.name).Build()
-	}
-	err := ch.store.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
-	if ch.sharded && redisconn.IsUnknownCommand(err) {
+	err := ch.store.conn.Receive(ctx, ch.channel(), confirmed, deliver)
+	if errors.Is(err, ErrUnsharded) {
 		ch.store.unsharded.Store(true)
 	}
-	return err
-}
-
-// unsubscribe is called on the connection that Receive used. Ending Receive's
-// context leaves the subscription there, and with it a receiver that handoffs
-// would count on.
-func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
-	if !errors.Is(err, context.Canceled) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
-	defer cancel()
-	command := client.B().Unsubscribe().Channel(ch.name).Build()
-	if ch.sharded {
-		command = client.B().Sunsubscribe().Channel(ch.name).Build()
-	}
-	client.Do(ctx, command) // should it fail, so does the connection
 	return err
 }
 
@@ -81,19 +50,13 @@ func (ch *channel) unsubscribe(err error, client rueidis.CommandClient) error {
 // means anything. It means nothing in a Cluster, behind some proxies, and while the
 // subscription is on a replica.
 func (ch *channel) Publish(ctx context.Context, payload string) error {
-	b := ch.store.conn.Commands.B()
-	if ch.sharded {
-		receivers, err := ch.store.conn.Do(ctx, b.Spublish().Channel(ch.name).Message(payload).Build()).AsInt64()
-		if err == nil && receivers == 0 {
-			// Replicas redirect EXISTS, but not subscriptions, so the client may know only
-			// the old primary.
-			ch.store.conn.Inboxes.Do(ctx, ch.store.conn.Inboxes.B().Exists().Key(ch.name).Build())
-			return errElsewhere
-		}
-		return err
+	receivers, err := ch.store.conn.Publish(ctx, ch.channel(), payload)
+	switch {
+	case !ch.sharded:
+		ch.counted.Store(receivers > 0 && !ch.store.conn.Cluster())
+	case err == nil && receivers == 0:
+		return errElsewhere
 	}
-	receivers, err := ch.store.conn.Do(ctx, b.Publish().Channel(ch.name).Message(payload).Build()).AsInt64()
-	ch.counted.Store(receivers > 0 && !ch.store.conn.Cluster())
 	return err
 }
 

@@ -4,10 +4,10 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -135,7 +135,7 @@ func (s *session) up(about store.Event) {
 
 func (s *session) down(about store.Event, err error) {
 	about.Kind = store.EventDisconnected
-	if s.store.unsharded.Load() && redisconn.IsUnknownCommand(err) {
+	if s.store.unsharded.Load() && errors.Is(err, ErrUnsharded) {
 		// The inbox for all keys takes over. The session's Close waits for these inboxes,
 		// too.
 		for i := range s.sharded {

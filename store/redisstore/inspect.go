@@ -5,8 +5,6 @@ package redisstore
 import (
 	"context"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -41,7 +39,7 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 }
 
 // ask runs a script about a key that may be shared, which is narrow at first.
-func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bool)) rueidis.RedisResult {
+func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bool)) Result {
 	var c call
 	wide := s.shared.noted(key)
 	put(&c, wide)
@@ -67,7 +65,7 @@ func (c *call) inspect(prefix, key string, shown int64, wide bool) {
 }
 
 // info reads what inspect.lua answers.
-func (st *Store) info(key string, result rueidis.RedisResult) (store.Info, error) {
+func (st *Store) info(key string, result Result) (store.Info, error) {
 	r := newReply(result)
 	info := r.info(key)
 	if err := r.failed(st); err != nil {
@@ -100,8 +98,7 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 		c.number(token)
 		c.guard(s.store.guard(key))
 	})
-	if m, err := result.ToMessage(); err == nil && m.IsInt64() {
-		held, _ := m.ToInt64()
+	if held, ok := result.integer(); ok {
 		return held == 1, nil
 	}
 	r := newReply(result)

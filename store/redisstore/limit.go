@@ -4,9 +4,8 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strconv"
-
-	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
@@ -28,7 +27,7 @@ func (s *session) SetLimit(ctx context.Context, key string, limit int32) error {
 	var c call
 	c.setLimit(s.store.settings.prefix, key, limit, s.store.guard(key))
 	result := s.store.runOne(ctx, &c)
-	if n, err := result.ToInt64(); err == nil && n == replyLimitSet {
+	if n, ok := result.integer(); ok && n == replyLimitSet {
 		return nil
 	}
 	r := newReply(result)
@@ -59,13 +58,15 @@ func (st *Store) addLimits(ctx context.Context, infos []store.Info) error {
 	for i := range infos {
 		names[i] = string(appendKey(nil, st.settings.prefix, bucketOf(infos[i].Key), infos[i].Key, limitKind[0]))
 	}
-	for i, result := range redisconn.GetAll(ctx, st.conn, names) {
-		value, err := result.ToString()
+	for i, result := range st.conn.GetAll(ctx, names) {
+		value, ok, err := result.textIfAny()
 		switch {
-		case rueidis.IsRedisNil(err):
-			continue
+		case errors.Is(err, errReply):
+			return err
 		case err != nil:
 			return st.conn.Failure(err)
+		case !ok:
+			continue
 		}
 		limit, ok := parseLimit(value)
 		if !ok {

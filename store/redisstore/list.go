@@ -6,9 +6,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/redis/rueidis"
-
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -22,7 +19,7 @@ func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 			return
 		}
 		l := listing{session: s, yield: yield, seen: make(map[string]bool)}
-		for names, err := range redisconn.Pages(ctx, s.store.conn, matchKeys(s.store.settings.prefix, prefix)) {
+		for names, err := range s.store.conn.Scan(ctx, matchKeys(s.store.settings.prefix, prefix)) {
 			if err != nil {
 				yield(store.Info{}, s.store.conn.Failure(err))
 				return
@@ -90,7 +87,7 @@ func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info,
 }
 
 // inspect inspects keys, all at once, and then once more those that are shared.
-func (l *listing) inspect(ctx context.Context, keys []string) []rueidis.RedisResult {
+func (l *listing) inspect(ctx context.Context, keys []string) []Result {
 	results := l.run(ctx, keys, false)
 	var shared []string
 	var at []int
@@ -106,7 +103,7 @@ func (l *listing) inspect(ctx context.Context, keys []string) []rueidis.RedisRes
 }
 
 // run is a run of inspect.lua for each key.
-func (l *listing) run(ctx context.Context, keys []string, wide bool) []rueidis.RedisResult {
+func (l *listing) run(ctx context.Context, keys []string, wide bool) []Result {
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
@@ -132,8 +129,8 @@ func (l *listing) keysOf(ctx context.Context, redisKeys []string) (keys []string
 			keys = append(keys, key)
 		}
 	}
-	for i, result := range redisconn.GetAll(ctx, st.conn, names) {
-		if value, err := result.ToString(); err == nil && isVacancy(value) || inPage[locks[i]] {
+	for i, result := range st.conn.GetAll(ctx, names) {
+		if value, ok := result.text(); ok && isVacancy(value) || inPage[locks[i]] {
 			continue
 		}
 		inPage[locks[i]] = true

@@ -133,7 +133,7 @@ func TestListInAClusterWhoseNodesAreDown(t *testing.T) {
 			st.Close()
 		}
 		st = sv.newStore(t, WithoutFailoverGrace())
-		return len(st.conn.Commands.Nodes()) == 4
+		return len(st.conn.Driver.(rueidisDriver).conn.Commands.Nodes()) == 4
 	})
 	c := join(t, st)
 	all := make(map[string]bool)

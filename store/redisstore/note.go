@@ -37,13 +37,13 @@ func (s *session) WriteNote(ctx context.Context, r store.NoteRequest) error {
 	c.millis(r.TTL)
 	c.text(string(r.Data))
 	result := s.store.runOne(ctx, &c)
-	m, err := result.ToMessage()
-	if err != nil || !m.IsInt64() {
+	answer, ok := result.integer()
+	if !ok {
 		list := newReply(result)
 		list.end()
 		return list.failed(s.store)
 	}
-	switch answer, _ := m.ToInt64(); answer {
+	switch answer {
 	case 0:
 		return nil
 	case replyExpired:

@@ -5,12 +5,10 @@ package redisstore
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
-// primer returns a command that goes to the server ahead of a release, in the same write, and
-// changes nothing. With it the server notifies the next holder before it answers the last
+// A primer is a command that goes to the server ahead of a release, in the same write, and changes
+// nothing: see Run.Ahead. With it the server notifies the next holder before it answers the last
 // one.
 //
 // Redis runs every command it has read before it writes any reply, and then writes to the
@@ -33,11 +31,6 @@ import (
 //
 // Releases that are sent together do without: all but the first have an answer ahead of
 // them anyway.
-func primer(client rueidis.CoreClient, key string) rueidis.Completed {
-	// rueidis does not take an arbitrary command for one that only reads. It might repeat a
-	// command that only reads, and the release's answer would wait for that.
-	return client.B().Arbitrary("EXISTS").Keys(key).Build()
-}
 
 // An activity is when the store last had to do with its server: when the server answered or
 // failed to, or sent a message.

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -73,10 +71,10 @@ func (c *call) reassert(st *Store, q *store.RenewRequest, address string, wide b
 }
 
 // reassertReply reads what reassert.lua answers.
-func (s *session) reassertReply(reply *store.RenewReply, result rueidis.RedisResult) {
-	n, err := result.ToInt64()
+func (s *session) reassertReply(reply *store.RenewReply, result Result) {
+	n, ok := result.integer()
 	switch {
-	case err != nil:
+	case !ok:
 		r := newReply(result)
 		if r.number() == replyForeign {
 			r.err = foreign(r.text())

@@ -6,8 +6,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -24,7 +22,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 		put: func(c *call, q *store.ReleaseRequest, try int) error {
 			return s.putRelease(c, q, s.plan(q, try), address)
 		},
-		read: func(c *call, q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
+		read: func(c *call, q *store.ReleaseRequest, result Result) (answer store.ReleaseReply, again bool) {
 			if c.script == releaseFastScript {
 				return s.releaseFastReply(q, result)
 			}
@@ -131,9 +129,9 @@ const (
 
 // releaseFastReply reads what release_fast.lua answers. again says that the release is for
 // release.lua.
-func (s *session) releaseFastReply(q *store.ReleaseRequest, result rueidis.RedisResult) (answer store.ReleaseReply, again bool) {
-	held, err := result.ToInt64()
-	if err != nil {
+func (s *session) releaseFastReply(q *store.ReleaseRequest, result Result) (answer store.ReleaseReply, again bool) {
+	held, ok := result.integer()
+	if !ok {
 		return s.releaseReply(q, result, noAddress)
 	}
 	switch held {
@@ -159,8 +157,8 @@ const replyNoRest = -5
 
 // releaseReply reads what release.lua and release_shares.lua answer. again says that the key is
 // shared, and that the release is for release_shares.lua.
-func (s *session) releaseReply(q *store.ReleaseRequest, result rueidis.RedisResult, address string) (answer store.ReleaseReply, again bool) {
-	if held, err := result.ToInt64(); err == nil {
+func (s *session) releaseReply(q *store.ReleaseRequest, result Result, address string) (answer store.ReleaseReply, again bool) {
+	if held, ok := result.integer(); ok {
 		if held == replyWide {
 			s.shared.note(q.Key, true)
 			return store.ReleaseReply{Err: errWide}, true

@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -186,7 +184,7 @@ func (c *call) renewShare(q *store.RenewRequest) {
 }
 
 // renewReplies reads what renew.lua answers.
-func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result rueidis.RedisResult) {
+func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result Result) {
 	r := newReply(result)
 	for _, i := range chunk {
 		replies[i] = store.RenewReply{}

@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -27,7 +25,8 @@ const (
 // A reply reads a list that a script answered. After the last read, err says
 // whether all of it was there and of the right type.
 type reply struct {
-	list   []rueidis.RedisMessage
+	items
+
 	err    error
 	hidden bool // the server hides its history; see errHidden
 	wide   bool // the key is shared; see errWide
@@ -35,30 +34,19 @@ type reply struct {
 	sighting *sighting // what the reply says about the server, if it says that
 }
 
-func newReply(result rueidis.RedisResult) reply {
-	list, err := result.ToArray()
-	return reply{list: list, err: err}
-}
-
-func (r *reply) next() (m rueidis.RedisMessage) {
-	if r.err == nil && len(r.list) == 0 {
-		r.err = errReply
-	}
-	if r.err == nil {
-		m, r.list = r.list[0], r.list[1:]
-	}
-	return m
+func newReply(result Result) reply {
+	list, err := result.list()
+	return reply{items: list, err: err}
 }
 
 func (r *reply) number() int64 {
-	m := r.next()
-	if r.err == nil && !m.IsInt64() {
-		r.err = errReply
-	}
 	if r.err != nil {
 		return 0
 	}
-	n, _ := m.ToInt64()
+	n, ok := r.integer()
+	if !ok {
+		r.err = errReply
+	}
 	return n
 }
 
@@ -75,15 +63,14 @@ func (r *reply) between(low, high int64) int64 {
 }
 
 func (r *reply) text() string {
-	m := r.next()
-	if r.err == nil && !m.IsString() {
-		r.err = errReply
-	}
 	if r.err != nil {
 		return ""
 	}
-	s, _ := m.ToString()
-	return s
+	text, ok := r.string()
+	if !ok {
+		r.err = errReply
+	}
+	return text
 }
 
 func (r *reply) token() int64 { return r.between(0, redisconn.MaxGiven) }
@@ -114,7 +101,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Token = r.between(1, redisconn.MaxGiven)
 		answer.Waiters = r.count()
 		answer.TokensFollowClock = r.between(0, 1) == 1
-		if len(r.list) > 0 {
+		if r.more() {
 			r.sighting = &sighting{history: r.text(), longest: r.millis(), clock: answer.Token, at: time.Now()}
 		}
 	case store.Waiting:
@@ -172,7 +159,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 
 // limitIfAny reads the limit in force, with which the reply to a request for permits ends.
 func (r *reply) limitIfAny() int32 {
-	if len(r.list) == 0 {
+	if !r.more() {
 		return 0
 	}
 	return int32(r.between(0, store.MaxPermits))
@@ -225,7 +212,7 @@ func (r *reply) info(key string) store.Info {
 			Holder: r.text(), Token: r.token(), Weight: r.count(), Remaining: max(r.millis(), 0),
 		})
 	}
-	for r.err == nil && len(r.list) > 0 {
+	for r.err == nil && r.more() {
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: r.text(), Age: r.millis()})
 	}
 	return info

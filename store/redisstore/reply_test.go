@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -33,28 +34,42 @@ func FuzzReplies(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result := rueidis.NewResult(m, nil)
-		r := newReply(result)
-		got, _ := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
-		if (got.Err == nil) != (got.Status != 0) || got.Status > store.TooMuch {
-			t.Errorf("acquire: got %+v, want a status or an error", got)
-		}
-		released, wide := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)
-		if wide != errors.Is(released.Err, errWide) || released.WasHeld && (released.Err != nil || released.Cause != nil) || !released.WasHeld && (released.Err == nil) == (released.Cause == nil) {
-			t.Errorf("release: got %+v, want an error, a cause, or that it was held", released)
-		}
-		fast, repeat := s.releaseFastReply(&store.ReleaseRequest{}, result)
-		if fast.Err != nil && fast.WasHeld || repeat && fast != (store.ReleaseReply{}) && !errors.Is(fast.Err, errWide) {
-			t.Errorf("fast release: got %+v, %t, want an error, an answer, or that it is to be made again", fast, repeat)
-		}
-		again, _ := s.releaseReply(&store.ReleaseRequest{Requeue: &store.AcquireRequest{WaiterTTL: long}}, result, noAddress)
-		if again.Err == nil && again.Requeue == nil {
-			t.Errorf("release with requeue: got %+v, want an error or both answers", again)
-		}
-		renewed := make([]store.RenewReply, 2)
-		s.renewReplies(renewed, []int{0, 1}, result)
-		if info, err := st.info("key", result); err != nil && (info.Held || info.Queue != nil) {
-			t.Errorf("inspect: got %+v with error %v", info, err)
+		ours := readAll(t, s, Result{result: rueidis.NewResult(m, nil)})
+		if value, err := m.ToAny(); err == nil { // another library gives the same without rueidis' types
+			if theirs := readAll(t, s, ValueResult(value)); theirs != ours {
+				t.Errorf("by another driver: got %s, want %s", theirs, ours)
+			}
 		}
 	})
+}
+
+// readAll reads a result as the answer of each script, and describes what was read.
+func readAll(t *testing.T, s *session, result Result) string {
+	t.Helper()
+	r := newReply(result)
+	got, _ := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)
+	if (got.Err == nil) != (got.Status != 0) || got.Status > store.TooMuch {
+		t.Errorf("acquire: got %+v, want a status or an error", got)
+	}
+	released, wide := s.releaseReply(&store.ReleaseRequest{}, result, noAddress)
+	if wide != errors.Is(released.Err, errWide) || released.WasHeld && (released.Err != nil || released.Cause != nil) || !released.WasHeld && (released.Err == nil) == (released.Cause == nil) {
+		t.Errorf("release: got %+v, want an error, a cause, or that it was held", released)
+	}
+	fast, repeat := s.releaseFastReply(&store.ReleaseRequest{}, result)
+	if fast.Err != nil && fast.WasHeld || repeat && fast != (store.ReleaseReply{}) && !errors.Is(fast.Err, errWide) {
+		t.Errorf("fast release: got %+v, %t, want an error, an answer, or that it is to be made again", fast, repeat)
+	}
+	again, _ := s.releaseReply(&store.ReleaseRequest{Requeue: &store.AcquireRequest{WaiterTTL: long}}, result, noAddress)
+	if again.Err == nil && again.Requeue == nil {
+		t.Errorf("release with requeue: got %+v, want an error or both answers", again)
+	}
+	renewed := make([]store.RenewReply, 2)
+	s.renewReplies(renewed, []int{0, 1}, result)
+	info, err := s.store.info("key", result)
+	if err != nil && (info.Held || info.Queue != nil) {
+		t.Errorf("inspect: got %+v with error %v", info, err)
+	}
+	failed := func(err error) bool { return err != nil }
+	return fmt.Sprintln(got.Status, got.Token, got.Remaining, got.Holder, failed(got.Err), released.WasHeld, released.Cause, failed(released.Err),
+		fast.WasHeld, repeat, failed(again.Err), renewed[0].Waiters, failed(renewed[0].Err), info.Held, info.Holder, len(info.Queue), failed(err))
 }

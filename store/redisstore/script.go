@@ -6,8 +6,7 @@ import (
 	"context"
 	"embed"
 	"strings"
-
-	"github.com/redis/rueidis"
+	"sync"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 )
@@ -42,35 +41,49 @@ func newScript(file string) *redisconn.Script {
 	return redisconn.NewScript(source)
 }
 
+// runs are the slices of run.
+var runs = sync.Pool{New: func() any { return new([]Run) }}
+
 // run makes the calls, all at once, and returns the results in the same order.
-func (st *Store) run(ctx context.Context, calls []call) []rueidis.RedisResult {
+func (st *Store) run(ctx context.Context, calls []call) []Result {
 	defer st.activity.note()
-	return redisconn.RunScripts(ctx, st.conn, len(calls), func(i int) (sc *redisconn.Script, keys, args []string) {
-		keys, args = calls[i].words()
-		return calls[i].script, keys, args
-	})
+	if len(calls) == 0 {
+		return nil
+	}
+	batch := runs.Get().(*[]Run)
+	for i := range calls {
+		*batch = append(*batch, calls[i].run())
+	}
+	replies := st.conn.EvalAll(ctx, *batch)
+	clear(*batch)
+	if *batch = (*batch)[:0]; cap(*batch) <= maxPooled {
+		runs.Put(batch)
+	}
+	return replies
 }
 
 // runOne is run for a single call, without its slices.
-func (st *Store) runOne(ctx context.Context, c *call) rueidis.RedisResult {
+func (st *Store) runOne(ctx context.Context, c *call) Result {
 	defer st.activity.note()
+	return st.conn.Eval(ctx, c.run())
+}
+
+// run is how the call is made.
+func (c *call) run() Run {
 	keys, args := c.words()
-	if c.withPrimer {
-		return c.script.RunBehind(ctx, st.conn, primer(st.conn.Commands, keys[0]), keys, args)
-	}
-	return c.script.RunOnce(ctx, st.conn, keys, args)
+	return Run{Keys: keys, Args: args, Ahead: c.withPrimer, script: c.script}
 }
 
 // isCrossSlot reports whether the server is a Cluster's node and was asked for keys of
 // several slots at once.
-func isCrossSlot(result rueidis.RedisResult) bool {
-	err, ok := rueidis.IsRedisErr(result.Error())
-	return ok && strings.HasPrefix(err.Error(), "CROSSSLOT ")
+func isCrossSlot(result Result) bool {
+	text, ok := result.refusal()
+	return ok && strings.HasPrefix(text, "CROSSSLOT ")
 }
 
 // isMoving reports whether the server, or a script of ours, refused because the slot is being
 // moved.
-func isMoving(result rueidis.RedisResult) bool {
-	err, ok := rueidis.IsRedisErr(result.Error())
-	return ok && (err.IsTryAgain() || strings.Contains(err.Error(), "the slot is being moved"))
+func isMoving(result Result) bool {
+	text, ok := result.refusal()
+	return ok && (strings.HasPrefix(text, "TRYAGAIN") || strings.Contains(text, "the slot is being moved"))
 }

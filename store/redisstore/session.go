@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -81,7 +79,7 @@ type exchange[Request, Reply any] struct {
 	put func(c *call, q *Request, try int) error
 	// read reads the result of a call. again says that nothing has happened, and that the
 	// request is to be made again, unless this was the last of the tries.
-	read func(c *call, q *Request, result rueidis.RedisResult) (reply Reply, again bool)
+	read func(c *call, q *Request, result Result) (reply Reply, again bool)
 	// failed makes a reply of an error.
 	failed func(error) Reply
 }

@@ -5,8 +5,6 @@ package redisstore
 import (
 	"fmt"
 
-	"github.com/redis/rueidis"
-
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -53,9 +51,9 @@ func (c *call) allKeys(prefix, key string, wide bool) {
 }
 
 // isWide reports whether a script has answered that the key is shared.
-func isWide(result rueidis.RedisResult) bool {
-	n, err := result.ToInt64()
-	return err == nil && n == replyWide
+func isWide(result Result) bool {
+	n, ok := result.integer()
+	return ok && n == replyWide
 }
 
 // acquireShares is a run of acquire_shares.lua, which describes its keys and arguments.

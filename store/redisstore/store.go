@@ -24,7 +24,7 @@ import (
 // and each of its clients three goroutines more. It has one goroutine more while its calls follow each
 // other closely. In a Cluster it is as much for each node.
 type Store struct {
-	conn     *redisconn.Conn
+	conn     *connection // nil: nobody made the store
 	settings settings
 	log      *asynclog.Log
 
@@ -64,7 +64,7 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisstore: open: %w", err)
 	}
-	return newStore(conn, s), nil
+	return newStore(rueidisDriver{conn}, s), nil
 }
 
 // OpenURL is Open for a server that a URL names. Special characters in user and password are
@@ -113,11 +113,11 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(conn, s), nil
+	return newStore(rueidisDriver{conn}, s), nil
 }
 
-func newStore(conn *redisconn.Conn, s settings) *Store {
-	st := &Store{conn: conn, settings: s, log: s.log(), activity: activity{began: time.Now()}}
+func newStore(driver Driver, s settings) *Store {
+	st := &Store{conn: &connection{Driver: driver}, settings: s, log: s.log(), activity: activity{began: time.Now()}}
 	if s.development {
 		st.log.Add(slog.LevelWarn, "redisstore: for development only: after a restart or a failover of the server, two may hold a lock at once. "+
 			"Don't use ForDevelopment in production")
@@ -125,8 +125,8 @@ func newStore(conn *redisconn.Conn, s settings) *Store {
 	return st
 }
 
-// Close closes the connections that [Open] opened. A client that was given to [New] stays
-// open. From now on the store and its sessions answer with asynclock.ErrClosed. Close the
+// Close closes the connections that [Open] opened, and the driver of [NewWith]. A client that was
+// given to [New] stays open. From now on the store and its sessions answer with asynclock.ErrClosed. Close the
 // asynclock.Clients first: clients of a closed store can't give back the keys that they hold.
 // Close waits a second at most for the log handler.
 func (st *Store) Close() {
@@ -145,7 +145,7 @@ func (st *Store) Open(id string, events func(store.Event)) (store.Session, error
 	if st.conn == nil {
 		return nil, errZero
 	}
-	if err := st.conn.CheckJoin(id, events); err != nil {
+	if err := redisconn.CheckJoin(id, events, st.conn.Closed()); err != nil {
 		return nil, err
 	}
 	return newSession(st, id, events), nil

@@ -50,9 +50,11 @@ type call struct{ keys, args []string }
 // run runs a script once per call, all at once, and returns the results in the
 // same order.
 func (st *Store) run(ctx context.Context, sc *redisconn.Script, calls []call) []rueidis.RedisResult {
-	return redisconn.RunScripts(ctx, st.conn, len(calls), func(i int) (*redisconn.Script, []string, []string) {
+	results := make([]rueidis.RedisResult, len(calls))
+	redisconn.RunScripts(ctx, st.conn, len(calls), func(i int) (*redisconn.Script, []string, []string) {
 		return sc, calls[i].keys, calls[i].args
-	})
+	}, func(i int, result rueidis.RedisResult) { results[i] = result })
+	return results
 }
 
 // runOne is run for a single call.

@@ -102,7 +102,7 @@ func (st *Store) Open(id string, events func(store.Event)) (store.Session, error
 	if st.conn == nil {
 		return nil, errZero
 	}
-	if err := st.conn.CheckJoin(id, events); err != nil {
+	if err := redisconn.CheckJoin(id, events, st.conn.Closed()); err != nil {
 		return nil, err
 	}
 	return newSession(st, id, events), nil

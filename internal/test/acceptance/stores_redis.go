@@ -86,3 +86,18 @@ func openSpring(t *testing.T, at address, registryKey string) *Env {
 	t.Cleanup(func() { WantNothingListed(t, visitor) })
 	return env
 }
+
+// RedisBy opens places on a server that is running, whose stores in Redis connect opens: at a URL as
+// rueidis.ParseURL reads it, under a prefix, and by a line.
+func RedisBy(variable string, connect func(t *testing.T, url, prefix string, line *faultconn.Line) store.Store) func(*testing.T) func(*testing.T) *Env {
+	return func(t *testing.T) func(*testing.T) *Env {
+		t.Helper()
+		open := onServer(variable)(t)
+		return func(t *testing.T) *Env {
+			t.Helper()
+			env := open(t)
+			env.Connect = func(line *faultconn.Line) store.Store { return connect(t, env.URL, env.Area, line) }
+			return env
+		}
+	}
+}

@@ -60,6 +60,7 @@ type order struct {
 	rest     time.Duration
 	sites    string
 	faults   string
+	goRedis  bool
 	judged   string
 	keep     bool
 	page     string
@@ -74,6 +75,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.DurationVar(&o.rest, "rest", time.Second, "how long to wait between two faults of a kind, on average")
 	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
 	flags.StringVar(&o.faults, "faults", "", "only these, separated by commas")
+	flags.BoolVar(&o.goRedis, "goredis", false, "workers have clients of go-redis, by goredisstore.New")
 	flags.BoolVar(&o.keep, "keep", false, "keep the history even if all is well")
 	flags.StringVar(&o.judged, "judge", "", "make no run, and judge the histories in these directories, that -keep kept")
 	flags.StringVar(&o.page, "report", "", "a file to write the report to, as Markdown")
@@ -113,7 +115,7 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 			return nil, err
 		}
 		s := defaultSettings(site, o.seed, o.duration, dir)
-		s.rest, s.build = o.rest, commit(ctx)
+		s.rest, s.build, s.GoRedis = o.rest, commit(ctx), o.goRedis
 		if some != nil {
 			s.faults = some
 		}

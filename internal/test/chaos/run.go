@@ -33,6 +33,7 @@ type settings struct {
 	habits   habits
 	rest     time.Duration // between two faults of a lane, on average
 	blows    int           // of a lane, after which it rests for good; 0: any number
+	GoRedis  bool          // workers have clients of go-redis
 	build    string        // the commit of what is run; empty: unknown
 	dir      string        // for servers and history; made anew
 }
@@ -210,8 +211,9 @@ func (r *run) employ(s *seat) error {
 		Name: fmt.Sprintf("w%d.%d", s.number, s.times), History: r.historyDir(),
 		Store: r.store.url, Proxy: s.proxy.addr(), Vault: r.vault.Addr, Ledger: r.ledgerDir(), Rows: rows,
 		Keys: r.Keys, TTLs: r.TTLs, Callers: r.Callers, Habits: r.habits,
-		Timers: s.number == 1, // one suffices, since all do the same, and it makes a process slower
-		Seed:   r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
+		GoRedis: r.GoRedis,
+		Timers:  s.number == 1, // one suffices, since all do the same, and it makes a process slower
+		Seed:    r.seed<<16 + uint64(s.number)<<8 + uint64(s.times),
 	})
 	if err != nil {
 		return err

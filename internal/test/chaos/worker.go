@@ -48,6 +48,7 @@ type orders struct {
 	Habits  habits
 	Timers  bool // look for those that are left in the end
 	Seed    uint64
+	GoRedis bool // the store is on a client of go-redis
 }
 
 // A worker is one process with one client and several callers.
@@ -128,7 +129,7 @@ func (w *worker) work() error {
 	if store == nil {
 		return err
 	}
-	defer store.Close()
+	defer store.close()
 	v, err := openVault(w.Vault)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (w *worker) work() error {
 		defer rows.close()
 		w.rows = rows
 	}
-	if w.locks, err = asynclock.New(store, asynclock.WithoutLogger()); err != nil {
+	if w.locks, err = asynclock.New(store.Store, asynclock.WithoutLogger()); err != nil {
 		return err
 	}
 	var callers sync.WaitGroup
@@ -164,18 +165,28 @@ func (w *worker) work() error {
 	return nil
 }
 
+// A workersStore is a store and what closes it.
+type workersStore struct {
+	*redisstore.Store
+
+	close func()
+}
+
 // open connects to a server that may just be down. It returns nil if it is to
 // stop before that.
-func (w *worker) open() (*redisstore.Store, error) {
+func (w *worker) open() (*workersStore, error) {
 	option, err := rueidis.ParseURL(w.Store)
 	if err != nil {
 		return nil, err
+	}
+	if w.GoRedis {
+		return w.openShared(option)
 	}
 	option.DialCtxFn = w.dial
 	for !w.stopping.Load() {
 		store, err := openStore(option, w.TTLs)
 		if err == nil {
-			return store, nil
+			return &workersStore{store, store.Close}, nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goredisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// A command is one that is sent at most once, except that the server may answer that it did not run
+// it: it does not know a script by its name, or does not have the slot. Its words are its own, because
+// go-redis may still send them after its context has ended.
+type command struct {
+	key    string
+	words  []any
+	source string // of the script that words[1] names; empty: none
+	ahead  bool
+	result redisstore.Result
+	value  any   // what the result is made of
+	err    error // of the result
+}
+
+// evalOf is a run of a script, by its name.
+func evalOf(run *redisstore.Run) *command {
+	words := make([]any, 0, 3+len(run.Keys)+len(run.Args))
+	words = append(words, "evalsha", run.SHA1(), len(run.Keys))
+	for _, word := range run.Keys {
+		words = append(words, word)
+	}
+	for _, word := range run.Args {
+		words = append(words, word)
+	}
+	return &command{key: run.Keys[0], words: words, source: run.Source(), ahead: run.Ahead}
+}
+
+// read notes what a sent command was answered.
+func (c *command) read(ctx context.Context, sent *redis.Cmd) {
+	value, err := sent.Result()
+	c.value, c.err = value, ended(ctx, err)
+	switch text, refused := serverError(err); {
+	case errors.Is(err, redis.Nil):
+		c.result, c.err = redisstore.ValueResult(nil), nil
+	case refused:
+		c.result = redisstore.RefusalResult(text, err)
+	case c.err != nil:
+		c.result = redisstore.ErrorResult(c.err)
+	default:
+		c.result = redisstore.ValueResult(value)
+	}
+}
+
+// isRefused reports whether the server did not run the command, and said so by this code.
+func (c *command) isRefused(code string) bool {
+	text, ok := serverError(c.err)
+	return ok && strings.HasPrefix(text, code+" ")
+}
+
+// inPipelines makes commands, at most redisconn.MaxPipeline at once.
+func (d *driver) inPipelines(ctx context.Context, commands []*command) []redisstore.Result {
+	results := make([]redisstore.Result, 0, len(commands))
+	for chunk := range slices.Chunk(commands, redisconn.MaxPipeline) {
+		results = append(results, d.do(ctx, chunk)...)
+	}
+	return results
+}
+
+// do makes commands, all at once, and returns when ctx ends, if not before.
+func (d *driver) do(ctx context.Context, commands []*command) []redisstore.Result {
+	results, err := redisconn.Aside(ctx, d.places.of(commands[0].key), func() []redisstore.Result {
+		d.make(ctx, commands)
+		results := make([]redisstore.Result, len(commands))
+		for i, c := range commands {
+			results[i] = c.result
+		}
+		return results
+	})
+	if err != nil {
+		return slices.Repeat([]redisstore.Result{redisstore.ErrorResult(err)}, len(commands))
+	}
+	return results
+}
+
+// redirections is how often the topology of a Cluster is read for commands whose slot has moved.
+const redirections = 3
+
+// make makes commands, and again those that the server has not run.
+func (d *driver) make(ctx context.Context, commands []*command) {
+	for range redirections {
+		d.route(ctx, commands)
+		moved := which(commands, "MOVED")
+		if len(moved) == 0 {
+			return
+		}
+		d.reload(ctx)
+		commands = moved
+	}
+	d.route(ctx, commands)
+}
+
+func which(commands []*command, code string) (refused []*command) {
+	for _, c := range commands {
+		if c.isRefused(code) {
+			refused = append(refused, c)
+		}
+	}
+	return refused
+}
+
+// reload reads the topology of a Cluster.
+func (d *driver) reload(ctx context.Context) {
+	_ = d.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // the next command fails if it can't
+}
+
+// route sends each command to its node.
+func (d *driver) route(ctx context.Context, commands []*command) {
+	if d.cluster == nil {
+		send(ctx, d.single, commands)
+		return
+	}
+	shares := make(map[*redis.Client][]*command)
+	for _, c := range commands {
+		node, err := d.nodeOf(ctx, c.key)
+		if err != nil {
+			c.err, c.result = err, redisstore.ErrorResult(err)
+			continue
+		}
+		shares[node] = append(shares[node], c)
+	}
+	var sending sync.WaitGroup
+	for node, share := range shares {
+		sending.Go(func() { send(ctx, node, share) }) // ends as send does
+	}
+	sending.Wait()
+}
+
+// nodeOf returns the primary of a key.
+func (d *driver) nodeOf(ctx context.Context, key string) (*redis.Client, error) {
+	if d.cluster == nil {
+		return d.single, nil
+	}
+	node, err := d.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoNode, err)
+	}
+	return node, nil
+}
+
+// send sends commands to a node, and then whole the scripts that it does not know.
+func send(ctx context.Context, node *redis.Client, commands []*command) {
+	sendOnce(ctx, node, commands)
+	unknown := which(commands, "NOSCRIPT")
+	if len(unknown) == 0 {
+		return
+	}
+	for _, c := range unknown {
+		c.words[0], c.words[1], c.ahead = "eval", c.source, false
+	}
+	sendOnce(ctx, node, unknown)
+}
+
+// sendOnce sends commands to a node, in one write.
+func sendOnce(ctx context.Context, node *redis.Client, commands []*command) {
+	if len(commands) == 1 && !commands[0].ahead {
+		sent := redis.NewCmd(ctx, commands[0].words...)
+		_ = node.Process(ctx, sent) // sent has the error, too
+		commands[0].read(ctx, sent)
+		return
+	}
+	pipe, sent := node.Pipeline(), make([]*redis.Cmd, len(commands))
+	for i, c := range commands {
+		if c.ahead {
+			pipe.Exists(ctx, c.key)
+		}
+		sent[i] = pipe.Do(ctx, c.words...)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its error
+	for i, c := range commands {
+		c.read(ctx, sent[i])
+	}
+}
+
+// places bound how many goroutines wait for go-redis. In a Cluster those who wait for a silent node
+// must not take the places of others, so there are as many for each of some ranges of slots.
+type places []chan struct{}
+
+const (
+	ranges   = 64
+	perRange = 256
+	inAll    = 1024
+)
+
+func newPlaces(n, each int) places {
+	p := make(places, n)
+	for i := range p {
+		p[i] = make(chan struct{}, each)
+	}
+	return p
+}
+
+// of returns the places for a key. Keys of one slot have the same, because they have the same text in
+// braces.
+func (p places) of(key string) chan struct{} {
+	if len(p) == 1 {
+		return p[0]
+	}
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		key, _, _ = strings.Cut(rest, "}")
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(key)) // never fails
+	return p[hash.Sum32()%uint32(len(p))]
+}

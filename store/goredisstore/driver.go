@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goredisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// A driver is a redisstore.Driver on a client of the application.
+type driver struct {
+	client  redis.UniversalClient
+	single  *redis.Client        // nil in a Cluster
+	cluster *redis.ClusterClient // nil elsewhere
+	places  places               // of calls under way
+	closed  atomic.Bool
+}
+
+var _ redisstore.Driver = (*driver)(nil)
+
+func (d *driver) Cluster() bool { return d.cluster != nil }
+
+// Close leaves the client open.
+func (d *driver) Close() { d.closed.Store(true) }
+
+// Eval runs a script.
+func (d *driver) Eval(ctx context.Context, run redisstore.Run) redisstore.Result {
+	return d.do(ctx, []*command{evalOf(&run)})[0]
+}
+
+// EvalAll runs scripts, at most redisconn.MaxPipeline at once.
+func (d *driver) EvalAll(ctx context.Context, runs []redisstore.Run) []redisstore.Result {
+	commands := make([]*command, len(runs))
+	for i := range runs {
+		commands[i] = evalOf(&runs[i])
+		commands[i].ahead = false
+	}
+	return d.inPipelines(ctx, commands)
+}
+
+// GetAll asks for values, at most redisconn.MaxPipeline at once.
+func (d *driver) GetAll(ctx context.Context, keys []string) []redisstore.Result {
+	commands := make([]*command, len(keys))
+	for i, key := range keys {
+		commands[i] = &command{key: key, words: []any{"get", key}}
+	}
+	return d.inPipelines(ctx, commands)
+}
+
+// Scan scans one primary after another.
+func (d *driver) Scan(ctx context.Context, pattern string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		nodes, err := d.primaries(ctx)
+		for _, node := range nodes {
+			more, failed := d.scan(ctx, node, pattern, yield)
+			if !more {
+				return
+			}
+			if err == nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// primaries returns the nodes that have keys.
+func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err error) {
+	if d.cluster == nil {
+		return []*redis.Client{d.single}, nil
+	}
+	var mu sync.Mutex
+	return redisconn.Aside(ctx, d.places[0], func() []*redis.Client {
+		var masters []*redis.Client
+		_ = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error { // without nodes there is none to scan
+			mu.Lock()
+			defer mu.Unlock()
+			masters = append(masters, node)
+			return nil
+		})
+		return masters
+	})
+}
+
+// A page is an answer to SCAN.
+type page struct {
+	names  []string
+	cursor uint64
+	err    error
+}
+
+// scan yields the pages of one node. It reports whether the caller wants further pages.
+func (d *driver) scan(ctx context.Context, node *redis.Client, pattern string, yield func([]string, error) bool) (more bool, err error) {
+	for cursor := uint64(0); ; {
+		got, err := redisconn.Aside(ctx, d.places[0], func() (p page) {
+			p.names, p.cursor, p.err = node.Scan(ctx, cursor, pattern, redisconn.ScanPage).Result()
+			return p
+		})
+		if err == nil {
+			err = got.err
+		}
+		if err != nil {
+			return true, err
+		}
+		if !yield(got.names, nil) {
+			return false, nil
+		}
+		if cursor = got.cursor; cursor == 0 {
+			return true, nil
+		}
+	}
+}
+
+// Failure says what an error of go-redis is.
+func (d *driver) Failure(err error) error {
+	var network *net.OpError
+	text, refused := serverError(err)
+	switch {
+	case d.closed.Load() && errors.Is(err, redis.ErrClosed):
+		return store.ErrClosed
+	case refused:
+		return redisstore.ServerError(text, err)
+	case errors.As(err, &network) && network.Op == "dial",
+		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed), errors.Is(err, errNoNode):
+		// This comes first, because a dial that takes too long looks like the end of a context.
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
+}
+
+// errNoNode: a Cluster has no node for a slot, as far as go-redis can tell.
+var errNoNode = errors.New("goredisstore: no node for the slot")
+
+// serverError returns the server's error without the ERR that stands for no code.
+func serverError(err error) (text string, ok bool) {
+	var reply redis.Error
+	if err == nil || errors.Is(err, redis.Nil) || !errors.As(err, &reply) {
+		return "", false
+	}
+	return strings.TrimPrefix(reply.Error(), "ERR "), true
+}
+
+// ended returns the error of a call that go-redis gave up at the deadline of its context, which it
+// calls a timeout of the network.
+func ended(ctx context.Context, err error) error {
+	var timeout net.Error
+	deadline, limited := ctx.Deadline()
+	if limited && errors.As(err, &timeout) && timeout.Timeout() && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return err
+}

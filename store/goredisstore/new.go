@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goredisstore
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore"
+)
+
+// New uses the application's own client, which the store's Close leaves open: a *redis.Client, also of
+// Sentinel, or a *redis.ClusterClient. Prefer [Open], which is faster. New costs:
+//
+//   - Each call takes a connection of the client's pool, and a goroutine, so that it ends with its
+//     context. Renewals wait when the pool is exhausted. Delays beyond a third of the TTL lose leases.
+//   - Each asynclock.Client has a connection for its messages. In a Cluster with sharded pub-sub it has
+//     one for each bucket of keys that it waits for, 256 at most.
+//   - The commands of one client may overtake each other; that is safe and costs round trips.
+//   - Requests for a slot that a Cluster moves may fail more often until the move is over.
+//
+// Some options of the client would make a promise of the store untrue. They are refused with an
+// [*OptionError]: ContextTimeoutEnabled must be true, MaxRetries must be -1, ReadTimeout and
+// WriteTimeout must be limits, and there must be no Limiter, ClusterSlots or NewClient. A failover
+// client must not have ReplicaOnly, which New can't see.
+//
+// New sends nothing. All its errors are asynclock's ErrInvalidOption.
+func New(client redis.UniversalClient, opts ...redisstore.Option) (*redisstore.Store, error) {
+	d, err := newDriver(client)
+	if err != nil {
+		return nil, err
+	}
+	return redisstore.NewWith(d, opts...)
+}
+
+// errClient is the error for a client of another kind.
+var errClient = fmt.Errorf("%w: goredisstore: the client must be a *redis.Client or a *redis.ClusterClient, and not nil", store.ErrInvalidOption)
+
+// newDriver checks a client.
+func newDriver(client redis.UniversalClient) (*driver, error) {
+	if client == nil || reflect.ValueOf(client).IsNil() {
+		return nil, errClient
+	}
+	switch c := client.(type) {
+	case *redis.Client:
+		o := c.Options()
+		return &driver{client: c, single: c, places: newPlaces(1, inAll)}, refusal("redis.Options").checkPromises(promises{
+			o.ContextTimeoutEnabled, o.MaxRetries, o.ReadTimeout, o.WriteTimeout, o.Limiter,
+		})
+	case *redis.ClusterClient:
+		o, r := c.Options(), refusal("redis.ClusterOptions")
+		switch {
+		case o.ClusterSlots != nil:
+			return nil, r.because("ClusterSlots", refusedFields["ClusterSlots"])
+		case !isDefault(reflect.ValueOf(o.NewClient)):
+			return nil, r.because("NewClient", "makes clients whose options New can't see: leave it out")
+		}
+		return &driver{client: c, cluster: c, places: newPlaces(ranges, perRange)}, r.checkPromises(promises{
+			o.ContextTimeoutEnabled, o.MaxRetries, o.ReadTimeout, o.WriteTimeout, nil,
+		})
+	}
+	return nil, errClient
+}

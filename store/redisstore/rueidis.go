@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+)
+
+// A rueidisDriver is the driver of [Open] and [New].
+type rueidisDriver struct{ conn *redisconn.Conn }
+
+var _ Driver = rueidisDriver{}
+
+func (d rueidisDriver) Cluster() bool           { return d.conn.Cluster() }
+func (d rueidisDriver) Failure(err error) error { return d.conn.Failure(err) }
+func (d rueidisDriver) Close()                  { d.conn.Close() }
+
+// Eval runs a script without the slices of EvalAll.
+func (d rueidisDriver) Eval(ctx context.Context, run Run) Result {
+	if run.Ahead {
+		return Result{result: run.script.RunBehind(ctx, d.conn, primer(d.conn.Commands, run.Keys[0]), run.Keys, run.Args)}
+	}
+	return Result{result: run.script.RunOnce(ctx, d.conn, run.Keys, run.Args)}
+}
+
+// primer returns the command that goes ahead of a script. rueidis does not take an arbitrary command
+// for one that only reads. It might repeat a command that only reads, and the script's answer would
+// wait for that.
+func primer(client rueidis.CoreClient, key string) rueidis.Completed {
+	return client.B().Arbitrary("EXISTS").Keys(key).Build()
+}
+
+func (d rueidisDriver) EvalAll(ctx context.Context, runs []Run) []Result {
+	replies := make([]Result, len(runs))
+	redisconn.RunScripts(ctx, d.conn, len(runs), func(i int) (sc *redisconn.Script, keys, args []string) {
+		return runs[i].script, runs[i].Keys, runs[i].Args
+	}, func(i int, result rueidis.RedisResult) { replies[i].result = result })
+	return replies
+}
+
+func (d rueidisDriver) GetAll(ctx context.Context, keys []string) []Result {
+	replies := make([]Result, len(keys))
+	redisconn.GetAll(ctx, d.conn, keys, func(i int, result rueidis.RedisResult) { replies[i].result = result })
+	return replies
+}
+
+func (d rueidisDriver) Scan(ctx context.Context, pattern string) iter.Seq2[[]string, error] {
+	return redisconn.Pages(ctx, d.conn, pattern)
+}
+
+// Receive subscribes and stays subscribed. rueidis subscribes again by itself
+// after a lost connection, and returns nil when the server ends the
+// subscription, as it does when a slot moves to another node.
+func (d rueidisDriver) Receive(ctx context.Context, ch Channel, confirmed func(), deliver func(string)) error {
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Channel == ch.Name && (s.Kind == "subscribe" || s.Kind == "ssubscribe") {
+			confirmed()
+		}
+	})
+	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, client rueidis.CommandClient) error {
+		return unsubscribe(ch, err, client)
+	})
+	b := d.conn.Inboxes.B()
+	subscribe := b.Subscribe().Channel(ch.Name).Build()
+	if ch.Sharded {
+		subscribe = b.Ssubscribe().Channel(ch.Name).Build()
+	}
+	return unsharded(ch, d.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) }))
+}
+
+// unsubscribe is called on the connection that Receive used. Ending Receive's
+// context leaves the subscription there, and with it a receiver that handoffs
+// would count on.
+func unsubscribe(ch Channel, err error, client rueidis.CommandClient) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
+	defer cancel()
+	command := client.B().Unsubscribe().Channel(ch.Name).Build()
+	if ch.Sharded {
+		command = client.B().Sunsubscribe().Channel(ch.Name).Build()
+	}
+	client.Do(ctx, command) // should it fail, so does the connection
+	return err
+}
+
+func (d rueidisDriver) Publish(ctx context.Context, ch Channel, payload string) (int64, error) {
+	b := d.conn.Commands.B()
+	if !ch.Sharded {
+		return d.conn.Do(ctx, b.Publish().Channel(ch.Name).Message(payload).Build()).AsInt64()
+	}
+	receivers, err := d.conn.Do(ctx, b.Spublish().Channel(ch.Name).Message(payload).Build()).AsInt64()
+	if err == nil && receivers == 0 {
+		// Replicas redirect EXISTS, but not subscriptions, so the client may know only
+		// the old primary.
+		d.conn.Inboxes.Do(ctx, d.conn.Inboxes.B().Exists().Key(ch.Name).Build())
+	}
+	return receivers, unsharded(ch, err)
+}
+
+// unsharded marks the error of a server that does not know the commands of sharded pub-sub.
+func unsharded(ch Channel, err error) error {
+	if ch.Sharded && redisconn.IsUnknownCommand(err) {
+		return fmt.Errorf("%w: %w", ErrUnsharded, err)
+	}
+	return err
+}
