@@ -43,6 +43,9 @@
 //	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
 //	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
+//	code for a task                         docs/recipes.md
+//	whether a lock is right, and which      docs/choose.md; docs/faq.md
+//	the way from another library            docs/migrate
 //	how the parts fit, and why              docs/design.md
 //	which command runs all tests            go run ./internal/test/testenv; CONTRIBUTING.md
 //

@@ -31,8 +31,43 @@ func TestPagesShowCodeOfExamples(t *testing.T) {
 			}
 		}
 	}
-	if want := 10; blocks < want {
+	if want := 40; blocks < want {
 		t.Errorf("got %d blocks of Go in README.md and docs, want at least %d", blocks, want)
+	}
+}
+
+// A recipe is something to take in at a glance.
+func TestRecipesAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 15
+	blocks := goBlocks(kit.ReadFile(t, "docs/recipes.md"))
+	if want := 12; len(blocks) < want {
+		t.Errorf("got %d blocks of Go, want at least %d", len(blocks), want)
+	}
+	for _, block := range blocks {
+		if lines := strings.Count(block, "\n"); lines > most {
+			t.Errorf("got %d lines, want at most %d:\n%s", lines, most, block)
+		}
+	}
+}
+
+// An answer has a few lines, and the way to the long one.
+func TestAnswersAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 6
+	_, answers, _ := strings.Cut(kit.ReadFile(t, "docs/faq.md"), "\n## ")
+	all := strings.Split(answers, "\n## ")
+	if want := 20; len(all) < want {
+		t.Errorf("got %d answers, want at least %d", len(all), want)
+	}
+	for _, answer := range all {
+		question, text, _ := strings.Cut(answer, "\n")
+		if lines := strings.Count(strings.TrimSpace(text), "\n") + 1; lines > most {
+			t.Errorf("%s: got %d lines, want at most %d", question, lines, most)
+		}
+		if !strings.Contains(text, "](") {
+			t.Errorf("%s: got no link, want one", question)
+		}
 	}
 }
 
