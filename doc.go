@@ -19,6 +19,11 @@
 //     test says, for tests of programs that use locks.
 //   - [github.com/asynclock/asynclock-go/fence]: refuses writes of holders that overslept, with
 //     fencesql, fencepgx, fenceredis and fencehttp below it. docs/fences.md says which to choose.
+//   - [github.com/asynclock/asynclock-go/once]: a job that runs once in each interval, in one of many
+//     processes.
+//   - [github.com/asynclock/asynclock-go/elect]: a leader among many processes.
+//   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
+//     module of its own. docs/adapters.md says what each does.
 //   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
 //
 // Authors of a store read two:
@@ -41,6 +46,8 @@
 //	how long a lease is trusted             asynclock/internal/machine/timing.go: trustUntil
 //	what ends a wait                        asynclock/wait.go; internal/machine/trouble.go: giveUp
 //	what a force takes                      asynclock/admin.go; store/redisstore/force.lua
+//	when a job has run in its interval      once/once.go: isDone; once/interval.go: startAt
+//	when a term begins and ends             elect/term.go: beginTerm; elect/candidate.go: round
 //	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
 //	code for a task                         docs/recipes.md

@@ -70,7 +70,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	}
 }
 
-// ForceUnlock takes the key from its holder and gives it to the next waiter. The holder's lease
+// ForceUnlock takes the key from its holder, or from all who share it, and gives it to the next waiter. The holder's lease
 // ends with [ErrForced] as soon as its client is notified, which may be after the next lease has
 // begun. Then only the token, which is larger for the next holder, tells the two apart. ForceUnlock
 // reports whether anyone held the key.

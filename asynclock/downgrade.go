@@ -21,8 +21,8 @@ import (
 // key has been given back as by [Lease.Unlock], and the errors are those of Unlock. In these cases
 // nothing has happened:
 //
-//   - The error is [ErrInvalidOption]: the lease is a reader's, shares a holding by re-entry, or has
-//     [WithMinHold].
+//   - The error is [ErrInvalidOption]: the lease is a reader's or has permits, shares a holding by
+//     re-entry, or has [WithMinHold].
 //   - The error is [ErrUnsupported]: the store has no readers ([Features]).
 //   - The error is ctx's: it had ended before the call.
 //   - The lease had ended before. The error is the lease's.

@@ -5,7 +5,6 @@ package asynclock_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -17,7 +16,8 @@ func ExampleLease_SetNote() {
 	ctx := context.Background()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer locks.Close(ctx)
 
@@ -25,12 +25,14 @@ func ExampleLease_SetNote() {
 		return lease.SetNote(ctx, []byte("up to row 4711"), 24*time.Hour)
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 
 	note, err := locks.Note(ctx, "import")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Printf("%s, held: %v\n", note.Data, note.Held)
 	// Output: up to row 4711, held: false

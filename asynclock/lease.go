@@ -16,7 +16,7 @@ import (
 // gives another Lease with a larger token.
 //
 // While a Lease has not ended, no other lease of its key is trusted anywhere, except that readers share a
-// key ([Client.RLock]). This rests on the assumptions that the package comment lists. A resource that checks [Lease.Token] is safe even when the
+// key ([Client.RLock]), and so do holders of permits ([Client.Semaphore]). This rests on the assumptions that the package comment lists. A resource that checks [Lease.Token] is safe even when the
 // assumptions fail.
 type Lease struct {
 	_ noCopy

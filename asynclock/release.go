@@ -194,6 +194,9 @@ func (r *releaseCall) rested(reply *store.ReleaseReply) error {
 	var fx machine.Effects
 	err := s.machine.Rested(&r.core, reply, now, &fx)
 	s.carryOutLocked(&fx, now)
+	if reply.Err == nil && r.explained() {
+		return nil
+	}
 	return err
 }
 

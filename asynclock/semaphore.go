@@ -10,7 +10,8 @@ import (
 )
 
 // A Semaphore is a number of permits under one key. It limits how many use a resource at the same time,
-// in all processes. It keeps nothing: all Semaphores of a key are one, also in the same process.
+// in all processes. The permits are in the store: all Semaphores of a key are one, also in the same process,
+// and none needs to be closed.
 //
 // A request takes one permit or several. Clients are served in the order in which they queued. A request
 // that does not fit blocks all behind it, so smaller ones don't starve a large one. Inside a client, a
@@ -19,7 +20,11 @@ import (
 //
 // Permits are renewed like any lease. Those of a process that has died are free after its TTL.
 //
-// The key may also be locked. [Client.Lock] waits for all permits, and then nobody has one.
+// The key may also be locked. [Client.Lock] waits for all permits, and then nobody has one. ForceUnlock of
+// the key ends the leases of all permits.
+//
+// A client does some work for each of its leases with every request of the same key. Many thousands of
+// permits of one key in one client are slow. Take many at once instead.
 type Semaphore struct {
 	client   *Client
 	key      string
@@ -37,8 +42,9 @@ const MaxPermits = store.MaxPermits
 // permits, no more are out than it believes. [Semaphore.SetPermits] overrides all numbers.
 //
 // Of the options, [WithRetention] has no effect. [WithMinHold] keeps permits back after an early Unlock,
-// so n permits with a minimum hold of d start at most n uses per d. Leases with WithMinHold, [WithMaxHold]
-// or without renewal never pass from one waiter of a client to the next.
+// so n permits with a minimum hold of d start at most n uses per d. Permits pass from one waiter of a client
+// to the next only between equal numbers and options, and never with WithMinHold, [WithMaxHold] or without
+// renewal.
 //
 // Errors: [ErrInvalidKey], [ErrInvalidOption], [ErrClosed], and [ErrUnsupported] from a store that has no
 // permits ([Features]).
@@ -80,8 +86,9 @@ func (s *Semaphore) Key() string {
 }
 
 // Acquire takes n permits, and waits for them as long as ctx lasts, or as long as [WithWait] says. The
-// lease has all of them, and [Lease.Unlock] gives all back. It never joins a lease that ctx was made
-// under. A caller that has permits and asks for more may wait for itself.
+// lease has all of them, and [Lease.Unlock] gives all back. A caller that has permits and asks for more may
+// wait for ever, like two that wait for each other: take at once what you need. The lease never joins one
+// that ctx was made under.
 //
 // Errors: those of [Client.Lock], and
 //   - [ErrPermits]: there are fewer than n.
@@ -130,13 +137,13 @@ func (s *Semaphore) With(
 // SetPermits sets the number of permits in the store, for all processes and whatever they believe, until
 // it is set again. With 0 the store forgets the number, and that of each process counts again.
 //
-// A larger number serves waiters at once. A smaller one takes nothing from anyone: nothing is granted
-// until enough was given back. A client that has permits learns of it by a notification, and within five
-// seconds if that is lost. Until then it may pass permits on. A waiter that wants more than there are
-// fails with [ErrPermits].
+// A larger number serves waiters, which the store notifies. A smaller one takes nothing from anyone: nothing
+// is granted until enough was given back. A client that has permits learns of it by a notification. If that
+// is lost, it learns by its next renewal, within five seconds, and may pass permits on until then. A waiter
+// that wants more than there are fails with [ErrPermits].
 //
-// No request gets more permits than its own process believes there are. The number is data. A store in
-// Redis that loses its data loses it too.
+// [Client.Inspect] shows the number as [Info].StoredLimit. No request gets more permits than its own process
+// believes there are. The number is data. A store in Redis that loses its data loses it too.
 //
 // Errors: ctx's own, [ErrUnreachable], [ErrOutcomeUnknown], [ErrClosed], [ErrInvalidOption] below 0 or above
 // [MaxPermits], [ErrForeignData], [ErrDenied], and [ErrUnsupported] from a store that can't keep the number.

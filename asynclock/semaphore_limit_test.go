@@ -112,3 +112,44 @@ func TestARequestForMorePermitsThanThereAre(t *testing.T) {
 		wantOp(w, err, "try acquire", "key")
 	})
 }
+
+// churn lets callers take permits one after the other, until the returned function is called.
+func churn(w *world, s *asynclock.Semaphore, callers int) (stop func()) {
+	w.Helper()
+	ended := make(chan struct{})
+	for range callers {
+		go func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				l := takePermits(w, s, 1)
+				time.Sleep(time.Millisecond)
+				unlock(w, l)
+			}
+		}()
+	}
+	w.pass(time.Second + time.Millisecond/2)
+	return func() { close(ended); w.pass(time.Second) }
+}
+
+// A smaller number counts also if no client alone has more permits than that.
+func TestFewerPermitsCountForAllClientsTogether(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 4), semaphore(w, w.client(), 4)
+		held := takePermits(w, theirs, 2)
+		stop := churn(w, ours, 5)
+		setPermits(w, ours, 2)
+		w.pass(6 * time.Second)
+		if used := w.inspect("key").Used; used > 2 {
+			w.Errorf("permits that are out: got %d of 2", used)
+		}
+		unlock(w, held)
+		stop()
+		setPermits(w, ours, 0)
+		w.wait()
+		w.wantUnused()
+	})
+}

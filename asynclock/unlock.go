@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// Unlock ends the lease and gives the key to the next waiter. It may be called from any goroutine
+// Unlock ends the lease and gives the key, or the part of it that the lease has, to the next waiters. It may be called from any goroutine
 // and any number of times; each call returns the first one's answer. If the lease was joined by
 // re-entry, the key is given on when the last of the leases that share it is unlocked.
 //

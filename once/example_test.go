@@ -5,7 +5,6 @@ package once_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -18,7 +17,8 @@ func ExampleDo() {
 	ctx := context.Background()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer locks.Close(ctx)
 
@@ -28,7 +28,8 @@ func ExampleDo() {
 			return nil
 		})
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println("ran:", outcome.Ran)
 	}
@@ -41,9 +42,11 @@ func ExampleDo() {
 // A program runs a job every hour, in one of its processes, until it is told to stop.
 func ExampleEvery() {
 	ctx, stop := context.WithCancel(context.Background()) // as signal.NotifyContext
+	defer stop()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer locks.Close(context.Background())
 
@@ -63,13 +66,15 @@ func ExampleLastRun() {
 	ctx := context.Background()
 	locks, err := asynclock.New(memstore.New())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer locks.Close(ctx)
 
 	last, err := once.LastRun(ctx, locks, "report")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println("never ran:", last.Start.IsZero())
 	// Output: never ran: true

@@ -99,7 +99,8 @@ type Grant struct {
 	// microsecond since the grant, because the store's tokens rise with its clock.
 	TokensFollowClock bool
 
-	// Fence is the fencing token of a Shared lease. All that hold the key together have the same.
+	// Fence is the fencing token of a Shared lease. All that hold the key together have the same, except
+	// in a store with Features.Sessions.
 	// It is larger than the token of every Exclusive lease before them, and smaller than that of
 	// every one after. Token is then the grant's own number, and larger than those of earlier grants.
 	Fence int64

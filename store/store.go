@@ -36,7 +36,9 @@ type Features struct {
 	//   - an expired holding is passed on at once,
 	//   - a waiter that was removed comes back at the tail of the queue,
 	//   - a grant has the tokens Token to Token+Reserved and no others. They are smaller
-	//     than all later ones even if they are not written back.
+	//     than all later ones even if they are not written back,
+	//   - readers that hold a key together may have different Fences,
+	//   - a waiter that requests another Mode than before comes back at the tail.
 	Sessions bool
 	// Retention: a holder can ask to be notified of each refused request
 	// ([EventRequested]), and a release can request the key anew without waiting.

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestAMutexNamesNoLimit(t *testing.T) {
 		var c call
 		put(&c)
 		keys, _ := c.words()
-		if got := strings.HasSuffix(keys[len(keys)-1], ":m"); got != (name == "share") {
+		if got := slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":m") }); got != (name == "share") {
 			t.Errorf("%s: got keys %q, want the limit's for shares only", name, keys)
 		}
 	}
@@ -161,4 +162,29 @@ func TestAStepLetsNotAllLeaveAtOnce(t *testing.T) {
 	if got := a.Inspect("key").Waiters; got != 0 {
 		t.Errorf("waiters after the request of the first: got %d, want none", got)
 	}
+}
+
+// A waiter may change its weight while it waits. If the new one is above the limit, it blocks nobody any
+// more.
+func TestARefusedWaiterServesThoseBehind(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		a.setLimit(t, "key", 3)
+		a.Want(permits("key", "a", 2, 5), store.Granted)
+		a.Want(permits("key", "first", 2, 5), store.Waiting)
+		b.Want(permits("key", "second", 1, 5), store.Waiting)
+		a.Want(permits("key", "first", 4, 5), store.TooMuch)
+		b.Heard(store.EventGrant, "second")
+	})
+}
+
+// A request of a holder finds what it has, whatever it says of its share.
+func TestWhoHasAllOfTheKeyIsNotRefused(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.setLimit(t, "key", 1)
+		c.Hold("key", "a")
+		c.Want(permits("key", "a", 2, 5), store.Granted)
+	})
 }

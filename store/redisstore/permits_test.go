@@ -75,9 +75,9 @@ func TestALimitLeavesWithTheLastPartThatIsHeldBack(t *testing.T) {
 	c.Want(permits("key", "other", 1, 9), store.Granted)
 	c.release(store.ReleaseRequest{Key: "key", Owner: "modest", HoldBack: 10 * time.Second, Rest: &store.Share{Mode: store.Permits, Weight: 1, Limit: 3}})
 	c.release(store.ReleaseRequest{Key: "key", Owner: "modest"})
-	c.Want(tryOf(permits("key", "third", 2, 9)), store.Held)
+	c.Want(tryOf(permits("key", "third", 2, 12)), store.Held)
 	sv.Pass(11 * time.Second)
-	if got := c.Want(tryOf(permits("key", "third", 2, 9)), store.Granted); got.Limit != 9 {
+	if got := c.Want(tryOf(permits("key", "third", 2, 12)), store.Granted); got.Limit != 9 {
 		t.Errorf("Limit: got %d, want 9", got.Limit)
 	}
 }

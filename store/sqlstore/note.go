@@ -16,7 +16,7 @@ func (s *session) WriteNote(ctx context.Context, r store.NoteRequest) error {
 	return sqlconn.Do(ctx, s.Session, sqlconn.Routine[store.NoteRequest, error]{
 		Name:   "WRITE_NOTE",
 		Put:    s.WriteNoteItem,
-		Read:   func(_ *store.NoteRequest, a sqlconn.Answer) (error, error) { return nil, a.Renewed() }, //nolint:revive // the first is the reply
+		Read:   func(_ *store.NoteRequest, a sqlconn.Answer) (error, error) { return nil, a.Renewed() },
 		Failed: func(err error) error { return err },
 	}, []store.NoteRequest{r})[0]
 }

@@ -39,8 +39,8 @@ func readersTogether(w *world) {
 	first, second := a.hold(w.read()), b.hold(w.read())
 	w.wantTogether(first, second)
 	info := b.inspect(w.key)
-	if !info.Held || info.Mode != store.Shared || len(info.Holders) != 2 || info.Token != first.Fence {
-		w.Errorf("Inspect: got %+v, want two readers with token %d", info, first.Fence)
+	if token := max(first.Fence, second.Fence); !info.Held || info.Mode != store.Shared || len(info.Holders) != 2 || info.Token != token {
+		w.Errorf("Inspect: got %+v, want two readers with token %d", info, token)
 	}
 	first.release()
 	w.wantHeldBy(a, second.req)
@@ -48,11 +48,12 @@ func readersTogether(w *world) {
 	w.wantFree(a, w.key)
 }
 
-// wantTogether checks that readers hold the key together.
+// wantTogether checks that readers hold the key together. In a store with sessions each may have a
+// Fence of its own.
 func (w *world) wantTogether(readers ...holding) {
 	w.Helper()
 	for _, r := range readers {
-		if r.Fence == 0 || r.Fence != readers[0].Fence || r.Token < r.Fence || r.Weight != 0 {
+		if r.Fence == 0 || r.Fence != readers[0].Fence && !w.sessions() || r.Token < r.Fence || r.Weight != 0 {
 			w.Errorf("Grant of a reader: got %+v, want the Fence of the first, %d, and a Token that is not smaller", r.Grant, readers[0].Fence)
 		}
 	}
@@ -65,8 +66,8 @@ func writerWaitsForReaders(w *world) {
 	first.release()
 	writer.heartbeat()
 	second.release()
-	if got := writer.granted(); got.Fence != 0 || got.Token <= first.Fence {
-		w.Errorf("Grant of the writer: got %+v, want a Token above %d and no Fence", got.Grant, first.Fence)
+	if got, last := writer.granted(), max(first.Fence, second.Fence); got.Fence != 0 || got.Token <= last {
+		w.Errorf("Grant of the writer: got %+v, want a Token above %d and no Fence", got.Grant, last)
 	}
 }
 
@@ -95,8 +96,8 @@ func readersInOneStep(w *world) {
 	h.release()
 	one, other := first.granted(), second.granted()
 	w.wantTogether(one, other)
-	if one.Fence <= before {
-		w.Errorf("Fence: got %d, want more than %d, the last token of the writer before", one.Fence, before)
+	if got := min(one.Fence, other.Fence); got <= before {
+		w.Errorf("Fence: got %d, want more than %d, the last token of the writer before", got, before)
 	}
 	writer.heartbeat()
 	behind.heartbeat()
@@ -146,12 +147,12 @@ func readersToken(w *world) {
 		a.release(store.ReleaseRequest{Key: w.key, Owner: writer.req.Owner, Token: before})
 		first, second := a.hold(w.read()), b.hold(w.read())
 		w.wantTogether(first, second)
-		if first.Fence <= before {
-			w.Errorf("Fence of readers: got %d, want more than %d, the writer's last token", first.Fence, before)
-		}
 		first.release()
 		third := a.hold(w.read())
 		w.wantTogether(second, third)
+		if got := min(first.Fence, second.Fence, third.Fence); got <= before {
+			w.Errorf("Fence of readers: got %d, want more than %d, the writer's last token", got, before)
+		}
 		last = max(first.Token, second.Token, third.Token)
 		second.release()
 		third.release()
@@ -183,19 +184,25 @@ func writerReadsOn(w *world) {
 	a, b, c := w.join(), w.join(), w.join()
 	h := a.hold(w.request())
 	reader, writer := b.wait(w.read()), c.wait(w.request())
-	last := h.lastToken() + 10
+	last := h.lastToken()
+	if !w.sessions() { // otherwise these are all
+		last += 10
+	}
 	reply := a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: last, Rest: &store.Share{Mode: store.Shared}})
 	if !reply.WasHeld || reply.Grant.Fence <= last {
 		w.Fatalf("Release with a Rest: got %+v, want that it was held, and a Fence above %d", reply, last)
 	}
 	rest := holding{a, w.read(), reply.Grant, time.Now()}
 	rest.req.Owner = h.req.Owner
-	w.wantTogether(rest, reader.granted())
+	other := reader.granted()
+	w.wantTogether(rest, other)
 	writer.heartbeat()
-	reader.c.release(store.ReleaseRequest{Key: w.key, Owner: reader.req.Owner})
+	other.release()
 	writer.heartbeat()
 	rest.release()
-	writer.granted()
+	if got, last := writer.granted(), max(rest.Fence, other.Fence); got.Token <= last {
+		w.Errorf("Token of the next writer: got %d, want more than %d, the largest of the readers", got.Token, last)
+	}
 }
 
 func writerReadsOnAgain(w *world) {
@@ -205,9 +212,10 @@ func writerReadsOnAgain(w *world) {
 	first := a.release(r)
 	second := b.hold(w.read())
 	again := a.release(r)
-	if !first.WasHeld || !again.WasHeld || first.Grant != again.Grant || second.Fence != first.Grant.Fence {
-		w.Errorf("Release with a Rest, twice: got %+v and %+v, with a reader of %+v; want the same", first, again, second.Grant)
+	if !first.WasHeld || !again.WasHeld || first.Grant != again.Grant {
+		w.Errorf("Release with a Rest, twice: got %+v and %+v, want the same", first, again)
 	}
+	w.wantTogether(holding{a, h.req, first.Grant, time.Now()}, second)
 	second.release()
 	if !a.release(store.ReleaseRequest{Key: w.key, Owner: h.req.Owner, Token: first.Grant.Token}).WasHeld {
 		w.Error("Release of the rest: got WasHeld false, want true")

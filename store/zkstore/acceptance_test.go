@@ -22,7 +22,7 @@ import (
 
 var stores = []acceptance.Store{
 	{Name: "zkstore", Offers: acceptance.Processes | acceptance.Notified, Prepare: onZooKeeper},
-	{Name: "zkstore on an ensemble", Offers: acceptance.Processes | acceptance.Notified, Prepare: onEnsemble},
+	{Name: "zkstore with readers on an ensemble", Offers: acceptance.Processes | acceptance.Notified, Prepare: onEnsemble},
 }
 
 func TestStories(t *testing.T) { acceptance.Run(t, stores) }
@@ -42,26 +42,29 @@ const sessionTimeout = 4 * time.Second
 // onZooKeeper opens places on a server that is running.
 func onZooKeeper(t *testing.T) func(*testing.T) *acceptance.Env {
 	t.Helper()
-	return inZooKeeper(kit.Require(t, "ASYNCLOCK_ZOOKEEPER"))
+	return inZooKeeper(kit.Require(t, "ASYNCLOCK_ZOOKEEPER"), "/story/")
 }
 
 // onEnsemble opens places on three servers that it starts. Clients are at the followers: at
 // the leader itself a sync waits for nothing, and in one of some thousand cases Inspect shows
-// what was a millisecond before.
+// what was a millisecond before. All keys have readers.
 func onEnsemble(t *testing.T) func(*testing.T) *acceptance.Env {
 	t.Helper()
 	kit.Require(t, "ASYNCLOCK_ZOOKEEPER") // where ZooKeeper is wanted at all
 	_, followers := zktest.Roles(t, zktest.StartEnsemble(t))
-	return inZooKeeper(followers[0].Addr + "," + followers[1].Addr)
+	return inZooKeeper(followers[0].Addr+","+followers[1].Addr, readingArea)
 }
 
-// inZooKeeper opens places with a root of their own.
-func inZooKeeper(servers string) func(*testing.T) *acceptance.Env {
+// readingArea has the roots below which all keys have readers.
+const readingArea = "/reading-story/"
+
+// inZooKeeper opens places with a root of their own in the area.
+func inZooKeeper(servers, area string) func(*testing.T) *acceptance.Env {
 	return func(t *testing.T) *acceptance.Env {
 		t.Helper()
 		env := acceptance.NewEnv(t)
 		env.Sessions = true
-		env.URL, env.Area = servers, "/story/"+uuid.NewString()
+		env.URL, env.Area = servers, area+uuid.NewString()
 		connect := func(c *faultconn.Line) *zkstore.Store {
 			store, err := openZooKeeper(servers, env.Area, c)
 			if err != nil {
@@ -79,9 +82,14 @@ func inZooKeeper(servers string) func(*testing.T) *acceptance.Env {
 
 // openZooKeeper opens a store whose connection can be cut.
 func openZooKeeper(addrs, root string, c *faultconn.Line) (*zkstore.Store, error) {
-	return zkstore.Open(strings.Split(addrs, ","),
+	options := []zkstore.Option{
 		zkstore.WithRoot(root), zkstore.WithTickTime(servers.Tick), zkstore.WithSessionTimeout(sessionTimeout), zkstore.WithShortTTLs(),
 		zkstore.WithDialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.Dial(ctx, addr, new(net.Dialer))
-		}))
+		}),
+	}
+	if strings.HasPrefix(root, readingArea) {
+		options = append(options, zkstore.WithReadWriteKeys(func(string) bool { return true }))
+	}
+	return zkstore.Open(strings.Split(addrs, ","), options...)
 }

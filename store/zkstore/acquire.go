@@ -3,6 +3,7 @@
 package zkstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,19 +28,19 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 
 func (s *session) acquire(ctx context.Context, r store.AcquireRequest) store.AcquireReply {
 	start := watchdog.Refresh()
-	lock, err := s.store.checkAcquire(&r)
+	in, err := s.store.checkAcquire(&r)
 	if err != nil {
 		return store.AcquireReply{Err: err}
 	}
 	for {
-		k := s.lockNodeOf(r.Owner, lock)
+		k := s.lockNodeOf(r.Owner, in)
 		if k == nil {
 			return store.AcquireReply{Status: store.Withdrawn}
 		}
 		if err := k.take(ctx); err != nil {
 			return store.AcquireReply{Err: err}
 		}
-		reply, err := k.acquire(&r, start)
+		reply, err := k.acquire(&r, in.kind, start)
 		if errors.Is(err, errOver) {
 			k.put()
 			continue
@@ -55,28 +56,46 @@ func (s *session) acquire(ctx context.Context, r store.AcquireRequest) store.Acq
 	}
 }
 
-func (st *Store) checkAcquire(r *store.AcquireRequest) (lock string, err error) {
+func (st *Store) checkAcquire(r *store.AcquireRequest) (in target, err error) {
 	_, timeout := st.health.now()
 	switch {
 	case r.Owner == "":
-		return "", fmt.Errorf("%w: empty owner", store.ErrInvalidOption)
+		return in, fmt.Errorf("%w: empty owner", store.ErrInvalidOption)
 	case r.TTL <= 0:
-		return "", fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
+		return in, fmt.Errorf("%w: TTL must be positive", store.ErrInvalidOption)
 	case r.TTL < timeout && !st.settings.shortTTLs:
-		return "", fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
+		return in, fmt.Errorf("%w: the TTL of %v, which a maximum hold may have shortened, is less than ZooKeeper's session timeout of %v; see zkstore.WithShortTTLs",
 			store.ErrInvalidOption, r.TTL, timeout)
 	}
 	if err := st.Features().Check(r.Share, r.Extra); err != nil {
-		return "", err
+		return in, err
 	}
-	return st.settings.names.lock(r.Key)
+	if in.lock, err = st.settings.names.lock(r.Key); err != nil {
+		return in, err
+	}
+	in.kind, err = st.settings.kindOf(r.Key, r.Share.Mode)
+	return in, err
+}
+
+// kindOf returns the kind of the node for a share of the key.
+func (s *settings) kindOf(key string, mode store.Mode) (kind, error) {
+	switch {
+	case s.readWrite == nil || !s.readWrite(key):
+		if mode == store.Shared {
+			return 0, fmt.Errorf("%w: readers of the key %q, which is not one of zkstore.WithReadWriteKeys", store.ErrUnsupported, key)
+		}
+		return mutex, nil
+	case mode == store.Shared:
+		return reader, nil
+	}
+	return writer, nil
 }
 
 // acquire tries until the node's rank is known and does not change for a moment.
-func (k *lockNode) acquire(r *store.AcquireRequest, start watchdog.Instant) (store.AcquireReply, error) {
+func (k *lockNode) acquire(r *store.AcquireRequest, as kind, start watchdog.Instant) (store.AcquireReply, error) {
 	fresh := false
 	for range rounds {
-		reply, done, err := k.acquireRound(r, start, &fresh)
+		reply, done, err := k.acquireRound(r, as, start, &fresh)
 		if done || err != nil {
 			return reply, err
 		}
@@ -86,15 +105,22 @@ func (k *lockNode) acquire(r *store.AcquireRequest, start watchdog.Instant) (sto
 
 // acquireRound makes the node if it is missing, finds its rank, and acts on the rank. It is not
 // done if the lock's nodes have changed meanwhile. Fresh becomes true when it makes the node.
-func (k *lockNode) acquireRound(r *store.AcquireRequest, start watchdog.Instant, fresh *bool) (reply store.AcquireReply, done bool, err error) {
-	has, err := k.hasNode(start)
+func (k *lockNode) acquireRound(r *store.AcquireRequest, as kind, start watchdog.Instant, fresh *bool) (reply store.AcquireReply, done bool, err error) {
+	has, err := k.hasNode(as, start)
 	if err != nil {
 		return reply, false, err
 	}
 	if !has {
 		if !r.Wait {
-			if v, err := k.store.peek(k.lock); err != nil || len(v.nodes) > 0 {
-				return v.held(k.store, 0), true, err
+			v, err := k.store.peek(k.lock, as)
+			if err != nil {
+				return reply, false, err
+			}
+			switch with := v.with(as); {
+			case with.isMixed():
+				return reply, false, errMixed
+			case !with.holds():
+				return v.held(k.store, 0), true, nil
 			}
 		}
 		if err := k.create(r.Description); err != nil {
@@ -109,16 +135,18 @@ func (k *lockNode) acquireRound(r *store.AcquireRequest, start watchdog.Instant,
 	return k.actOnRank(r, v, start, *fresh)
 }
 
-// actOnRank takes the key, gives up, or waits behind the node before. It is not done if that node
-// or our own has been deleted meanwhile.
+// actOnRank takes the key, gives up, or waits behind the node that is in the way. It is not done if
+// that node or our own has been deleted meanwhile.
 func (k *lockNode) actOnRank(r *store.AcquireRequest, v view, start watchdog.Instant, fresh bool) (reply store.AcquireReply, done bool, err error) {
 	switch {
-	case v.rank == 0:
+	case v.isMixed():
+		return reply, false, k.leaveMixed()
+	case v.holds():
 		return k.granted(r, v, start)
 	case !r.Wait:
 		_, err := k.delete()
 		return v.held(k.store, 1), true, err
-	case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.rank > r.QueueLimit:
+	case fresh && r.Ticket == 0 && r.QueueLimit > 0 && v.ahead() >= r.QueueLimit:
 		_, err := k.delete()
 		return store.AcquireReply{Status: store.Full}, true, err
 	}
@@ -129,13 +157,26 @@ func (k *lockNode) actOnRank(r *store.AcquireRequest, v view, start watchdog.Ins
 	return reply, done, nil
 }
 
+// errMixed: programs disagree about whether the key has readers, so its nodes have no common order.
+var errMixed = fmt.Errorf("%w: a mutex and a read-write lock have the same path; see zkstore.WithReadWriteKeys", store.ErrForeignData)
+
+// leaveMixed gives up, unless the key is held. A holder's node says that to others.
+func (k *lockNode) leaveMixed() error {
+	if k.hasKey() {
+		return errMixed
+	}
+	_, err := k.delete()
+	return cmp.Or(err, errMixed)
+}
+
 // errOver: the lock node has ended, and its owner repeats the request.
 var errOver = errors.New("zkstore: over")
 
 // hasNode reports whether the lock node has a node. A node that holds beyond its time is deleted,
 // since its TTL has ended, though late. A node that leaves is deleted too, because it may be
-// deleted at any moment anyway. A node whose creation was not answered is found by its name.
-func (k *lockNode) hasNode(start watchdog.Instant) (bool, error) {
+// deleted at any moment anyway. A waiter that requests another share than before loses its place. A
+// node whose creation was not answered is found by its name.
+func (k *lockNode) hasNode(as kind, start watchdog.Instant) (bool, error) {
 	st := k.store
 	st.mu.Lock()
 	if st.lockNodes[k.owner] != k {
@@ -143,7 +184,8 @@ func (k *lockNode) hasNode(start watchdog.Instant) (bool, error) {
 		return false, errOver
 	}
 	own, uncertain := k.ownLocked(), k.uncertain
-	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until
+	ends := k.phase == leaving || own != "" && k.phase == holding && start >= k.until ||
+		k.phase != holding && k.rest == "" && k.kind != as
 	if own == "" {
 		k.setNodeLocked("")
 	}
@@ -176,11 +218,10 @@ func (k *lockNode) find() (paths []string, err error) {
 	if _, err := k.store.conn.Sync(k.lock); err != nil {
 		return nil, k.store.failure(err, false)
 	}
-	v, err := k.store.read(k.lock)
-	for _, name := range v.nodes {
-		if len(name) > len(k.prefix) && name[:len(k.prefix)] == k.prefix {
-			paths = append(paths, k.lock+"/"+name)
-		}
+	children, err := k.store.children(k.lock)
+	nodes := nodesAmong(children)
+	for _, i := range k.ownAmong(nodes) {
+		paths = append(paths, k.lock+"/"+nodes[i].name)
 	}
 	return paths, err
 }
@@ -233,7 +274,7 @@ func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Insta
 	k.phase = holding
 	k.endAtLocked(until)
 	k.watch = k.watch || r.NotifyQueued
-	k.waiters = len(v.nodes) - 1
+	k.waiters = v.waiters()
 	watch, born := k.watch && !k.counting, k.born
 	st.mu.Unlock()
 	promise, err := st.promise(born, start)
@@ -246,7 +287,7 @@ func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Insta
 		}
 	}
 	return store.AcquireReply{
-		Status: store.Granted, Grant: grant, TTL: promise, Waiters: len(v.nodes) - 1,
+		Status: store.Granted, Grant: grant, TTL: promise, Waiters: v.waiters(),
 	}, true, nil
 }
 
@@ -264,11 +305,11 @@ func (k *lockNode) waits(r *store.AcquireRequest, v view, start watchdog.Instant
 	k.grantTTL = r.GrantTTL
 	k.watch = k.watch || r.NotifyQueued
 	k.endAtLocked(k.heard.Add(r.WaiterTTL))
-	number, _ := sequenceNumber(v.nodes[v.rank])
+	number, _ := v.nodes[v.rank].sequenceNumber()
 	return store.AcquireReply{
 		Status:    store.Waiting,
 		Remaining: -1,
-		Rank:      v.rank - 1,
+		Rank:      v.ahead(),
 		Ticket:    number + 1,
 		Mark:      firstToken(k.czxid) - 1, // the node's own token is its only one
 	}, true

@@ -21,8 +21,24 @@ func TestConformanceInOneSession(t *testing.T) {
 func TestConformanceInManySessions(t *testing.T) {
 	t.Parallel()
 	on := zktest.Servers(t)
-	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
+	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot(), nil} })
 }
+
+// All keys have readers.
+func TestConformanceWithReaders(t *testing.T) {
+	t.Parallel()
+	on := zktest.Servers(t)
+	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot(), []Option{ofAllKeys}} })
+}
+
+func TestConformanceWithReadersInOneSession(t *testing.T) {
+	t.Parallel()
+	zktest.Servers(t)
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, newRoot(), ofAllKeys) })
+}
+
+// ofAllKeys gives readers to all keys.
+var ofAllKeys = WithReadWriteKeys(func(string) bool { return true })
 
 // A client's writes at one server are visible to clients of another server once that server has
 // caught up with the leader. All clients are at followers. At the leader itself a sync waits for
@@ -31,17 +47,24 @@ func TestConformanceOnAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, followers := zktest.Roles(t, zktest.StartEnsemble(t))
 	on := []string{followers[0].Addr, followers[1].Addr}
-	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot()} })
+	storetest.Run(t, func(t *testing.T) store.Store { return manySessions{t, on, newRoot(), nil} })
 }
 
 type manySessions struct {
 	t       *testing.T
 	servers []string
 	root    string
+	options []Option
 }
 
-func (manySessions) Features() store.Features { return new(Store).Features() }
+func (m manySessions) Features() store.Features {
+	settings, err := newSettings(m.options)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return (&Store{settings: settings}).Features()
+}
 
 func (m manySessions) Open(id string, events func(store.Event)) (store.Session, error) {
-	return openOn(m.t, m.servers, m.root).Open(id, events)
+	return openOn(m.t, m.servers, m.root, m.options...).Open(id, events)
 }

@@ -20,6 +20,10 @@
 // spelling of another key. docs/stores/zookeeper.md says when to choose ZooKeeper, and how the two
 // languages differ.
 //
+// Keys that [WithReadWriteKeys] names have the nodes of Curator's InterProcessReadWriteLock instead, and
+// readers. A candidate of Curator's LeaderSelector is a holder or a waiter like others, and its
+// participant id is its description.
+//
 // # Guarantees
 //
 // Exclusion survives the loss of servers, as long as a majority of them keeps what it acknowledged.
@@ -46,6 +50,8 @@
 //   - Other clients do not know the remaining TTL of a holder.
 //   - Tokens limit the handoffs inside a client: after 4095 handoffs the key goes through ZooKeeper
 //     once.
+//   - Readers of different clients that hold a key together have different tokens. Each is between
+//     those of the writers before and after.
 //   - A client that closes while it holds leases leaves them to their TTL. If the Store is closed
 //     meanwhile, it leaves its session to expire.
 //
@@ -59,5 +65,6 @@
 //
 // locknode.go has what an owner has in a lock, from its node to its end. acquire.go, renew.go and
 // release.go have the requests about it, ends.go has why a holding has ended, and force.go how it is
-// taken. view.go reads a lock's nodes as Curator does. health.go and conn.go keep the session.
+// taken. nodename.go and view.go read a lock's nodes as Curator does. rest.go lets a writer go on as a
+// reader. health.go and conn.go keep the session.
 package zkstore

@@ -111,11 +111,11 @@ func TestANodeThatGoesAfterItsTimeHasExpired(t *testing.T) {
 				var told []store.Event
 				st := &Store{
 					watchdog: watchdog.New(), lockNodes: make(map[string]*lockNode), nodes: make(map[string]*lockNode),
-					watches: make(map[string]*watch), behind: make(map[string][]*lockNode), counted: make(map[string]*lockNode),
+					watches: make(map[string]*watch), behind: make(map[string][]*lockNode), counted: make(map[string][]*lockNode),
 				}
 				defer st.watchdog.Close()
 				st.health.connected(&sessionConn{begun: watchdog.Now()}, 1, timeout)
-				k := newLockNode(&session{store: st, events: func(e store.Event) { told = append(told, e) }}, "owner", "/lock")
+				k := newLockNode(&session{store: st, events: func(e store.Event) { told = append(told, e) }}, "owner", target{"/lock", mutex})
 				st.lockNodes["owner"] = k
 				k.setNodeLocked("/lock/node")
 				k.phase, k.born, k.until = holding, 1, watchdog.Now().Add(c.ttl)

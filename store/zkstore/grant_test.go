@@ -43,7 +43,7 @@ func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 func waiter(t *testing.T, events func(store.Event)) (*Store, *lockNode) {
 	t.Helper()
 	st := open(t, newRoot())
-	k := newLockNode(join(t, st, events).(*session), "owner", "/lock")
+	k := newLockNode(join(t, st, events).(*session), "owner", target{"/lock", mutex})
 	session, _ := st.health.now()
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -57,7 +57,7 @@ func waiter(t *testing.T, events func(store.Event)) (*Store, *lockNode) {
 // granted nothing.
 func TestOnlyWaitersAreGrantedAnything(t *testing.T) {
 	t.Parallel()
-	v := view{lock: "/lock", nodes: []string{"node"}}
+	v := view{lock: "/lock", nodes: []node{{name: "node"}}}
 	for name, end := range map[string]func(*Store, *lockNode){
 		"session": func(st *Store, _ *lockNode) { st.onSession(true) },
 		"client": func(_ *Store, k *lockNode) {
@@ -95,7 +95,7 @@ func TestAForcedGrantIsToldInOrder(t *testing.T) {
 		}
 		told = append(told, e.Kind)
 	})
-	k.handOver(view{lock: "/lock", nodes: []string{"node"}})
+	k.handOver(view{lock: "/lock", nodes: []node{{name: "node"}}})
 	if last := len(told) - 1; last < 1 || told[last] != store.EventForced {
 		t.Errorf("events: got %v, want that the last says it was forced", told)
 	}
@@ -106,7 +106,7 @@ func TestAForcedGrantIsToldInOrder(t *testing.T) {
 func TestWaitersAreHeardInOneDirection(t *testing.T) {
 	t.Parallel()
 	_, k := waiter(t, func(store.Event) {})
-	v := view{lock: "/lock", nodes: []string{"lock-0000000001", "lock-0000000002"}, rank: 1}
+	v := view{lock: "/lock", nodes: nodesAmong([]string{"lock-0000000001", "lock-0000000002"}), rank: 1}
 	r := waits("owner")
 	late, early := watchdog.Now(), watchdog.Now().Add(-time.Second)
 	for _, start := range []watchdog.Instant{late, early} {

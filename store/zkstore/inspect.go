@@ -14,8 +14,8 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// queueShown is how many waiters Inspect describes.
-const queueShown = 10
+// shownOfEach is how many holders and how many waiters Inspect describes.
+const shownOfEach = 10
 
 // Inspect asks the connected server, after it has caught up with its leader. If the server is the
 // leader itself, sync waits for nothing there. Followers may then have seen a write that the leader
@@ -37,13 +37,16 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 func (st *Store) inspect(key, lock string) (store.Info, error) {
 	for range rounds {
 		v, err := st.read(lock)
+		if err == nil && v.isMixed() {
+			err = errMixed
+		}
 		if err != nil {
 			return store.Info{}, err
 		}
-		info := store.Info{Key: key, Held: len(v.nodes) > 0, Waiters: max(len(v.nodes)-1, 0)}
+		info := v.info(key)
 		changed := false
-		for i, name := range v.nodes[:min(len(v.nodes), queueShown+1)] {
-			data, stat, err := st.conn.Get(lock + "/" + name)
+		for _, i := range v.shown() {
+			data, stat, err := st.conn.Get(lock + "/" + v.nodes[i].name)
 			if errors.Is(err, zk.ErrNoNode) {
 				changed = true
 				break
@@ -51,8 +54,8 @@ func (st *Store) inspect(key, lock string) (store.Info, error) {
 			if err != nil {
 				return store.Info{}, st.failure(err, false)
 			}
-			if i == 0 {
-				info.Holder, info.Token, info.Remaining = describe(data), firstToken(stat.Czxid), -1
+			if i < v.holders() {
+				v.addHolder(&info, data, tokenOf(v.nodes[i].name, stat.Czxid))
 				continue
 			}
 			age := max(time.Since(time.UnixMilli(stat.Ctime)), 0)
@@ -63,6 +66,38 @@ func (st *Store) inspect(key, lock string) (store.Info, error) {
 		}
 	}
 	return store.Info{}, store.ErrUnreachable
+}
+
+// shown returns which nodes Inspect describes: the first few of the holders and of the waiters, and the
+// last holder, which has the largest token.
+func (v view) shown() (shown []int) {
+	holders := v.holders()
+	for i := range v.nodes {
+		if i < shownOfEach || i == holders-1 || i >= holders && i < holders+shownOfEach {
+			shown = append(shown, i)
+		}
+	}
+	return shown
+}
+
+// info returns what the nodes alone say about the key.
+func (v view) info(key string) store.Info {
+	info := store.Info{Key: key, Held: len(v.nodes) > 0, Waiters: v.waiters()}
+	if info.Held {
+		info.Remaining = -1
+	}
+	if info.Held && v.nodes[0].kind == reader {
+		info.Mode = store.Shared
+	}
+	return info
+}
+
+// addHolder adds a holder to what is said about a key.
+func (v view) addHolder(info *store.Info, data []byte, token int64) {
+	info.Holder, info.Token = v.describe(data), max(info.Token, token)
+	if info.Mode == store.Shared && len(info.Holders) < shownOfEach {
+		info.Holders = append(info.Holders, store.HolderInfo{Holder: describe(data), Token: token, Remaining: -1})
+	}
 }
 
 // List walks the tree below the root.
@@ -121,7 +156,7 @@ func (st *Store) visit(path, prefix string) (p place, err error) {
 		return p, nil
 	}
 	p.info, err = st.inspect(key, path)
-	p.info.Queue = nil
+	p.info.Queue, p.info.Holders = nil, nil
 	p.matches = p.info.Held
 	if errors.Is(err, store.ErrForeignData) { // not one of our locks
 		return place{below: p.below}, nil

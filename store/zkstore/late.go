@@ -65,7 +65,7 @@ func (o *orphan) turn() *lockNode {
 		st.mu.Lock()
 		k := st.lockNodes[o.of.owner]
 		if k == nil {
-			k = newLockNode(o.of.session, o.of.owner, o.of.lock)
+			k = newLockNode(o.of.session, o.of.owner, target{o.of.lock, o.of.kind})
 			k.phase, k.placeholder = leaving, true
 			st.lockNodes[k.owner] = k
 		}

@@ -31,7 +31,7 @@ func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 	if err != nil || len(nodes) != 2 {
 		t.Fatalf("got nodes %q, %v, want two", nodes, err)
 	}
-	w.drop(nodes[1]) // what is sent about it next is its deletion
+	w.drop(nodes[1].name) // what is sent about it next is its deletion
 	r.WaiterTTL = time.Millisecond
 	acquire(t, s, r) // which sets the time for which it is kept
 	kit.Eventually(t, "the deletion that is lost", w.dropped)
@@ -43,8 +43,8 @@ func TestANodeThatIsToGoGrantsNothing(t *testing.T) {
 		return got.Err == nil
 	})
 	left := children(t, conn, root)
-	if got.Status != store.Granted || len(left) != 1 || left[0] == nodes[1] {
-		t.Errorf("Acquire: got %+v and nodes %q, want a grant by another node than %q", got, left, nodes[1])
+	if got.Status != store.Granted || len(left) != 1 || left[0] == nodes[1].name {
+		t.Errorf("Acquire: got %+v and nodes %q, want a grant by another node than %q", got, left, nodes[1].name)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestTheOtherNodeOfAForcedHolderIsRemoved(t *testing.T) {
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root)
 	s := join(t, st, nil)
-	makeNode(t, st, st.conn, root+"/key/"+nodePrefix("owner"), zk.FlagEphemeralSequential)
+	makeNode(t, st, st.conn, root+"/key/"+nodePrefix("owner", mutex), zk.FlagEphemeralSequential)
 	if got := acquire(t, s, waits("owner")); got.Status != store.Granted {
 		t.Fatalf("Acquire: got %+v, want a grant", got)
 	}
@@ -127,10 +127,10 @@ func TestAnOwnerThatIsBackKeepsItsNode(t *testing.T) {
 	if err := st.makeLock(root + "/key"); err != nil {
 		t.Fatal(err)
 	}
-	o := &orphan{of: newLockNode(s.(*session), "owner", root+"/key")}
+	o := &orphan{of: newLockNode(s.(*session), "owner", target{root + "/key", mutex})}
 	looking, answered := make(chan struct{}), make(chan store.AcquireReply, 1)
 	// The owner's node is made, and nobody in the store knows of it yet.
-	w.interpose(root+"/key/"+nodePrefix("owner")+"0", func() {
+	w.interpose(root+"/key/"+nodePrefix("owner", mutex)+"0", func() {
 		go func() { // ends when it has looked, which waits for the owner
 			defer close(looking)
 			o.remove()
@@ -153,14 +153,14 @@ func TestAnOwnerWaitsForTheLookAtItsLateNode(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
-	late := makeNode(t, st, conn, root+"/key/"+nodePrefix("owner"), zk.FlagEphemeralSequential)
+	late := makeNode(t, st, conn, root+"/key/"+nodePrefix("owner", mutex), zk.FlagEphemeralSequential)
 	answered := make(chan store.AcquireReply, 1)
 	w.interpose(late, func() { // its deletion
 		go func() { // ends with the answer
 			answered <- s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 		}()
 	})
-	o := &orphan{of: newLockNode(s.(*session), "owner", root+"/key")}
+	o := &orphan{of: newLockNode(s.(*session), "owner", target{root + "/key", mutex})}
 	o.remove()
 	got := <-answered
 	if names := children(t, conn, root); got.Err != nil || got.Status != store.Granted || len(names) != 1 || root+"/key/"+names[0] == late {
@@ -194,7 +194,7 @@ func TestRefusalsMakeRetriesRare(t *testing.T) {
 func TestWhatIsOverIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
-	k := newLockNode(join(t, st, nil).(*session), "owner", "/lock")
+	k := newLockNode(join(t, st, nil).(*session), "owner", target{"/lock", mutex})
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	k.forgetLocked()

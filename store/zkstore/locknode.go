@@ -4,6 +4,7 @@ package zkstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -27,6 +28,8 @@ type lockNode struct {
 	// All below is guarded by store.mu.
 
 	phase phase
+	kind  kind   // of the node
+	rest  string // prefix of the name of the node with which the owner goes on as a reader; empty: it has not begun to
 	node  string // path; empty: none is known
 	born  int64  // the ZooKeeper session that made it
 	czxid int64  // zero: not known yet
@@ -83,7 +86,7 @@ func (k *lockNode) put() { <-k.busy }
 
 // lockNodeOf returns the owner's lock node, and makes one if it has none. It returns nil if the
 // owner was withdrawn.
-func (s *session) lockNodeOf(owner, lock string) *lockNode {
+func (s *session) lockNodeOf(owner string, in target) *lockNode {
 	st := s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -92,19 +95,37 @@ func (s *session) lockNodeOf(owner, lock string) *lockNode {
 	}
 	k := st.lockNodes[owner]
 	if k == nil {
-		k = newLockNode(s, owner, lock)
+		k = newLockNode(s, owner, in)
 		st.lockNodes[owner] = k
 	}
 	return k
 }
 
-func newLockNode(s *session, owner, lock string) *lockNode {
+// A target is where an owner's node is to be, and of which kind.
+type target struct {
+	lock string // path
+	kind kind
+}
+
+func newLockNode(s *session, owner string, in target) *lockNode {
 	k := &lockNode{
-		store: s.store, session: s, owner: owner, lock: lock, prefix: nodePrefix(owner),
+		store: s.store, session: s, owner: owner, lock: in.lock, prefix: nodePrefix(owner, in.kind), kind: in.kind,
 		busy: make(chan struct{}, 1),
 	}
 	k.entry.Task = k
 	return k
+}
+
+// ownAmong returns which of the nodes are the lock node's, by their names.
+func (k *lockNode) ownAmong(nodes []node) (own []int) {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	for i, n := range nodes {
+		if prefix := strings.TrimSuffix(n.name, n.number); prefix == k.prefix || prefix == k.rest {
+			own = append(own, i)
+		}
+	}
+	return own
 }
 
 // isCurrent reports whether the lock node is still its owner's. It may have ended while the
@@ -126,6 +147,13 @@ func (k *lockNode) ownLocked() string {
 // holdsLocked reports whether the lock node has the key.
 func (k *lockNode) holdsLocked() bool { return k.phase == holding && k.ownLocked() != "" }
 
+// hasKey reports whether the lock node has the key.
+func (k *lockNode) hasKey() bool {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	return k.holdsLocked()
+}
+
 // setNodeLocked records the lock node's node; the empty path means none.
 func (k *lockNode) setNodeLocked(path string) {
 	if k.store.nodes[k.node] == k {
@@ -134,6 +162,9 @@ func (k *lockNode) setNodeLocked(path string) {
 	k.node, k.born, k.czxid, k.watched, k.lost = path, 0, 0, false, false
 	if path != "" {
 		k.store.nodes[path] = k
+		if found, _ := parse(path); found != 0 {
+			k.kind = found // which of its nodes is left may have been uncertain
+		}
 		return
 	}
 	k.unwatchLocked()
@@ -159,15 +190,7 @@ func (k *lockNode) unwatchLocked() {
 		}
 		k.before = ""
 	}
-	k.uncountLocked()
-}
-
-// uncountLocked records that the lock's children are no longer watched for the lock node.
-func (k *lockNode) uncountLocked() {
-	if k.store.counted[k.lock] == k {
-		delete(k.store.counted, k.lock)
-	}
-	k.counting = false
+	k.leaveCountLocked()
 }
 
 // endAtLocked sets when the lock node ends.

@@ -3,13 +3,10 @@
 package zkstore
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -20,7 +17,8 @@ import (
 //	/SpringIntegration-LockRegistry/order/42/_c_UUID-lock-0000000007   one owner's node
 //
 // The lock exists for as long as somebody needs it. Its children are the holder and the waiters.
-// The child with the smallest number at the end of its name holds the key.
+// The child with the smallest number at the end of its name holds the key. nodename.go has the names
+// of children, also of those of readers and writers.
 
 // escaped begins the names of keys that are no valid paths. No key itself begins so.
 const escaped = "asynclock.escaped:"
@@ -146,51 +144,4 @@ func validPath(path string) bool {
 	return !strings.ContainsFunc(path, func(r rune) bool {
 		return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 	})
-}
-
-// lockName is the text that Curator's InterProcessMutex puts before the sequence number.
-const lockName = "lock-"
-
-// nodePrefix returns the name of an owner's node without its number. Curator marks nodes with a
-// random UUID, to find a node whose creation was not answered. Our UUID is derived from the owner's
-// id in such a way that the id can't be read from it.
-func nodePrefix(owner string) string {
-	digest := sha256.Sum256([]byte("asynclock " + owner))
-	return "_c_" + uuid.UUID(digest[:16]).String() + "-" + lockName
-}
-
-// sequence returns the text by which Curator orders nodes: everything after the last "lock-".
-func sequence(name string) string {
-	return name[strings.LastIndex(name, lockName)+len(lockName):]
-}
-
-// sequenceDigits is the length of sequence numbers until they overflow, which is after 2147483648
-// nodes below one lock. Only until then is the order of the texts the order of the numbers.
-const sequenceDigits = 10
-
-// isNode reports whether a child of a lock is an owner's node, of any program: the server has put a
-// number behind its name, and numbers have at least ten characters. Other children are the locks of
-// keys below.
-func isNode(name string) bool {
-	if !strings.Contains(name, lockName) || len(sequence(name)) < sequenceDigits {
-		return false
-	}
-	digits := strings.TrimPrefix(sequence(name), "-") // numbers begin with it after an overflow
-	return strings.Trim(digits, "0123456789") == ""
-}
-
-// inOrder returns the owners' nodes among the children of a lock, the holder first.
-func inOrder(children []string) ([]string, error) {
-	nodes := make([]string, 0, len(children))
-	for _, name := range children {
-		if !isNode(name) {
-			continue
-		}
-		if s := sequence(name); len(s) != sequenceDigits || s[0] == '-' {
-			return nil, fmt.Errorf("%w: %q has no proper sequence number", store.ErrForeignData, name)
-		}
-		nodes = append(nodes, name)
-	}
-	slices.SortFunc(nodes, func(a, b string) int { return strings.Compare(sequence(a), sequence(b)) })
-	return nodes, nil
 }

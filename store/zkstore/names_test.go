@@ -36,7 +36,7 @@ func TestKeysThatAreNone(t *testing.T) {
 	for _, key := range []string{
 		"", "\xff", strings.Repeat("x", store.MaxKeyLen+1),
 		// Names that would be waiters of another lock, in Java too.
-		"a/_c_x-lock-0000000001", "a/block-1234567890", "a/lock-0000000001/b", "a/lock--2147483648",
+		"a/_c_x-lock-0000000001", "a/_c_x-__READ__0000000001", "a/__WRIT__1234567890/b", "a/block-1234567890", "a/lock-0000000001/b", "a/lock--2147483648",
 		// Names that are the spelling of other keys.
 		"asynclock.escaped:a", "asynclock.escaped:",
 	} {
@@ -97,37 +97,6 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// Curator orders by the text after the last "lock-", whoever made the nodes.
-func TestNodesOfAllProgramsHaveOneOrder(t *testing.T) {
-	nodes, err := inOrder([]string{
-		"_c_0000-lock-0000000007", "nested key", "_c_ffff-lock-0000000003", "lock-0000000005", "_c_x-__WRIT__0000000001", "lock-", "block-a", "block-42", "lock-1", "lock-999999999",
-	})
-	want := []string{"_c_ffff-lock-0000000003", "lock-0000000005", "_c_0000-lock-0000000007"}
-	if err != nil || !slices.Equal(nodes, want) {
-		t.Errorf("got %q, %v, want %q", nodes, err, want)
-	}
-}
-
-// Past 2147483647 the server's numbers are negative, and their order is none.
-func TestNumbersThatOverflowAreRefused(t *testing.T) {
-	for _, name := range []string{"_c_a-lock--2147483648", "lock-12345678901", "lock--000000001"} {
-		if _, err := inOrder([]string{"lock-0000000001", name}); !errors.Is(err, store.ErrForeignData) {
-			t.Errorf("%q: got %v, want ErrForeignData", name, err)
-		}
-	}
-}
-
-func TestAnOwnerIsNotReadOffItsNode(t *testing.T) {
-	owner := "AAAAAAAAAAAAAAAAAAAAAA.3f"
-	name := nodePrefix(owner)
-	if len(name) != len("_c_")+36+len("-lock-") || strings.Contains(name, owner[:8]) || name == nodePrefix(owner[1:]) {
-		t.Errorf("got %q, want Curator's form, with nothing of the owner in it", name)
-	}
-	if !isNode(name + "0000000001") {
-		t.Errorf("%q is not taken for a node", name)
-	}
-}
-
 func TestWhoHasANode(t *testing.T) {
 	for data, want := range map[string]string{
 		"": "", "10.1.2.3": "10.1.2.3", "the night shift, »ü«": "the night shift, »ü«",
@@ -153,33 +122,4 @@ func TestTokensRiseWithZxids(t *testing.T) {
 	if got, err := k.grant(); !errors.Is(err, store.ErrForeignData) {
 		t.Errorf("grant of a zxid that is too large: got %+v, %v, want ErrForeignData", got, err)
 	}
-}
-
-// FuzzNodes: whatever others call the children of a lock, those that are nodes have
-// one order, and ours is among them.
-func FuzzNodes(f *testing.F) {
-	for _, name := range []string{"lock-0000000001", "_c_x-lock-9999999999", "block-5", "lock-00000000010", "x"} {
-		f.Add(name)
-	}
-	ours := nodePrefix("owner") + "0000000005"
-	f.Fuzz(func(t *testing.T, name string) {
-		nodes, err := inOrder([]string{name, ours})
-		if err != nil {
-			if !errors.Is(err, store.ErrForeignData) {
-				t.Errorf("%q: got %v, want ErrForeignData", name, err)
-			}
-			return
-		}
-		if !slices.Contains(nodes, ours) {
-			t.Errorf("beside %q: got %q, want ours in it", name, nodes)
-		}
-		if len(nodes) == 2 && sequence(nodes[0]) > sequence(nodes[1]) {
-			t.Errorf("%q: got %q, want them in order", name, nodes)
-		}
-		for _, node := range nodes {
-			if _, err := sequenceNumber(node); err != nil {
-				t.Errorf("%q: %v", node, err)
-			}
-		}
-	})
 }

@@ -178,7 +178,7 @@ func TestARevokedLeaseEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []string{"something else", revokeData} { // after the first, it is watched still
-		if _, err := conn.Set(root+"/key/"+nodes[0], []byte(data), -1); err != nil {
+		if _, err := conn.Set(root+"/key/"+nodes[0].name, []byte(data), -1); err != nil {
 			t.Fatal(err)
 		}
 	}

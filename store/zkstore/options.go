@@ -46,6 +46,7 @@ type settings struct {
 	tickTime       time.Duration
 	shortTTLs      bool
 	revocation     bool
+	readWrite      func(key string) bool // nil: no key has readers
 	user, password string
 	digest         bool
 	acl            []zk.ACL
@@ -149,6 +150,21 @@ func WithShortTTLs() Option {
 func WithRevocation() Option {
 	return option(func(s *settings) error {
 		s.revocation = true
+		return nil
+	})
+}
+
+// WithReadWriteKeys gives readers to the keys for which has returns true: their nodes are those of
+// Curator's InterProcessReadWriteLock, where Lock is the writer. For all other keys, RLock answers
+// asynclock.ErrUnsupported. Has must always return the same for a key, in all programs: the nodes of
+// InterProcessMutex and of InterProcessReadWriteLock don't exclude each other. If this store finds
+// both on one path, it answers asynclock.ErrForeignData. Default: no key has readers.
+func WithReadWriteKeys(has func(key string) bool) Option {
+	return option(func(s *settings) error {
+		if has == nil {
+			return fmt.Errorf("%w: nil function", store.ErrInvalidOption)
+		}
+		s.readWrite = has
 		return nil
 	})
 }

@@ -28,10 +28,15 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	if reply.Err = s.store.Features().CheckRest(&r); reply.Err != nil {
 		return reply
 	}
-	if _, reply.Err = s.store.settings.names.lock(r.Key); reply.Err != nil {
+	st := s.store
+	if _, reply.Err = st.settings.names.lock(r.Key); reply.Err != nil {
 		return reply
 	}
-	st := s.store
+	if r.Rest != nil {
+		if _, reply.Err = st.settings.kindOf(r.Key, r.Rest.Mode); reply.Err != nil {
+			return reply
+		}
+	}
 	st.mu.Lock()
 	if r.Uncertain {
 		st.withdrawn.Add(r.Owner)
@@ -43,7 +48,7 @@ func (s *session) release(ctx context.Context, r store.ReleaseRequest) (reply st
 	st.mu.Unlock()
 	cause := errNoNode
 	if k != nil {
-		if cause, reply.Err = k.releaseInTurn(ctx, r.HoldBack); reply.Err != nil {
+		if cause, reply.Err = k.releaseInTurn(ctx, &r, &reply.Grant); reply.Err != nil {
 			return reply
 		}
 	}
@@ -72,8 +77,8 @@ func (st *Store) whyNotHeld(r *store.ReleaseRequest, found error) error {
 	return found
 }
 
-// releaseInTurn is release, when earlier requests of the owner have ended.
-func (k *lockNode) releaseInTurn(ctx context.Context, keep time.Duration) (cause, err error) {
+// releaseInTurn is release, when earlier requests of the owner have ended. The grant is that of a rest.
+func (k *lockNode) releaseInTurn(ctx context.Context, r *store.ReleaseRequest, grant *store.Grant) (cause, err error) {
 	defer func() {
 		k.store.mu.Lock()
 		defer k.store.mu.Unlock()
@@ -86,29 +91,20 @@ func (k *lockNode) releaseInTurn(ctx context.Context, keep time.Duration) (cause
 	if !k.isCurrent() {
 		return errNoNode, nil
 	}
-	return k.release(keep)
+	if r.Rest != nil {
+		*grant, cause, err = k.readOn()
+		return cause, err
+	}
+	return k.release(r.HoldBack)
 }
 
 // release ends the lock node. It returns why the lock node did not hold until now, or nil if it
 // did.
 func (k *lockNode) release(keep time.Duration) (cause, err error) {
 	st := k.store
-	cause, sure := k.holds()
-	if !sure {
-		nodes, err := k.find()
-		if err != nil {
-			return nil, err
-		}
-		if cause = errNodeGone; len(nodes) > 0 {
-			v, err := st.read(k.lock)
-			if err != nil {
-				return nil, err
-			}
-			cause = errBehind
-			if len(v.nodes) > 0 && k.lock+"/"+v.nodes[0] == nodes[0] {
-				cause = nil
-			}
-		}
+	_, cause, err = k.holdingNodes()
+	if err != nil {
+		return nil, err
 	}
 	if cause == nil && keep > 0 {
 		st.mu.Lock()
@@ -128,18 +124,45 @@ func (k *lockNode) release(keep time.Duration) (cause, err error) {
 	return cause, err
 }
 
-// holds returns why the lock node does not hold, or nil if it does, as far as this is known without
-// asking the server. A waiting lock node may have been granted the key. An uncertain one may have
+// holdingNodes returns the nodes of a lock node that holds, the first one first, or why it does not hold. It
+// asks the server if necessary.
+func (k *lockNode) holdingNodes() (paths []string, cause, err error) {
+	paths, cause, sure := k.holds()
+	if sure {
+		return paths, cause, nil
+	}
+	if paths, err = k.find(); err != nil {
+		return nil, nil, err
+	}
+	if len(paths) == 0 {
+		return nil, errNodeGone, nil
+	}
+	v, err := k.store.read(k.lock)
+	if err != nil {
+		return nil, nil, err
+	}
+	mine := k.ownAmong(v.nodes)
+	if len(mine) == 0 {
+		return nil, errNodeGone, nil
+	}
+	if v.rank = mine[0]; !v.holds() {
+		return nil, errBehind, nil
+	}
+	return paths, nil, nil
+}
+
+// holds returns the node of a lock node that holds, or why it does not hold, as far as this is known
+// without asking the server. A waiting lock node may have been granted the key. An uncertain one may have
 // an unknown node.
-func (k *lockNode) holds() (cause error, sure bool) {
+func (k *lockNode) holds() (paths []string, cause error, sure bool) {
 	st := k.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case k.uncertain, k.phase == waiting, k.phase == asking:
-		return nil, false
+		return nil, nil, false
 	case k.phase != holding || k.ownLocked() == "" || watchdog.Refresh() >= k.until:
-		return k.notHeldLocked(), true
+		return nil, k.notHeldLocked(), true
 	}
-	return nil, true
+	return []string{k.node}, nil, true
 }

@@ -61,7 +61,7 @@ func (s *session) renew(r *store.RenewRequest, session int64, start watchdog.Ins
 		return store.RenewReply{Err: st.failure(err, false)}
 	}
 	if k == nil {
-		return store.RenewReply{Err: st.lostTo(lock)}
+		return store.RenewReply{Err: st.lostTo(lock, r.Share.Mode)}
 	}
 	if count {
 		if err := k.count(); err != nil {
@@ -106,8 +106,9 @@ func (s *session) extend(r *store.RenewRequest, lock string, session int64, star
 	return k, "", !k.counting
 }
 
-// lostTo returns the error for a key that is not the owner's: who has it now, if anyone.
-func (st *Store) lostTo(lock string) error {
+// lostTo returns the error for a key that is not the owner's, who had it in that mode: who has it now, if
+// anyone.
+func (st *Store) lostTo(lock string, mode store.Mode) error {
 	if _, err := st.conn.Sync(lock); err != nil {
 		return st.failure(err, false)
 	}
@@ -115,8 +116,10 @@ func (st *Store) lostTo(lock string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.nodes) == 0 || st.isNobodys(lock+"/"+v.nodes[0]):
+	case len(v.nodes) == 0 || st.isNobodys(lock+"/"+v.nodes[0].name):
 		return store.ErrExpired
+	case mode == store.Shared && v.nodes[0].kind == reader:
+		return store.ErrExpired // others share it as this owner did
 	}
 	return store.ErrStolen
 }

@@ -364,7 +364,7 @@ func TestNothingIsGrantedWhileClosing(t *testing.T) {
 	t.Parallel()
 	st := open(t, newRoot())
 	s := join(t, st, nil).(*session)
-	k := s.lockNodeOf("owner", "/lock")
+	k := s.lockNodeOf("owner", target{"/lock", mutex})
 	st.mu.Lock()
 	k.setNodeLocked("/lock/node")
 	k.phase, st.ending = holding, true
@@ -377,7 +377,7 @@ func TestNothingIsGrantedWhileClosing(t *testing.T) {
 	st.mu.Lock()
 	k.phase = waiting
 	st.mu.Unlock()
-	if k.handOver(view{lock: "/lock", nodes: []string{"node"}}); k.phase != waiting {
+	if k.handOver(view{lock: "/lock", nodes: []node{{name: "node"}}}); k.phase != waiting {
 		t.Error("a waiter was handed the key while closing, want it to wait")
 	}
 	st.mu.Lock()

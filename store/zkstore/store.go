@@ -40,7 +40,7 @@ type Store struct {
 	nodes     map[string]*lockNode    // by path
 	watches   map[string]*watch       // by path
 	behind    map[string][]*lockNode  // by the path of the watched node before theirs
-	counted   map[string]*lockNode    // holders, by the path of a lock whose children are watched
+	counted   map[string][]*lockNode  // holders, by the path of a lock whose children are watched
 	withdrawn tombstone.Owners        // owners that will never be granted anything
 	ends      endings                 // of holdings, lately
 	parents   atomic.Pointer[flavour] // how locks are made
@@ -73,7 +73,7 @@ func Open(servers []string, opts ...Option) (*Store, error) {
 		nodes:     make(map[string]*lockNode),
 		watches:   make(map[string]*watch),
 		behind:    make(map[string][]*lockNode),
-		counted:   make(map[string]*lockNode),
+		counted:   make(map[string][]*lockNode),
 	}
 	st.parents.Store(&container)
 	up := make(chan struct{}, 1)
@@ -219,9 +219,10 @@ func (st *Store) taskLocked(f func()) bool {
 	return true
 }
 
-// Features says that the store has tokens and queues, kept by sessions.
+// Features says that the store has tokens and queues, kept by sessions. It has readers if
+// [WithReadWriteKeys] is set.
 func (st *Store) Features() store.Features {
-	return store.Features{Tokens: true, FIFO: true, Sessions: true}
+	return store.Features{Tokens: true, FIFO: true, Sessions: true, Shared: st.settings.readWrite != nil}
 }
 
 // SessionTimeout returns the server's latest value: how long it keeps the nodes of a silent client.

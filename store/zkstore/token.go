@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,19 +25,37 @@ const (
 
 func firstToken(czxid int64) int64 { return min(czxid, maxZxid) << tokenBits }
 
-// grant returns the holder's grant.
+// tokenOf returns the token that others see of a holder, from its node. A reader that was the writer has
+// the last token of that writer.
+func tokenOf(name string, czxid int64) int64 {
+	if of, ok := writerBefore(name); ok {
+		return firstToken(of) + spare
+	}
+	return firstToken(czxid)
+}
+
+// grant returns the holder's grant. A reader uses one token. A writer leaves its last one to the
+// reader that it may become.
 func (k *lockNode) grant() (store.Grant, error) {
 	k.store.mu.Lock()
-	czxid := k.czxid
+	name, kind, czxid := k.node[strings.LastIndexByte(k.node, '/')+1:], k.kind, k.czxid
 	k.store.mu.Unlock()
 	if czxid >= maxZxid {
 		return store.Grant{}, fmt.Errorf("%w: zxid %#x is too large to be a token", store.ErrForeignData, czxid)
 	}
-	return store.Grant{Token: firstToken(czxid), Reserved: spare}, nil
+	token := tokenOf(name, czxid)
+	switch kind {
+	case reader:
+		return store.Grant{Token: token, Fence: token}, nil
+	case writer:
+		return store.Grant{Token: token, Reserved: spare - 1}, nil
+	case mutex:
+	}
+	return store.Grant{Token: token, Reserved: spare}, nil
 }
 
-// sequenceNumber returns the number in a node's name.
-func sequenceNumber(name string) (int64, error) { return strconv.ParseInt(sequence(name), 10, 64) }
+// sequenceNumber returns the number of a node.
+func (n node) sequenceNumber() (int64, error) { return strconv.ParseInt(n.number, 10, 64) }
 
 // describe returns the description of a node's owner from the node's data: our own description, or
 // Java's, which is its address.

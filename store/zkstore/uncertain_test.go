@@ -59,7 +59,7 @@ func TestANodeOfAnUnansweredCreationIsFound(t *testing.T) {
 	st := open(t, root, WithDialer(w.dial))
 	s := join(t, st, nil)
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute}) // makes the lock
-	w.lose(nodePrefix("owner"))
+	w.lose(nodePrefix("owner", mutex))
 	got := s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})[0]
 	if !errors.Is(got.Err, store.ErrOutcomeUnknown) {
 		t.Fatalf("Acquire whose answer is lost: got %+v, want ErrOutcomeUnknown", got)
@@ -80,7 +80,7 @@ func TestANodeOfAnUnansweredCreationIsRemoved(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
-	w.lose(nodePrefix("owner"))
+	w.lose(nodePrefix("owner", mutex))
 	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
 	kit.Eventually(t, "the node", func() bool { return len(children(t, conn, root)) == 2 })
 	kit.Eventually(t, "the withdrawal", func() bool {
@@ -100,12 +100,12 @@ func TestANodeThatComesLateIsRemoved(t *testing.T) {
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial), WithSessionTimeout(2*time.Second)), nil)
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
-	w.lose(nodePrefix("owner"))
+	w.lose(nodePrefix("owner", mutex))
 	s.Acquire(t.Context(), []store.AcquireRequest{waits("owner")})
 	kit.Eventually(t, "the withdrawal", func() bool {
 		return s.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner", Uncertain: true}})[0].Err == nil
 	})
-	late, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	late, err := conn.Create(root+"/key/"+nodePrefix("owner", mutex), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTwoNodesOfOneOwnerAreOne(t *testing.T) {
 	root, conn := newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root), nil)
 	acquire(t, s, store.AcquireRequest{Key: "key", Owner: "first", TTL: time.Minute})
-	if _, err := conn.Create(root+"/key/"+nodePrefix("owner"), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+	if _, err := conn.Create(root+"/key/"+nodePrefix("owner", mutex), nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
 	got := acquire(t, s, waits("owner"))

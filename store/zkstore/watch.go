@@ -175,7 +175,7 @@ func (k *lockNode) revokedLocked(data []byte) {
 	}
 }
 
-// onPassed handles that the node before one of ours is gone, or is no longer watched.
+// onPassed handles that the node that one of ours waits for is gone, or is no longer watched.
 func (st *Store) onPassed(path string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -186,11 +186,11 @@ func (st *Store) onPassed(path string) {
 	delete(st.behind, path)
 }
 
-// watchBefore watches the node before the lock node's, unless it is watched already. It is not ok
-// if that node is gone.
+// watchBefore watches the node that the lock node's has to wait for, unless it is watched already. It
+// is not ok if that node is gone.
 func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 	st := k.store
-	path := v.lock + "/" + v.nodes[v.rank-1]
+	path := v.lock + "/" + v.blocker().name
 	st.mu.Lock()
 	if k.before == path {
 		st.mu.Unlock()
@@ -213,8 +213,8 @@ func (k *lockNode) watchBefore(v view) (ok bool, err error) {
 	return false, err
 }
 
-// promote finds out whether a waiter is now the first. If the server can't be asked, the waiter's
-// next heartbeat does so.
+// promote finds out whether a waiter now holds the key. If the server can't be asked, or the nodes have
+// no order, the waiter's next heartbeat does so.
 func (k *lockNode) promote() {
 	select {
 	case k.busy <- struct{}{}:
@@ -234,14 +234,16 @@ func (k *lockNode) promote() {
 			k.notify(store.Event{Kind: store.EventWake})
 			return
 		}
-		if v.rank > 0 {
-			if ok, err := k.watchBefore(v); ok || err != nil {
-				return
-			}
-			continue
+		if v.isMixed() {
+			return
 		}
-		k.handOver(v)
-		return
+		if v.holds() {
+			k.handOver(v)
+			return
+		}
+		if ok, err := k.watchBefore(v); ok || err != nil {
+			return
+		}
 	}
 }
 
@@ -269,7 +271,7 @@ func (k *lockNode) handOver(v view) {
 	}
 	k.phase = holding
 	k.endAtLocked(watchdog.Now().Add(k.grantTTL))
-	k.waiters = len(v.nodes) - 1
+	k.waiters = v.waiters()
 	watch, grantTTL := k.watch, k.grantTTL
 	// The client counts from its last request, which was no later than heard.
 	promise := st.health.promise(k.born, k.heard)
@@ -279,7 +281,7 @@ func (k *lockNode) handOver(v view) {
 		return
 	}
 	k.notify(store.Event{
-		Kind: store.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: len(v.nodes) - 1,
+		Kind: store.EventGrant, Grant: grant, GrantTTL: min(grantTTL, promise), Waiters: v.waiters(),
 	})
 	st.mu.Lock()
 	lost := !k.holdsLocked()
@@ -290,56 +292,5 @@ func (k *lockNode) handOver(v view) {
 	}
 	if watch {
 		_ = k.count() // if it fails, the next renewal counts
-	}
-}
-
-// count counts the waiters behind a holder, and watches for further ones.
-func (k *lockNode) count() error {
-	st := k.store
-	st.mu.Lock()
-	if !k.holdsLocked() {
-		st.mu.Unlock()
-		return nil // there is nobody to notify
-	}
-	st.counted[k.lock] = k
-	k.counting = true
-	st.mu.Unlock()
-	children, _, _, err := st.conn.ChildrenW(k.lock)
-	var nodes []string
-	if err == nil {
-		nodes, err = inOrder(children)
-	}
-	st.mu.Lock()
-	if err != nil {
-		k.uncountLocked()
-		st.mu.Unlock()
-		return err
-	}
-	k.waiters = max(len(nodes)-1, 0)
-	tells := k.watch && !k.notified && k.waiters > 0
-	k.notified = k.waiters > 0
-	waiters := k.waiters
-	st.mu.Unlock()
-	if tells {
-		k.notify(store.Event{Kind: store.EventQueued, Waiters: waiters})
-	}
-	return nil
-}
-
-// onChildren handles that nodes have been added to a lock that we hold, or removed. A holder that
-// was already notified is not notified again, and counts when it renews.
-func (st *Store) onChildren(path string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	k := st.counted[path]
-	if k == nil {
-		return
-	}
-	delete(st.counted, path)
-	k.counting = false
-	if k.phase == holding && k.watch && !k.notified {
-		st.taskLocked(func() {
-			_ = k.count() // if it fails, the next renewal counts
-		})
 	}
 }

@@ -75,6 +75,12 @@ func (s *stake) passLocally(now watchdog.Instant, fx *Effects) {
 	h.cohort.handoffs++
 	h.cohort.watch = true
 	s.deliverNext(now, fx)
+	s.askForOthers(now, fx)
+}
+
+// askForOthers asks the store whether another client waits, after something has passed inside this one.
+func (s *stake) askForOthers(now watchdog.Instant, fx *Effects) {
+	h := s.holding
 	if !h.renewing && h.failures == 0 && (!h.cohort.watching || now.Sub(h.cohort.renewed) > cohortRenewal) {
 		s.renew(now, fx)
 	}

@@ -60,11 +60,11 @@ func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effe
 	}
 }
 
-// anotherQueued handles that another client has queued, or this one for permits beside those it has. Then
-// a renewal finds out whether another is behind it.
+// anotherQueued handles that another client has queued, or this one for permits beside those it has. Only
+// the first in the queue is announced, so this client may then have others behind it. A block that passes
+// permits on finds out: askForOthers.
 func (s *stake) anotherQueued(e *store.Event, now watchdog.Instant, fx *Effects) {
 	if s.isBlock() && s.others(1) == 0 {
-		s.renewNow(now, fx)
 		return
 	}
 	s.holding.cohort.contended(now, max(e.Waiters, 1))

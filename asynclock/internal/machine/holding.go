@@ -29,6 +29,7 @@ type Holding struct {
 	unanswered int32 // renewals that may still take effect
 
 	renewing bool // a renewal is under way
+	again    bool // renew once more when it is answered
 	failures int  // of renewals, in a row
 	failure  error
 
@@ -88,7 +89,7 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 		closed:   a.contended,
-		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit},
+		block:    s.newBlock(g.Weight, a.limit),
 	}
 	if s.isTenure() {
 		s.beginTenure(l, g.sent, now, fx)

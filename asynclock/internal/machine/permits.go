@@ -18,6 +18,7 @@ type block struct {
 	held  int32 // in the store, as far as the store has confirmed
 	kept  int32 // that this client has not given up; never more than held
 	limit int32 // in force, as the store last said; 0: it has not
+	stale bool  // it was granted when there were more, and passes none on
 	over  bool  // the store was asked to end the holding
 }
 
@@ -26,6 +27,13 @@ const mostExtra = 1024
 
 // isBlock reports whether the stake is for permits.
 func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
+
+// newBlock returns the block of so many permits, which the store has granted. The limit may be from an
+// earlier answer. When the store granted them, all permits that this client has were within the limit.
+func (s *stake) newBlock(weight, limit int32) block {
+	kept, _ := s.key.kept()
+	return block{held: weight, kept: weight, limit: max(limit, kept+weight)}
+}
 
 // free returns how many permits of the block nobody uses. P1: a lease lies in one block.
 func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
@@ -56,13 +64,24 @@ func (k *Key) kept() (kept, limit int32) {
 	return kept, limit
 }
 
-// hasAll reports whether this client has all permits that w may share. Then w has nobody to ask: P9.
+// hasAll reports whether this client has all permits that w may share. Then w has nobody to ask: P9. It is
+// so only as long as renewals say how many there are, and if they don't say that w wants too many.
 func (k *Key) hasAll(w *Waiter) bool {
 	if w.Terms.Mode != store.Permits {
 		return false
 	}
 	kept, limit := k.kept()
-	return kept >= max(limit, w.Terms.Limit)
+	return kept >= max(limit, w.Terms.Limit) && (limit == 0 || w.Weight <= limit) && k.learnsLimit()
+}
+
+// learnsLimit reports whether every block is renewed.
+func (k *Key) learnsLimit() bool {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.holding != nil && s.isBlock() && (!s.terms.Renew || s.terms.MaxHold > 0 || !s.holding.lease.isWanted()) {
+			return false
+		}
+	}
+	return true
 }
 
 // admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
@@ -90,7 +109,7 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 	k, h := s.key, s.holding
 	contender := k.contender()
 	passed := false
-	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !s.exceeds() && h.cohort.mayPass(now); w = k.waiters.first {
+	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !h.block.stale && h.cohort.mayPass(now); w = k.waiters.first {
 		if contender != nil && contender.attempt.try {
 			break // its caller has sent the request, and reads the answer
 		}
@@ -103,23 +122,6 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 		s.askForOthers(now, fx)
 	}
 	return s.giveUpFree(now, fx)
-}
-
-// exceeds reports whether more permits are out than the limit that was stored last. This client then
-// gives back what it can.
-func (s *stake) exceeds() bool {
-	kept, limit := s.key.kept()
-	return limit > 0 && kept > limit
-}
-
-// askForOthers asks the store whether another client waits, as passLocally does. A client that has a place
-// in the queue itself is not always notified of those behind it.
-func (s *stake) askForOthers(now watchdog.Instant, fx *Effects) {
-	h := s.holding
-	if !h.renewing && h.failures == 0 && now.Sub(h.cohort.renewed) > cohortRenewal &&
-		(!h.cohort.watching || s.key.contender() != nil) {
-		s.renew(now, fx)
-	}
 }
 
 // giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
@@ -176,14 +178,17 @@ func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant
 }
 
 // learnLimit notes the limit in force, as the answer to a renewal has it. A larger one may be of use to a
-// waiter that had nobody to ask.
+// waiter that had nobody to ask. If it is smaller, more permits may be out than there are, perhaps those of
+// others. So each one that comes free is given back, and the store decides.
 func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
 	if limit == 0 || !s.isBlock() {
 		return
 	}
 	for t := &s.key.stakes; t != nil; t = t.next {
 		if t.holding != nil && t.isBlock() {
-			t.holding.block.limit = limit
+			b := &t.holding.block
+			b.stale = b.stale || limit < b.limit
+			b.limit = limit
 		}
 	}
 	if s.key.waiters.first != nil {

@@ -30,7 +30,7 @@ func (r *Renewal) link() **Renewal { return &r.next }
 
 // renew sends a renewal in the background.
 func (s *stake) renew(now watchdog.Instant, fx *Effects) {
-	s.holding.renewing = true
+	s.holding.renewing, s.holding.again = true, false
 	ttl := s.terms.TTL
 	if l := s.holding.lease; l == nil || l.bound == 0 {
 		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
@@ -60,9 +60,13 @@ func (s *stake) renewal(ttl time.Duration, now watchdog.Instant) *Renewal {
 	}
 }
 
-// renewNow renews the holding now, if it is renewed at all.
+// renewNow renews the holding now, if it is renewed at all. If a renewal is under way, the store may have
+// decided its answer before the event that caused this call. Another one then follows it.
 func (s *stake) renewNow(now watchdog.Instant, fx *Effects) {
-	if s.renewable() {
+	switch {
+	case s.holding.renewing:
+		s.holding.again = true
+	case s.renewable():
 		s.renew(now, fx)
 	}
 }
@@ -157,6 +161,9 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	}
 	if s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued {
 		renewAt = now // it was sent before a downgrade; S1: the store has to be asked
+	}
+	if h.again && !h.renewing {
+		renewAt = now
 	}
 	h.renewAt, h.failures, h.failure = renewAt, 0, nil
 	if r.Sent >= h.cohort.renewed {

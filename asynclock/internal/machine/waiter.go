@@ -91,7 +91,7 @@ func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 	switch {
 	case k.waiters.first == nil && k.open(w, now) != nil:
 		return nil
-	case w.Try && (w.Terms.Mode == store.Exclusive || !k.mayContend(w)):
+	case w.Try && (w.Terms.Mode == store.Exclusive || k.waiters.first != nil || !k.mayContend(w)):
 		return ErrTaken
 	case k.waiters.n >= w.Terms.QueueLimit:
 		return ErrQueueFull
@@ -158,6 +158,9 @@ func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
 	s := k.contender()
 	if s == nil {
+		if k.waiters.first != nil {
+			k.serve(nil, now, fx) // P9: unlike the one before, it may have somebody to ask
+		}
 		return
 	}
 	if w := k.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {

@@ -114,10 +114,18 @@ func writerReadsOn(env *Env) {
 	if _, err := clients[2].TryLock(env.ctx, "key"); !errors.Is(err, asynclock.ErrHeld) {
 		env.Errorf("TryLock beside two readers: got %v, want ErrHeld", err)
 	}
-	if reader.Token() != other.Token() || reader.Token() <= writer.Token() {
-		env.Errorf("tokens of the readers: got %d and %d, want equal ones above the writer's %d", reader.Token(), other.Token(), writer.Token())
+	if min(reader.Token(), other.Token()) <= writer.Token() {
+		env.Errorf("tokens of the readers: got %d and %d, want more than the writer's %d", reader.Token(), other.Token(), writer.Token())
 	}
+	if reader.Token() != other.Token() && !env.Sessions {
+		env.Errorf("tokens of the readers: got %d and %d, want the same", reader.Token(), other.Token())
+	}
+	last := max(reader.Token(), other.Token())
 	env.unlock(reader)
 	env.unlock(other)
-	env.unlock(env.lock(clients[2], "key"))
+	next := env.lock(clients[2], "key")
+	if next.Token() <= last {
+		env.Errorf("token of the next writer: got %d, want more than %d, the readers' largest", next.Token(), last)
+	}
+	env.unlock(next)
 }

@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	permits INT NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 //
--- What a holder has left beside its key. It outlives the row of the lock.
+-- The notes that holders have left beside their keys. They outlive the rows of the locks.
 CREATE TABLE IF NOT EXISTS asynclock_note (
 	`key` VARBINARY(1536) NOT NULL PRIMARY KEY,
 	token BIGINT NOT NULL,            -- of the lease that wrote it
@@ -1009,7 +1009,7 @@ BEGIN
 		SET v_owner = NULL, v_until = NULL, v_last_token = 0, v_last_seq = 0;
 		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
-		SET v_status = CASE WHEN COALESCE(v_owner, '') = '' OR v_until <= v_now THEN -2 WHEN v_owner = v_asking THEN 1 ELSE -3 END;
+		SET v_status = CASE WHEN v_owner = v_asking AND v_until > v_now THEN 1 WHEN v_owner <> '' AND v_until > v_now THEN -3 ELSE -2 END;
 		IF v_status = 1 THEN
 			SELECT token, seq INTO v_last_token, v_last_seq FROM asynclock_note WHERE `key` = v_key AND note_until > v_now;
 			IF v_last_token > v_token OR v_last_token = v_token AND v_last_seq > v_seq THEN

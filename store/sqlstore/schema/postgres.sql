@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS asynclock_permits (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	permits INT NOT NULL
 );
--- What a holder has left beside its key. It outlives the row of the lock.
+-- The notes that holders have left beside their keys. They outlive the rows of the locks.
 CREATE TABLE IF NOT EXISTS asynclock_note (
 	key TEXT COLLATE "C" PRIMARY KEY,
 	token BIGINT NOT NULL,         -- of the lease that wrote it
@@ -890,7 +890,7 @@ BEGIN
 	LOOP
 		l := asynclock_find(q.key, TRUE);
 		v_now := clock_timestamp(); -- for finding the row may have taken a while
-		v_status := CASE WHEN COALESCE(l.owner, '') = '' OR l.held_until <= v_now THEN -2 WHEN l.owner = q.owner THEN 1 ELSE -3 END;
+		v_status := CASE WHEN l.owner = q.owner AND l.held_until > v_now THEN 1 WHEN l.owner <> '' AND l.held_until > v_now THEN -3 ELSE -2 END;
 		IF v_status = 1 THEN
 			INSERT INTO asynclock_note AS n (key, token, seq, data, note_until)
 				VALUES (q.key, q.token, q.seq, COALESCE(q.note, ''), v_now + q.ttl * INTERVAL '1 microsecond')

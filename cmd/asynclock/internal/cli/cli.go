@@ -95,7 +95,8 @@ To see it at work, with nothing installed:
 		"log the lock client's work to stderr")
 	root.AddCommand(
 		a.demoCommand(), a.workerCommand(),
-		a.runCommand(), a.guardCommand(), a.lsCommand(), a.inspectCommand(), a.unlockCommand(), a.permitsCommand(),
+		a.runCommand(), a.electCommand(), a.guardCommand(),
+		a.lsCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
 		a.versionCommand(),
 	)
 	return root

@@ -106,16 +106,8 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on we handle signals. While we wait, they end the wait. Later they go to the
-	// command.
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, notIgnored(forwarded)...)
-	defer signal.Stop(signals)
-	// A message that nobody reads must not end us before the command, nor change our exit code. It
-	// is enough to subscribe to the signal until the end. Unlike an ignored signal, a subscription
-	// is not inherited.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-
+	signals, stop := handleSignals()
+	defer stop()
 	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
 		return a.connect(o.settings(command[0])...)
 	}, (*connection).close)
@@ -131,11 +123,7 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 	}
 	restore := ignoreStops() // until we hold nothing
 	defer restore()
-	cmd := exec.Command(path, command[1:]...)
-	cmd.Args[0] = command[0]
-	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
-		tokenVariable+"="+strconv.FormatInt(lease.Token(), 10))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	cmd := a.command(path, command, lease)
 	result := a.supervise(ctx, cmd, lease, o.grace, signals)
 
 	// The command has ended, so others may get the key. A further signal must not prevent the
@@ -151,6 +139,28 @@ func (a *app) run(ctx context.Context, o runOptions, command []string) error {
 		a.complain("%v; others get the key when its TTL has passed", err)
 	}
 	return result
+}
+
+// handleSignals begins to handle signals. While we wait, they end the wait. Later they go to the
+// command.
+func handleSignals() (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 16)
+	signal.Notify(signals, notIgnored(forwarded)...)
+	// A message that nobody reads must not end us before the command, nor change our exit code. It
+	// is enough to subscribe to the signal until the end. Unlike an ignored signal, a subscription
+	// is not inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return signals, func() { signal.Stop(signals) }
+}
+
+// command returns the command that is to run under the lease.
+func (a *app) command(path string, command []string, lease *asynclock.Lease) *exec.Cmd {
+	cmd := exec.Command(path, command[1:]...)
+	cmd.Args[0] = command[0]
+	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
+		tokenVariable+"="+strconv.FormatInt(lease.Token(), 10))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	return cmd
 }
 
 // settings returns the lock options of the flags.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package zookeeper has only tests: store/zkstore against Spring Integration's own
-// ZookeeperLockRegistry and Curator's InterProcessMutex.
+// ZookeeperLockRegistry, and Curator's InterProcessMutex, InterProcessReadWriteLock and LeaderSelector.
 //
 // Start reading in interop_test.go. The Java side is the Maven project in this
 // directory, which shares with that of internal/test/interop/spring only how it is built and spoken

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/elect"
+)
+
+type electOptions struct {
+	key    string
+	holder string
+	value  string
+	ttl    time.Duration
+	grace  time.Duration
+}
+
+func (a *app) electCommand() *cobra.Command {
+	o := electOptions{}
+	cmd := &cobra.Command{
+		Use:   "elect KEY [flags] -- COMMAND [ARG...]",
+		Short: "Run a command on one of several hosts, again after each loss",
+		Long: `elect campaigns for the leadership of KEY and runs a command while it leads. If the
+leadership is lost, the command is ended as by 'asynclock run', and elect
+campaigns again. If the command ends by itself, elect gives the leadership on
+and exits with the command's exit code. An outage of the server ends the
+leadership, and not the campaign.
+
+The command gets the same environment variables as under 'asynclock run';
+ASYNCLOCK_TOKEN is the number of the term. 'asynclock inspect KEY' shows who
+leads.
+` + environmentHelp + exitCodesHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 || cmd.ArgsLenAtDash() != 1 {
+				return errors.New("give one KEY, and after -- the command to run")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.grace < 0 {
+				return &exitError{exitUsage, errors.New("--grace is negative")}
+			}
+			if !cmd.Flags().Changed("grace") {
+				o.grace = o.ttl / 10
+			}
+			o.key = args[0]
+			return a.elect(cmd.Context(), o, args[1:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
+		"how long others wait if this host dies, and how long a server outage the leadership survives")
+	flags.DurationVar(&o.grace, "grace", 0,
+		"after a loss, how long the command may take to end; default a tenth of --ttl")
+	flags.StringVar(&o.value, "value", "", "what observers of the Go package elect see of this leader, for example an address")
+	flags.StringVar(&o.holder, "holder", "", "description of the leader that others see; default command, host and pid")
+	return cmd
+}
+
+// elect runs the command under one term after another.
+func (a *app) elect(ctx context.Context, o electOptions, command []string) error {
+	path, err := lookPath(command[0])
+	if err != nil {
+		return err
+	}
+	signals, stop := handleSignals()
+	defer stop()
+	settings := runOptions{holder: o.holder, ttl: o.ttl}.settings(command[0])
+	locks, err := interruptible(ctx, signals, o.key, func(context.Context) (*connection, error) {
+		return a.connect(settings...)
+	}, (*connection).close)
+	if err != nil {
+		return err
+	}
+	defer locks.close()
+	campaign, end := context.WithCancel(ctx)
+	defer end()
+	terms := elect.Campaign(campaign, locks.Client, o.key, elect.WithValue([]byte(o.value)))
+	for {
+		term, err := interruptible(ctx, signals, o.key, func(ctx context.Context) (*elect.Term, error) {
+			return nextTerm(ctx, terms)
+		}, func(term *elect.Term) { _ = term.Resign(context.WithoutCancel(ctx)) })
+		if err != nil {
+			return err
+		}
+		restore := ignoreStops() // until we hold nothing
+		result := a.supervise(ctx, a.command(path, command, term.Lease), term.Lease, o.grace, signals)
+		lost := errors.Is(term.Err(), asynclock.ErrLost)
+		if err := term.Resign(context.WithoutCancel(ctx)); err != nil && !lost {
+			a.complain("%v; others lead when its TTL has passed", err)
+		}
+		restore()
+		if !lost || ctx.Err() != nil {
+			return result
+		}
+		a.complain("campaigning for %q again", o.key)
+	}
+}
+
+// nextTerm waits for the next term of a campaign.
+func nextTerm(ctx context.Context, terms <-chan elect.Elected) (*elect.Term, error) {
+	select {
+	case elected, open := <-terms:
+		if open {
+			return elected.Term()
+		}
+	case <-ctx.Done():
+	}
+	return nil, context.Canceled
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package migratelock lets golang-migrate v4 migrate a database from one process at a time. Each process of a
+// service may migrate when it starts; one of them does, and the others wait and find nothing to do. The
+// package wraps any driver of migrate:
+//
+//	driver, err := sqlite.WithInstance(db, &sqlite.Config{})
+//	…
+//	driver, err = migratelock.Wrap(driver, locks, "migrate:orders")
+//	…
+//	m, err := migrate.NewWithInstance("iofs", source, "sqlite", driver)
+//	…
+//	err = m.Up()
+//
+// The driver's own lock is not used. In PostgreSQL that one belongs to a session, and behind a pooler in
+// transaction mode it stays in a session of another. In SQLite it is for one process only.
+//
+// # What happens if
+//
+//   - another process has the key: Lock waits for ten seconds, or as long as WithWait says. Then m.Up fails, with
+//     an error that matches database.ErrLocked and [asynclock.ErrHeld].
+//   - the store can't be reached: m.Up fails, after a third of the TTL at the latest. No migration has begun.
+//   - the lease is lost during a migration: the migration is finished and recorded, and no other one begins. m.Up
+//     fails with an error that matches [asynclock.ErrLost]. Then make another Migrate, because this one
+//     takes itself for locked.
+//   - Unlock fails: the key is free after the TTL at the latest. That is no error of m.Up, because the lease
+//     covered the migrations. It is one if the store says that the lease was lost.
+//   - the process dies: the key is free after the TTL. The database stays dirty if a migration had begun, as
+//     always with migrate.
+//
+// migrate gives up a Lock after Migrate.LockTimeout, 15 s by default, and cannot stop it. So WithWait has to be
+// shorter. Close ends a Lock that still waits, and unlocks.
+//
+// migrate passes no context on. So don't call it under a lease of the same key: Lock would wait for that lease.
+package migratelock

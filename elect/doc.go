@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package elect elects a leader among any number of processes.
+//
+//	err := elect.Run(ctx, locks, "scheduler", func(ctx context.Context, term *elect.Term) error {
+//		return schedule(ctx, term.Token()) // until ctx ends
+//	})
+//
+// A [Term] is one leadership. It is a lease of the key, whose token is the number of the term: give it to
+// whatever the leader writes to. There are three ways to lead. [Run] calls a function for each term.
+// [Campaign] sends the terms to a channel, for select. An [Elector] says only whether this process leads.
+//
+// A term begins when its note is in the store, with the candidate's value. So observers that look later see
+// it. It ends when it is resigned or lost. A campaign goes on after a loss: an outage of the store ends a term, not the
+// campaign. After a term that was resigned, the candidate is behind all others that wait. Candidates of one
+// client may follow each other first, for 10 ms at most.
+//
+// The key is an ordinary lock's. A plain Lock of it is one more candidate, without a value. An operator
+// keeps leaders out that way.
+//
+// # Observers
+//
+// [Observe] and [Current] say who leads. They look at the store, which sends observers no messages. So an
+// observer learns of a change by its next look: up to 2 s late, or as [WithInterval] says. It looks again
+// as soon as the time of a leader that it knows has run out. A term that begins and ends between two looks is not seen. The
+// number of terms that are seen never goes back. The knowledge of an observer proves nothing at a
+// resource. Only the token does.
+//
+// # Stores
+//
+// Where the store has no notes, as ZooKeeper, terms have no values ([asynclock.ErrUnsupported]). Where it has no tokens,
+// terms have no numbers, and nobody can observe.
+package elect

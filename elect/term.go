@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package elect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+// A Term is one leadership: a lease of the key, with a value that observers see. The lease's token is the
+// number of the term. It is larger than that of every term before.
+type Term struct {
+	*asynclock.Lease
+
+	turn     chan struct{} // has an element while the note is written, so that a repetition never undoes a Proclaim
+	value    []byte        // is changed by who has the turn
+	keeping  context.CancelFunc
+	kept     chan struct{} // closed when nobody keeps the note any more
+	noteless bool          // the store has no notes
+}
+
+// The note of a leader is written anew every keepEvery. A store that has lost it shows it again after that
+// time at the latest. It stays for noteTTL, also when nobody leads.
+const (
+	keepEvery = time.Minute
+	noteTTL   = 24 * time.Hour
+)
+
+// beginTerm writes the note of a term, which begins with that.
+func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte) (*Term, error) {
+	t := &Term{Lease: lease, turn: make(chan struct{}, 1), kept: make(chan struct{})}
+	err := t.Proclaim(ctx, value)
+	if len(value) == 0 && errors.Is(err, asynclock.ErrUnsupported) {
+		t.noteless, err = true, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	keeping, cancel := context.WithCancel(lease.Context())
+	t.keeping = cancel
+	go t.keep(keeping) // ends with the lease, or with end, which waits for it
+	return t, nil
+}
+
+// Proclaim changes the value of the term, which observers see from then on. At most
+// [asynclock.MaxNoteLen] bytes. The errors are those of [asynclock.Lease.SetNote]. After the end of the
+// term nothing is changed, and the error is that of the lease.
+func (t *Term) Proclaim(ctx context.Context, value []byte) error {
+	if ctx == nil {
+		return t.SetNote(ctx, value, noteTTL) // which says what is wrong
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return failed(t.Key(), context.Cause(ctx))
+	}
+	if err := t.SetNote(ctx, value, noteTTL); err != nil {
+		return err
+	}
+	t.value = append([]byte(nil), value...)
+	return nil
+}
+
+// keep writes the note again and again.
+func (t *Term) keep(ctx context.Context) {
+	defer close(t.kept)
+	tick := time.NewTicker(keepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case t.turn <- struct{}{}:
+			if !t.noteless {
+				_ = t.SetNote(ctx, t.value, noteTTL) // its turn comes again
+			}
+			<-t.turn
+		}
+	}
+}
+
+// Resign ends the term and gives the leadership to the next candidate. It is Unlock, and has its errors.
+// Repetitions do nothing.
+func (t *Term) Resign(ctx context.Context) error {
+	t.end()
+	return t.Unlock(ctx)
+}
+
+// end waits until nobody keeps the note.
+func (t *Term) end() {
+	t.keeping()
+	<-t.kept
+}
