@@ -18,6 +18,7 @@ import (
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS(kit.Root(t))
+	site := &site{root: root, anchors: make(map[string][]string)}
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -29,7 +30,7 @@ func TestLinks(t *testing.T) {
 		}
 		text, err := fs.ReadFile(root, name)
 		for _, target := range linksOf(string(text)) {
-			if wrong := checkLink(root, name, target); wrong != "" {
+			if wrong := site.checkLink(name, target); wrong != "" {
 				t.Errorf("%s: the link %s: %s", name, target, wrong)
 			}
 		}
@@ -40,8 +41,14 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A site is the pages of the repository. It reads the headings of each page once.
+type site struct {
+	root    fs.FS
+	anchors map[string][]string
+}
+
 // checkLink returns what is wrong with a link on a page.
-func checkLink(root fs.FS, page, target string) string {
+func (s *site) checkLink(page, target string) string {
 	u, err := url.Parse(target)
 	switch {
 	case err != nil:
@@ -53,17 +60,22 @@ func checkLink(root fs.FS, page, target string) string {
 	if u.Path != "" {
 		name = path.Join(path.Dir(page), u.Path)
 	}
-	if _, err := fs.Stat(root, name); err != nil {
+	if _, err := fs.Stat(s.root, name); err != nil {
 		return err.Error()
 	}
 	if u.Fragment == "" || path.Ext(name) != ".md" {
 		return ""
 	}
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return err.Error()
+	anchors, known := s.anchors[name]
+	if !known {
+		text, err := fs.ReadFile(s.root, name)
+		if err != nil {
+			return err.Error()
+		}
+		anchors = anchorsOf(string(text))
+		s.anchors[name] = anchors
 	}
-	if !slices.Contains(anchorsOf(string(text)), u.Fragment) {
+	if !slices.Contains(anchors, u.Fragment) {
 		return name + " has no such heading"
 	}
 	return ""
@@ -87,7 +99,7 @@ func TestAnchors(t *testing.T) {
 
 func TestBrokenLinks(t *testing.T) {
 	t.Parallel()
-	root := os.DirFS(kit.Root(t))
+	site := &site{root: os.DirFS(kit.Root(t)), anchors: make(map[string][]string)}
 	for target, broken := range map[string]bool{
 		"design.md":                     false,
 		"design.md#tokens":              false,
@@ -97,7 +109,7 @@ func TestBrokenLinks(t *testing.T) {
 		"../store/memstore":             false,
 		"https://example.com/x.md#none": false,
 	} {
-		if wrong := checkLink(root, "docs/production.md", target); (wrong != "") != broken {
+		if wrong := site.checkLink("docs/production.md", target); (wrong != "") != broken {
 			t.Errorf("%s: got %q, want it broken: %t", target, wrong, broken)
 		}
 	}
