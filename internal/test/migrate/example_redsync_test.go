@@ -28,7 +28,7 @@ func Example_redsync() {
 		}
 		return redsyncBoth(ctx, locks, mutexes, func(ctx context.Context) error {
 			var taken *redsync.ErrTaken
-			err := mutexes.NewMutex("order:42").TryLockContext(ctx)
+			err := mutexes.NewMutex("order:42", redsync.WithExpiry(time.Minute)).TryLockContext(ctx)
 			fmt.Println("the old release is kept out:", errors.As(err, &taken))
 			tryNew(ctx, locks, "order:42")
 			return saveOrder(ctx, 42)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -18,6 +19,7 @@ func Example_rueidislock() {
 		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 			ClientOption: rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true}, // miniredis has no tracking
 			KeyMajority:  1,
+			TryNextAfter: time.Minute, // of a busy machine
 		})
 		if err != nil {
 			return err

@@ -23,24 +23,18 @@ type orders struct {
 // service fails.
 func Example_handler() {
 	with(func(ctx context.Context, locks *asynclock.Client) error {
-		post := func() int {
-			w := httptest.NewRecorder()
-			o := &orders{locks, 10 * time.Millisecond}
-			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders/42", http.NoBody)
-			r.SetPathValue("id", "42")
-			o.post(w, r)
-			return w.Code
-		}
-		fmt.Println("free:", post())
+		o := &orders{locks, time.Minute}
+		fmt.Println("free:", o.answer(ctx))
 		other, err := locks.Lock(ctx, "order:42")
 		if err != nil {
 			return err
 		}
-		fmt.Println("held:", post())
+		o.wait = 0
+		fmt.Println("held:", o.answer(ctx))
 		if err := errors.Join(other.Unlock(ctx), locks.Close(ctx)); err != nil {
 			return err
 		}
-		fmt.Println("closed:", post())
+		fmt.Println("closed:", o.answer(ctx))
 		return nil
 	})
 	// Output:
@@ -60,6 +54,15 @@ func (o *orders) post(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, "failed", http.StatusInternalServerError)
 	}
+}
+
+// answer is what a request for order 42 gets.
+func (o *orders) answer(ctx context.Context) int {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders/42", http.NoBody)
+	r.SetPathValue("id", "42")
+	o.post(w, r)
+	return w.Code
 }
 
 func (*orders) save(ctx context.Context, _ *asynclock.Lease) error { return ctx.Err() }
