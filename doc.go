@@ -52,6 +52,9 @@
 //	when a term begins and ends             elect/term.go: beginTerm; elect/candidate.go: round
 //	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
+//	code for a task                         docs/recipes.md
+//	whether a lock is right, and which      docs/choose.md; docs/faq.md
+//	the way from another library            docs/migrate
 //	how the parts fit, and why              docs/design.md
 //	which command runs all tests            go run ./internal/test/testenv; CONTRIBUTING.md
 //

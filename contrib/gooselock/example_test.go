@@ -49,3 +49,40 @@ func Example() {
 	}
 	// Output: migrated to version 1
 }
+
+// A service migrates under a lease of its own, so goose stops when that is lost.
+func Example_lease() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New()) // in production: redisstore
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx)
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1) // so that all use the same memory
+	migrations := fstest.MapFS{"1_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id INTEGER);\n")}}
+	locker, err := gooselock.New(locks, "migrate:orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations, goose.WithLocker(locker))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := migrate(ctx, locks, provider); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(provider.GetDBVersion(ctx))
+	// Output: 1 <nil>
+}
+
+func migrate(ctx context.Context, locks *asynclock.Client, provider *goose.Provider) error {
+	return locks.WithLock(ctx, "migrate:orders", func(ctx context.Context, _ *asynclock.Lease) error {
+		_, err := provider.Up(ctx)
+		return err
+	})
+}

@@ -13,17 +13,15 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 )
 
-// The README and the page about fences show code that runs: each of their blocks of Go stands,
-// line for line, in a file of examples.
-func TestReadmeShowsCodeOfExamples(t *testing.T) {
+// The README and the pages in docs show code that runs: each of their blocks of Go stands, line for
+// line, in a file of examples.
+func TestPagesShowCodeOfExamples(t *testing.T) {
 	t.Parallel()
 	examples := exampleCode(t)
-	for _, page := range []string{"README.md", "docs/fences.md"} {
-		blocks := goBlocks(kit.ReadFile(t, page))
-		if len(blocks) == 0 {
-			t.Errorf("%s has no block of Go, want some", page)
-		}
-		for _, block := range blocks {
+	blocks := 0
+	for page, text := range pages(t) {
+		for _, block := range goBlocks(text) {
+			blocks++
 			formatted, err := format.Source([]byte(block))
 			switch {
 			case err != nil:
@@ -33,6 +31,60 @@ func TestReadmeShowsCodeOfExamples(t *testing.T) {
 			}
 		}
 	}
+	if want := 40; blocks < want {
+		t.Errorf("got %d blocks of Go in README.md and docs, want at least %d", blocks, want)
+	}
+}
+
+// A recipe is something to take in at a glance.
+func TestRecipesAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 15
+	blocks := goBlocks(kit.ReadFile(t, "docs/recipes.md"))
+	if want := 12; len(blocks) < want {
+		t.Errorf("got %d blocks of Go, want at least %d", len(blocks), want)
+	}
+	for _, block := range blocks {
+		if lines := strings.Count(block, "\n"); lines > most {
+			t.Errorf("got %d lines, want at most %d:\n%s", lines, most, block)
+		}
+	}
+}
+
+// An answer has a few lines, and the way to the long one.
+func TestAnswersAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 6
+	_, answers, _ := strings.Cut(kit.ReadFile(t, "docs/faq.md"), "\n## ")
+	all := strings.Split(answers, "\n## ")
+	if want := 20; len(all) < want {
+		t.Errorf("got %d answers, want at least %d", len(all), want)
+	}
+	for _, answer := range all {
+		question, text, _ := strings.Cut(answer, "\n")
+		if lines := strings.Count(strings.TrimSpace(text), "\n") + 1; lines > most {
+			t.Errorf("%s: got %d lines, want at most %d", question, lines, most)
+		}
+		if !strings.Contains(text, "](") {
+			t.Errorf("%s: got no link, want one", question)
+		}
+	}
+}
+
+// pages returns the README and all pages below docs.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"README.md": kit.ReadFile(t, "README.md")}
+	err := fs.WalkDir(os.DirFS(kit.Root(t)), "docs", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".md" {
+			all[name] = kit.ReadFile(t, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // exampleCode returns what plain leaves of all files of examples.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+)
+
+type orders struct {
+	locks *asynclock.Client
+	wait  time.Duration
+}
+
+// A request waits for a bounded time. The answer says whether somebody else has the key, or the lock
+// service fails.
+func Example_handler() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		o := &orders{locks, time.Minute}
+		fmt.Println("free:", o.answer(ctx))
+		other, err := locks.Lock(ctx, "order:42")
+		if err != nil {
+			return err
+		}
+		o.wait = 0
+		fmt.Println("held:", o.answer(ctx))
+		if err := errors.Join(other.Unlock(ctx), locks.Close(ctx)); err != nil {
+			return err
+		}
+		fmt.Println("closed:", o.answer(ctx))
+		return nil
+	})
+	// Output:
+	// free: 200
+	// held: 409
+	// closed: 503
+}
+
+func (o *orders) post(w http.ResponseWriter, r *http.Request) {
+	err := o.locks.WithLock(r.Context(), "order:"+r.PathValue("id"), o.save, asynclock.WithWait(o.wait))
+	switch {
+	case errors.Is(err, asynclock.ErrHeld): // somebody had the key for as long as we waited
+		http.Error(w, "the order is being changed", http.StatusConflict)
+	case errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrLost), errors.Is(err, asynclock.ErrClosed):
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "try again", http.StatusServiceUnavailable)
+	case err != nil:
+		http.Error(w, "failed", http.StatusInternalServerError)
+	}
+}
+
+// answer is what a request for order 42 gets.
+func (o *orders) answer(ctx context.Context) int {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders/42", http.NoBody)
+	r.SetPathValue("id", "42")
+	o.post(w, r)
+	return w.Code
+}
+
+func (*orders) save(ctx context.Context, _ *asynclock.Lease) error { return ctx.Err() }
+
+type pages map[string]string
+
+// One of many requests fills the cache.
+func Example_stampede() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		cache := pages{}
+		page, err := cached(ctx, locks, cache, "home", func(context.Context) error {
+			fmt.Println("renders")
+			cache["home"] = "welcome"
+			return nil
+		})
+		fmt.Println(page)
+		return err
+	})
+	// Output:
+	// renders
+	// welcome
+}
+
+func cached(ctx context.Context, locks *asynclock.Client, cache pages, key string, fill func(context.Context) error) (string, error) {
+	for ctx.Err() == nil {
+		if page, ok := cache[key]; ok {
+			return page, nil
+		}
+		err := locks.WithLock(ctx, "fill:"+key, func(ctx context.Context, _ *asynclock.Lease) error {
+			return fill(ctx) // looks into the cache again, then renders the page
+		}, asynclock.WithWait(0))
+		if errors.Is(err, asynclock.ErrHeld) { // another is filling it
+			time.Sleep(20*time.Millisecond + rand.N(10*time.Millisecond))
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
+// A transfer locks the keys of both rows.
+func Example_rows() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		return transfer(ctx, locks, 7, 3, func(_ context.Context, tokens map[string]int64) error {
+			fmt.Println("tokens:", len(tokens))
+			return nil
+		})
+	})
+	// Output:
+	// tokens: 2
+}
+
+func transfer(ctx context.Context, locks *asynclock.Client, from, to int, book func(context.Context, map[string]int64) error) error {
+	keys := []string{fmt.Sprintf("account:%d", from), fmt.Sprintf("account:%d", to)} // in any order
+	return locks.WithLockAll(ctx, keys, func(ctx context.Context, accounts *asynclock.MultiLease) error {
+		return book(ctx, accounts.Tokens())
+	}, asynclock.WithWait(2*time.Second))
+}
