@@ -56,7 +56,8 @@
 // # Testing
 //
 // Package store/memstore keeps locks in memory with the same semantics. It works inside
-// testing/synctest bubbles, where a TTL of a minute passes in no time. Package
+// testing/synctest bubbles, where a TTL of a minute passes in no time. Make the store and the client inside
+// the bubble, and close the client before the bubble ends. Package
 // asynclocktest is such a store behind a network that fails as the test says.
 //
 // # Reading the code

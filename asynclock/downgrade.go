@@ -17,8 +17,11 @@ import (
 // [ErrUnlocked], and the one that is returned takes its place, with a larger token. Readers at the head
 // of the queue join at once. The new lease has the values of ctx, as one that RLock returns.
 //
-// The request is repeated as long as ctx lasts and the lease would have lasted. If Downgrade fails, the
-// key has been given back as by [Lease.Unlock], and the errors are those of Unlock. In these cases
+// The request is repeated as long as ctx lasts and the lease would have lasted. A ctx that was made under this
+// lease, as that of WithLock's function is, ends with the lease. So only its values count. The caller of
+// Downgrade unlocks the new lease, also inside WithLock.
+//
+// If Downgrade fails, the key has been given back as by [Lease.Unlock], and the errors are those of Unlock. In these cases
 // nothing has happened:
 //
 //   - The error is [ErrInvalidOption]: the lease is a reader's or has permits, shares a holding by
@@ -51,6 +54,7 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx = l.outlivedBy(ctx)
 	w := newReader(ctx)
 	w.state, w.reentry = l.state, l.core.Reentry
 	reply := store.ReleaseReply{Err: ErrOutcomeUnknown}
@@ -58,6 +62,17 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	defer func() { reader, err = w.endDowngrade(d, &reply) }()
 	reply = c.requestRest(ctx, l.core.Terms.TTL, d)
 	return nil, nil
+}
+
+// outlivedBy returns ctx, or one without an end if ctx was made under l: that has just ended it.
+func (l *Lease) outlivedBy(ctx context.Context) context.Context {
+	lc, _ := ctx.Value(innermost{}).(*leaseContext)
+	for ; lc != nil; lc = lc.outer {
+		if lc.lease == l {
+			return context.WithoutCancel(ctx)
+		}
+	}
+	return ctx
 }
 
 // requestRest sends the request until it has an answer, ctx ends or the holding ends by itself.

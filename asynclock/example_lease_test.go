@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-// One of several processes leads. A process that loses the lease stops leading and asks again.
+// A function stops when its lease is lost, and says why. For leaders there is package elect.
 func ExampleLease_Context() {
 	ctx, shutdown := context.WithCancel(context.Background())
 	defer shutdown()

@@ -135,7 +135,7 @@ func (l *Lease) Err() error {
 }
 
 // Deadline returns the trust deadline: the moment at which the lease ends if nothing renews it.
-// Renewals move the deadline. After the end, Deadline returns the last value.
+// Renewals move the deadline. After a handoff it is sooner than the TTL says, until the first renewal. After the end, Deadline returns the last value.
 func (l *Lease) Deadline() time.Time {
 	if l.isNone() {
 		return time.Time{}

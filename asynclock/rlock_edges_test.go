@@ -329,3 +329,21 @@ func BenchmarkManyReaders(b *testing.B) {
 		})
 	}
 }
+
+// A store may have readers for some keys only. A reader of another key fails, and nobody who waits with it.
+func TestAReaderThatTheStoreRefusesIsAlone(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Next(asynclocktest.Acquire.Any, func(context.Context, func()) error {
+			time.Sleep(100 * time.Millisecond)
+			return store.ErrUnsupported
+		})
+		reader := w.askBy(w.Context(), c.RLock, "key")
+		writer := w.ask(w.Context(), c, "key")
+		w.pass(time.Second)
+		wantError(w, reader.ended(), asynclock.ErrUnsupported)
+		unlock(w, writer.has())
+		w.wait()
+		w.wantUnused()
+	})
+}

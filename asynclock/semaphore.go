@@ -39,7 +39,8 @@ const MaxPermits = store.MaxPermits
 //
 // All processes should give the same number. Where they do not, as while a new version is rolled out, the
 // smallest number counts of those who have permits and of the one who asks. So as long as a process has
-// permits, no more are out than it believes. [Semaphore.SetPermits] overrides all numbers.
+// permits, no more are out than it believes. [Semaphore.SetPermits] overrides all numbers, except that no
+// request asks for more than the number here.
 //
 // Of the options, [WithRetention] has no effect. [WithMinHold] keeps permits back after an early Unlock,
 // so n permits with a minimum hold of d start at most n uses per d. Permits pass from one waiter of a client
@@ -195,7 +196,7 @@ func (s *Semaphore) prepare(w *waiter, n int) error {
 	case n < 1:
 		return fmt.Errorf("%w: a request for %d permits", ErrInvalidOption, n)
 	case n > int(s.settings.Limit):
-		return fmt.Errorf("%w: %d are wanted of %d", ErrPermits, n, s.settings.Limit)
+		return fmt.Errorf("%w: %d are wanted of the %d that this semaphore was made with", ErrPermits, n, s.settings.Limit)
 	}
 	w.Weight = int32(n)
 	return nil

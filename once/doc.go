@@ -17,15 +17,20 @@
 // 30 s. Timers of processes may differ by that much, and none misses an interval because its timer was
 // early.
 //
-// Two runs can be close to each other, at the end of one interval and the beginning of the next. For a least
-// distance between starts, use TryLock with [asynclock.WithMinHold]. For calendars and time zones, use a
-// cron library: its jobs call Do, with their shortest distance as the interval.
+// Two runs can be close to each other, at the end of one interval and the beginning of the next. So calls
+// must not come close to where an interval begins to count: half a minute, or a tenth of the interval, before
+// its beginning. Otherwise one process may call before that moment and another one after it, and both run the
+// job. [WithOffset] moves the moment.
+//
+// For a least distance between starts, use TryLock with [asynclock.WithMinHold]. Use the same for schedules
+// that are no fixed distance apart, as those of a cron library are in months and in summer time.
 //
 // # What can go wrong
 //
 // While the job runs, its process has the lease of the key, which is renewed. If the process dies, or loses
 // the lease, the next call in the same interval runs the job again, as attempt 2. [WithAttempts](1) makes it
-// run at most once. A process that was paused may act after its lease was lost, so give the lease's
+// run at most once. A job that returns an error has run: it is not repeated in its interval. Repeat inside
+// the job what may fail for a moment. A process that was paused may act after its lease was lost, so give the lease's
 // token to what the job writes to. If the store loses data, a job may run twice in an interval, as a lock may have two
 // holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again.
 //

@@ -14,6 +14,19 @@ const (
 	Permits               // Weight parts of Limit
 )
 
+// String returns the mode in lower case, as the command shows it.
+func (m Mode) String() string {
+	switch m {
+	case Exclusive:
+		return "exclusive"
+	case Shared:
+		return "shared"
+	case Permits:
+		return "permits"
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
 // MaxPermits is the largest limit of permits.
 const MaxPermits = 1_000_000
 

@@ -14,6 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/contrib/gocronlock"
+	"github.com/asynclock/asynclock-go/elect"
 )
 
 func noTask(context.Context, *asynclock.Lease) error { return nil }
@@ -150,6 +151,31 @@ func TestATaskEndsWithItsJobsContext(t *testing.T) {
 			t.Errorf("got %v after the function, want ErrUnlocked", lease.Err())
 		}
 		pass(time.Hour)
+	})
+}
+
+// An elector of package elect decides which host runs its jobs.
+func TestAnElectorOfElect(t *testing.T) {
+	story(t, func(t *testing.T, store *asynclocktest.Store) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		runs := make([]int, 2)
+		for i := range runs {
+			var elector elect.Elector
+			h := newHost(t, store, nil, gocron.WithDistributedElector(&elector))
+			go func() { _ = elect.Run(ctx, h.locks, "scheduler", elector.Lead) }() // ends with ctx
+			task := gocron.NewTask(func() { runs[i]++ })
+			if _, err := h.scheduler.NewJob(gocron.DurationJob(time.Minute), task); err != nil {
+				t.Fatal(err)
+			}
+			h.scheduler.Start()
+		}
+		pass(10*time.Minute + time.Second)
+		stop()
+		pass(time.Second)
+		if runs[0]+runs[1] != 10 || runs[0] != 0 && runs[1] != 0 {
+			t.Errorf("runs on two hosts: got %d, want 10 on one of them", runs)
+		}
 	})
 }
 

@@ -140,7 +140,7 @@ func Example_wait() {
 	// A request waits for at most two seconds. Then the error says who has the key.
 	orderErr := locks.WithLock(r.Context(), "order:42", save, asynclock.WithWait(2*time.Second))
 
-	// A job starts on every host, runs on one of them, and not again within the hour.
+	// A job starts on every host each hour, runs on one of them, and not again within 50 minutes.
 	reportErr := locks.WithLock(ctx, "report", report, asynclock.WithWait(0), asynclock.WithMinHold(50*time.Minute))
 
 	if orderErr != nil {

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -174,7 +175,12 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 	a := s.attempt
 	a.uncertain = a.uncertain || failure.MayTakeEffect(err)
 	a.unnotified = true // in case it takes effect: nobody knows whether others request the key
-	if !failure.Transient(err) {
+	switch {
+	case errors.Is(err, store.ErrUnsupported): // what the first waiter asks for; others may ask for less
+		a.settle(fx, nil)
+		s.refuseFirst(err, now, fx)
+		return
+	case !failure.Transient(err):
 		s.failAll(err, now, fx)
 		return
 	}

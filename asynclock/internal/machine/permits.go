@@ -208,7 +208,7 @@ func (s *stake) others(n int) int {
 // than the request did, it asks for those.
 func (s *stake) refuseTooMuch(call *Acquire, limit int32, now watchdog.Instant, fx *Effects) {
 	wanted := call.Request().Share.Weight
-	err := fmt.Errorf("%w: %d are wanted of %d", ErrPermits, wanted, limit)
+	err := fmt.Errorf("%w: %d are wanted of the %d that were set", ErrPermits, wanted, limit)
 	s.attempt.settle(fx, nil)
 	if s.key.waiters.first.Weight < wanted {
 		s.abandon(now, fx)

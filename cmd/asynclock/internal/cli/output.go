@@ -66,20 +66,10 @@ func newInfoJSON(info asynclock.Info) infoJSON {
 	return infoJSON{
 		Key: info.Key, Held: info.Held, Holder: info.Holder, Token: info.Token,
 		RemainingMS: info.Remaining.Milliseconds(), Waiters: info.Waiters,
-		Mode: modeText(info.Mode), Used: info.Used, Limit: info.Limit,
+		Mode: info.Mode.String(), Used: info.Used, Limit: info.Limit,
 	}
 }
 
-func modeText(mode asynclock.Mode) string {
-	switch mode {
-	case asynclock.Shared:
-		return "shared"
-	case asynclock.Permits:
-		return "permits"
-	default:
-		return "exclusive"
-	}
-}
 
 func newInspectJSON(info asynclock.Info) inspectJSON {
 	queue := make([]waiterJSON, 0, len(info.Queue))
