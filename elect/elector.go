@@ -15,7 +15,7 @@ import (
 var ErrNotLeader = errors.New("elect: not the leader")
 
 // An Elector says whether this process leads, for example to gocron (WithDistributedElector). Its method
-// Lead is the function for [Run], which keeps each term until it is lost or the context of Run ends:
+// Lead is the function for [Run], which keeps each term until it is lost or resigned, or the context of Run ends:
 //
 //	var elector elect.Elector
 //	go elect.Run(ctx, locks, "scheduler", elector.Lead)
@@ -25,11 +25,14 @@ type Elector struct {
 	term atomic.Pointer[Term]
 }
 
-// Lead keeps the term until ctx ends.
+// Lead keeps the term until ctx ends, or somebody resigns the term. Then [Run] campaigns anew.
 func (e *Elector) Lead(ctx context.Context, term *Term) error {
 	e.term.Store(term)
 	defer e.term.CompareAndSwap(term, nil)
 	<-ctx.Done()
+	if errors.Is(term.Err(), asynclock.ErrUnlocked) {
+		return nil // it was resigned, which is no failure
+	}
 	return context.Cause(ctx)
 }
 

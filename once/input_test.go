@@ -4,6 +4,7 @@ package once_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestANoteThatIsNoRecord(t *testing.T) {
 		for _, data := range []string{
 			"", "{}", "null", "[]", "leader", `{"v":1}`, `{"v":0,"attempt":1}`, `{"v":2,"attempt":1}`, `{"v":1,"attempt":0}`,
 			`{"v":1,"attempt":1,"missed":-1}`, `{"v":1,"attempt":1,"start":9223372036854775807}`, `{"v":1,"attempt":1,"ended":-9223372036854775808}`,
-			`{"v":1,"attempt":1e99}`,
+			`{"v":1,"attempt":1e99}`, `{"v":1,"attempt":1073741825}`, `{"v":1,"attempt":1,"missed":1073741825}`,
 		} {
 			w.setNote(c, data)
 			_, err := once.Do(w.Context(), c, key, every, w.never)
@@ -88,6 +89,22 @@ func TestANoteThatIsNoRecord(t *testing.T) {
 		}
 		w.setNote(c, `{"v":1,"attempt":1,"and":"more"}`) // as a later release may add
 		w.wantRan(c)
+	})
+}
+
+// A record of the largest numbers is followed by one that can be read.
+func TestCountsHaveABound(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.setNote(c, fmt.Sprintf(`{"v":1,"attempt":1073741824,"start":%d}`, time.Now().UnixMicro()))
+		w.wantRan(c)
+		w.wantDone(c)
+		w.setNote(c, `{"v":1,"attempt":1,"start":-9007199254740992}`)
+		o, err := once.Do(w.Context(), c, key, time.Second, fn)
+		w.wantNoError(err)
+		if o.Last.Missed != 1<<30 {
+			w.Errorf("Missed: got %d, want %d", o.Last.Missed, 1<<30)
+		}
 	})
 }
 

@@ -50,7 +50,7 @@ func (s schedule) startAt(now time.Time) time.Time {
 
 // missed returns how many whole intervals lie between two runs.
 func (s schedule) missed(last, start time.Time) int {
-	return int(max(start.Sub(last)/s.every-1, 0))
+	return int(min(max(start.Sub(last)/s.every-1, 0), mostCount))
 }
 
 // noteTTL is how long the record of a run is kept.

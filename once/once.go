@@ -145,12 +145,12 @@ func (r *round) err() error {
 // runs the job.
 func (r *round) do(ctx context.Context) {
 	held, err := r.look(ctx)
-	if err != nil || r.settled {
+	if err != nil {
 		r.lockErr = err
 		return
 	}
-	if held {
-		r.outcome.Running = true
+	if held || r.settled {
+		r.outcome.Running = held && (!r.settled || r.last.Ended.IsZero())
 		return
 	}
 	called := false
@@ -213,7 +213,7 @@ func (r *round) underLease(ctx, leaseCtx context.Context, lease *asynclock.Lease
 	ending, cancel := lasting(ctx)
 	defer cancel()
 	if err := r.record(ending, lease, &run); err != nil {
-		return ifNotLost(err)
+		return unlessEnded(lease, err)
 	}
 	r.outcome.Last, r.settled = run, true
 	return nil
@@ -227,7 +227,7 @@ func (r *round) next(lease *asynclock.Lease) RunInfo {
 	switch {
 	case r.last == nil:
 	case r.last.Start.Equal(r.start):
-		run.Attempt, run.Missed = r.last.Attempt+1, r.last.Missed
+		run.Attempt, run.Missed = min(r.last.Attempt+1, mostCount), r.last.Missed
 	default:
 		run.Missed = r.schedule.missed(r.last.Start, r.start)
 	}
@@ -238,9 +238,9 @@ func (r *round) record(ctx context.Context, lease *asynclock.Lease, run *RunInfo
 	return lease.SetNote(ctx, run.encode(), r.schedule.noteTTL())
 }
 
-// ifNotLost returns the error, unless the lease's unlock returns it too.
-func ifNotLost(err error) error {
-	if errors.Is(err, asynclock.ErrLost) {
+// unlessEnded returns the error, unless the lease has ended by it. Then the lease's unlock returns it too.
+func unlessEnded(lease *asynclock.Lease, err error) error {
+	if errors.Is(lease.Err(), asynclock.ErrLost) {
 		return nil
 	}
 	return err

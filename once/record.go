@@ -61,6 +61,9 @@ func (r *RunInfo) encode() []byte {
 	}
 }
 
+// mostCount is the largest number of attempts or missed intervals in a record. A larger one is damage.
+const mostCount = 1 << 30
+
 // decode reads the note of a run. It returns nil if there is none.
 func decode(n asynclock.Note) (*RunInfo, error) {
 	if n.Token == 0 {
@@ -74,7 +77,7 @@ func decode(n asynclock.Note) (*RunInfo, error) {
 	switch {
 	case rec.Version > version:
 		return nil, fmt.Errorf("%w: the record of the last run is of version %d, of a later release", asynclock.ErrForeignData, rec.Version)
-	case rec.Version != version, rec.Attempt < 1, rec.Missed < 0,
+	case rec.Version != version, rec.Attempt < 1, rec.Missed < 0, max(rec.Attempt, rec.Missed) > mostCount,
 		max(rec.Start, rec.Began, rec.Ended) > farthest, min(rec.Start, rec.Began, rec.Ended) < -farthest:
 		return nil, fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
 	}

@@ -15,7 +15,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []RunInfo{
 		{Start: at, Began: at.Add(time.Second), By: "a", Attempt: 1, Token: 7},
 		{
-			Start: at, Began: at, Ended: at.Add(time.Hour), By: strings.Repeat(`"`, asynclock.MaxDescriptionLen), Attempt: 1 << 40,
+			Start: at, Began: at, Ended: at.Add(time.Hour), By: strings.Repeat(`"`, asynclock.MaxDescriptionLen), Attempt: 1 << 30,
 			Missed: 9, Failed: true, Message: "no paper", Token: 1 << 53,
 		},
 		{Start: time.UnixMicro(-1).UTC(), Began: time.UnixMicro(-2).UTC(), Ended: time.UnixMicro(-3).UTC(), Attempt: 1, Token: 1},
