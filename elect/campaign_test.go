@@ -211,3 +211,39 @@ func TestAnElectorIsNoLeaderAfterItsTrustDeadline(t *testing.T) {
 		w.wantError(<-done, context.Canceled)
 	})
 }
+
+// Who resigns the term of an Elector stays a candidate.
+func TestAnElectorWhoseTermIsResignedCampaignsAnew(t *testing.T) {
+	story(t, func(w *world) {
+		var e elect.Elector
+		ctx, cancel := context.WithCancel(w.Context())
+		done := make(chan error, 1)
+		c := w.client()
+		go func() { done <- elect.Run(ctx, c, key, e.Lead) }()
+		synctest.Wait()
+		before, _ := e.Term()
+		if err := before.Resign(ctx); err != nil {
+			w.Error(err)
+		}
+		w.pass(time.Second)
+		if term, leads := e.Term(); !leads || term == before {
+			w.Errorf("Term: got %v, %v; want the next term", term, leads)
+		}
+		cancel()
+		w.wantError(<-done, context.Canceled)
+	})
+}
+
+// The store is silent when a term is to begin.
+func TestACampaignEndsSoonDuringAnOutage(t *testing.T) {
+	story(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		w.store.Every(asynclocktest.WriteNote.Any, asynclocktest.Hang)
+		a := elect.Campaign(ctx, w.client(), key)
+		w.pass(time.Second)
+		w.store.Every(nil, asynclocktest.Hang)
+		cancel()
+		w.pass(time.Second)
+		w.wantClosed(a)
+	})
+}

@@ -138,7 +138,7 @@ func (c *candidate) try(ctx context.Context) (*Term, error) {
 	}
 	term, err := beginTerm(ctx, lease, c.value)
 	if err != nil {
-		_ = lease.Unlock(context.WithoutCancel(ctx)) // it is repeated in the background
+		_ = lease.Unlock(ctx) // it is repeated in the background
 		return nil, err
 	}
 	return term, nil

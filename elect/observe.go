@@ -121,6 +121,7 @@ func (o *observer) saw(leader Leader, err error) {
 	if same {
 		return
 	}
+	leader.Value = bytes.Clone(leader.Value) // the receiver may change it
 	select {
 	case <-o.leaders: // nobody has received it
 	default:

@@ -99,6 +99,18 @@ func TestASlowObserverMissesNeverTheLatest(t *testing.T) {
 	})
 }
 
+func TestAnObserverMayChangeTheValueItGot(t *testing.T) {
+	story(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		w.run(w.client(), elect.WithValue([]byte("value")))
+		leaders := w.observe(ctx, w.client())
+		copy((<-leaders).Value, "other")
+		w.pass(2 * interval)
+		w.wantNothing(leaders)
+	})
+}
+
 // A leader that dies tells nobody. Its time runs out between two looks.
 func TestAnObserverLooksWhenTheTimeOfALeaderRunsOut(t *testing.T) {
 	story(t, func(w *world) {
