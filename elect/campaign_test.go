@@ -212,7 +212,7 @@ func TestAnElectorIsNoLeaderAfterItsTrustDeadline(t *testing.T) {
 	})
 }
 
-// Who resigns the term of an Elector stays a candidate.
+// A candidate whose term was resigned stays one.
 func TestAnElectorWhoseTermIsResignedCampaignsAnew(t *testing.T) {
 	story(t, func(w *world) {
 		var e elect.Elector
