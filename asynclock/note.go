@@ -69,7 +69,8 @@ func (c *Client) notes() (store.NoteSession, error) {
 // token. Only the holder writes: after an error of SetNote, a later holder's note stays as it is.
 //
 // The request is repeated as long as ctx and the lease last. If both are over before an answer came, the
-// note may have been written. Of two calls at the same time for one lease, the one that began later wins.
+// note may have been written. Of two calls at the same time for one lease, the one that began later wins. The
+// other may fail with [ErrStolen] although the lease lasts, so call SetNote for one note after the other.
 //
 // Errors:
 //

@@ -21,7 +21,7 @@ var ErrResign = errors.New("elect: resign")
 // ends with ctx, or when the term ends. The leadership is given on when lead has returned, never
 // before, unless the term is lost.
 //
-// When lead returns nil, Run campaigns anew, behind all others that wait. When it returns [ErrResign], Run
+// When lead returns nil, Run campaigns anew, behind all others that wait, and without a pause. When it returns [ErrResign], Run
 // returns nil. When it returns another error, Run returns that. An error of a term that was lost ends nothing,
 // because the loss may have caused it. While the store fails, Run tries again, every few seconds.
 //

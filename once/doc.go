@@ -32,7 +32,8 @@
 // run at most once. A job that returns an error has run: it is not repeated in its interval. Repeat inside
 // the job what may fail for a moment. A process that was paused may act after its lease was lost, so give the lease's
 // token to what the job writes to. If the store loses data, a job may run twice in an interval, as a lock may have two
-// holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again.
+// holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again. The
+// same is true after a change to longer intervals.
 //
 // # Stores
 //
