@@ -21,9 +21,11 @@ func TestAFloodedQueue(t *testing.T) {
 	sv := ownServer(t)
 	st := sv.store(t)
 	honest := join(t, st)
-	token := honest.Hold("key", "a").Token
+	holder := redistest.Request("key", "a")
+	holder.TTL = time.Hour // a busy machine takes long for what follows
+	token := honest.Want(holder, store.Granted).Token
 	early := redistest.Request("key", "early")
-	early.WaiterTTL = time.Hour
+	early.TTL, early.GrantTTL, early.WaiterTTL = time.Hour, time.Hour, time.Hour
 	honest.Want(early, store.Waiting)
 
 	const many = asynclock.DefaultQueueLimit
