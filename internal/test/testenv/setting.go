@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -94,7 +95,13 @@ func (s *setting) split(args []string) (flags, packages []string) {
 		}
 		packages = append(packages, "./"+filepath.ToSlash(filepath.Join(rel, "...")))
 	}
-	return flags, packages
+	return flags, append(slices.Clone(longest), packages...)
+}
+
+// longest are packages that take minutes. They are tested first, in this order: the last one would
+// otherwise be tested alone, when all others are done.
+var longest = []string{
+	"./store/redisstore", "./store/zkstore", "./store/sqlstore", "./internal/test/interop/spring", "./store/springredis", "./asynclock",
 }
 
 // compile compiles the packages to be tested, as go test will need them. It ignores errors,
