@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -95,13 +94,7 @@ func (s *setting) split(args []string) (flags, packages []string) {
 		}
 		packages = append(packages, "./"+filepath.ToSlash(filepath.Join(rel, "...")))
 	}
-	return flags, append(slices.Clone(longest), packages...)
-}
-
-// longest are packages that take minutes. They are tested first, in this order: the last one would
-// otherwise be tested alone, when all others are done.
-var longest = []string{
-	"./store/redisstore", "./store/zkstore", "./store/sqlstore", "./internal/test/interop/spring", "./store/springredis", "./asynclock",
+	return flags, packages
 }
 
 // compile compiles the packages to be tested, as go test will need them. It ignores errors,
