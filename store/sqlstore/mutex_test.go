@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"database/sql"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,18 +94,25 @@ func TestMutexReadsNoMoreRows(t *testing.T) {
 		}
 		return rows
 	}
-	counts := []int{count()}
-	c.Hold(sqltest.Request("key", "a"))
-	counts = append(counts, count())
-	if err := c.Renew("key", "a"); err != nil {
-		t.Fatal(err)
+	least := []int{math.MaxInt, math.MaxInt, math.MaxInt}
+	for n := range 10 { // a routine that another test makes has this session read its own anew, which counts
+		owner := "a" + strconv.Itoa(n)
+		counts := []int{count()}
+		c.Hold(sqltest.Request("key", owner))
+		counts = append(counts, count())
+		if err := c.Renew("key", owner); err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, count())
+		c.Release("key", owner)
+		counts = append(counts, count())
+		for i := range least {
+			least[i] = min(least[i], counts[i+1]-counts[i])
+		}
 	}
-	counts = append(counts, count())
-	c.Release("key", "a")
-	counts = append(counts, count())
 	for i, most := range []int{9, 5, 7} {
-		if got := counts[i+1] - counts[i]; got > most {
-			t.Errorf("accesses to rows for a lock, a renewal and a release: got %d for step %d, want no more than %d", got, i, most)
+		if least[i] > most {
+			t.Errorf("accesses to rows for a lock, a renewal and a release: got %d for step %d, want no more than %d", least[i], i, most)
 		}
 	}
 }

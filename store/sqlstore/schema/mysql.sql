@@ -220,7 +220,7 @@ CREATE PROCEDURE asynclock_told(IN v_key VARBINARY(1536), IN v_permits INT, INOU
 BEGIN
 	DECLARE v_limit INT;
 	CALL asynclock_in_force(v_key, v_permits, v_limit);
-	SET answer = CONCAT(LEFT(answer, CHAR_LENGTH(answer) - 1), ', "limit": ', v_limit, '}');
+	SET answer = CONCAT(LEFT(answer, CHAR_LENGTH(answer) - 1), ', "limit": ', COALESCE(v_limit, 0), '}');
 END
 //
 DROP PROCEDURE IF EXISTS asynclock_too_much

@@ -671,7 +671,7 @@ BEGIN
 		END IF;
 		v_answers := v_answers || (jsonb_build_object('s', COALESCE(v_status, -2), 'waiters', asynclock_waiters(q.key)) ||
 			CASE WHEN v_status = 1 AND l.owner = 'in share' AND q.share->>'mode' = '2'
-				THEN jsonb_build_object('limit', asynclock_in_force(q.key, NULL)) ELSE '{}' END);
+				THEN jsonb_build_object('limit', COALESCE(asynclock_in_force(q.key, NULL), 0)) ELSE '{}' END);
 	END LOOP;
 	RETURN jsonb_build_object('clock', v_clock, 'items', v_answers);
 END $$;
