@@ -34,6 +34,9 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	for range 2 {
 		sv.Do(t, "SCRIPT", "FLUSH")
 		for i, got := range c.session.Acquire(t.Context(), acquires) {
+			if errors.Is(got.Err, store.ErrOutcomeUnknown) { // on a busy machine a call of so many may time out
+				got = c.session.Acquire(t.Context(), acquires[i:i+1])[0]
+			}
 			if got.Status != store.Granted {
 				t.Fatalf("Acquire %d: got %+v, want Granted", i, got)
 			}

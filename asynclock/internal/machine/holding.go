@@ -89,7 +89,7 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 		closed:   a.contended,
-		block:    s.newBlock(g.Weight, a.limit),
+		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit},
 	}
 	if s.isTenure() {
 		s.beginTenure(l, g.sent, now, fx)

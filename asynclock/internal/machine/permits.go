@@ -28,13 +28,6 @@ const mostExtra = 1024
 // isBlock reports whether the stake is for permits.
 func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
 
-// newBlock returns the block of so many permits, which the store has granted. The limit may be from an
-// earlier answer. When the store granted them, all permits that this client has were within the limit.
-func (s *stake) newBlock(weight, limit int32) block {
-	kept, _ := s.key.kept()
-	return block{held: weight, kept: weight, limit: max(limit, kept+weight)}
-}
-
 // free returns how many permits of the block nobody uses. P1: a lease lies in one block.
 func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
 

@@ -70,7 +70,6 @@ func newInfoJSON(info asynclock.Info) infoJSON {
 	}
 }
 
-
 func newInspectJSON(info asynclock.Info) inspectJSON {
 	queue := make([]waiterJSON, 0, len(info.Queue))
 	for _, w := range info.Queue {
