@@ -36,12 +36,8 @@ The command gets the same environment variables as under 'asynclock run';
 ASYNCLOCK_TOKEN is the number of the term. 'asynclock inspect KEY' shows who
 leads.
 ` + environmentHelp + exitCodesHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 || cmd.ArgsLenAtDash() != 1 {
-				return errors.New("give one KEY, and after -- the command to run")
-			}
-			return nil
-		},
+		Args:              keyAndCommand,
+		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.grace < 0 {
 				return &exitError{exitUsage, errors.New("--grace is negative")}

@@ -7,15 +7,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
-
-// completionPatience bounds how long pressing Tab may take.
-const completionPatience = 2 * time.Second
 
 func (a *app) lsCommand() *cobra.Command {
 	asJSON := false
@@ -102,41 +98,4 @@ It exits with 0 whether the key is held or not.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
-}
-
-func oneKey(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return errors.New("give one KEY")
-	}
-	return nil
-}
-
-// completeKey completes to the keys that are in use.
-func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.complete(cmd, func(ctx context.Context, locks *connection) (keys []cobra.Completion, err error) {
-		infos, err := list(ctx, locks, prefix)
-		for _, info := range infos {
-			keys = append(keys, info.Key)
-		}
-		return keys, err
-	})
-}
-
-// complete completes to what find finds on the server, and to nothing if that fails.
-func (a *app) complete(cmd *cobra.Command, find func(context.Context, *connection) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	locks, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer locks.close()
-	found, err := find(ctx, locks)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }
