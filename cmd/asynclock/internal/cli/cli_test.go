@@ -87,6 +87,18 @@ func TestHelpIsOnStdout(t *testing.T) {
 	}
 }
 
+// TestHelpHasExamples: each command about keys shows how it is called.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"run", "elect", "ls", "inspect", "runs", "unlock", "permits"} {
+		got := run(t, command, "--help")
+		_, examples, _ := strings.Cut(got.stdout, "Examples:\n")
+		if !strings.Contains(examples, "\n  asynclock "+command+" ") {
+			t.Errorf("asynclock %s --help: got %q, want an example", command, got.stdout)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	got := run(t, "version")

@@ -36,6 +36,14 @@ The command gets the same environment variables as under 'asynclock run';
 ASYNCLOCK_TOKEN is the number of the term. 'asynclock inspect KEY' shows who
 leads.
 ` + environmentHelp + exitCodesHelp,
+		Example: `  # One of several hosts schedules. If it dies, another one does, after the TTL.
+  asynclock elect scheduler -- /usr/local/bin/scheduler
+
+  # The same, with an address that observers of the Go package elect see.
+  asynclock elect scheduler --value 10.0.0.7:8080 -- /usr/local/bin/scheduler
+
+  # Others lead within five seconds after this host has died.
+  asynclock elect scheduler --ttl 5s -- /usr/local/bin/scheduler`,
 		Args:              keyAndCommand,
 		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {

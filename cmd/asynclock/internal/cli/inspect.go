@@ -22,6 +22,11 @@ func (a *app) lsCommand() *cobra.Command {
 only keys with that prefix. It reads the server page by page and does not block it.
 Keys that come or go meanwhile may or may not be in the list.
 ` + infoFieldsHelp,
+		Example: `  # All orders that are locked.
+  asynclock ls orders/
+
+  # The keys for which more than ten clients wait.
+  asynclock ls --json | jq -r 'select(.waiters > 10).key'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
@@ -78,6 +83,11 @@ It exits with 0 whether the key is held or not.
   queue         inspect only: the first waiting clients, each with holder (as above)
                 and age_ms, the time since it queued
 `,
+		Example: `  # Who holds the key, and who waits for it?
+  asynclock inspect orders/42
+
+  # The fencing token of the holder.
+  asynclock inspect --json orders/42 | jq .token`,
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
