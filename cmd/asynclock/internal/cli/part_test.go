@@ -17,6 +17,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 		name           string
 		holder, beside []string
 		refused        []string
+		says           string
 		shown          []string
 	}{
 		{
@@ -24,6 +25,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			[]string{"--shared"},
 			[]string{"--shared"},
 			nil,
+			"is held by",
 			[]string{`"mode":"shared"`},
 		},
 		{
@@ -31,6 +33,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			[]string{"--permits", "2", "--of", "3"},
 			[]string{"--permits", "1", "--of", "3"},
 			[]string{"--permits", "2", "--of", "3"},
+			`taken: 2 of 3 permits of "k permits" (`,
 			[]string{`"mode":"permits"`, `"used":2`, `"limit":3`, `"weight":2`},
 		},
 	} {
@@ -43,7 +46,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			done := redis.background(t.Context(), run(c.holder, bin, "sleep", file)...)
 			exists(t, file)
 			redis.run(t, run(c.beside, bin, "exit", "0")...).want(t, 0)
-			redis.run(t, run(c.refused, bin, "exit", "0")...).want(t, 75, "is held")
+			redis.run(t, run(c.refused, bin, "exit", "0")...).want(t, 75, c.says)
 			shown := redis.run(t, "inspect", "--json", key)
 			shown.want(t, 0)
 			for _, text := range c.shown {
