@@ -3,6 +3,7 @@
 package asynclock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -135,25 +136,54 @@ func (e *PartError) Unwrap() error { return e.Err }
 // A GraceError is [ErrGrace] with the time that remains of it. TryLock returns it inside an [*Error].
 type GraceError = store.GraceError
 
-// A HeldError is [ErrHeld] with what the store knows of the holder.
+// A HeldError is [ErrHeld] with what the store knows of the holder. If several hold the key together, Holder
+// says how many they are, and Token is the largest of theirs. Remaining is then their longest TTL, or for a
+// request of permits their shortest.
 type HeldError struct {
 	Key       string
 	Holder    string        // the holder's description of itself; empty if unknown
 	Token     int64         // the holder's fencing token; 0 if unknown
 	Remaining time.Duration // of the holder's TTL, which it may renew; negative if unknown
 	Waiters   int           // how many clients are queued in the store; some may have died
+
+	// Used and Limit are for requests of a [Semaphore]: how many permits are out, and how many there are. Used
+	// is 0 if nobody has a permit, as while somebody holds the key by [Client.Lock]. If Used is less than
+	// Limit, more were wanted than are left, or others are ahead in the queue.
+	Used, Limit int
 }
 
 func (e *HeldError) Error() string {
 	by := e.Holder
-	if by == "" {
-		by = "another"
-	} else if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // the description may contain anything
+	if quoted := strconv.Quote(by); len(quoted) > len(by)+2 { // the description may contain anything
 		by = quoted
 	}
-	text := "asynclock: held by " + by
+	if e.Used > 0 && e.Limit > 0 {
+		return e.permits(by)
+	}
+	text := "asynclock: held by " + cmp.Or(by, "another")
 	if e.Token != 0 {
 		text += fmt.Sprintf(" with token %d", e.Token)
+	}
+	return text
+}
+
+// permits is the text about a semaphore.
+func (e *HeldError) permits(by string) (text string) {
+	switch {
+	case e.Used >= e.Limit && e.Limit > 1: // it is more if the limit was made smaller
+		text = fmt.Sprintf("asynclock: all %d permits are taken", e.Limit)
+	case e.Used >= e.Limit:
+		text = "asynclock: the only permit is taken"
+	case e.Used > 1:
+		text = fmt.Sprintf("asynclock: %d of %d permits are taken", e.Used, e.Limit)
+	default:
+		text = fmt.Sprintf("asynclock: 1 of %d permits is taken", e.Limit)
+	}
+	if by != "" {
+		text += " (" + by + ")"
+	}
+	if e.Waiters > 0 {
+		text += fmt.Sprintf(", %d waiting", e.Waiters)
 	}
 	return text
 }

@@ -68,6 +68,12 @@ func TestHeldErrorSaysWhoHoldsTheKey(t *testing.T) {
 		{&asynclock.HeldError{Key: "key", Holder: "host 7"}, "host 7"},
 		{&asynclock.HeldError{Key: "key", Holder: "host 7", Token: 42}, "host 7 with token 42"},
 		{&asynclock.HeldError{Key: "key"}, "another"},
+		{&asynclock.HeldError{Key: "key", Limit: 3, Holder: "host 7", Token: 42}, "held by host 7 with token 42"}, // by Lock
+		{&asynclock.HeldError{Key: "key", Used: 3, Limit: 3, Holder: "2 holders of 3 permits", Token: 42}, "all 3 permits are taken (2 holders of 3 permits)"},
+		{&asynclock.HeldError{Key: "key", Used: 4, Limit: 3, Waiters: 2}, "all 3 permits are taken, 2 waiting"},
+		{&asynclock.HeldError{Key: "key", Used: 1, Limit: 1, Holder: "host 7"}, "the only permit is taken (host 7)"},
+		{&asynclock.HeldError{Key: "key", Used: 2, Limit: 3}, "2 of 3 permits are taken"},
+		{&asynclock.HeldError{Key: "key", Used: 1, Limit: 3, Holder: "host\n7"}, `1 of 3 permits is taken ("host\n7")`},
 		{&asynclock.HeldError{Key: "key", Holder: "me\n2026 all is well\x1b[2J"}, `"me\n2026 all is well\x1b[2J"`},
 	} {
 		if got := c.err.Error(); !strings.Contains(got, c.want) || strings.Contains(got, `"key"`) { // the error around it names the key

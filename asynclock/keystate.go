@@ -113,5 +113,8 @@ func (s *keyState) publicError(err error) error {
 }
 
 func (s *keyState) heldError(h *machine.HeldError) *HeldError {
-	return &HeldError{Key: s.machine.Name, Holder: h.Holder, Token: h.Token, Remaining: h.Remaining, Waiters: h.Waiters}
+	return &HeldError{
+		Key: s.machine.Name, Holder: h.Holder, Token: h.Token, Remaining: h.Remaining, Waiters: h.Waiters,
+		Used: h.Used, Limit: h.Limit,
+	}
 }

@@ -155,7 +155,7 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 	var fx machine.Effects
 	switch err := s.machine.Arrive(&w.Waiter, now, &fx); {
 	case err == machine.ErrTaken: //nolint:errorlint // it is never wrapped
-		return s.refuseLocked(now)
+		return s.refuseLocked(w, now)
 	case err != nil:
 		return arrival{}, err
 	}
@@ -168,17 +168,16 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 
 // refuseLocked returns the error for a TryLock that is refused because of this client itself. If the
 // client does not know yet whether anybody holds the key, it returns a verdict to wait for.
-func (s *keyState) refuseLocked(now watchdog.Instant) (arrival, error) {
-	if err := s.obstacleLocked(now); err != nil {
+func (s *keyState) refuseLocked(w *waiter, now watchdog.Instant) (arrival, error) {
+	if err := s.obstacleLocked(w, now); err != nil {
 		return arrival{}, err
 	}
 	return arrival{verdict: s.verdictLocked()}, nil
 }
 
-// obstacleLocked returns what keeps this client's waiters from the key, or nil if the store has not
-// answered yet.
-func (s *keyState) obstacleLocked(now watchdog.Instant) error {
-	held, err := s.machine.Obstacle(now)
+// obstacleLocked returns what keeps w from the key, or nil if the store has not answered yet.
+func (s *keyState) obstacleLocked(w *waiter, now watchdog.Instant) error {
+	held, err := s.machine.Obstacle(&w.Waiter, now)
 	if err == machine.ErrHeld { //nolint:errorlint // it is never wrapped
 		return s.heldError(&held)
 	}
@@ -223,7 +222,7 @@ func (w *waiter) leaveFor(reason error) {
 func (w *waiter) endWaitLocked(reason error) {
 	s, now := w.state, watchdog.Refresh()
 	if w.Stage == machine.Queued {
-		if obstacle := s.obstacleLocked(now); obstacle != nil {
+		if obstacle := s.obstacleLocked(w, now); obstacle != nil {
 			reason = failure.Join(reason, obstacle)
 		}
 	}

@@ -99,7 +99,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...LockOption) (
 }
 
 // TryAcquire is [Semaphore.Acquire] without waiting. If fewer than n permits are free, or anybody is
-// ahead in the queue, the error is [ErrHeld], as a [*HeldError]. The other errors are those of Acquire.
+// ahead in the queue, the error is [ErrHeld], as a [*HeldError] that says how many are taken. The other
+// errors are those of Acquire.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int, options ...LockOption) (*Lease, error) {
 	w := newWaiter(ctx)
 	w.Try = true

@@ -12,8 +12,16 @@ import (
 // with the lease's error as its cause. A request for the same key with this context joins the
 // lease.
 //
-// The error is fn's, or that of Lock. If the lease was lost while fn ran, the error also matches
-// [ErrLost], even if fn returned nil.
+// Whose error it is:
+//   - If the key was not taken, fn was not called. The error is that of Lock: an [*Error], mostly [ErrHeld] after
+//     [WithWait], [ErrUnreachable], or ctx's own.
+//   - If fn ran under the lease to its end, the error is what fn returned, as it is and not wrapped.
+//   - If the lease was lost meanwhile, the error matches [ErrLost], and also what fn returned. It does so even if fn
+//     returned nil, because its work may have been too late. After Close of the client it matches [ErrClosed].
+//
+// So test for ErrLost first. An fn that calls locks itself may return errors like those of Lock. Set a variable in fn
+// to know whether it was called. Other errors of the unlock are no error of WithLock: the lease covered the work, and
+// the unlock is repeated in the background.
 func (c *Client) WithLock(
 	ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error, options ...LockOption,
 ) error {

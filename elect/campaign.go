@@ -12,8 +12,9 @@ import (
 
 // Campaign campaigns as long as ctx lasts, and sends each term as an [Elected]. The channel has room for one.
 // The next term is campaigned for when the one before has ended, and [Elected.Term] of its element was called.
-// So an element that is received and dropped stops the campaign. A term whose element is not claimed within
-// [asynclock.DefaultTTL] is given back. The channel is closed when the campaign is over: ctx has ended, or an error
+// A term whose element is not claimed within [asynclock.DefaultTTL] is given back. So an element that is received and
+// dropped stops the campaign until Term is called: who does not look after a term would not look after the
+// next one either, and another candidate leads meanwhile. The channel is closed when the campaign is over: ctx has ended, or an error
 // came that no repetition helps, such as those of [Run]. Only such an error is sent, as the last element.
 //
 // The end of ctx ends the campaign. A term that was claimed goes on until it is resigned or lost. Campaign

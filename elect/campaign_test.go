@@ -107,6 +107,26 @@ func TestATermThatNobodyClaimsIsGivenBack(t *testing.T) {
 	})
 }
 
+// A caller that drops an element is no candidate until it claims.
+func TestAnElementThatIsDroppedStopsTheCampaign(t *testing.T) {
+	story(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		a := elect.Campaign(ctx, w.client(), key)
+		dropped := w.next(a)
+		w.pass(ttl + time.Second)
+		w.wantLeader(w.client(), 0, "")
+		w.pass(time.Hour)
+		w.wantLeader(w.client(), 0, "")
+		if len(a) != 0 {
+			w.Errorf("got %d elements, want none", len(a))
+		}
+		_, err := dropped.Term()
+		w.wantError(err, asynclock.ErrNotClaimed)
+		w.claim(a)
+	})
+}
+
 func TestTheEndOfACampaignGivesBackWhatNobodyClaimed(t *testing.T) {
 	story(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())

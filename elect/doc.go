@@ -16,7 +16,8 @@
 // client may follow each other first, for 10 ms at most.
 //
 // The key is an ordinary lock's. A plain Lock of it is one more candidate, without a value. An operator
-// keeps leaders out that way.
+// keeps leaders out that way. Readers ([asynclock.Client.RLock]) and holders of permits keep leaders out, too, but
+// to observers they don't lead: nobody does.
 //
 // # Observers
 //

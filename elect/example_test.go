@@ -5,6 +5,7 @@ package elect_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/elect"
@@ -92,15 +93,35 @@ func ExampleObserve() {
 		fmt.Println(err)
 		return
 	}
-	defer locks.Close(ctx)
+	defer locks.Close(context.Background())
 
-	leaders, err := elect.Observe(ctx, locks, "scheduler")
+	leading, resign := context.WithCancel(context.Background())
+	defer resign()
+	resigned := make(chan error, 1)
+
+	leaders, err := elect.Observe(ctx, locks, "scheduler", elect.WithInterval(100*time.Millisecond))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if leader := <-leaders; leader.Token == 0 {
-		fmt.Println("nobody leads")
+	for leader := range leaders { // until ctx ends
+		if leader.Token == 0 {
+			fmt.Println("nobody leads")
+			go func() { // stands for another process
+				resigned <- elect.Run(leading, locks, "scheduler", func(ctx context.Context, _ *elect.Term) error {
+					<-ctx.Done()
+					return nil
+				}, elect.WithValue([]byte("10.0.0.7:8080")))
+			}()
+			continue
+		}
+		fmt.Printf("%s leads\n", leader.Value)
+		stop()
 	}
-	// Output: nobody leads
+	resign()
+	fmt.Println(<-resigned)
+	// Output:
+	// nobody leads
+	// 10.0.0.7:8080 leads
+	// context canceled
 }

@@ -21,7 +21,8 @@ type Leader struct {
 	Value  []byte // what the leader has proclaimed; empty until its note is written
 	Holder string // the leader's description of itself
 	// Until is when the term ends unless it is renewed, by this process' clock. After that nobody may lead,
-	// or another. Zero: unknown.
+	// or another. It is zero if nobody leads. It is also zero if the store knows no such time, as ZooKeeper,
+	// where a term lasts as long as the session of its leader. Then the element is as old as the last look.
 	Until time.Time
 }
 
@@ -30,10 +31,15 @@ type Leader struct {
 func Current(ctx context.Context, locks *asynclock.Client, key string) (Leader, error) {
 	before := time.Now()
 	n, err := locks.Note(ctx, key)
-	if errors.Is(err, asynclock.ErrUnsupported) {
+	noteless := errors.Is(err, asynclock.ErrUnsupported)
+	if noteless || err == nil && n.Held && n.Token < n.HolderToken { // the holder has written no note
 		var info asynclock.Info
 		info, err = locks.Inspect(ctx, key)
-		n = asynclock.Note{Held: info.Held, Holder: info.Holder, HolderToken: info.Token, Remaining: info.Remaining}
+		if noteless {
+			n = asynclock.Note{Held: info.Held, Holder: info.Holder, HolderToken: info.Token, Remaining: info.Remaining}
+		}
+		// Readers and holders of permits don't lead: there may be several of them.
+		n.Held = n.Held && (!info.Held || info.Mode == asynclock.Exclusive)
 	}
 	if err != nil {
 		return Leader{}, err

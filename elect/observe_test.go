@@ -50,6 +50,45 @@ func (w *world) wantNothing(leaders <-chan elect.Leader) {
 	}
 }
 
+// There may be several readers of the key, or holders of permits. None of them leads.
+func TestWhoSharesTheKeyDoesNotLead(t *testing.T) {
+	story(t, func(w *world) {
+		features := w.store.Features()
+		features.Notes = false
+		other, looks, noteless := w.client(), w.client(), w.clientOf(poor{w.store, features})
+		s, err := other.Semaphore(key, 2)
+		if err != nil {
+			w.Fatal(err)
+		}
+		r := w.run(w.client()) // there is a note of a term before
+		r.leads()
+		r.ends <- elect.ErrResign
+		synctest.Wait()
+		for _, c := range []struct {
+			take  func() (*asynclock.Lease, error)
+			leads bool
+		}{
+			{func() (*asynclock.Lease, error) { return other.RLock(w.Context(), key) }, false},
+			{func() (*asynclock.Lease, error) { return s.Acquire(w.Context(), 1) }, false},
+			{func() (*asynclock.Lease, error) { return other.Lock(w.Context(), key) }, true},
+		} {
+			lease, err := c.take()
+			if err != nil {
+				w.Fatal(err)
+			}
+			leader := int64(0)
+			if c.leads {
+				leader = lease.Token()
+			}
+			w.wantLeader(looks, leader, "")
+			w.wantLeader(noteless, leader, "")
+			if err := lease.Unlock(w.Context()); err != nil {
+				w.Error(err)
+			}
+		}
+	})
+}
+
 func TestAnObserverSeesWhoLeadsAndEachChange(t *testing.T) {
 	story(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())

@@ -47,7 +47,7 @@ func WithLockOptions(options ...asynclock.LockOption) Option {
 }
 
 // WithInterval is how often an observer looks: from [MinInterval] to [MaxInterval]. Each look is one
-// request. Default 2 s.
+// request, or two while the key is held by who has written no note. Default 2 s.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < MinInterval || d > MaxInterval {

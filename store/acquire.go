@@ -84,6 +84,10 @@ type AcquireReply struct {
 	// store does not say, as with Withdrawn.
 	Limit int32
 
+	// Used, for a request of Permits that is Waiting or Held: how many are out. It is 0 if nobody has the key, or
+	// somebody has it in another mode.
+	Used int
+
 	// TTL, if Granted and not zero, is the TTL that the store has set, where that is less
 	// than requested. It counts from when the request was sent.
 	TTL time.Duration

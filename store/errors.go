@@ -54,7 +54,7 @@ func (e *GraceError) Error() string {
 	if e.Remaining < time.Second {
 		round = time.Millisecond
 	}
-	return fmt.Sprintf("%v: the server was started or promoted lately, and grants nothing for %v yet", ErrUnreachable, e.Remaining.Round(round))
+	return fmt.Sprintf("asynclock: the server was started or promoted lately, and grants nothing for %v yet", e.Remaining.Round(round))
 }
 
 // Unwrap returns ErrGrace.

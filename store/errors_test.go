@@ -25,7 +25,7 @@ func TestAGraceErrorSaysWhatItIsAndForHowLong(t *testing.T) {
 		if !errors.As(err, &grace) || grace.Remaining != remaining {
 			t.Errorf("got %+v, want a GraceError of %v", grace, remaining)
 		}
-		want := "try lock: asynclock: store unreachable: the server was started or promoted lately, and grants nothing for " + want + " yet"
+		want := "try lock: asynclock: the server was started or promoted lately, and grants nothing for " + want + " yet"
 		if got := err.Error(); got != want {
 			t.Errorf("text: got %q, want %q", got, want)
 		}

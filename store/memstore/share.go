@@ -41,6 +41,14 @@ func (k *lock) used() (sum int) {
 	return sum
 }
 
+// usedBeside returns how many permits are out, for the reply to who requests some.
+func (k *lock) usedBeside(share store.Share) int {
+	if share.Mode != store.Permits {
+		return 0
+	}
+	return k.used()
+}
+
 // extra returns how many more permits than its weight a request gets.
 func (k *lock) extra(w *waiter) int32 {
 	if w.Share.Mode != store.Permits || len(k.queue) > 0 {

@@ -64,7 +64,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 		case !r.Wait:
 			return store.AcquireReply{
 				Status: store.Held, Holder: k.description(), HolderToken: k.token(), HolderNotified: t.notifyRequested(k),
-				Remaining: k.remaining(r.Share, t.now), Waiters: len(k.queue), Limit: k.inForce(r.Share),
+				Remaining: k.remaining(r.Share, t.now), Waiters: len(k.queue), Limit: k.inForce(r.Share), Used: k.usedBeside(r.Share),
 			}
 		case r.Ticket == 0 && r.QueueLimit > 0 && len(k.queue) >= r.QueueLimit:
 			return store.AcquireReply{Status: store.Full, Limit: k.inForce(r.Share)}
@@ -82,6 +82,7 @@ func (t *txn) acquireFrom(k *lock, r store.AcquireRequest) store.AcquireReply {
 	return store.AcquireReply{
 		Status: store.Waiting, Holder: k.description(), HolderToken: k.token(), Remaining: k.remaining(r.Share, t.now),
 		Rank: rank, Ticket: w.Ticket, Mark: t.counter, WillNotify: r.NotifyRequests, Limit: k.inForce(r.Share),
+		Used: k.usedBeside(r.Share),
 	}
 }
 

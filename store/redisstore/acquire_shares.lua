@@ -11,7 +11,7 @@
 --   9 granted a share   its number, waiters, the readers' token (0 of permits), how many
 --                       permits, and how many there are (0 and 0 of a reader)
 --  10 too much          how many permits there are; the owner is not in the queue
--- A reply of 2, 3 or 4 to a request for permits ends with how many there are.
+-- A reply of 2, 3 or 4 to a request for permits ends with how many there are, and how many are out.
 
 <% include epoch.lua %>
 

@@ -112,17 +112,17 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Grace = max(r.millis(), 0)
 		answer.HolderToken = r.token()
 		answer.Holder = r.text()
-		answer.Limit = r.limitIfAny()
+		answer.Limit, answer.Used = r.permitsIfAny()
 	case store.Held:
 		answer.HolderToken = r.token()
 		answer.Remaining = r.millis()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
 		answer.HolderNotified = r.between(0, 1) == 1
-		answer.Limit = r.limitIfAny()
+		answer.Limit, answer.Used = r.permitsIfAny()
 	case store.Full:
 		answer.Waiters = r.count()
-		answer.Limit = r.limitIfAny()
+		answer.Limit, _ = r.permitsIfAny()
 	case store.Withdrawn:
 	case replyGrace:
 		answer.Status = 0
@@ -157,12 +157,13 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 	return answer
 }
 
-// limitIfAny reads the limit in force, with which the reply to a request for permits ends.
-func (r *reply) limitIfAny() int32 {
+// permitsIfAny reads the limit in force and how many permits are out, with which the reply to a request for
+// permits ends.
+func (r *reply) permitsIfAny() (limit int32, used int) {
 	if !r.more() {
-		return 0
+		return 0, 0
 	}
-	return int32(r.between(0, store.MaxPermits))
+	return int32(r.between(0, store.MaxPermits)), r.count()
 }
 
 // foreign reads the name of a Redis key that is not of this library, which is an error.

@@ -392,11 +392,12 @@ local function refuse(owner)
 end
 
 -- waiting returns the reply of acquire in lock.lua to who does not have the key, with the limit in
--- force.
+-- force and how many permits are out.
 local function waiting(reply, flags)
   local _, _, limit = <% permits flags %>
   if limit and reply[1] >= 2 and reply[1] <= 4 then
     reply[#reply + 1] = in_force(tonumber(limit))
+    reply[#reply + 1] = group and group.used or 0 -- of readers none are
   end
   return reply
 end

@@ -42,8 +42,11 @@ func (s *session) acquire(ctx context.Context, batch []store.AcquireRequest, add
 
 func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address string) (reply store.AcquireReply, err error) {
 	reply.Limit = a.Limit
+	if q.Share.Mode == store.Permits && a.Mode == store.Permits && a.Status != sqlconn.StatusGranted {
+		reply.Used = a.Used
+	}
 	switch {
-	case !a.IsLimit():
+	case !a.IsLimit() || reply.Used < 0:
 		err = sqlconn.ErrReply
 	case a.Status == sqlconn.StatusGranted && a.IsGrant():
 		reply.Status = store.Granted
@@ -67,7 +70,7 @@ func (s *session) readAcquire(q *store.AcquireRequest, a sqlconn.Answer, address
 		}
 		reply.Waiters = a.Waiters
 	case a.Status == sqlconn.StatusFull:
-		reply.Status = store.Full
+		reply.Status, reply.Used = store.Full, 0
 	case a.Status == sqlconn.StatusGone:
 		reply.Status = store.Withdrawn
 	case a.Status == sqlconn.StatusTooMuch && a.Limit > 0:

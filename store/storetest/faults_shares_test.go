@@ -113,6 +113,11 @@ var shareFaults = []fault{
 
 	// Permits.
 	{breaks: "permits have no limit", caught: "permits are held together up to their limit", acquire: ofMode(store.Permits, func(r *acquireRequest) { r.Share.Limit = 1000 })},
+	{breaks: "a reply says that one permit is out", caught: "a reply to who gets no permits says how many are out", acquire: func(c *session, r acquireRequest) acquireReply {
+		reply := c.acquire(r)
+		reply.Used = min(reply.Used, 1)
+		return reply
+	}},
 	{breaks: "a small request passes a large one", caught: "a large request for permits is not passed by smaller ones", acquire: func(c *session, r acquireRequest) acquireReply {
 		reply := c.acquire(r)
 		if info := c.inspect(r.Key); reply.Status != store.Granted && r.Share.Mode == store.Permits && info.Used+int(r.Share.Weight) <= info.Limit {

@@ -10,6 +10,7 @@ import (
 
 var permitCases = []testCase{
 	{"permits are held together up to their limit", permits, permitsTogether},
+	{"a reply to who gets no permits says how many are out", permits, permitsInReplies},
 	{"a large request for permits is not passed by smaller ones", permits, largeBlocksSmall},
 	{"a large request for permits that leaves lets the others in", permits, largeLeaves},
 	{"more permits than needed are granted if nobody waits", permits, extraPermits},
@@ -67,6 +68,31 @@ func permitsTogether(w *world) {
 	third.granted().release()
 	first.release()
 	w.wantFree(a, w.key)
+}
+
+func permitsInReplies(w *world) {
+	a, b := w.join(), w.join()
+	try := w.permits(2, 3)
+	try.Wait = false
+	want := func(what string, r store.AcquireRequest, want int) {
+		w.Helper()
+		if reply := b.acquire(r); reply.Status != store.Held && reply.Status != store.Waiting || reply.Used != want {
+			w.Errorf("the reply to %s: got status %d and %d permits out, want no grant and %d", what, reply.Status, reply.Used, want)
+		}
+	}
+	first := a.hold(w.permits(1, 3))
+	second := a.hold(w.permits(1, 3))
+	want("a try", try, 2)
+	large := w.permits(2, 3)
+	want("a request that waits", large, 2)
+	b.release(store.ReleaseRequest{Key: w.key, Owner: large.Owner})
+	whole := w.request()
+	whole.Wait = false
+	want("a try for all of the key", whole, 0)
+	first.release()
+	second.release()
+	a.hold(w.request())
+	want("a try while somebody has all of the key", try, 0)
 }
 
 func largeBlocksSmall(w *world) {

@@ -110,6 +110,7 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 		a.blocker = &HeldError{
 			Holder: reply.Holder, Token: reply.HolderToken,
 			Remaining: reply.Remaining, Waiters: reply.Rank + 1, // this client is one of them
+			Used: reply.Used, Limit: int(reply.Limit),
 		}
 		a.settle(fx, a.blocker)
 	}
@@ -130,6 +131,7 @@ func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.I
 	held := &HeldError{
 		Holder: reply.Holder, Token: reply.HolderToken,
 		Remaining: reply.Remaining, Waiters: reply.Waiters,
+		Used: reply.Used, Limit: int(reply.Limit),
 	}
 	s.attempt.settle(fx, held)
 	s.refuseFirst(held, now, fx)

@@ -33,6 +33,8 @@ type HeldError struct {
 	Token     int64         // 0 if unknown
 	Remaining time.Duration // of its TTL; negative if unknown
 	Waiters   int           // how many clients are queued in the store
+	Used      int           // of a request for permits: how many are out
+	Limit     int           // of a request for permits: how many there are; 0: unknown
 }
 
 // Error makes it an error of the machine. The shell has one of its own for callers.

@@ -103,16 +103,12 @@ func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 // [Key.Obstacle] returns nothing. It comes back as [Effects.Asked].
 func (k *Key) Asked() *any { return &k.contender().attempt.asked }
 
-// Obstacle returns what keeps this client's waiters from the key, as far as the client knows. If
-// somebody has the key, err is ErrHeld. If the store has not answered yet, err is nil.
-func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
+// Obstacle returns what keeps w from the key, as far as the client knows. If somebody has the key, err is
+// ErrHeld. If the store has not answered yet, err is nil.
+func (k *Key) Obstacle(w *Waiter, now watchdog.Instant) (held HeldError, err error) {
 	s := k.contender()
 	if s == nil {
-		s = &k.stakes
-		for s.holding == nil {
-			s = s.next
-		}
-		return HeldError{Holder: s.terms.Holder, Token: s.holding.token(), Remaining: s.remaining(now)}, ErrHeld
+		return k.ourHolding(w, now), ErrHeld
 	}
 	a := s.attempt
 	left := a.grace.Sub(now)
@@ -126,9 +122,29 @@ func (k *Key) Obstacle(now watchdog.Instant) (held HeldError, err error) {
 		if held.Remaining > 0 {
 			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
 		}
+		if w.Terms.Mode != store.Permits {
+			held.Used, held.Limit = 0, 0
+		}
 		return held, ErrHeld
 	}
 	return HeldError{}, nil
+}
+
+// ourHolding describes what this client has of the key, to w, which it keeps out.
+func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) (held HeldError) {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.holding != nil && (held.Holder == "" || s.holding.token() > held.Token) {
+			held = HeldError{Holder: s.terms.Holder, Token: s.holding.token(), Remaining: s.remaining(now)}
+		}
+	}
+	if w.Terms.Mode == store.Permits {
+		kept, limit := k.kept()
+		if limit == 0 { // the store has not said
+			limit = w.Terms.Limit
+		}
+		held.Used, held.Limit = int(kept), int(limit)
+	}
+	return held
 }
 
 // Leave ends one waiter with err, at any stage. An unclaimed grant goes to the next waiter. A claimed

@@ -31,18 +31,21 @@ func TestBadCommandLines(t *testing.T) {
 		{"unlock --force x", "give --token N"},
 		{"unlock --force --token -1 x", "--token is negative"},
 		{"unlock --force --token x x", "invalid argument"},
-		{"run", "no command to run"},
-		{"run -- true", "no key: give --key KEY"},
-		{"run --key x", "no command to run"},
-		{"run --key x --", "no command to run"},
-		{"run --key x --wait -1s true", "not \"forever\" or a duration"},
-		{"run --key x --wait 5 true", "not \"forever\" or a duration"},
-		{"run --key x --grace -1s true", "--grace is negative"},
-		{"run --key x --ttl 1ms true", "invalid option"},
-		{"run --key x --max-hold 1ms true", "invalid option"},
-		{"run --key x --min-hold -1s true", "invalid option"},
-		{"run --key x --holder \x07 true", "invalid option"},
-		{"run --key " + strings.Repeat("k", 513) + " true", "invalid key"},
+		{"run", "give one KEY, and after -- the command to run"},
+		{"run -- true", "give one KEY, and after -- the command to run"},
+		{"run x", "give one KEY, and after -- the command to run"},
+		{"run x --", "give one KEY, and after -- the command to run"},
+		{"run x true", "give one KEY, and after -- the command to run"},
+		{"run x y -- true", "give one KEY, and after -- the command to run"},
+		{"run --key x -- true", "unknown flag: --key"},
+		{"run x --wait -1s -- true", "not \"forever\" or a duration"},
+		{"run x --wait 5 -- true", "not \"forever\" or a duration"},
+		{"run x --grace -1s -- true", "--grace is negative"},
+		{"run x --ttl 1ms -- true", "invalid option"},
+		{"run x --max-hold 1ms -- true", "invalid option"},
+		{"run x --min-hold -1s -- true", "invalid option"},
+		{"run x --holder \x07 -- true", "invalid option"},
+		{"run " + strings.Repeat("k", 513) + " -- true", "invalid key"},
 		{"inspect \xff", "invalid key"},
 		{"ls --prefix a{b", "invalid option"},
 		{"ls --redis http://127.0.0.1", "URL makes no sense"},
@@ -84,6 +87,18 @@ func TestHelpIsOnStdout(t *testing.T) {
 	}
 }
 
+// TestHelpHasExamples: each command about keys shows how it is called.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"run", "elect", "ls", "inspect", "runs", "unlock", "permits"} {
+		got := run(t, command, "--help")
+		_, examples, _ := strings.Cut(got.stdout, "Examples:\n")
+		if !strings.Contains(examples, "\n  asynclock "+command+" ") {
+			t.Errorf("asynclock %s --help: got %q, want an example", command, got.stdout)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	got := run(t, "version")
@@ -108,6 +123,14 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: got completions %q, want %q", command, got.stdout, want)
 		}
 	}
+	for _, command := range []string{"run", "elect"} {
+		for args, want := range map[string]string{"orders/": "orders/1\norders/2\n:4\n", "k -- /us": ":0\n"} {
+			all := append([]string{"__complete", command, "--redis", redis.url}, strings.Fields(args)...)
+			if got := run(t, all...); got.stdout != want {
+				t.Errorf("%s %s: got completions %q, want %q", command, args, got.stdout, want)
+			}
+		}
+	}
 	lease := redis.hold(t, "k")[0]
 	for key, want := range map[string]string{"k": fmt.Sprintf("%d\ta test\n:4\n", lease.Token()), "free": ":4\n"} {
 		if got := run(t, "__complete", "unlock", "--redis", redis.url, key, "--token", ""); got.stdout != want {
@@ -119,7 +142,7 @@ func TestCompletion(t *testing.T) {
 func TestServerUnreachable(t *testing.T) {
 	t.Parallel()
 	nowhere := place{"redis://127.0.0.1:1"} // a port that the system gives to no test's server
-	for _, args := range []string{"ls", "inspect k", "unlock --force --token 0 k", "run --key k true", "run --key k --wait 0 true", "run --key k --wait 1s true"} {
+	for _, args := range []string{"ls", "inspect k", "unlock --force --token 0 k", "run k -- true", "run k --wait 0 -- true", "run k --wait 1s -- true"} {
 		nowhere.run(t, strings.Fields(args)...).want(t, 69, "store unreachable", "connection refused")
 	}
 }
@@ -151,7 +174,7 @@ func TestServerHangs(t *testing.T) {
 	})
 	var running []<-chan result
 	for _, args := range []string{
-		"run --key k --wait 0 --ttl 500ms true", "run --key k --ttl 500ms true", "run --key k --wait 1m --ttl 500ms true",
+		"run k --wait 0 --ttl 500ms -- true", "run k --ttl 500ms -- true", "run k --wait 1m --ttl 500ms -- true",
 		"inspect k", "unlock --force --token 0 k",
 	} {
 		running = append(running, mini.background(t.Context(), strings.Fields(args)...))
@@ -192,7 +215,7 @@ func TestPasswordsStaySecret(t *testing.T) {
 		"redis:" + password + "@127.0.0.1:6379":               64,
 		"redis://127.0.0.1:1?addr=user:" + password + "@host": 64,
 	} {
-		for _, args := range [][]string{{"ls"}, {"-v", "run", "--key", "k", "true"}} {
+		for _, args := range [][]string{{"ls"}, {"-v", "run", "k", "--", "true"}} {
 			got := run(t, append([]string{"--redis", url}, args...)...)
 			got.want(t, code, "asynclock: ")
 			if strings.Contains(got.stdout+got.stderr, password) {
@@ -215,7 +238,7 @@ func TestForeignData(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range []string{"inspect k", "unlock --force --token 0 k", "run --key k --wait 0 true", "run --key k true"} {
+	for _, args := range []string{"inspect k", "unlock --force --token 0 k", "run k --wait 0 -- true", "run k -- true"} {
 		server.run(t, strings.Fields(args)...).want(t, 65, "foreign data")
 	}
 }

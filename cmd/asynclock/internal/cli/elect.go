@@ -36,12 +36,16 @@ The command gets the same environment variables as under 'asynclock run';
 ASYNCLOCK_TOKEN is the number of the term. 'asynclock inspect KEY' shows who
 leads.
 ` + environmentHelp + exitCodesHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 || cmd.ArgsLenAtDash() != 1 {
-				return errors.New("give one KEY, and after -- the command to run")
-			}
-			return nil
-		},
+		Example: `  # One of several hosts schedules. If it dies, another one does, after the TTL.
+  asynclock elect scheduler -- /usr/local/bin/scheduler
+
+  # The same, with an address that observers of the Go package elect see.
+  asynclock elect scheduler --value 10.0.0.7:8080 -- /usr/local/bin/scheduler
+
+  # Others lead within five seconds after this host has died.
+  asynclock elect scheduler --ttl 5s -- /usr/local/bin/scheduler`,
+		Args:              keyAndCommand,
+		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.grace < 0 {
 				return &exitError{exitUsage, errors.New("--grace is negative")}

@@ -60,7 +60,7 @@ func TestRunKilledWhenItsGuardHadAWarning(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := redis.startProcess(t, bin, "run", "--key", "k", bin, "parent", file)
+	p := redis.startProcess(t, bin, "run", "k", "--", bin, "parent", file)
 	pid := exists(t, file)
 	warnings := []syscall.Signal{
 		syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
@@ -86,7 +86,7 @@ func TestRunDismissesItsGuard(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := redis.startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	p := redis.startProcess(t, bin, "run", "k", "--", bin, "sleep", file)
 	exists(t, file)
 	guard := guardOf(t, p.Process.Pid, syscall.SIGTERM)
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -98,7 +98,7 @@ func TestRunDismissesItsGuard(t *testing.T) {
 	}
 
 	file = filepath.Join(t.TempDir(), "file")
-	p = redis.startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	p = redis.startProcess(t, bin, "run", "k", "--", bin, "sleep", file)
 	exists(t, file)
 	if err := syscall.Kill(guardOf(t, p.Process.Pid, syscall.SIGTERM), syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -7,15 +7,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
-
-// completionPatience bounds how long pressing Tab may take.
-const completionPatience = 2 * time.Second
 
 func (a *app) lsCommand() *cobra.Command {
 	asJSON := false
@@ -26,6 +22,11 @@ func (a *app) lsCommand() *cobra.Command {
 only keys with that prefix. It reads the server page by page and does not block it.
 Keys that come or go meanwhile may or may not be in the list.
 ` + infoFieldsHelp,
+		Example: `  # All orders that are locked.
+  asynclock ls orders/
+
+  # The keys for which more than ten clients wait.
+  asynclock ls --json | jq -r 'select(.waiters > 10).key'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
@@ -82,6 +83,11 @@ It exits with 0 whether the key is held or not.
   queue         inspect only: the first waiting clients, each with holder (as above)
                 and age_ms, the time since it queued
 `,
+		Example: `  # Who holds the key, and who waits for it?
+  asynclock inspect orders/42
+
+  # The fencing token of the holder.
+  asynclock inspect --json orders/42 | jq .token`,
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,41 +108,4 @@ It exits with 0 whether the key is held or not.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
-}
-
-func oneKey(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return errors.New("give one KEY")
-	}
-	return nil
-}
-
-// completeKey completes to the keys that are in use.
-func (a *app) completeKey(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.complete(cmd, func(ctx context.Context, locks *connection) (keys []cobra.Completion, err error) {
-		infos, err := list(ctx, locks, prefix)
-		for _, info := range infos {
-			keys = append(keys, info.Key)
-		}
-		return keys, err
-	})
-}
-
-// complete completes to what find finds on the server, and to nothing if that fails.
-func (a *app) complete(cmd *cobra.Command, find func(context.Context, *connection) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	locks, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer locks.close()
-	found, err := find(ctx, locks)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }

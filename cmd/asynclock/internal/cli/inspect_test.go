@@ -182,7 +182,7 @@ func TestOwnersStaySecret(t *testing.T) {
 		t.Fatalf("got record %q, want an owner in it as this test expects them", record)
 	}
 	for _, args := range []string{
-		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run --key k --wait 0 true", "-v run --key k --wait 10ms true",
+		"-v ls", "-v ls --json", "-v inspect k", "-v inspect --json k", "-v run k --wait 0 -- true", "-v run k --wait 10ms -- true",
 		"-v unlock --force --token 0 k", "-v unlock --force --token 0 --json k",
 	} {
 		got := server.run(t, strings.Fields(args)...)

@@ -157,11 +157,15 @@ func printUnlocked(out io.Writer, key string, unlocked bool) error {
 
 // describeHeld returns a description of the holder.
 func describeHeld(held *asynclock.HeldError) string {
+	var facts []string
 	text := fmt.Sprintf("%q is held", held.Key)
-	if held.Holder != "" {
+	switch {
+	case held.Used > 0:
+		text = fmt.Sprintf("taken: %d of %d permits of %q", held.Used, held.Limit, held.Key)
+		facts = append(facts, printable(held.Holder))
+	case held.Holder != "":
 		text += " by " + printable(held.Holder)
 	}
-	var facts []string
 	if held.Token != 0 {
 		facts = append(facts, fmt.Sprintf("token %d", held.Token))
 	}

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 		name           string
 		holder, beside []string
 		refused        []string
+		says           string
 		shown          []string
 	}{
 		{
@@ -23,6 +25,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			[]string{"--shared"},
 			[]string{"--shared"},
 			nil,
+			"is held by",
 			[]string{`"mode":"shared"`},
 		},
 		{
@@ -30,6 +33,7 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			[]string{"--permits", "2", "--of", "3"},
 			[]string{"--permits", "1", "--of", "3"},
 			[]string{"--permits", "2", "--of", "3"},
+			`taken: 2 of 3 permits of "k permits" (`,
 			[]string{`"mode":"permits"`, `"used":2`, `"limit":3`, `"weight":2`},
 		},
 	} {
@@ -37,12 +41,12 @@ func TestRunTogetherWithOthers(t *testing.T) {
 			t.Parallel()
 			key, file := "k "+c.name, filepath.Join(t.TempDir(), "started")
 			run := func(flags []string, command ...string) []string {
-				return append(append([]string{"run", "--key", key, "--wait", "0"}, flags...), command...)
+				return slices.Concat([]string{"run", key, "--wait", "0"}, flags, []string{"--"}, command)
 			}
 			done := redis.background(t.Context(), run(c.holder, bin, "sleep", file)...)
 			exists(t, file)
 			redis.run(t, run(c.beside, bin, "exit", "0")...).want(t, 0)
-			redis.run(t, run(c.refused, bin, "exit", "0")...).want(t, 75, "is held")
+			redis.run(t, run(c.refused, bin, "exit", "0")...).want(t, 75, c.says)
 			shown := redis.run(t, "inspect", "--json", key)
 			shown.want(t, 0)
 			for _, text := range c.shown {
@@ -64,9 +68,9 @@ func TestPermitsAreSet(t *testing.T) {
 	if shown := redis.run(t, "inspect", "k").stdout; !strings.Contains(shown, "permits set  2\n") {
 		t.Errorf("got %q, want it to contain the number", shown)
 	}
-	redis.run(t, "run", "--key", "k", "--permits", "3", "--of", "3", bin, "exit", "0").want(t, 64, "more permits than there are")
+	redis.run(t, "run", "k", "--permits", "3", "--of", "3", "--", bin, "exit", "0").want(t, 64, "more permits than there are")
 	redis.run(t, "permits", "k", "0").want(t, 0)
-	redis.run(t, "run", "--key", "k", "--permits", "3", "--of", "3", bin, "exit", "0").want(t, 0)
+	redis.run(t, "run", "k", "--permits", "3", "--of", "3", "--", bin, "exit", "0").want(t, 0)
 }
 
 func TestPartsThatMakeNoSense(t *testing.T) {
@@ -81,7 +85,7 @@ func TestPartsThatMakeNoSense(t *testing.T) {
 		{"--permits", "-1", "--of", "1"},
 		{"--permits", "1", "--of", "1000001"},
 	} {
-		args := append(append([]string{"run", "--key", "k"}, flags...), "true")
+		args := slices.Concat([]string{"run", "k"}, flags, []string{"--", "true"})
 		redis.run(t, args...).want(t, 64, "--help")
 	}
 	for _, args := range [][]string{{"permits", "k"}, {"permits", "k", "many"}, {"permits", "k", "-1"}, {"permits", "", "1"}} {

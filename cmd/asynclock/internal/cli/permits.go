@@ -28,7 +28,10 @@ func (a *app) permitsCommand() *cobra.Command {
 		Short: "Set how many permits a key has",
 		Long:  permitsHelp,
 		Example: `  # At most two reports at a time, until this is set again.
-  asynclock permits reports 2`,
+  asynclock permits reports 2
+
+  # From now on each program's own number counts again.
+  asynclock permits reports 0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return errors.New("give KEY and N")

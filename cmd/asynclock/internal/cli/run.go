@@ -48,31 +48,24 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	o := runOptions{wait: forever}
 	cmd := &cobra.Command{
-		Use:   "run --key KEY [flags] [--] COMMAND [ARG...]",
+		Use:   "run KEY [flags] -- COMMAND [ARG...]",
 		Short: "Run a command under a lock",
 		Long:  runHelp + environmentHelp + exitCodesHelp,
 		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
-  asynclock run --key nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
+  asynclock run nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
 
   # One deployment at a time; wait at most ten minutes for the lock.
-  asynclock run --key deploy/prod --wait 10m -- ./deploy.sh --all
+  asynclock run deploy/prod --wait 10m -- ./deploy.sh --all
 
   # At most three imports at a time on all hosts.
-  asynclock run --key imports --permits 1 --of 3 -- ./import.sh
+  asynclock run imports --permits 1 --of 3 -- ./import.sh
 
   # Fencing: send the token with every write.
-  asynclock run --key ledger -- sh -c 'curl -H "X-Token: $ASYNCLOCK_TOKEN" ...'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no command to run")
-			}
-			return nil
-		},
+  asynclock run ledger -- sh -c 'curl -H "X-Token: $ASYNCLOCK_TOKEN" ...'`,
+		Args:              keyAndCommand,
+		ValidArgsFunction: a.completeKeyAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case o.key == "":
-				return &exitError{exitUsage, errors.New("no key: give --key KEY")}
-			case o.grace < 0:
+			if o.grace < 0 {
 				return &exitError{exitUsage, errors.New("--grace is negative")}
 			}
 			if err := o.part.check(&o); err != nil {
@@ -81,12 +74,11 @@ func (a *app) runCommand() *cobra.Command {
 			if !cmd.Flags().Changed("grace") {
 				o.grace = o.ttl / 10
 			}
-			return a.run(cmd.Context(), o, args)
+			o.key = args[0]
+			return a.run(cmd.Context(), o, args[1:])
 		},
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // arguments after the command belong to the command
-	flags.StringVarP(&o.key, "key", "k", "", "`KEY` to lock; required")
 	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not at all")
 	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
 		"how long the server keeps the lock if asynclock dies, and how long a server outage it survives")

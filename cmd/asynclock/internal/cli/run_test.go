@@ -62,33 +62,33 @@ func TestRunExitCodes(t *testing.T) {
 	if err := os.WriteFile(noInterpreter, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	redis.run(t, "run", "--key", "k", bin, "exit", "0").want(t, 0)
-	redis.run(t, "run", "--key", "k", bin, "exit", "1").want(t, 1)
-	redis.run(t, "run", "--key", "k", "--", bin, "exit", "64").want(t, 64)
-	redis.run(t, "run", "--key", "k", bin, "exit", "255").want(t, 255)
-	redis.run(t, "run", "--key", "k", "no-such-command-anywhere").want(t, 127, "command not found")
-	redis.run(t, "run", "--key", "k", filepath.Join(dir, "nothing")).want(t, 127, "command not found")
-	redis.run(t, "run", "--key", "k", dir).want(t, 126, "asynclock: ")
+	redis.run(t, "run", "k", "--", bin, "exit", "0").want(t, 0)
+	redis.run(t, "run", "k", "--", bin, "exit", "1").want(t, 1)
+	redis.run(t, "run", "k", "--", bin, "exit", "64").want(t, 64)
+	redis.run(t, "run", "k", "--", bin, "exit", "255").want(t, 255)
+	redis.run(t, "run", "k", "--", "no-such-command-anywhere").want(t, 127, "command not found")
+	redis.run(t, "run", "k", "--", filepath.Join(dir, "nothing")).want(t, 127, "command not found")
+	redis.run(t, "run", "k", "--", dir).want(t, 126, "asynclock: ")
 	if runtime.GOOS != "windows" {
-		redis.run(t, "run", "--key", "k", bin, "kill-self").want(t, 128+9)
-		redis.run(t, "run", "--key", "k", notExecutable).want(t, 126, "permission denied")
-		redis.run(t, "run", "--key", "k", noProgram).want(t, 126, "exec format error")
-		redis.run(t, "run", "--key", "k", noInterpreter).want(t, 127, "no such file")
+		redis.run(t, "run", "k", "--", bin, "kill-self").want(t, 128+9)
+		redis.run(t, "run", "k", "--", notExecutable).want(t, 126, "permission denied")
+		redis.run(t, "run", "k", "--", noProgram).want(t, 126, "exec format error")
+		redis.run(t, "run", "k", "--", noInterpreter).want(t, 127, "no such file")
 	}
-	redis.run(t, "run", "--key", "k", "--wait", "0", bin, "exit", "0").want(t, 0) // every one of them unlocked
+	redis.run(t, "run", "k", "--wait", "0", "--", bin, "exit", "0").want(t, 0) // every one of them unlocked
 }
 
 func TestRunGivesTheCommandItsStreamsAndEnvironment(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	bin := program(t)
-	got := redis.runWith(t.Context(), strings.NewReader("to and fro"), "run", "--key", "k", bin, "copy")
+	got := redis.runWith(t.Context(), strings.NewReader("to and fro"), "run", "k", "--", bin, "copy")
 	if want := (result{0, "to and fro", "copied"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	tokens := [2]int64{}
 	for i := range tokens {
-		got := redis.run(t, "run", "--key", "orders/42", bin, "env")
+		got := redis.run(t, "run", "orders/42", "--", bin, "env")
 		got.want(t, 0)
 		var key string
 		if _, err := fmt.Sscan(got.stdout, &key, &tokens[i]); err != nil || key != "orders/42" {
@@ -105,7 +105,7 @@ func TestRunOfACommandWithFlags(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	bin := program(t)
-	redis.run(t, "run", "--key", "k", bin, "exit", "5", "--help", "--no-such-flag").want(t, 5)
+	redis.run(t, "run", "k", "--", bin, "exit", "5", "--help", "--no-such-flag").want(t, 5)
 }
 
 func TestRunWhileHeld(t *testing.T) {
@@ -115,15 +115,15 @@ func TestRunWhileHeld(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	lease := redis.hold(t, "k")[0]
 
-	redis.run(t, "run", "--key", "k", "--wait", "0", bin, "touch", file).
+	redis.run(t, "run", "k", "--wait", "0", "--", bin, "touch", file).
 		want(t, 75, `"k" is held by a test`, fmt.Sprintf("token %d", lease.Token()), "of its TTL left")
-	redis.run(t, "run", "--key", "k", "--wait", "1s", bin, "touch", file).
+	redis.run(t, "run", "k", "--wait", "1s", "--", bin, "touch", file).
 		want(t, 124, `no lock on "k" within 1s`)
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("the command ran without the lock")
 	}
 
-	waiting := redis.background(t.Context(), "run", "--key", "k", bin, "touch", file)
+	waiting := redis.background(t.Context(), "run", "k", "--", bin, "touch", file)
 	client := redis.newClient(t)
 	kit.Eventually(t, "a waiter", func() bool {
 		info, err := client.Inspect(t.Context(), "k")
@@ -146,12 +146,12 @@ func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	bin := program(t)
 	lease := redis.hold(t, "k")[0]
 	says := fmt.Sprintf("asynclock: waiting for \"k\": held by a test (token %d)\n", lease.Token())
-	got := redis.run(t, "run", "--key", "k", "--wait", "5s", bin, "exit", "0")
+	got := redis.run(t, "run", "k", "--wait", "5s", "--", bin, "exit", "0")
 	got.want(t, 124, says)
 	if n := strings.Count(got.stderr, "waiting for"); n != 1 {
 		t.Errorf("got %q, want it said once", got.stderr)
 	}
-	if got := redis.run(t, "run", "--key", "free", bin, "exit", "0"); got.stderr != "" {
+	if got := redis.run(t, "run", "free", "--", bin, "exit", "0"); got.stderr != "" {
 		t.Errorf("of a free key: got %q, want nothing said", got.stderr)
 	}
 }
@@ -165,10 +165,10 @@ func TestRunHoldsWhileTheCommandRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	const ttl = 5 * time.Second // which a busy machine can renew in time
-	running := redis.background(ctx, "run", "--key", "k", "--ttl", ttl.String(), "--holder", "the night shift", bin, "sleep", file)
+	running := redis.background(ctx, "run", "k", "--ttl", ttl.String(), "--holder", "the night shift", "--", bin, "sleep", file)
 	exists(t, file)
 	time.Sleep(ttl + ttl/5)
-	redis.run(t, "run", "--key", "k", "--wait", "0", bin, "exit", "0").want(t, 75, "held by the night shift")
+	redis.run(t, "run", "k", "--wait", "0", "--", bin, "exit", "0").want(t, 75, "held by the night shift")
 	cancel()
 	finished(t, running).want(t, 128+15, "context canceled; ending the command")
 }
@@ -177,8 +177,8 @@ func TestRunMinHold(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	bin := program(t)
-	redis.run(t, "run", "--key", "k", "--min-hold", "1h", bin, "exit", "0").want(t, 0)
-	redis.run(t, "run", "--key", "k", "--wait", "0", bin, "exit", "0").want(t, 75, "held by")
+	redis.run(t, "run", "k", "--min-hold", "1h", "--", bin, "exit", "0").want(t, 0)
+	redis.run(t, "run", "k", "--wait", "0", "--", bin, "exit", "0").want(t, 75, "held by")
 }
 
 // The four losses. With each, the command is ended and the exit code is 79.
@@ -188,7 +188,7 @@ func TestRunUnlockedByForce(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	running := redis.background(t.Context(), "run", "--key", "k", bin, "sleep", file)
+	running := redis.background(t.Context(), "run", "k", "--", bin, "sleep", file)
 	exists(t, file)
 	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	finished(t, running).want(t, 79, `"k": lease lost: unlocked by force; ending the command`, "(command: signal: terminated)")
@@ -199,7 +199,7 @@ func TestRunMaxHold(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	redis.run(t, "run", "--key", "k", "--max-hold", brief, bin, "sleep", file).want(t, 79, "maximum hold reached")
+	redis.run(t, "run", "k", "--max-hold", brief, "--", bin, "sleep", file).want(t, 79, "maximum hold reached")
 }
 
 func TestRunServerGone(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRunServerGone(t *testing.T) {
 	server := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	running := server.background(t.Context(), "run", "--key", "k", "--ttl", brief, bin, "sleep", file)
+	running := server.background(t.Context(), "run", "k", "--ttl", brief, "--", bin, "sleep", file)
 	exists(t, file)
 	server.Close()
 	finished(t, running).want(t, 79, "renewals failed until the trust deadline: store unreachable", "; ending the command")
@@ -218,7 +218,7 @@ func TestRunKeyGone(t *testing.T) {
 	server := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	running := server.background(t.Context(), "run", "--key", "k", "--ttl", brief, bin, "sleep", file)
+	running := server.background(t.Context(), "run", "k", "--ttl", brief, "--", bin, "sleep", file)
 	exists(t, file)
 	server.FlushAll()
 	finished(t, running).want(t, 79, "lease lost")
@@ -231,7 +231,7 @@ func TestRunLossIsReportedOverSuccess(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	running := redis.background(t.Context(), "run", "--key", "k", "--grace", "1m", bin, "signal", file, "15")
+	running := redis.background(t.Context(), "run", "k", "--grace", "1m", "--", bin, "signal", file, "15")
 	exists(t, file)
 	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	finished(t, running).want(t, 79, "(command: exit status 3)")

@@ -33,6 +33,11 @@ With --json, always these fields:
   message     the beginning of the error's text
   token       the fencing token of the run
 `,
+		Example: `  # When did the job "report" run, where, and did it fail?
+  asynclock runs report
+
+  # For a monitor: exit with 1 unless the last run has ended without an error.
+  asynclock runs --json report | jq -e '.ended != "" and (.failed | not)'`,
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {

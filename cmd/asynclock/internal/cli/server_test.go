@@ -30,7 +30,7 @@ func TestRealServers(t *testing.T) {
 func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
 	t.Parallel()
 	at := place{redistest.Start(t, servers.Config{}).URL()}
-	got := at.run(t, "run", "--key", "k", "--wait", "2s", program(t), "exit", "0")
+	got := at.run(t, "run", "k", "--wait", "2s", "--", program(t), "exit", "0")
 	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 1`, `no lock on "k" within 2s: `)
 }
 
@@ -42,13 +42,13 @@ func testServer(t *testing.T, at place) {
 	file := filepath.Join(t.TempDir(), "file")
 
 	for _, key := range []string{"orders/1", "orders/2"} { // a server that was just started makes the first wait, which says so
-		at.run(t, asynclock("run", "--key", key, bin, "exit", "7")...).want(t, 7, "")
+		at.run(t, asynclock("run", key, "--", bin, "exit", "7")...).want(t, 7, "")
 	}
-	running := at.background(t.Context(), asynclock("run", "--key", "orders/1", "--holder", "me", bin, "sleep", file)...)
+	running := at.background(t.Context(), asynclock("run", "orders/1", "--holder", "me", "--", bin, "sleep", file)...)
 	exists(t, file)
-	at.run(t, asynclock("run", "--key", "orders/1", "--wait", "0", bin, "exit", "0")...).want(t, 75, "held by me")
-	at.run(t, asynclock("run", "--key", "orders/1", "--wait", "1s", bin, "exit", "0")...).want(t, 124, "within 1s")
-	at.run(t, asynclock("run", "--key", "orders/2", "--wait", "0", bin, "exit", "0")...).want(t, 0)
+	at.run(t, asynclock("run", "orders/1", "--wait", "0", "--", bin, "exit", "0")...).want(t, 75, "held by me")
+	at.run(t, asynclock("run", "orders/1", "--wait", "1s", "--", bin, "exit", "0")...).want(t, 124, "within 1s")
+	at.run(t, asynclock("run", "orders/2", "--wait", "0", "--", bin, "exit", "0")...).want(t, 0)
 	got := at.run(t, asynclock("ls", "orders/")...)
 	got.want(t, 0)
 	if strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\norders/1  me") {

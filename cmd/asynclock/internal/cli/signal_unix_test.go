@@ -51,7 +51,7 @@ func TestRunKillsAfterTheGrace(t *testing.T) {
 			t.Parallel()
 			const grace = 300 * time.Millisecond
 			file := filepath.Join(t.TempDir(), "file")
-			running := redis.background(t.Context(), "run", "--key", what, "--grace", grace.String(), bin, what, file)
+			running := redis.background(t.Context(), "run", what, "--grace", grace.String(), "--", bin, what, file)
 			pid := exists(t, file)
 			lost := time.Now()
 			redis.run(t, "unlock", "--force", "--token", "0", what).want(t, 0)
@@ -106,7 +106,7 @@ func TestRunForwardsSignals(t *testing.T) {
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
-			p := redis.startProcess(t, bin, "run", "--key", s.String(), bin, "signal", file, strconv.Itoa(int(s)))
+			p := redis.startProcess(t, bin, "run", s.String(), "--", bin, "signal", file, strconv.Itoa(int(s)))
 			exists(t, file)
 			if err := p.Process.Signal(s); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestRunCommandEndedByForwardedSignal(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := redis.startProcess(t, bin, "run", "--key", "k", bin, "sleep", file)
+	p := redis.startProcess(t, bin, "run", "k", "--", bin, "sleep", file)
 	exists(t, file)
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 		}
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		p := redis.startProcess(t, bin, "run", "--key", "k", bin, "exit", "0")
+		p := redis.startProcess(t, bin, "run", "k", "--", bin, "exit", "0")
 		kit.Eventually(t, "a waiter", waiters(1))
 		if err := p.Process.Signal(syscall.SIGUSR1); err != nil { // has nowhere to go
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func signalled(t *testing.T, question, wait string) (result, time.Duration) {
 		}
 		return standalone(peer, command)
 	})
-	p := mini.startProcess(t, bin, "run", "--key", "k", "--wait", wait, bin, "exit", "0")
+	p := mini.startProcess(t, bin, "run", "k", "--wait", wait, "--", bin, "exit", "0")
 	select {
 	case at := <-asked:
 		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -219,7 +219,7 @@ func TestRunUnderNohup(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := redis.startProcess(t, "sh", "-c", `trap "" HUP; exec "$0" "$@"`, bin, "run", "--key", "k", bin, "sleep", file)
+	p := redis.startProcess(t, "sh", "-c", `trap "" HUP; exec "$0" "$@"`, bin, "run", "k", "--", bin, "sleep", file)
 	pid, err := strconv.Atoi(exists(t, file))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestRunPaused(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	p := redis.startProcess(t, bin, "run", "--key", "k", "--ttl", brief, bin, "sleep", file)
+	p := redis.startProcess(t, bin, "run", "k", "--ttl", brief, "--", bin, "sleep", file)
 	pid := exists(t, file)
 	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -293,14 +293,14 @@ func TestRunWithNobodyToTell(t *testing.T) {
 		return p
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	p := start("run", "--key", "k", "--verbose", bin, "stubborn", file)
+	p := start("run", "k", "--verbose", "--", bin, "stubborn", file)
 	pid := exists(t, file)
 	redis.run(t, "unlock", "--force", "--token", "0", "k").want(t, 0)
 	p.result(t).want(t, 79)
 	if alive(pid) {
 		t.Error("the command outlived us")
 	}
-	start("run", "--key", "k", "sh", "-c", "while :; do echo; done").result(t).want(t, 128+int(syscall.SIGPIPE))
+	start("run", "k", "--", "sh", "-c", "while :; do echo; done").result(t).want(t, 128+int(syscall.SIGPIPE))
 }
 
 // fullPipe returns the ends of a pipe that holds no byte more.
@@ -338,7 +338,7 @@ func TestRunWithNobodyReading(t *testing.T) {
 			reader, writer := fullPipe(t)
 			// The TTL is the default, so that no renewal comes at the moment of the force. A renewal
 			// that finds nobody reports an expired lease.
-			p := &process{Cmd: exec.Command(bin, "run", "--key", "k", flag, bin, "stubborn", file)}
+			p := &process{Cmd: exec.Command(bin, "run", "k", flag, "--", bin, "stubborn", file)}
 			p.Env = redis.env()
 			p.Stderr = writer
 			if err := p.Start(); err != nil {
@@ -371,7 +371,7 @@ func TestRunKilled(t *testing.T) {
 			t.Parallel()
 			bin := program(t)
 			file := filepath.Join(t.TempDir(), "file")
-			p := redis.startProcess(t, bin, "run", "--key", what, "--ttl", brief, bin, what, file)
+			p := redis.startProcess(t, bin, "run", what, "--ttl", brief, "--", bin, what, file)
 			pid := exists(t, file)
 			if err := p.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -379,7 +379,7 @@ func TestRunKilled(t *testing.T) {
 			p.result(t)
 			kit.Eventually(t, "the end of the stubborn process", func() bool { return !alive(pid) })
 			// If the TTL takes longer than a second yet, it says what it waits for.
-			redis.run(t, "run", "--key", what, "--wait", patience.String(), bin, "exit", "0").want(t, 0, "")
+			redis.run(t, "run", what, "--wait", patience.String(), "--", bin, "exit", "0").want(t, 0, "")
 		})
 	}
 }
@@ -391,7 +391,7 @@ func TestRunLeavesWhatTheCommandLeft(t *testing.T) {
 	redis := startRedis(t)
 	bin := program(t)
 	file := filepath.Join(t.TempDir(), "file")
-	redis.startProcess(t, bin, "run", "--key", "k", bin, "leave", file).result(t).want(t, 0)
+	redis.startProcess(t, bin, "run", "k", "--", bin, "leave", file).result(t).want(t, 0)
 	pid, err := strconv.Atoi(exists(t, file))
 	if err != nil {
 		t.Fatal(err)
@@ -413,7 +413,7 @@ func TestRunHolderDescription(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	running := redis.background(ctx, "run", "--key", "k", long, "sleep", file)
+	running := redis.background(ctx, "run", "k", "--", long, "sleep", file)
 	exists(t, file)
 	info, err := redis.newClient(t).Inspect(t.Context(), "k")
 	if err != nil {

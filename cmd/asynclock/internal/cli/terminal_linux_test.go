@@ -104,7 +104,7 @@ func TestRunOnATerminal(t *testing.T) {
 		echo ready; read line; echo "got $line"
 		i=0; while [ $count = 0 ] && [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done
 		sleep 0.3; echo "interrupted $count times"; exit 7`
-	const script = `"$0" run --key k sh -c "$1"; echo "code $?"; read line; echo "then $line"`
+	const script = `"$0" run k -- sh -c "$1"; echo "code $?"; read line; echo "then $line"`
 	redis.startShell(t, terminal, script, bin, command)
 	person.expect("ready")
 	person.send("hello\n")
@@ -125,7 +125,7 @@ func TestRunInAPipeline(t *testing.T) {
 	bin := program(t)
 	person, terminal := openTerminal(t)
 	const script = `trap : INT
-		{ trap : INT; "$0" run --key k sh -c 'echo ready; exec sleep 20'; echo "code $?"; } |
+		{ trap : INT; "$0" run k -- sh -c 'echo ready; exec sleep 20'; echo "code $?"; } |
 		{ trap "" INT; read first; read line </dev/tty; echo "$first and read $line"; exec cat; }`
 	redis.startShell(t, terminal, script, bin)
 	person.send("hello\n")
@@ -147,7 +147,7 @@ func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
 		person, terminal := openTerminal(t)
 		file := filepath.Join(t.TempDir(), "file")
 		const command = `echo ready >&2; while ! [ -e "$0" ]; do sleep 0.1; done; exit 7`
-		redis.startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" "$2" >"$3"; echo "code $?"`, bin, command, file, out)
+		redis.startShell(t, terminal, `set -m; "$0" run k -- sh -c "$1" "$2" >"$3"; echo "code $?"`, bin, command, file, out)
 		person.expect("ready")
 		person.send("\x1a") // Ctrl-Z
 		person.send("typed\n")
@@ -158,21 +158,21 @@ func TestRunIsNotStoppedByTheTerminal(t *testing.T) {
 	t.Run("the command reads in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		const command = `cat /dev/tty >&2; exit 7`
-		redis.startShell(t, terminal, `set -m; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		redis.startShell(t, terminal, `set -m; "$0" run k -- sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
 		person.expect("Input/output error")
 		person.expect("code 7")
 	})
 	t.Run("the command writes in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		const command = `echo written >&2; exit 7`
-		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run --key k sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
+		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run k -- sh -c "$1" >"$2"; echo "code $?"`, bin, command, out)
 		person.expect("written")
 		person.expect("code 7")
 	})
 	t.Run("we write in the background", func(t *testing.T) {
 		person, terminal := openTerminal(t)
 		file := filepath.Join(t.TempDir(), "file")
-		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run --key lost --ttl 2s "$0" stubborn "$1"; echo "code $?"`, bin, file)
+		redis.startShell(t, terminal, `set -m; stty tostop; "$0" run lost --ttl 2s -- "$0" stubborn "$1"; echo "code $?"`, bin, file)
 		exists(t, file)
 		redis.run(t, "unlock", "--force", "--token", "0", "lost").want(t, 0)
 		person.expect("ending the command")

@@ -47,11 +47,11 @@ type unlockOptions struct {
 func (a *app) unlockCommand() *cobra.Command {
 	var o unlockOptions
 	cmd := &cobra.Command{
-		Use:   "unlock --force [--token N] KEY",
+		Use:   "unlock KEY --force [--token N]",
 		Short: "Take a key from its holder",
 		Long:  unlockHelp,
 		Example: `  # Take the key from the holder that inspect shows, and from no other.
-  asynclock unlock --force --token "$(asynclock inspect --json deploy | jq .token)" deploy`,
+  asynclock unlock deploy --force --token "$(asynclock inspect --json deploy | jq .token)"`,
 		Args:              oneKey,
 		ValidArgsFunction: a.completeKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
