@@ -2,7 +2,7 @@
 # type; CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help test race stress fuzz bench lint demo mutants model chaos ci nightly
+.PHONY: help test race stress fuzz bench lint demo pictures recording mutants model chaos ci nightly
 
 PKG ?=
 COUNT ?= 20
@@ -12,7 +12,7 @@ SEED ?= 0
 SITE ?= standalone,sentinel,cluster
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## what needs no server, quickly
 	go test $(or $(PKG),./...)
@@ -34,6 +34,13 @@ lint: ## format, tidy modules, golangci-lint with go vet
 
 demo: ## the demonstration of the README
 	go run ./cmd/asynclock demo
+
+pictures: ## draw the pictures of the pages again, from data (needs npx of Node.js)
+	go run ./internal/pictures
+	cd bench && go run . -redraw -out ../docs/benchmarks
+
+recording: ## record the demo again, and draw it
+	go run ./internal/pictures -record
 
 mutants: ## break each rule of the protocol in turn, and see its test fail (LIST=1 prints the rules)
 	go run ./internal/test/mutants $(if $(LIST),-list)

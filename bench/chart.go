@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"image/color"
+	"os"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -26,12 +29,13 @@ func (r result) chart(path string) error {
 	if len(shown.names) == 0 {
 		return nil
 	}
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"} // as wide as Arial
 	p := plot.New()
 	p.Title.Text = r.Title
 	p.Title.Padding = vg.Points(6)
 	p.X.Label.Text = r.Metrics[0].Name + " in " + r.Metrics[0].Unit + better(r.Metrics[0])
 	p.X.Scale = plot.LogScale{}
-	p.X.Tick.Marker = plot.LogTicks{Prec: -1}
+	p.X.Tick.Marker = ticks{}
 	p.NominalY(shown.names...)
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
 	p.Y.Label.Text = " " // room: names are wider than measured
@@ -59,7 +63,41 @@ func (r result) chart(path string) error {
 	p.X.Min, p.X.Max = shown.low()/1.6, shown.high()*1.6
 
 	height := vg.Length(len(shown.names))*vg.Points(30) + vg.Points(70)
-	return p.Save(vg.Points(560), height, path+".svg")
+	svg, err := p.WriterTo(vg.Points(560), height, "svg")
+	if err != nil {
+		return err
+	}
+	var drawn bytes.Buffer
+	if _, err := svg.WriteTo(&drawn); err != nil {
+		return err
+	}
+	adapted, err := adapt(drawn.String())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path+".svg", []byte(adapted), 0o644)
+}
+
+// ticks labels powers of ten, or each line if there are fewer than two of these.
+type ticks struct{}
+
+// Ticks implements [plot.Ticker].
+func (ticks) Ticks(low, high float64) []plot.Tick {
+	all := plot.LogTicks{Prec: -1}.Ticks(low, high)
+	labelled := make(map[float64]bool) // powers of ten are there twice, once with a label
+	for _, t := range all {
+		if t.Label != "" && t.Value >= low && t.Value <= high {
+			labelled[t.Value] = true
+		}
+	}
+	if len(labelled) < 2 {
+		for i, t := range all {
+			if !labelled[t.Value] {
+				all[i].Label = figure(t.Value)
+			}
+		}
+	}
+	return all
 }
 
 func better(m metric) string {

@@ -22,6 +22,7 @@ func main() {
 	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
+	flag.BoolVar(&f.redraw, "redraw", false, "instead: write report.md and the charts in -out again, from its results.json")
 	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper, orders or renewer")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
@@ -34,6 +35,8 @@ func main() {
 	switch {
 	case f.simulate:
 		err = simulate(os.Stdout)
+	case f.redraw:
+		err = redraw(f.out)
 	case f.child != "":
 		err = runChild(ctx, f)
 	default:
@@ -48,6 +51,7 @@ func main() {
 
 type flags struct {
 	short, simulate  bool
+	redraw           bool
 	only, among, out string
 	child, peer      string
 	redis, etcd      string

@@ -18,6 +18,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
+// resultsName is the file with the values of each round.
+const resultsName = "results.json"
+
 // A report has all results of a run.
 type report struct {
 	Machine machine   `json:"machine"`
@@ -190,7 +193,7 @@ func (r *report) write(dir string) error {
 		return err
 	}
 	err = errors.Join(
-		os.WriteFile(filepath.Join(dir, "results.json"), append(data, '\n'), 0o644),
+		os.WriteFile(filepath.Join(dir, resultsName), append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(dir, "report.md"), []byte(r.markdown()), 0o644),
 	)
 	for _, res := range r.Results {
