@@ -22,6 +22,8 @@ func main() {
 	flag.StringVar(&f.among, "among", "", "measure only peers whose name contains one of these, separated by commas")
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
+	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys and elections beside peers; with -short, -only and -out")
+	flag.IntVar(&f.rounds, "rounds", 0, "with -families: how many instead of five")
 	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper, orders or renewer")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
@@ -34,6 +36,8 @@ func main() {
 	switch {
 	case f.simulate:
 		err = simulate(os.Stdout)
+	case f.families:
+		err = compareFamilies(ctx, f)
 	case f.child != "":
 		err = runChild(ctx, f)
 	default:
@@ -48,6 +52,8 @@ func main() {
 
 type flags struct {
 	short, simulate  bool
+	families         bool
+	rounds           int
 	only, among, out string
 	child, peer      string
 	redis, etcd      string
