@@ -58,25 +58,28 @@ func newCirculation(ctx context.Context, a arena, p peer, key string, clients in
 }
 
 func (c *circulation) round(ctx context.Context) ([]float64, error) {
-	before := c.meter.commands.Load()
-	passes := passes{times: make([]float64, 0, c.passes)}
+	p := passes{meter: c.meter, skipped: len(c.workers), times: make([]float64, 0, c.passes)}
 	errs := make([]error, len(c.workers))
 	var running sync.WaitGroup
 	for i, w := range c.workers {
-		running.Go(func() { errs[i] = passes.take(ctx, w, c.key) })
+		running.Go(func() { errs[i] = p.take(ctx, w, c.key) })
 	}
 	running.Wait()
-	commands := float64(c.meter.commands.Load()-before) / float64(passes.takes)
-	q := quantiles(passes.times, 0.5, 0.99)
-	return []float64{q[0], q[1], commands}, errors.Join(errs...)
+	q := quantiles(p.times, 0.5, 0.99)
+	return []float64{q[0], q[1], p.commands()}, errors.Join(errs...)
 }
 
-// passes are the handoffs of a round.
+// passes are the handoffs of a round. The first ones, in which everybody comes to wait, do not count,
+// and neither do the last ones, behind which fewer and fewer wait.
 type passes struct {
-	mu    sync.Mutex
-	given time.Time
-	times []float64 // as many as fit
-	takes int
+	meter   *meter
+	skipped int
+
+	mu            sync.Mutex
+	given         time.Time
+	takes         int
+	times         []float64 // as many as fit
+	before, after int64     // commands
 }
 
 // take takes and gives back, over and over, until there are enough times.
@@ -103,11 +106,20 @@ func (p *passes) take(ctx context.Context, w worker, key string) error {
 func (p *passes) took(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.takes++
-	if !p.given.IsZero() && len(p.times) < cap(p.times) {
+	if p.takes++; p.takes <= p.skipped {
+		p.before = p.meter.commands.Load()
+		return true
+	}
+	if len(p.times) < cap(p.times) {
 		p.times = append(p.times, micros(now.Sub(p.given)))
+		p.after = p.meter.commands.Load()
 	}
 	return len(p.times) < cap(p.times)
+}
+
+// commands is how many there were for each handoff that counts.
+func (p *passes) commands() float64 {
+	return float64(p.after-p.before) / float64(len(p.times))
 }
 
 func (c *circulation) close(ctx context.Context) error {

@@ -121,7 +121,7 @@ var (
 func familyPlan(size familySizes, only string) (plan []comparison) {
 	all := []comparison{
 		readAlone(size), readMore(size), readRetained(size), readRelease(size), readTogether(size), readRenewal(size),
-		permitsAlone(size), permitsHandoff(size, 2), permitsHandoff(size, 8), permitsHandoff(size, 64), permitsCrowd(size),
+		permitsAlone(size), permitsHandoff(size, 2), permitsHandoff(size, 8), permitsHandoff(size, 64), permitsCrowd(size), permitsQueue(size),
 		several(size, 3), several(size, 10),
 		terms(size), observed(size),
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +43,7 @@ func permitContestants(first ...contestant) []contestant {
 
 // permitsAlone is a permit, nobody else.
 func permitsAlone(size familySizes) (c comparison) {
-	c.workload = workload{name: "permit alone", title: "Acquire and Unlock of one permit, one goroutine, nobody else", metrics: latencies, base: mutexName}
+	c.workload = workload{name: "permit alone", title: "Acquire and Unlock of one permit, one goroutine, nobody else", metrics: aloneMetrics, base: mutexName}
 	c.contestants = permitContestants(theFloor, ourMutex)
 	c.targets = []target{{of: mutexName, limit: 1.4}}
 	c.inGo, c.inJava = aloneInGo(size, c.key), aloneInJava(size)
@@ -76,27 +77,10 @@ const crowdSize = 64
 
 // permitsCrowd is many goroutines of one client.
 func permitsCrowd(size familySizes) (c comparison) {
-	c.workload = workload{name: "permit crowd", title: fmt.Sprintf("%d goroutines of one client, %d permits: Acquire and Unlock", crowdSize, permitsOf), metrics: rates}
-	c.contestants = permitContestants(contestant{peer: peer{name: localName, setting: "golang.org/x/sync/semaphore, without a store"}})
+	c.workload = workload{name: "permit crowd", title: fmt.Sprintf("%d goroutines of one client, %d permits: Acquire and Unlock", crowdSize, permitsOf), metrics: rates, base: localName}
+	c.contestants = permitContestants(contestant{peer: inProcess})
 	c.targets = []target{{limit: 400_000}, {of: localName, limit: 0.25}}
-	c.inGo = func(ctx context.Context, a arena, p peer) (runner, error) {
-		if p.name == localName {
-			local := semaphore.NewWeighted(permitsOf)
-			return crowdRate(size, func(ctx context.Context) error {
-				if err := local.Acquire(ctx, 1); err != nil {
-					return err
-				}
-				local.Release(1)
-				return nil
-			}, func(context.Context) error { return nil }), nil
-		}
-		one, work, err := p.openWorker(ctx, a.world)
-		if err != nil {
-			return nil, err
-		}
-		key := c.key(p.name)
-		return crowdRate(size, func(ctx context.Context) error { return pair(ctx, work, key) }, one.close), nil
-	}
+	c.inGo = crowdInGo(size, c.key, func() {})
 	c.inJava = func(ctx context.Context, a arena, recipe, key string) (runner, error) {
 		p, err := openJava(ctx, a.java, a.redis, a.zooKeeper, recipe, key)
 		if err != nil {
@@ -108,6 +92,53 @@ func permitsCrowd(size familySizes) (c comparison) {
 		}, p.close}, err
 	}
 	return c
+}
+
+// permitsQueue is the same where each holder lets others run. Without that, a goroutine seldom finds
+// that all permits are out.
+func permitsQueue(size familySizes) (c comparison) {
+	c.workload = workload{
+		name: "permit queue", title: fmt.Sprintf("%d goroutines of one client, %d permits: Acquire, runtime.Gosched, Unlock", crowdSize, permitsOf),
+		metrics: rates, base: localName,
+	}
+	c.contestants = []contestant{{peer: inProcess}, ours(asynclockPeer.name, permit)}
+	c.targets = []target{{limit: 400_000}, {of: localName, limit: 0.25}}
+	c.absent = "the peers go to the server for each permit: see permit crowd"
+	c.inGo = crowdInGo(size, c.key, runtime.Gosched)
+	return c
+}
+
+// inProcess is the floor of what passes permits inside a process.
+var inProcess = peer{name: localName, setting: "golang.org/x/sync/semaphore, without a store"}
+
+// crowdInGo has each goroutine do something while it has its permit.
+func crowdInGo(size familySizes, key func(string) string, work func()) func(context.Context, arena, peer) (runner, error) {
+	return func(ctx context.Context, a arena, p peer) (runner, error) {
+		if p.name == localName {
+			local := semaphore.NewWeighted(permitsOf)
+			return crowdRate(size, func(ctx context.Context) error {
+				if err := local.Acquire(ctx, 1); err != nil {
+					return err
+				}
+				work()
+				local.Release(1)
+				return nil
+			}, func(context.Context) error { return nil }), nil
+		}
+		one, taker, err := p.openWorker(ctx, a.world)
+		if err != nil {
+			return nil, err
+		}
+		own := key(p.name)
+		return crowdRate(size, func(ctx context.Context) error {
+			h, err := taker.lock(ctx, own)
+			if err != nil {
+				return err
+			}
+			work()
+			return h.Unlock(ctx)
+		}, one.close), nil
+	}
 }
 
 // crowdRate counts what goroutines do in a while.

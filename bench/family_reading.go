@@ -19,7 +19,7 @@ const (
 
 // readAlone is a reader, nobody else.
 func readAlone(size familySizes) (c comparison) {
-	c.workload = workload{name: "read alone", title: "RLock and Unlock, one goroutine, nobody else", metrics: latencies, base: mutexName}
+	c.workload = workload{name: "read alone", title: "RLock and Unlock, one goroutine, nobody else", metrics: aloneMetrics, base: mutexName}
 	c.contestants = []contestant{
 		theFloor, ourMutex, ours(asynclockPeer.name, shared),
 		inRedisson(redissonName, "read", redissonRead), inCurator("read", curatorRead),
@@ -34,7 +34,7 @@ const rwMutexName = "sync.RWMutex"
 
 // readMore is one more reader where others read already.
 func readMore(size familySizes) (c comparison) {
-	c.workload = workload{name: "read more", title: "One more reader in a client that reads the key already: RLock and Unlock, one goroutine", metrics: rates}
+	c.workload = workload{name: "read more", title: "One more reader in a client that reads the key already: RLock and Unlock, one goroutine", metrics: rates, base: rwMutexName}
 	c.contestants = []contestant{
 		{peer: peer{name: rwMutexName, setting: "one more reader of it, without a store"}},
 		ours(asynclockPeer.name, shared),
@@ -70,19 +70,22 @@ func readRate(ctx context.Context, size familySizes, a arena, p peer, key string
 	if err != nil {
 		return nil, err
 	}
-	end := c.close
-	if beside {
-		other, err := work.lock(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		end = func(ctx context.Context) error { return errors.Join(other.Unlock(ctx), c.close(ctx)) }
-	}
 	return steps{func(ctx context.Context) ([]float64, error) {
+		other := held(nobody{})
+		if beside { // anew in each round: a tenure from before the client's subscription would admit nobody
+			if other, err = work.lock(ctx, key); err != nil {
+				return nil, err
+			}
+		}
 		rate, err := rateOf(size.window, func() error { return pair(ctx, work, key) })
-		return []float64{rate}, err
-	}, end}, nil
+		return []float64{rate}, errors.Join(err, other.Unlock(ctx))
+	}, c.close}, nil
 }
+
+// nobody holds nothing.
+type nobody struct{}
+
+func (nobody) Unlock(context.Context) error { return nil }
 
 // besideInJava is readRate there. A thread of Java's that has the lock already would only count, so
 // the other reader is another client.

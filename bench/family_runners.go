@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -12,6 +13,9 @@ import (
 
 // latencies are the metrics of what is timed one by one.
 var latencies = []metric{{Name: "p50", Unit: "µs"}, {Name: "p90", Unit: "µs"}, {Name: "p99", Unit: "µs"}}
+
+// aloneMetrics are those of what one caller does, nobody else. The server's time is that of its scripts.
+var aloneMetrics = append(slices.Clone(latencies), metric{Name: "server", Unit: "µs"})
 
 // rates are the metric of what is done over and over for a while.
 var rates = []metric{{"rate", "a second", true}}
@@ -88,8 +92,22 @@ func aloneInGo(size familySizes, key func(contestant string) string) func(contex
 		if err != nil {
 			return nil, err
 		}
+		server, err := newCPUMeter(a.world)
+		if err != nil {
+			return nil, err
+		}
 		own := key(p.name)
-		return &latency{client: c, worker: work, key: func(int) string { return own }, times: make([]float64, size.operations)}, nil
+		alone := &latency{client: c, worker: work, key: func(int) string { return own }, times: make([]float64, size.operations)}
+		return steps{func(ctx context.Context) ([]float64, error) {
+			row, spent, err := server.beside(ctx, alone.round)
+			if p.is.floor {
+				spent = notMeasured // not all of its commands are scripts
+			}
+			return append(row, spent/float64(size.operations)), err
+		}, func(ctx context.Context) error {
+			server.close()
+			return alone.close(ctx)
+		}}, nil
 	}
 }
 
@@ -100,12 +118,37 @@ func aloneInJava(size familySizes) func(ctx context.Context, a arena, recipe, ke
 		if err != nil {
 			return nil, err
 		}
-		_, err = p.ask(ctx, "alone", size.warm)
+		if _, err = p.ask(ctx, "alone", size.warm); err != nil {
+			return nil, err
+		}
+		server, err := newCPUMeter(a.world)
 		return steps{func(ctx context.Context) ([]float64, error) {
-			times, err := p.ask(ctx, "alone", size.operations)
-			return summarize(times), err
-		}, p.close}, err
+			row, spent, err := server.beside(ctx, func(ctx context.Context) ([]float64, error) {
+				times, err := p.ask(ctx, "alone", size.operations)
+				return summarize(times), err
+			})
+			if spent == 0 {
+				spent = notMeasured // it was not Redis
+			}
+			return append(row, spent/float64(size.operations)), err
+		}, func(ctx context.Context) error {
+			server.close()
+			return p.close(ctx)
+		}}, err
 	}
+}
+
+// beside does something, and returns what scripts have cost the server meanwhile, in µs.
+func (c *cpuMeter) beside(ctx context.Context, do func(context.Context) ([]float64, error)) (row []float64, spent float64, err error) {
+	before, err := scripts(ctx, c.redis)
+	if err != nil {
+		return nil, 0, err
+	}
+	if row, err = do(ctx); err != nil {
+		return nil, 0, err
+	}
+	after, err := scripts(ctx, c.redis)
+	return row, after.since(before).micros, err
 }
 
 // rateOf counts how often one goroutine does something in a while.

@@ -14,7 +14,7 @@ import (
 func several(size familySizes, keys int) (c comparison) {
 	c.workload = workload{
 		name: fmt.Sprintf("several %d", keys), title: fmt.Sprintf("LockAll and Unlock of %d keys, one goroutine, nobody else", keys),
-		metrics: latencies, base: mutexName,
+		metrics: aloneMetrics, base: mutexName,
 	}
 	recipe := fmt.Sprintf("several %d", keys)
 	c.contestants = []contestant{
