@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// openArena starts all servers and the JVM. Only Redis has to be there. What else can't be had is a
-// reason in the report.
+// openArena starts all servers and the JVM. Only Redis has to be there. The report
+// says why another server is not.
 func openArena(ctx context.Context, short bool) (a arena, stop func(), err error) {
 	a = arena{world: world{ttl: usualTTL, short: short}, missing: make(map[string]string)}
 	var stops []func()

@@ -147,6 +147,7 @@ func compareFamilies(ctx context.Context, f flags) error {
 	if len(plan) == 0 {
 		return errors.New("no workload's name contains " + f.only)
 	}
+	load := firstLine("/proc/loadavg") // before the servers start
 	a, stop, err := openArena(ctx, f.short)
 	if err != nil {
 		return err
@@ -156,6 +157,7 @@ func compareFamilies(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	r.busy(load)
 	say := newProgress()
 	for _, c := range plan {
 		res, err := measure(ctx, say, a.world, c.on(a), nil)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,15 @@ func newFamilyReport(ctx context.Context, a arena, size familySizes) (*familyRep
 		r.notes = append(r.notes, "A short run: its figures mean little.")
 	}
 	return r, nil
+}
+
+// busy notes the load before the run. Beside other work the figures mean little.
+func (r *familyReport) busy(load string) {
+	r.machine.Load = load
+	minute, _, _ := strings.Cut(load, " ")
+	if v, err := strconv.ParseFloat(minute, 64); err == nil && v > float64(r.machine.Cores) {
+		r.notes = append(r.notes, "The machine had much other work: the figures are a check that the program runs.")
+	}
 }
 
 // failed returns an error if asynclock or a floor could not be measured, because that is a fault of

@@ -117,7 +117,7 @@ func (v verdict) text(t target) string {
 
 // amount writes a number with its thousands apart, all digits of it.
 func amount(v float64) string {
-	if v < 10_000 {
+	if math.IsNaN(v) || v < 10_000 {
 		return figure(v)
 	}
 	digits := fmt.Sprintf("%.0f", v)

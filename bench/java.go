@@ -185,7 +185,7 @@ func (p *javaPeer) ask(ctx context.Context, verb string, arguments ...int) ([]fl
 }
 
 func parseNumbers(text string) (numbers []float64, err error) {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		v, err := strconv.ParseFloat(word, 64)
 		if err != nil {
 			return nil, err

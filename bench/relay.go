@@ -3,9 +3,11 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // A relay passes connections on to Redis and counts the commands that they carry. It is for peers
@@ -34,12 +36,13 @@ func (r *relay) address() string { return r.listener.Addr().String() }
 
 // accept ends with the listener.
 func (r *relay) accept() {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
 	for {
 		near, err := r.listener.Accept()
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", r.to)
+		far, err := dialer.DialContext(context.Background(), "tcp", r.to)
 		if err != nil || !r.keep(near, far) {
 			_ = near.Close() // the client sees it
 			continue
