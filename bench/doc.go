@@ -7,6 +7,11 @@
 //	cd bench && go run . -only handoff         # some workloads
 //	cd bench && go run . -short                # does everything still run? a minute
 //	cd bench && go run . -out ../docs/benchmarks
+//	cd bench && go run . -families -out ../docs/benchmarks
+//
+// The last one compares the other families: readers, permits, several keys, elections. It takes eight
+// minutes. Peers in Java are built with Maven and need Java 17 and ZooKeeper. A peer that can't be had is a
+// row that says why.
 //
 // The floor sends only the commands that every lock must send, through the same Redis client
 // library with the same settings. Peers take turns, a round of each, so that other load of the
@@ -17,5 +22,5 @@
 //
 // To read the code, begin with plan.go and workload.go: what is measured, and how. Each workload
 // has a file of its own. Some have a second file for their other process: child.go. Each peer has
-// one file (peer.go).
+// one file (peer.go). The families begin with families.go, and their peers in Java with java.go.
 package main

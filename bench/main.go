@@ -23,6 +23,8 @@ func main() {
 	flag.StringVar(&f.out, "out", "", "write report.md, results.json and charts into this directory")
 	flag.BoolVar(&f.simulate, "simulate", false, "instead: what larger deployments would do, by simulation, for docs/performance.md")
 	flag.BoolVar(&f.redraw, "redraw", false, "instead: write report.md and the charts in -out again, from its results.json")
+	flag.BoolVar(&f.families, "families", false, "instead: read-write locks, semaphores, several keys and elections beside peers; with -short, -only and -out")
+	flag.IntVar(&f.rounds, "rounds", 0, "with -families: how many instead of five")
 	flag.StringVar(&f.child, "child", "", "used by the program itself, as are the flags below: taker, keeper, orders or renewer")
 	flag.StringVar(&f.peer, "peer", "", "with -child: whose lock")
 	flag.StringVar(&f.redis, "redis", "", "with -child: the server's address")
@@ -37,6 +39,8 @@ func main() {
 		err = simulate(os.Stdout)
 	case f.redraw:
 		err = redraw(f.out)
+	case f.families:
+		err = compareFamilies(ctx, f)
 	case f.child != "":
 		err = runChild(ctx, f)
 	default:
@@ -52,6 +56,8 @@ func main() {
 type flags struct {
 	short, simulate  bool
 	redraw           bool
+	families         bool
+	rounds           int
 	only, among, out string
 	child, peer      string
 	redis, etcd      string

@@ -5,18 +5,19 @@ package main
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
-// quantiles returns quantiles of values, which it sorts.
+// quantiles returns quantiles of values, which it sorts. Between two values it interpolates. The
+// median of three is the second of them. That of gonum's stat.Quantile is smaller.
 func quantiles(values []float64, qs ...float64) []float64 {
 	slices.Sort(values)
 	out := make([]float64, len(qs))
 	for i, q := range qs {
 		out[i] = math.NaN()
-		if len(values) > 0 {
-			out[i] = stat.Quantile(q, stat.LinInterp, values, nil)
+		if last := len(values) - 1; last >= 0 {
+			below, part := math.Modf(q * float64(last))
+			at := int(below)
+			out[i] = values[at] + part*(values[min(at+1, last)]-values[at])
 		}
 	}
 	return out

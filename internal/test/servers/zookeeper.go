@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,9 +49,10 @@ type ZooKeeper struct {
 }
 
 // StartZooKeeper starts a server that stands alone, with its data below dir, and waits
-// until it serves.
-func StartZooKeeper(ctx context.Context, dir string) (*ZooKeeper, error) {
-	return startZooKeeper(ctx, dir, func(int) string { return "" })
+// until it serves. Options of the JVM count instead of those that tests have, which make it
+// start soon and compile little.
+func StartZooKeeper(ctx context.Context, dir string, options ...string) (*ZooKeeper, error) {
+	return startZooKeeper(ctx, dir, func(int) string { return "" }, options...)
 }
 
 // secureConfig is what a server that speaks TLS has besides.
@@ -69,13 +71,13 @@ func StartSecureZooKeeper(ctx context.Context, dir, file string) (*ZooKeeper, er
 	return startZooKeeper(ctx, dir, func(port int) string { return fmt.Sprintf(secureConfig, port, file) })
 }
 
-func startZooKeeper(ctx context.Context, dir string, more func(securePort int) string) (*ZooKeeper, error) {
+func startZooKeeper(ctx context.Context, dir string, more func(securePort int) string, options ...string) (*ZooKeeper, error) {
 	own, err := os.MkdirTemp(dir, "zookeeper-")
 	if err != nil {
 		return nil, err
 	}
 	return onFreePorts(2, func(ports []int) (*ZooKeeper, error) {
-		z, err := newZooKeeper(own, ports[0], more(ports[1]))
+		z, err := newZooKeeper(own, ports[0], more(ports[1]), options...)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +104,7 @@ dataDir=%s
 
 // newZooKeeper writes the configuration of a server, which is not started yet. An
 // election does not wait longer than it must.
-func newZooKeeper(dir string, port int, more string) (*ZooKeeper, error) {
+func newZooKeeper(dir string, port int, more string, options ...string) (*ZooKeeper, error) {
 	tick, file := Tick.Milliseconds(), filepath.Join(dir, "zoo.cfg")
 	text := fmt.Sprintf(zooConfig, tick, tick, port, dir) + more
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -110,10 +112,11 @@ func newZooKeeper(dir string, port int, more string) (*ZooKeeper, error) {
 	}
 	z := &ZooKeeper{Server: Server{Name: "ZooKeeper", Addr: address(port), Dir: dir}}
 	z.command = func() *exec.Cmd {
-		return exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		return exec.Command("java", slices.Concat([]string{
+			"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 			"-Dzookeeper.forceSync=no", "-Dzookeeper.skipACL=no", "-Dznode.container.checkIntervalMs=1000",
 			"-Dzookeeper.extendedTypesEnabled=false", "-Dzookeeper.fastleader.minNotificationInterval=50",
-			"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
+		}, options, []string{"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file})...)
 	}
 	z.check = z.serves
 	return z, nil
@@ -126,6 +129,17 @@ func (z *ZooKeeper) serves(ctx context.Context) error {
 		err = fmt.Errorf("the server at %s says: %s", z.Addr, text)
 	}
 	return err
+}
+
+// ZooKeeperVersion asks a server for its version.
+func ZooKeeperVersion(ctx context.Context, addr string) (string, error) {
+	text, err := say(ctx, addr, "srvr")
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(text, "version: ")
+	version, _, _ := strings.Cut(rest, "-")
+	return version, nil
 }
 
 // errNotServing is about a server that has no leader, or is one yet to be.
