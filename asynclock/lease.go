@@ -28,7 +28,8 @@ type Lease struct {
 
 	// All below is guarded by the shard's mutex.
 
-	release  *releaseCall // what Unlock sent; nil if nothing
+	release  *releaseCall  // what Unlock sent; nil if nothing
+	notes    chan struct{} // has room for whoever writes a note; nil: nobody has yet
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
 }
