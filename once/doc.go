@@ -35,6 +35,13 @@
 // holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again. The
 // same is true after a change to longer intervals.
 //
+// # Releases
+//
+// Processes of two releases may run side by side, as while a program is updated. If the record is of a later release, an
+// earlier one does not run the job in the recorded interval, not even as another attempt. It runs the job in
+// the intervals after, like any other process. If the record does not say when its interval began, processes
+// of the earlier release don't run the job as long as that record is the last one.
+//
 // # Stores
 //
 // The store must have notes: Redis, SQL, memory. In others every call fails with

@@ -40,8 +40,23 @@ type record struct {
 	Message string `json:"message,omitempty"`
 }
 
-// version is of the record's form. Another one is never misread.
+// version is of the record's form. Another one is never misread. A later release has to keep the meaning of
+// what a [head] has, or leave its start out.
 const version = 1
+
+// A head is what records of all versions have. So processes of an earlier release know in which intervals
+// those of a later one have run the job, while both are at work.
+type head struct {
+	Version int             `json:"v"`
+	Start   json.RawMessage `json:"start"` // microseconds since 1970
+}
+
+// A found is what the note of a key says about the last run. Zero: there was none.
+type found struct {
+	info  *RunInfo  // nil: none, or it can't be read
+	later bool      // the record is of a later release, and only start is known of it
+	start time.Time // of its interval
+}
 
 // encode returns the note of a run. Its message is cut until it fits.
 func (r *RunInfo) encode() []byte {
@@ -64,22 +79,31 @@ func (r *RunInfo) encode() []byte {
 // mostCount is the largest number of attempts or missed intervals in a record. A larger one is damage.
 const mostCount = 1 << 30
 
-// decode reads the note of a run. It returns nil if there is none.
-func decode(n asynclock.Note) (*RunInfo, error) {
+// farthest is the largest number of microseconds in a record, to either side of 1970. A larger one is damage.
+const farthest = 1 << 53
+
+// errLater is the error of a record whose form is unknown. Nobody can say in which interval that run was.
+var errLater = fmt.Errorf("%w: the record of the last run is of a later release", asynclock.ErrForeignData)
+
+func errNoRecord() error {
+	return fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
+}
+
+// decode reads the note of a run.
+func decode(n asynclock.Note) (found, error) {
 	if n.Token == 0 {
-		return nil, nil //nolint:nilnil // there was no run
+		return found{}, nil
+	}
+	var h head
+	if err := json.Unmarshal(n.Data, &h); err != nil || h.Version < version {
+		return found{}, errNoRecord()
+	}
+	if h.Version > version {
+		return h.found()
 	}
 	var rec record
-	if err := json.Unmarshal(n.Data, &rec); err != nil {
-		return nil, fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
-	}
-	const farthest = 1 << 53
-	switch {
-	case rec.Version > version:
-		return nil, fmt.Errorf("%w: the record of the last run is of version %d, of a later release", asynclock.ErrForeignData, rec.Version)
-	case rec.Version != version, rec.Attempt < 1, rec.Missed < 0, max(rec.Attempt, rec.Missed) > mostCount,
-		max(rec.Start, rec.Began, rec.Ended) > farthest, min(rec.Start, rec.Began, rec.Ended) < -farthest:
-		return nil, fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
+	if err := json.Unmarshal(n.Data, &rec); err != nil || !rec.isSound() {
+		return found{}, errNoRecord()
 	}
 	info := &RunInfo{
 		Start: time.UnixMicro(rec.Start).UTC(), Began: time.UnixMicro(rec.Began).UTC(), By: rec.By, Attempt: rec.Attempt,
@@ -88,5 +112,20 @@ func decode(n asynclock.Note) (*RunInfo, error) {
 	if rec.Ended != 0 {
 		info.Ended = time.UnixMicro(rec.Ended).UTC()
 	}
-	return info, nil
+	return found{info: info, start: info.Start}, nil
+}
+
+// found returns what is known of a record of a later release.
+func (h *head) found() (found, error) {
+	var start *int64
+	if err := json.Unmarshal(h.Start, &start); err != nil || start == nil || *start > farthest || *start < -farthest {
+		return found{}, errLater
+	}
+	return found{later: true, start: time.UnixMicro(*start).UTC()}, nil
+}
+
+// isSound reports whether the numbers of a record are possible.
+func (r *record) isSound() bool {
+	return r.Attempt >= 1 && r.Missed >= 0 && max(r.Attempt, r.Missed) <= mostCount &&
+		max(r.Start, r.Began, r.Ended) <= farthest && min(r.Start, r.Began, r.Ended) >= -farthest
 }
