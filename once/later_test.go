@@ -33,7 +33,7 @@ func TestARunOfALaterReleaseIsNotRepeated(t *testing.T) {
 func TestARunOfALaterReleaseInALaterIntervalIsNotRepeated(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
-		w.setNote(c, fmt.Sprintf(`{"v":2,"start":%d}`, time.Now().Add(3*every).UnixMicro()))
+		w.setNote(c, fmt.Sprintf(`{"v":2,"start":%d,"latest":%d}`, time.Now().UnixMicro(), time.Now().Add(3*every).UnixMicro()))
 		w.wantDone(c)
 		time.Sleep(3 * every)
 		w.wantDone(c)
@@ -48,7 +48,7 @@ func TestALaterReleasesRecordWithoutABeginning(t *testing.T) {
 		c := w.client()
 		for _, data := range []string{
 			`{"v":2}`, `{"v":2,"start":"today"}`, `{"v":2,"start":null}`, `{"v":2,"start":1e99}`, `{"v":9,"start":9007199254740993}`,
-			`{"v":2,"start":-9223372036854775808}`,
+			`{"v":2,"start":-9223372036854775808}`, `{"v":2,"start":1,"latest":"today"}`, `{"v":2,"latest":1}`,
 		} {
 			w.setNote(c, data)
 			_, err := once.Do(w.Context(), c, key, every, w.never)

@@ -186,15 +186,14 @@ func (r *round) look(ctx context.Context) (held bool, err error) {
 	return n.Held, nil
 }
 
-// isDone reports whether there is nothing to do in the present interval. A record of a later one is from
-// before the store's clock was set back. Whether the run of a later release has ended, only processes of
-// that release know.
+// isDone reports whether there is nothing to do in the present interval. Whether the run of a later
+// release has ended, only processes of that release know.
 func (r *round) isDone() bool {
 	info := r.last.info
 	switch {
-	case r.last.start.Before(r.start):
+	case r.last.isFree(r.start, r.schedule.every):
 		return false
-	case r.last.later, r.last.start.After(r.start):
+	case r.last.later, !r.last.start.Equal(r.start):
 		return true
 	}
 	return !info.Ended.IsZero() || r.attempts > 0 && info.Attempt >= r.attempts
@@ -237,13 +236,13 @@ func (r *round) next(lease *asynclock.Lease) RunInfo {
 	case r.last.start.Equal(r.start):
 		run.Attempt, run.Missed = min(last.Attempt+1, mostCount), last.Missed
 	default:
-		run.Missed = r.schedule.missed(r.last.start, r.start)
+		run.Missed = r.schedule.missed(r.last.lastStart(), r.start)
 	}
 	return run
 }
 
 func (r *round) record(ctx context.Context, lease *asynclock.Lease, run *RunInfo) error {
-	return lease.SetNote(ctx, run.encode(), r.schedule.noteTTL())
+	return lease.SetNote(ctx, run.encode(r.last.with(run.Start, r.schedule.every)), r.schedule.noteTTL())
 }
 
 // unlessEnded returns the error, unless the lease has ended by it. Then the lease's unlock returns it too.

@@ -38,6 +38,9 @@ type record struct {
 	Missed  int    `json:"missed,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Message string `json:"message,omitempty"`
+	After   int64  `json:"after,omitempty"` // this and the next two: see skipped
+	Before  int64  `json:"before,omitempty"`
+	Latest  int64  `json:"latest,omitempty"`
 }
 
 // version is of the record's form. Another one is never misread. A later release has to keep the meaning of
@@ -48,7 +51,8 @@ const version = 1
 // those of a later one have run the job, while both are at work.
 type head struct {
 	Version int             `json:"v"`
-	Start   json.RawMessage `json:"start"` // microseconds since 1970
+	Start   json.RawMessage `json:"start"`  // microseconds since 1970
+	Latest  json.RawMessage `json:"latest"` // likewise, if it is later: the beginning of the latest interval with a run
 }
 
 // A found is what the note of a key says about the last run. Zero: there was none.
@@ -56,16 +60,16 @@ type found struct {
 	info  *RunInfo  // nil: none, or it can't be read
 	later bool      // the record is of a later release, and only start is known of it
 	start time.Time // of its interval
+
+	skipped skipped
 }
 
 // encode returns the note of a run. Its message is cut until it fits.
-func (r *RunInfo) encode() []byte {
+func (r *RunInfo) encode(s skipped) []byte {
 	rec := record{
-		Version: version, Start: r.Start.UnixMicro(), Began: r.Began.UnixMicro(),
+		Version: version, Start: r.Start.UnixMicro(), Began: r.Began.UnixMicro(), Ended: micro(r.Ended),
 		By: r.By, Attempt: r.Attempt, Missed: r.Missed, Failed: r.Failed,
-	}
-	if !r.Ended.IsZero() {
-		rec.Ended = r.Ended.UnixMicro()
+		After: micro(s.after), Before: micro(s.before), Latest: micro(s.latest),
 	}
 	for most := longestMessage; ; most /= 2 {
 		rec.Message = strings.ToValidUTF8(r.Message[:min(len(r.Message), most)], "")
@@ -74,6 +78,22 @@ func (r *RunInfo) encode() []byte {
 			return data
 		}
 	}
+}
+
+// micro is a time in a record; 0: none.
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// timeOf is the opposite of micro.
+func timeOf(micro int64) time.Time {
+	if micro == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micro).UTC()
 }
 
 // mostCount is the largest number of attempts or missed intervals in a record. A larger one is damage.
@@ -107,25 +127,39 @@ func decode(n asynclock.Note) (found, error) {
 	}
 	info := &RunInfo{
 		Start: time.UnixMicro(rec.Start).UTC(), Began: time.UnixMicro(rec.Began).UTC(), By: rec.By, Attempt: rec.Attempt,
-		Missed: rec.Missed, Failed: rec.Failed, Message: rec.Message, Token: n.Token,
+		Ended: timeOf(rec.Ended), Missed: rec.Missed, Failed: rec.Failed, Message: rec.Message, Token: n.Token,
 	}
-	if rec.Ended != 0 {
-		info.Ended = time.UnixMicro(rec.Ended).UTC()
-	}
-	return found{info: info, start: info.Start}, nil
+	return found{
+		info: info, start: info.Start,
+		skipped: skipped{after: timeOf(rec.After), before: timeOf(rec.Before), latest: timeOf(rec.Latest)},
+	}, nil
 }
 
 // found returns what is known of a record of a later release.
 func (h *head) found() (found, error) {
-	var start *int64
-	if err := json.Unmarshal(h.Start, &start); err != nil || start == nil || *start > farthest || *start < -farthest {
+	start, ok := beginning(h.Start)
+	latest, isKnown := beginning(h.Latest)
+	if !ok || h.Latest != nil && !isKnown {
 		return found{}, errLater
 	}
-	return found{later: true, start: time.UnixMicro(*start).UTC()}, nil
+	if latest.After(start) {
+		start = latest
+	}
+	return found{later: true, start: start}, nil
+}
+
+// beginning reads the beginning of an interval.
+func beginning(data json.RawMessage) (at time.Time, ok bool) {
+	var micro *int64
+	if err := json.Unmarshal(data, &micro); err != nil || micro == nil || *micro > farthest || *micro < -farthest {
+		return time.Time{}, false
+	}
+	return time.UnixMicro(*micro).UTC(), true
 }
 
 // isSound reports whether the numbers of a record are possible.
 func (r *record) isSound() bool {
 	return r.Attempt >= 1 && r.Missed >= 0 && max(r.Attempt, r.Missed) <= mostCount &&
-		max(r.Start, r.Began, r.Ended) <= farthest && min(r.Start, r.Began, r.Ended) >= -farthest
+		max(r.Start, r.Began, r.Ended, r.After, r.Before, r.Latest) <= farthest &&
+		min(r.Start, r.Began, r.Ended, r.After, r.Before, r.Latest) >= -farthest
 }

@@ -21,7 +21,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 		},
 		{Start: time.UnixMicro(-1).UTC(), Began: time.UnixMicro(-2).UTC(), Ended: time.UnixMicro(-3).UTC(), Attempt: 1, Token: 1},
 	} {
-		data := r.encode()
+		data := r.encode(skipped{})
 		got, err := decode(asynclock.Note{Data: data, Token: r.Token})
 		if err != nil || *got.info != r || got.start != r.Start || got.later {
 			t.Errorf("got %+v, error %v; want %+v", got, err, r)
@@ -36,7 +36,7 @@ func TestALongMessageIsCutUntilItFits(t *testing.T) {
 	} {
 		at := time.Unix(1<<30, 0)
 		r := RunInfo{Start: at, Began: at, By: strings.Repeat("<", asynclock.MaxDescriptionLen), Attempt: 1, Failed: true, Message: message}
-		data := r.encode()
+		data := r.encode(skipped{})
 		if len(data) > asynclock.MaxNoteLen {
 			t.Errorf("a message of %q…: got a note of %d bytes, want %d at most", message[:3], len(data), asynclock.MaxNoteLen)
 		}
@@ -51,7 +51,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"v":1,"start":1,"began":2,"ended":3,"by":"a","attempt":1,"missed":1,"failed":true,"message":"m"}`))
 	f.Add([]byte(`{"v":1,"start":-9007199254740992,"attempt":1}`))
 	f.Add([]byte("leader"))
-	f.Add([]byte(`{"v":2,"start":1,"attempt":"two"}`))
+	f.Add([]byte(`{"v":1,"start":5,"began":2,"attempt":1,"after":5,"before":9,"latest":12}`))
+	f.Add([]byte(`{"v":2,"start":1,"latest":2,"attempt":"two"}`))
 	f.Add([]byte(`{"v":2,"start":-9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := decode(asynclock.Note{Data: data, Token: 1})
@@ -67,13 +68,13 @@ func FuzzDecode(f *testing.F) {
 		if r.later {
 			return
 		}
-		got, err := decode(asynclock.Note{Data: r.info.encode(), Token: 1})
+		got, err := decode(asynclock.Note{Data: r.info.encode(r.skipped), Token: 1})
 		if err != nil {
 			t.Fatalf("what was read can't be read again: %v", err)
 		}
 		got.info.Message, got.info.By = r.info.Message, r.info.By // they may have been cut or mended
-		if *got.info != *r.info {
-			t.Errorf("got %+v, want %+v", got.info, r.info)
+		if *got.info != *r.info || got.skipped != r.skipped {
+			t.Errorf("got %+v and %+v, want %+v and %+v", got.info, got.skipped, r.info, r.skipped)
 		}
 	})
 }
