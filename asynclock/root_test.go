@@ -35,7 +35,7 @@ func takeAndForget(t *testing.T, take acquire, join func()) weak.Pointer[request
 	return weak.Make(body)
 }
 
-// What readers share lasts longer than the lease of the first of them.
+// Readers share a tenure, which lasts longer than the lease of the first of them.
 func TestATenureKeepsNoValuesOfItsFirstCaller(t *testing.T) {
 	c, err := asynclock.New(memstore.New(), asynclock.WithoutLogger())
 	if err != nil {
