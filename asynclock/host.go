@@ -2,7 +2,11 @@
 
 package asynclock
 
-import "github.com/asynclock/asynclock-go/asynclock/internal/machine"
+import (
+	"context"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+)
 
 // A keyState is its machine's host. All methods in this file are called in steps of the machine, under
 // the shard's mutex.
@@ -34,6 +38,10 @@ func (s *keyState) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lea
 func (s *keyState) NewLease(w *machine.Waiter) *machine.Lease {
 	return new(Lease).begin(s, callerOf(w))
 }
+
+// IsRoot forgets the context of the caller that the root of a tenure was made for. The tenure may last much
+// longer than that caller's lease, and would keep all values of its context.
+func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).parent = context.Background() }
 
 // NewRelease makes a release, for which Close waits.
 func (s *keyState) NewRelease() *machine.Release {

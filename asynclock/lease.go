@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
@@ -28,7 +27,8 @@ type Lease struct {
 
 	// All below is guarded by the shard's mutex.
 
-	release  *releaseCall // what Unlock sent; nil if nothing
+	release  *releaseCall  // what Unlock sent; nil if nothing
+	notes    chan struct{} // has room for whoever writes a note; nil: nobody has yet
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
 }
@@ -189,18 +189,12 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return &Error{"renew", l.Key(), err}
 	}
-	c := l.state.shard.client
-	callCtx, cancel := context.WithTimeout(ctx, call.Timeout)
-	defer cancel()
-	call.Sent = watchdog.Now()
-	reply := c.session.Renew(callCtx, []store.RenewRequest{call.Request})[0]
-	reply.Err = ourTimeout(ctx, reply.Err)
-	onRenew(call, reply)
-	if reply.Err == nil {
-		reply.Err = l.Err() // the lease may have ended while the answer was under way
+	err = l.state.shard.client.renewNow(ctx, []*machine.Renewal{call})[0]
+	if err == nil {
+		err = l.Err() // the lease may have ended while the answer was under way
 	}
-	if reply.Err != nil {
-		return &Error{"renew", l.Key(), reply.Err}
+	if err != nil {
+		return &Error{"renew", l.Key(), err}
 	}
 	return nil
 }

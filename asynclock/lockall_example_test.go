@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/store/memstore"
@@ -107,4 +108,28 @@ func ExampleClient_LockAllChan() {
 	}
 	// Output:
 	// [account:3 account:7]
+}
+
+// A program without the watchdog renews all keys before a long step. An error says which key was not renewed.
+func ExampleMultiLease_Renew() {
+	ctx := context.Background()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx)
+
+	accounts, err := locks.LockAll(ctx, []string{"account:7", "account:3"}, asynclock.WithRenewal(false))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer accounts.Unlock(ctx)
+
+	if err := accounts.Renew(ctx, time.Minute); err != nil {
+		log.Print(err)
+		return
+	}
+	fmt.Println("lasts for half a minute:", accounts.Valid(30*time.Second))
+	// Output:
+	// lasts for half a minute: true
 }

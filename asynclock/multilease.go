@@ -19,6 +19,10 @@ import (
 // [*PartError] that names the key and the reason. From then on the other parts are not renewed. They
 // are not given back either, because the holder may still be at work. Unlock gives them back at once.
 // Without Unlock their TTL does.
+//
+// It has what a [Lease] has, except for what is about one key. All parts are Exclusive. A note belongs to one key:
+// write it with the Lease that [LeaseFrom] finds in [MultiLease.Context]. A downgrade or an unlock of that one ends the
+// whole.
 type MultiLease struct {
 	_ noCopy
 

@@ -15,7 +15,7 @@ import (
 func TestZeroMultiLease(t *testing.T) {
 	for name, m := range map[string]*asynclock.MultiLease{"nil": nil, "zero": {}} {
 		for call, err := range map[string]error{
-			"Unlock": m.Unlock(t.Context()), "UnlockChan": <-m.UnlockChan(t.Context()),
+			"Unlock": m.Unlock(t.Context()), "UnlockChan": <-m.UnlockChan(t.Context()), "Renew": m.Renew(t.Context(), time.Minute),
 			"Err": m.Err(), "the context's cause": context.Cause(m.Context()),
 		} {
 			if !errors.Is(err, asynclock.ErrInvalidOption) {

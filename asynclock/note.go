@@ -69,8 +69,9 @@ func (c *Client) notes() (store.NoteSession, error) {
 // token. Only the holder writes: after an error of SetNote, a later holder's note stays as it is.
 //
 // The request is repeated as long as ctx and the lease last. If both are over before an answer came, the
-// note may have been written. Of two calls at the same time for one lease, the one that began later wins. The
-// other may fail with [ErrStolen] although the lease lasts, so call SetNote for one note after the other.
+// note may have been written. Calls at the same time for one lease, or for leases that joined it, are sent one
+// after the other, in the order in which they began. So the last one stays. A call that still waits for
+// its turn when ctx ends has sent nothing.
 //
 // Errors:
 //
@@ -105,12 +106,49 @@ func (l *Lease) setNote(ctx context.Context, data []byte, ttl time.Duration) err
 		return fmt.Errorf("%w: a reader writes no note", ErrInvalidOption)
 	}
 	w := noteWriter{lease: l, session: session, request: store.NoteRequest{
-		Key: l.Key(), Owner: l.core.Owner, Token: l.core.Token, Seq: c.lastNote.Add(1), Data: slices.Clone(data), TTL: ttl,
+		Key: l.Key(), Owner: l.core.Owner, Token: l.core.Token, Seq: 1, Data: slices.Clone(data), TTL: ttl,
 	}}
 	if err := w.request.Check(); err != nil {
 		return err
 	}
+	done, err := l.takeNoteTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w.request.Seq = c.lastNote.Add(1)
 	return w.write(ctx)
+}
+
+// takeNoteTurn waits until no other call writes a note with the lease's token, and returns what ends the turn. A
+// request that is repeated while a later one is written would be refused, and nobody could tell that from a
+// loss. Waiting costs a call that comes second the time of the first one's answer.
+func (l *Lease) takeNoteTurn(ctx context.Context) (done func(), err error) {
+	turn := leaseOf(l.core.First()).noteTurn()
+	done = func() { <-turn }
+	select {
+	case turn <- struct{}{}:
+		return done, nil
+	default:
+	}
+	select {
+	case turn <- struct{}{}:
+		return done, nil
+	case <-ctx.Done():
+		return nil, waitEnded(ctx)
+	case <-l.Done():
+		return nil, l.Err()
+	}
+}
+
+func (l *Lease) noteTurn() chan struct{} {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if l.notes == nil {
+		l.notes = make(chan struct{}, 1)
+	}
+	return l.notes
 }
 
 // A noteWriter is one call of SetNote.

@@ -91,6 +91,27 @@ func (c *Client) sendRenewalsAtOnce(lane int, calls []*machine.Renewal) {
 	}
 }
 
+// renewNow sends renewals of one lane in one call, on their caller's own goroutine, and returns an error or nil for
+// each.
+func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error {
+	requests, errs := make([]store.RenewRequest, len(calls)), make([]error, len(calls))
+	timeout := calls[0].Timeout
+	now := watchdog.Now()
+	for i, call := range calls {
+		call.Sent = now
+		requests[i] = call.Request
+		timeout = max(timeout, call.Timeout)
+	}
+	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for i, reply := range c.session.Renew(callCtx, requests) {
+		reply.Err = ourTimeout(ctx, reply.Err)
+		onRenew(calls[i], reply)
+		errs[i] = reply.Err
+	}
+	return errs
+}
+
 // renewalIsLate counts a renewal as failed for now.
 func renewalIsLate(r *machine.Renewal) {
 	s := stateOf(r.Key)

@@ -135,6 +135,34 @@ func churn(w *world, s *asynclock.Semaphore, callers int) (stop func()) {
 	return func() { close(ended); w.pass(time.Second) }
 }
 
+// A message that grants permits does not say how many there are. If there are fewer soon after, the renewal
+// says as many as before the grant, because the notification of the larger number was lost.
+func TestFewerPermitsSoonAfterAGrantByMessage(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := semaphore(w, w.client(), 2), semaphore(w, w.client(), 2)
+		setPermits(w, ours, 2)
+		held := takePermits(w, theirs, 2)
+		stop := churn(w, ours, 5)
+		w.pass(6 * time.Second) // it waits
+		goOn := w.store.EveryEvent(asynclocktest.Kind(store.EventWake), asynclocktest.Drop)
+		setPermits(w, theirs, 4)
+		goOn()
+		if used := w.inspect("key").Used; used != 4 {
+			w.Errorf("permits that are out: got %d, want 4", used)
+		}
+		setPermits(w, theirs, 2)
+		w.pass(6 * time.Second)
+		if used := w.inspect("key").Used; used > 2 {
+			w.Errorf("permits that are out: got %d of 2", used)
+		}
+		unlock(w, held)
+		stop()
+		setPermits(w, ours, 0)
+		w.wait()
+		w.wantUnused()
+	})
+}
+
 // A smaller number counts also if no client alone has more permits than that.
 func TestFewerPermitsCountForAllClientsTogether(t *testing.T) {
 	story(t, func(w *world) {

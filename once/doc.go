@@ -32,8 +32,20 @@
 // run at most once. A job that returns an error has run: it is not repeated in its interval. Repeat inside
 // the job what may fail for a moment. A process that was paused may act after its lease was lost, so give the lease's
 // token to what the job writes to. If the store loses data, a job may run twice in an interval, as a lock may have two
-// holders. If the store's clock is set back, nothing runs before it has reached the recorded interval again. The
-// same is true after a change to longer intervals.
+// holders.
+//
+// If the store's clock is set back, no interval gets a second run. The record has the latest run, and the last
+// stretch of intervals without one. So if the clock was ahead for some runs, the job runs again as soon as it is
+// right. In other cases nothing runs before the clock has reached the recorded interval: the run with the wrong
+// clock was the first one, or the record had expired by that clock, after a week or three intervals. After a change to longer
+// intervals the run of the last shorter one counts for the longer one that it was in.
+//
+// # Releases
+//
+// Processes of two releases may run side by side, as while a program is updated. If the record is of a later release, an
+// earlier one does not run the job in the recorded interval, not even as another attempt. It runs the job in
+// the intervals after, like any other process. If the record does not say when its interval began, processes
+// of the earlier release don't run the job as long as that record is the last one.
 //
 // # Stores
 //

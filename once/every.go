@@ -4,6 +4,7 @@ package once
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 //
 // An error of fn does not end Every; it is in the record of the run ([LastRun]). The error of Every is the cause
 // of the end of ctx, or an error that no repetition helps, such as [asynclock.ErrClosed],
-// [asynclock.ErrInvalidOption], [asynclock.ErrUnsupported] or [asynclock.ErrForeignData].
+// [asynclock.ErrInvalidOption], [asynclock.ErrUnsupported] or [asynclock.ErrForeignData]. A record of a later release
+// does not end Every: it waits for the next interval.
 func Every(
 	ctx context.Context, locks *asynclock.Client, key string, every time.Duration,
 	fn func(ctx context.Context, run Run) error, options ...Option,
@@ -33,7 +35,7 @@ func Every(
 	}
 	for {
 		r := j.do(ctx)
-		if failure.Final(r.lockErr) {
+		if failure.Final(r.lockErr) && !errors.Is(r.lockErr, errLater) {
 			return r.lockErr
 		}
 		if ctx.Err() == nil {

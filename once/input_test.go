@@ -76,7 +76,7 @@ func TestANoteThatIsNoRecord(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()
 		for _, data := range []string{
-			"", "{}", "null", "[]", "leader", `{"v":1}`, `{"v":0,"attempt":1}`, `{"v":2,"attempt":1}`, `{"v":1,"attempt":0}`,
+			"", "{}", "null", "[]", "leader", `{"v":1}`, `{"v":0,"attempt":1}`, `{"v":1,"attempt":0}`,
 			`{"v":1,"attempt":1,"missed":-1}`, `{"v":1,"attempt":1,"start":9223372036854775807}`, `{"v":1,"attempt":1,"ended":-9223372036854775808}`,
 			`{"v":1,"attempt":1e99}`, `{"v":1,"attempt":1073741825}`, `{"v":1,"attempt":1,"missed":1073741825}`,
 		} {

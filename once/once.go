@@ -21,7 +21,7 @@ type Run struct {
 }
 
 // An Outcome says what a call found or did. If it has neither Ran nor Running, the job was done before
-// in this interval, or its attempts are used up.
+// in this interval, or its attempts are used up, or a process of a later release has begun it.
 type Outcome struct {
 	Ran     bool    // this call has called the function
 	Running bool    // another has the key at present
@@ -38,7 +38,8 @@ type Outcome struct {
 // The error is fn's, or that of the lock and its note: those of [asynclock.Client.TryLock],
 // [asynclock.Client.Note] and [asynclock.Lease.SetNote]. If both failed, it matches both. There is no error if there was nothing
 // to do. After an error of the note, fn was not called, unless Ran is set. Then the run is not recorded.
-// [asynclock.ErrForeignData] also means that the note of the key is no record of a run. An interval
+// [asynclock.ErrForeignData] also means that the note of the key is no record of a run, or one of a later release that does
+// not say in which interval that was. An interval
 // outside [MinInterval] to [MaxInterval] is [asynclock.ErrInvalidOption].
 func Do(
 	ctx context.Context, locks *asynclock.Client, key string, every time.Duration,
@@ -53,24 +54,28 @@ func Do(
 }
 
 // LastRun returns the last run of a job, or a zero RunInfo if none is known. The errors are those of
-// [asynclock.Client.Note], and [asynclock.ErrForeignData] if the note of the key is no record of a run.
+// [asynclock.Client.Note], and [asynclock.ErrForeignData] if the note of the key is no record of a run, or one of a later release.
 func LastRun(ctx context.Context, locks *asynclock.Client, key string) (RunInfo, error) {
 	n, err := locks.Note(ctx, key)
 	if err != nil {
 		return RunInfo{}, err
 	}
 	last, err := decode(n)
+	if last.later {
+		err = errLater
+	}
 	if err != nil {
 		return RunInfo{}, failed(key, err)
 	}
-	return infoOf(last), nil
+	return last.public(), nil
 }
 
-func infoOf(last *RunInfo) RunInfo {
-	if last == nil {
+// public is what users see of a run.
+func (f found) public() RunInfo {
+	if f.info == nil {
 		return RunInfo{}
 	}
-	return *last
+	return *f.info
 }
 
 func failed(key string, err error) error { return &asynclock.Error{Op: "run once", Key: key, Err: err} }
@@ -122,7 +127,7 @@ type round struct {
 
 	clock   clock     // as of the last reading
 	start   time.Time // of the present interval
-	last    *RunInfo
+	last    found
 	holder  string // of the key, as it describes itself
 	outcome Outcome
 	settled bool  // nothing is left to do in this interval
@@ -150,7 +155,7 @@ func (r *round) do(ctx context.Context) {
 		return
 	}
 	if held || r.settled {
-		r.outcome.Running = held && (!r.settled || r.last.Ended.IsZero())
+		r.outcome.Running = held && (!r.settled || r.last.public().Ended.IsZero())
 		return
 	}
 	called := false
@@ -173,23 +178,25 @@ func (r *round) look(ctx context.Context) (held bool, err error) {
 	r.clock, r.holder = clock{store: n.Time, here: time.Now()}, n.Holder
 	r.start = r.schedule.startAt(n.Time)
 	if r.last, err = decode(n); err != nil {
+		r.settled = errors.Is(err, errLater)
 		return false, failed(r.key, err)
 	}
-	r.outcome.Last = infoOf(r.last)
+	r.outcome.Last = r.last.public()
 	r.settled = r.isDone()
 	return n.Held, nil
 }
 
-// isDone reports whether there is nothing to do in the present interval. A record of a later one is from
-// before the store's clock was set back.
+// isDone reports whether there is nothing to do in the present interval. Whether the run of a later
+// release has ended, only processes of that release know.
 func (r *round) isDone() bool {
+	info := r.last.info
 	switch {
-	case r.last == nil, r.last.Start.Before(r.start):
+	case r.last.isFree(r.start, r.schedule.every):
 		return false
-	case r.last.Start.After(r.start):
+	case r.last.later, !r.last.start.Equal(r.start):
 		return true
 	}
-	return !r.last.Ended.IsZero() || r.attempts > 0 && r.last.Attempt >= r.attempts
+	return !info.Ended.IsZero() || r.attempts > 0 && info.Attempt >= r.attempts
 }
 
 // underLease runs the job, unless another process has run it since the first look.
@@ -202,7 +209,7 @@ func (r *round) underLease(ctx, leaseCtx context.Context, lease *asynclock.Lease
 		return err // nobody would know of the run
 	}
 	r.outcome = Outcome{Ran: true, Last: run}
-	r.fnErr = r.fn(leaseCtx, Run{Lease: lease, Start: run.Start, Attempt: run.Attempt, Missed: run.Missed, Previous: r.last})
+	r.fnErr = r.fn(leaseCtx, Run{Lease: lease, Start: run.Start, Attempt: run.Attempt, Missed: run.Missed, Previous: r.last.info})
 	if r.fnErr != nil && ctx.Err() != nil {
 		return nil // it was told to stop, so it has not ended
 	}
@@ -224,18 +231,18 @@ func (r *round) next(lease *asynclock.Lease) RunInfo {
 	run := RunInfo{
 		Start: r.start, Began: r.clock.store.UTC(), By: r.holder, Attempt: 1, Token: lease.Token(),
 	}
-	switch {
-	case r.last == nil:
-	case r.last.Start.Equal(r.start):
-		run.Attempt, run.Missed = min(r.last.Attempt+1, mostCount), r.last.Missed
+	switch last := r.last.info; {
+	case r.last.start.IsZero():
+	case r.last.start.Equal(r.start):
+		run.Attempt, run.Missed = min(last.Attempt+1, mostCount), last.Missed
 	default:
-		run.Missed = r.schedule.missed(r.last.Start, r.start)
+		run.Missed = r.schedule.missed(r.last.lastStart(), r.start)
 	}
 	return run
 }
 
 func (r *round) record(ctx context.Context, lease *asynclock.Lease, run *RunInfo) error {
-	return lease.SetNote(ctx, run.encode(), r.schedule.noteTTL())
+	return lease.SetNote(ctx, run.encode(r.last.with(run.Start, r.schedule.every)), r.schedule.noteTTL())
 }
 
 // unlessEnded returns the error, unless the lease has ended by it. Then the lease's unlock returns it too.

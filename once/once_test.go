@@ -114,6 +114,52 @@ func TestAClockSetBackOrForward(t *testing.T) {
 	})
 }
 
+// A clock that was ahead for a run holds up nothing, once it is right again.
+func TestAClockThatWasAheadForARun(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.wantRan(c)
+		w.ahead.Store(int64(100 * every))
+		far := w.wantRan(c)
+		w.ahead.Store(0)
+		w.wantDone(c)
+		for range 99 {
+			time.Sleep(every)
+			if run := w.wantRan(c); run.Attempt != 1 || run.Missed != 0 {
+				w.Fatalf("a run behind a clock that was ahead: got %+v, want attempt 1 with none missed", run)
+			}
+			w.wantDone(c)
+		}
+		time.Sleep(every)
+		w.wantDone(c) // it ran when the clock was ahead
+		time.Sleep(every)
+		if run := w.wantRan(c); run.Missed != 0 || run.Start.Sub(far.Start) != every {
+			w.Errorf("the run after those: got %+v, want none missed", run)
+		}
+	})
+}
+
+// Intervals that became longer begin before the last run. That was in the present one.
+func TestIntervalsThatBecomeLonger(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		begin := time.Now().Truncate(time.Hour).Add(time.Hour)
+		time.Sleep(time.Until(begin))
+		w.wantRan(c)
+		time.Sleep(30 * every)
+		w.wantRan(c)
+		o, err := once.Do(w.Context(), c, key, time.Hour, w.never)
+		if w.wantNoError(err); o.Ran {
+			w.Error("the job ran again in the hour")
+		}
+		time.Sleep(30 * every)
+		o, err = once.Do(w.Context(), c, key, time.Hour, fn)
+		if w.wantNoError(err); !o.Ran {
+			w.Error("the job did not run in the next hour")
+		}
+	})
+}
+
 // Whether that run has ended does not matter: its interval is not the present one.
 func TestAClockSetBackRepeatsNoRunThatDied(t *testing.T) {
 	story(t, func(w *world) {

@@ -38,19 +38,38 @@ type record struct {
 	Missed  int    `json:"missed,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Message string `json:"message,omitempty"`
+	After   int64  `json:"after,omitempty"` // this and the next two: see skipped
+	Before  int64  `json:"before,omitempty"`
+	Latest  int64  `json:"latest,omitempty"`
 }
 
-// version is of the record's form. Another one is never misread.
+// version is of the record's form. Another one is never misread. A later release has to keep the meaning of
+// what a [head] has, or leave its start out.
 const version = 1
 
+// A head is what records of all versions have. So processes of an earlier release know in which intervals
+// those of a later one have run the job, while both are at work.
+type head struct {
+	Version int             `json:"v"`
+	Start   json.RawMessage `json:"start"`  // microseconds since 1970
+	Latest  json.RawMessage `json:"latest"` // likewise, if it is later: the beginning of the latest interval with a run
+}
+
+// A found is what the note of a key says about the last run. Zero: there was none.
+type found struct {
+	info  *RunInfo  // nil: none, or it can't be read
+	later bool      // the record is of a later release, and only start is known of it
+	start time.Time // of its interval
+
+	skipped skipped
+}
+
 // encode returns the note of a run. Its message is cut until it fits.
-func (r *RunInfo) encode() []byte {
+func (r *RunInfo) encode(s skipped) []byte {
 	rec := record{
-		Version: version, Start: r.Start.UnixMicro(), Began: r.Began.UnixMicro(),
+		Version: version, Start: r.Start.UnixMicro(), Began: r.Began.UnixMicro(), Ended: micro(r.Ended),
 		By: r.By, Attempt: r.Attempt, Missed: r.Missed, Failed: r.Failed,
-	}
-	if !r.Ended.IsZero() {
-		rec.Ended = r.Ended.UnixMicro()
+		After: micro(s.after), Before: micro(s.before), Latest: micro(s.latest),
 	}
 	for most := longestMessage; ; most /= 2 {
 		rec.Message = strings.ToValidUTF8(r.Message[:min(len(r.Message), most)], "")
@@ -61,32 +80,86 @@ func (r *RunInfo) encode() []byte {
 	}
 }
 
+// micro is a time in a record; 0: none.
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// timeOf is the opposite of micro.
+func timeOf(micro int64) time.Time {
+	if micro == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micro).UTC()
+}
+
 // mostCount is the largest number of attempts or missed intervals in a record. A larger one is damage.
 const mostCount = 1 << 30
 
-// decode reads the note of a run. It returns nil if there is none.
-func decode(n asynclock.Note) (*RunInfo, error) {
+// farthest is the largest number of microseconds in a record, to either side of 1970. A larger one is damage.
+const farthest = 1 << 53
+
+// errLater is the error of a record whose form is unknown. Nobody can say in which interval that run was.
+var errLater = fmt.Errorf("%w: the record of the last run is of a later release", asynclock.ErrForeignData)
+
+func errNoRecord() error {
+	return fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
+}
+
+// decode reads the note of a run.
+func decode(n asynclock.Note) (found, error) {
 	if n.Token == 0 {
-		return nil, nil //nolint:nilnil // there was no run
+		return found{}, nil
+	}
+	var h head
+	if err := json.Unmarshal(n.Data, &h); err != nil || h.Version < version {
+		return found{}, errNoRecord()
+	}
+	if h.Version > version {
+		return h.found()
 	}
 	var rec record
-	if err := json.Unmarshal(n.Data, &rec); err != nil {
-		return nil, fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
-	}
-	const farthest = 1 << 53
-	switch {
-	case rec.Version > version:
-		return nil, fmt.Errorf("%w: the record of the last run is of version %d, of a later release", asynclock.ErrForeignData, rec.Version)
-	case rec.Version != version, rec.Attempt < 1, rec.Missed < 0, max(rec.Attempt, rec.Missed) > mostCount,
-		max(rec.Start, rec.Began, rec.Ended) > farthest, min(rec.Start, rec.Began, rec.Ended) < -farthest:
-		return nil, fmt.Errorf("%w: the note of the key is no record of a run", asynclock.ErrForeignData)
+	if err := json.Unmarshal(n.Data, &rec); err != nil || !rec.isSound() {
+		return found{}, errNoRecord()
 	}
 	info := &RunInfo{
 		Start: time.UnixMicro(rec.Start).UTC(), Began: time.UnixMicro(rec.Began).UTC(), By: rec.By, Attempt: rec.Attempt,
-		Missed: rec.Missed, Failed: rec.Failed, Message: rec.Message, Token: n.Token,
+		Ended: timeOf(rec.Ended), Missed: rec.Missed, Failed: rec.Failed, Message: rec.Message, Token: n.Token,
 	}
-	if rec.Ended != 0 {
-		info.Ended = time.UnixMicro(rec.Ended).UTC()
+	return found{
+		info: info, start: info.Start,
+		skipped: skipped{after: timeOf(rec.After), before: timeOf(rec.Before), latest: timeOf(rec.Latest)},
+	}, nil
+}
+
+// found returns what is known of a record of a later release.
+func (h *head) found() (found, error) {
+	start, ok := beginning(h.Start)
+	latest, isKnown := beginning(h.Latest)
+	if !ok || h.Latest != nil && !isKnown {
+		return found{}, errLater
 	}
-	return info, nil
+	if latest.After(start) {
+		start = latest
+	}
+	return found{later: true, start: start}, nil
+}
+
+// beginning reads the beginning of an interval.
+func beginning(data json.RawMessage) (at time.Time, ok bool) {
+	var micro *int64
+	if err := json.Unmarshal(data, &micro); err != nil || micro == nil || *micro > farthest || *micro < -farthest {
+		return time.Time{}, false
+	}
+	return time.UnixMicro(*micro).UTC(), true
+}
+
+// isSound reports whether the numbers of a record are possible.
+func (r *record) isSound() bool {
+	return r.Attempt >= 1 && r.Missed >= 0 && max(r.Attempt, r.Missed) <= mostCount &&
+		max(r.Start, r.Began, r.Ended, r.After, r.Before, r.Latest) <= farthest &&
+		min(r.Start, r.Began, r.Ended, r.After, r.Before, r.Latest) >= -farthest
 }

@@ -3,6 +3,7 @@
 package once
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +21,9 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 		},
 		{Start: time.UnixMicro(-1).UTC(), Began: time.UnixMicro(-2).UTC(), Ended: time.UnixMicro(-3).UTC(), Attempt: 1, Token: 1},
 	} {
-		data := r.encode()
+		data := r.encode(skipped{})
 		got, err := decode(asynclock.Note{Data: data, Token: r.Token})
-		if err != nil || *got != r {
+		if err != nil || *got.info != r || got.start != r.Start || got.later {
 			t.Errorf("got %+v, error %v; want %+v", got, err, r)
 		}
 	}
@@ -35,12 +36,12 @@ func TestALongMessageIsCutUntilItFits(t *testing.T) {
 	} {
 		at := time.Unix(1<<30, 0)
 		r := RunInfo{Start: at, Began: at, By: strings.Repeat("<", asynclock.MaxDescriptionLen), Attempt: 1, Failed: true, Message: message}
-		data := r.encode()
+		data := r.encode(skipped{})
 		if len(data) > asynclock.MaxNoteLen {
 			t.Errorf("a message of %q…: got a note of %d bytes, want %d at most", message[:3], len(data), asynclock.MaxNoteLen)
 		}
 		got, err := decode(asynclock.Note{Data: data, Token: 1})
-		if err != nil || !strings.HasPrefix(message, got.Message) {
+		if err != nil || !strings.HasPrefix(message, got.info.Message) {
 			t.Errorf("got %+v, error %v; want the beginning of the message", got, err)
 		}
 	}
@@ -50,18 +51,30 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"v":1,"start":1,"began":2,"ended":3,"by":"a","attempt":1,"missed":1,"failed":true,"message":"m"}`))
 	f.Add([]byte(`{"v":1,"start":-9007199254740992,"attempt":1}`))
 	f.Add([]byte("leader"))
+	f.Add([]byte(`{"v":1,"start":5,"began":2,"attempt":1,"after":5,"before":9,"latest":12}`))
+	f.Add([]byte(`{"v":2,"start":1,"latest":2,"attempt":"two"}`))
+	f.Add([]byte(`{"v":2,"start":-9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := decode(asynclock.Note{Data: data, Token: 1})
 		if err != nil {
+			if !errors.Is(err, asynclock.ErrForeignData) || r != (found{}) {
+				t.Errorf("got %+v, error %v; want ErrForeignData", r, err)
+			}
 			return
 		}
-		got, err := decode(asynclock.Note{Data: r.encode(), Token: 1})
+		if (r.info == nil) != r.later || r.start.Before(time.UnixMicro(-farthest)) || r.start.After(time.UnixMicro(farthest)) {
+			t.Fatalf("got %+v, want a run, or the beginning of a later release's", r)
+		}
+		if r.later {
+			return
+		}
+		got, err := decode(asynclock.Note{Data: r.info.encode(r.skipped), Token: 1})
 		if err != nil {
 			t.Fatalf("what was read can't be read again: %v", err)
 		}
-		got.Message, got.By = r.Message, r.By // they may have been cut or mended
-		if *got != *r {
-			t.Errorf("got %+v, want %+v", got, r)
+		got.info.Message, got.info.By = r.info.Message, r.info.By // they may have been cut or mended
+		if *got.info != *r.info || got.skipped != r.skipped {
+			t.Errorf("got %+v and %+v, want %+v and %+v", got.info, got.skipped, r.info, r.skipped)
 		}
 	})
 }

@@ -202,6 +202,9 @@ func (w *world) wantNoError(err error) {
 	}
 }
 
+// noteReads counts the requests for a note so far.
+func (w *world) noteReads() int { return len(w.store.Calls(asynclocktest.ReadNote.Any)) }
+
 // pass lets time pass, and then everything happen that is due.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)

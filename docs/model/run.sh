@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks lock.pml and shares.pml: each small system exhaustively, then each broken
+# Checks lock.pml, shares.pml and notes.pml: each small system exhaustively, then each broken
 # rule, which has to be found. It fails if a sound system breaks a promise, if a search
 # does not end, or if a broken rule goes unnoticed. The names of searches in shares.pml
-# begin with "shares:".
+# begin with "shares:", those in notes.pml with "notes:".
 #
 #   docs/model/run.sh            everything but what takes minutes
 #   docs/model/run.sh long       that
@@ -51,7 +51,13 @@ beside() {
 }
 
 # model_of says which file a search of that name is in.
-model_of() { [[ $1 == shares:* ]] && echo shares.pml || echo lock.pml; }
+model_of() {
+	case $1 in
+	shares:*) echo shares.pml ;;
+	notes:*) echo notes.pml ;;
+	*) echo lock.pml ;;
+	esac
+}
 
 # search builds and runs one checker of $model. What it said is in $work/pan.log.
 search() {
@@ -117,6 +123,10 @@ readonly exclusive='trust\[0\]' rising='i>top' nothing_left='over\[|whose\[c\]' 
 # The same in shares.pml. overlap is H1 and H2, beyond is H3, order is H4.
 readonly overlap='has\[j\]' common='tok\[j\]' beyond='used<=' order='tok\[c\]>' queue='ticket\[j\]>' ignored='number\[c\]==h1'
 readonly waits='writers==0' unowned='weight\[j\]<=have' greedy='weight\[head\]==' mate='st\[2\]==' keeps='trust\[c\]==0'
+readonly allowed='used\+weight\[head\]' excess='excess<='
+
+# The same in notes.pml.
+readonly holder='owner!=0' later='known_seq' writes='renewed\[' decided='owner!=own\[c\]'
 
 one=(-DCRASH=1 -DRENEWAL=1 -DSTRAY=1 -DMAXTOK=4)
 two=(-DK=2 -DK0=1 -DLOSS=0 -DMAXTOK=4)
@@ -135,6 +145,7 @@ quiet=(-DLIVE=1 -DTTL=3 -DG=2 -DDL=2 -DMAXTOK=200 -DRENEWAL=1)
 block=("${quiet[@]}" -DBLOCK -DN=2 -DLOSS=2 -DSTRAY=1 -DHOLDS=2)
 replaced_once=(-DFORGET=1 -DMAXTOK=4)
 older=("${replaced_once[@]}" -DBEGUN=1 -DRENEWAL=1 -DSTRAY=1)
+set=(-DPERMITS -DSETS=1)
 
 echo "What is sound:"
 sound 'each client asks once, anything may go wrong' "${one[@]}"
@@ -177,6 +188,14 @@ sound 'shares: served: a step grants one, a downgrade' "${quiet[@]}" -DBATCH=1 -
 sound 'shares: served: permits, one dies' "${quiet[@]}" -DPERMITS -DLEAVES=1 -DLOSS=1 -DCRASH=1 -DBOUND=6
 sound 'shares: served: permits, clients differ about the limit' "${quiet[@]}" -DPERMITS -DDIFFER -DLEAVES=1 -DLOSS=1 -DCRASH=1 -DBOUND=4
 sound 'shares: served: three permits are given back one by one' "${block[@]}" -DBOUND=4
+sound 'shares: the number is set, nothing is lost' "${set[@]}" -DMAXTOK=4
+sound 'shares: the number is set, clients differ, leases are renewed' "${set[@]}" -DDIFFER -DRENEWAL=1 -DMAXTOK=3
+sound 'shares: served: the number is set' "${set[@]}" "${quiet[@]}" -DLOSS=1 -DBOUND=3
+sound 'shares: served: the number is set beside a writer' -DTAKEN -DSETS=1 "${quiet[@]}" -DLOSS=1 -DBOUND=3
+sound 'shares: served: the number is set, permits pass inside a client' "${set[@]}" "${quiet[@]}" -DJOIN=1 -DEXCESS=3
+sound 'notes: two clients, requests are late'
+sound 'notes: three clients, a request is late' -DN=3 -DLATE=1 -DGRANTS=3
+sound 'notes: the server forgets the holding' -DFORGET=1 -DGRANTS=3
 
 wait
 echo "What is broken and has to be found:"
@@ -249,5 +268,18 @@ broken "$keeps" 'shares: a writer is not written anew over older readers' KEEP_O
 broken "$order" 'shares: readers from before the loss are joined, with their token' OLD_GROUP "${older[@]}" -DTTL=3
 broken "$order|$common" 'shares: readers from before the loss are joined, with a new token' NEW_FENCE "${older[@]}" -DJOIN=1
 broken "$order" 'shares: what passes inside a client has rising tokens, too' ORDER_INSIDE -DPERMITS -DJOIN=1
+broken "$allowed" 'shares: the number that is set does not count' SET_IGNORED "${set[@]}"
+broken "$allowed" 'shares: the number that is set counts from the next grant' SET_ALL_FREE "${set[@]}"
+broken "$waits" 'shares: the number that is set does not override those of the clients' SET_LEAST "${set[@]}" "${quiet[@]}" -DLOSS=1
+broken "$waits" 'shares: a number that is set does not serve' SET_NO_SERVE "${set[@]}" "${quiet[@]}" -DLOSS=1
+broken "$waits" 'shares: a head that wants too much stays in the queue' TOO_MUCH_STAYS "${set[@]}" "${quiet[@]}" -DLOSS=1
+broken "$served" 'shares: who wants too much is not told' TOO_MUCH_WAITS "${set[@]}" "${quiet[@]}" -DLOSS=1 -DBOUND=3
+broken "$excess" 'shares: a block from under a larger number passes permits on' STALE_PASSES "${set[@]}" "${quiet[@]}" -DJOIN=1 -DEXCESS=3
+broken "$holder" 'notes: the owner is not compared' NO_OWNER
+broken "$later" 'notes: tokens are not compared' NO_TOKEN
+broken "$later" 'notes: the numbers of a lease are not compared' NO_SEQ
+broken "$writes" 'notes: a repetition is taken for an older note' SAME_SEQ
+broken "$writes" 'notes: calls for one lease do not wait for each other' SIDE_BY_SIDE
+broken "$decided" 'notes: a refusal is taken for a loss' REFUSED_IS_LOST -DFORGET=1
 wait
 [[ ! -e $all/failed ]]

@@ -18,11 +18,13 @@
      DOWN    an exclusive holding may become Shared: a downgrade
      JOIN    leases of a client may join its tenure, or take over its permits, without the store
      MATE    stake 2 is a writer of stake 0's client
+     SETS    how often the number of permits is set in the store, to 1, 2 or 3, or forgotten
      FORGET  the server is replaced once by one of an earlier moment, its clock SKEW ticks behind
              at most. Shares that it does not know end; what is exclusive is written anew
      BEGUN   the run begins with a reader and the other server cut off
      LIVE    time waits for whoever has something to do. A lease is held for HOLDS ticks at
-             most. Everyone is served within BOUND, and nobody waits whom the store could grant
+             most. Everyone is served within BOUND, and nobody waits whom the store could grant.
+             No more permits are out than are set, EXCESS ticks after they were set
      FAULT   breaks one rule; a name from the list below */
 #ifndef N
 #define N 3
@@ -66,6 +68,9 @@
 #ifndef MATE
 #define MATE 0
 #endif
+#ifndef SETS
+#define SETS 0
+#endif
 #ifndef FORGET
 #define FORGET 0
 #endif
@@ -84,6 +89,9 @@
 #ifndef BOUND
 #define BOUND 255
 #endif
+#ifndef EXCESS
+#define EXCESS 255
+#endif
 
 #define X 1                   /* Exclusive */
 #define S 2                   /* Shared */
@@ -100,6 +108,9 @@
 #define WANT(o) P
 #define WEIGHT(o) 1
 #define EXTRA(o) ((o) == 0 -> 2 : 0)
+#elif defined(TAKEN)          /* a writer, and permits of weight 1 and 2 */
+#define WANT(o) ((o) == 0 -> X : P)
+#define WEIGHT(o) ((o) == 2 -> 2 : 1)
 #elif defined(MIXED)          /* a reader, a permit and a writer */
 #define WANT(o) ((o) == 0 -> S : ((o) == 1 -> P : X))
 #define WEIGHT(o) 1
@@ -146,6 +157,13 @@
 #define KEEP_OLDER 27    /* an exclusive holding is not written anew over older readers */
 #define NEW_FENCE 28     /* readers from before the loss are joined, with a new token */
 #define ORDER_INSIDE 29  /* no rule, but too much promised: H4 for what passes inside a client, too */
+#define SET_IGNORED 30   /* the number that is set does not count */
+#define SET_LEAST 31     /* the least of the number that is set and of the clients' counts */
+#define SET_NO_SERVE 32  /* a number that is set does not serve */
+#define SET_ALL_FREE 33  /* a number that is set counts from the next grant, as if nobody had permits */
+#define TOO_MUCH_STAYS 34 /* a head that wants more than there is stays in the queue */
+#define TOO_MUCH_WAITS 35 /* who asks for more than there is is not told */
+#define STALE_PASSES 36  /* a block that was granted under a larger number passes permits on */
 #ifndef FAULT
 #define FAULT SOUND
 #endif
@@ -159,7 +177,7 @@
 #define NOBODY 255
 mtype = { IDLE, WAIT, HOLD, DONE, DEAD };           /* stakes */
 mtype = { NONE, ACQUIRE, RENEW, REST, RELEASE };    /* requests */
-mtype = { GRANTED, WAITING, GONE, OK, LOST };       /* answers */
+mtype = { GRANTED, WAITING, GONE, OK, LOST, TOOMUCH }; /* answers */
 
 /* The server: who has how much for how long, counter, queue, withdrawn owners. */
 byte mode[N], weight[N], left[N], number[N];        /* number is First, each grant's own */
@@ -167,6 +185,12 @@ byte fence, last;
 bool inq[N], gone[N]; byte ticket[N], alive[N], tickets;
 #if FAULT==LEAST_STAYS
 byte least = 255;
+#endif
+#if SETS
+byte stored, sets;            /* the number that is set; 0: none */
+#if !LIVE
+byte allowed[MAXTOK+N+1];     /* the number in force at each grant */
+#endif
 #endif
 #if JOIN
 bool told[N];                 /* that member was told of a waiter since its last renewal */
@@ -190,6 +214,9 @@ byte trust[N], has[N], have[N], tok[N], num[N]; /* a tenure's trust, mode, permi
 bool owed[N];                 /* a Rest has no answer yet */
 #if JOIN
 bool closed[N], news[N];      /* the tenure admits nobody; a message that closes it is under way */
+#if SETS
+byte limit[N]; bool stale[N]; /* in force at the grant, or as the store said later; it has become smaller since */
+#endif
 #endif
 
 /* One request or answer, one withdrawal, one grant message for each stake; one request given up. */
@@ -214,6 +241,9 @@ byte crashes;
 #endif
 #if LIVE
 bool heard[N]; byte waited[N], held[N];
+#if SETS
+byte excess;                  /* for how many ticks more permits have been out than there are */
+#endif
 #endif
 
 byte deaf;                    /* bits: who can't be reached */
@@ -235,10 +265,18 @@ inline promises() {
           assert(i == j || (has[i] != X && has[j] != X));              /* H1 */
           assert(has[i] == has[j]);                                    /* H2 */
           if :: has[i] == S -> assert(tok[i] == tok[j]) :: else fi; /* a common token */
+#if SETS
+          if :: num[j] <= num[i] -> used = used + have[j] :: else fi
+#else
           used = used + have[j]
+#endif
         :: else fi; j++
       :: else -> break od;
+#if SETS && !LIVE
+      assert(has[i] != P || used <= allowed[num[i]])                   /* H3: nobody was granted beyond the number in force */
+#elif !SETS
       assert(has[i] != P || used <= LIMIT(i))                          /* H3 */
+#endif
     :: else fi; i++
   :: else -> break od; i = 0
 }
@@ -290,10 +328,27 @@ inline survey() {
   if :: used == 0 -> least = 255 :: used > 0 && least < low -> low = least :: else fi
 #endif
 }
+#define LEAST(o) (low < LIMIT(o) -> low : LIMIT(o))
+#if SETS
+#define IN_FORCE(o) (stored > 0 -> stored : LEAST(o))
+#else
+#define IN_FORCE(o) LEAST(o)
+#endif
 #if FAULT==LIMIT_ASKER
 #define L(o) LIMIT(o)
+#elif FAULT==SET_IGNORED
+#define L(o) LEAST(o)
+#elif FAULT==SET_LEAST
+#define L(o) (stored > 0 && stored < LEAST(o) -> stored : LEAST(o))
+#elif FAULT==SET_ALL_FREE
+#define L(o) (stored > 0 -> stored + used : LEAST(o))
 #else
-#define L(o) (low < LIMIT(o) -> low : LIMIT(o))
+#define L(o) IN_FORCE(o)
+#endif
+#if SETS
+#define TOO_MUCH(o) (stored > 0 && WANT(o) == P && WEIGHT(o) > stored)
+#else
+#define TOO_MUCH(o) false
 #endif
 #if FAULT==FIT_ALL
 #define XFITS (writers == 0 && used == 0)
@@ -355,6 +410,15 @@ inline grant(o, ttl) {
 #if FAULT==LEAST_STAYS
   if :: WANT(o) == P && LIMIT(o) < least -> least = LIMIT(o) :: else fi;
 #endif
+#if SETS
+  assert(WANT(o) != P || used + weight[o] <= IN_FORCE(o));             /* never more than there is */
+#if !LIVE
+  allowed[last] = IN_FORCE(o);
+#endif
+#if JOIN
+  limit[o] = IN_FORCE(o); stale[o] = false;
+#endif
+#endif
   h1 = 0; h2 = 0
 }
 #define TOKEN(o) (mode[o] == S -> fence : number[o])
@@ -376,7 +440,11 @@ inline serve(self) {
     :: else ->
       survey();
       if
-      :: !(FITS(head)) ->
+#if SETS && FAULT!=TOO_MUCH_STAYS
+      :: TOO_MUCH(head) && writers == 0 -> inq[head] = false;           /* its turn: it is told to ask */
+        if :: head != self && !msg[head] && st[head] == WAIT -> msg[head] = true :: else fi
+#endif
+      :: !(FITS(head)) && !(TOO_MUCH(head) && writers == 0 && FAULT != TOO_MUCH_STAYS) ->
 #if FAULT==OVERTAKE
         floor = ticket[head]
 #else
@@ -425,7 +493,12 @@ inline acquire(o) {
   :: else ->
     if
     :: gone[o] -> r = GONE
+#if SETS && FAULT!=TOO_MUCH_WAITS
+    :: !gone[o] && TOO_MUCH(o) -> inq[o] = false; if :: NO_GRACE -> serve(NOBODY) :: else fi; r = TOOMUCH
+    :: !gone[o] && !(TOO_MUCH(o)) ->
+#else
     :: else ->
+#endif
       if :: ticket[o] == 0 -> tickets++; ticket[o] = tickets :: else fi;
       if :: mode[o] == 0 -> inq[o] = true; alive[o] = DL :: else fi;
 #if FAULT==NO_SERVE_ACQUIRE
@@ -470,7 +543,10 @@ inline execute(k, o, sy, sz, unc) {
       told[o] = false;
 #endif
 #if FAULT!=RENEW_DEAF
-      others()
+      others();
+#endif
+#if SETS
+      survey(); rn = (mode[o] == P -> IN_FORCE(o) : 0)                  /* the answer has the number in force */
 #endif
     :: else ->
       notice(); r = LOST;
@@ -530,6 +606,18 @@ inline execute(k, o, sy, sz, unc) {
   i = 0; do :: i < N -> if :: !inq[i] -> alive[i] = 0 :: else fi; i++ :: else -> break od;
   deaf = 0
 }
+
+#if SETS
+/* set_limit stores the number of permits, and serves. */
+inline set_limit(number_of) {
+  load(); sets++; stored = number_of;
+#if FAULT!=SET_NO_SERVE
+  serve(NOBODY);
+#endif
+  i = 0; do :: i < N -> if :: !inq[i] -> alive[i] = 0 :: else fi; i++ :: else -> break od;
+  deaf = 0; promises()
+}
+#endif
 
 /* ---- the clients ---- */
 
@@ -633,7 +721,13 @@ inline quiescent() {
 #if LOSS
   if :: shaken -> head = NOBODY :: else fi; shaken = false;
 #endif
-  if :: head != NOBODY && NO_GRACE && st[head] == WAIT -> assert(!(FITS(head))) :: else fi /* nobody waits whom the store could grant */
+  if :: head != NOBODY && NO_GRACE && st[head] == WAIT -> 
+    /* nobody waits whom the store could grant, or could tell that it wants too much */
+    assert(!(FITS(head)) && !(WANT(head) == P && writers==0 && readers == 0 && (used + WEIGHT(head) <= IN_FORCE(head) || TOO_MUCH(head))))
+  :: else fi
+#if SETS
+  ; if :: stored > 0 && used > stored -> excess++; assert(excess<=EXCESS) :: else -> excess = 0 fi /* in the end no more are out than there are */
+#endif
 }
 
 proctype environment() provided (!stop) {
@@ -679,6 +773,11 @@ end:
         b_mode[i] = 0; b_weight[i] = 0; b_left[i] = 0; b_number[i] = 0; b_inq[i] = false; b_gone[i] = false; b_alive[i] = 0;
         i++ :: else -> break od; i = 0 }
 #endif
+#if SETS
+  :: atomic { sets < SETS -> guess();
+      if :: h3 = 0 :: h3 = 1 :: h3 = 2 :: h3 = 3 fi;
+      d_step { set_limit(h3); h3 = 0 } }
+#endif
 #if STRAY
   :: atomic { stray != NONE -> guess(); d_step {                    /* a request given up arrives after all */
       execute(stray, strayowner, straysays, straysize, strayunsure);
@@ -697,7 +796,7 @@ end:
       execute(kind[c], c, says[c], size[c], false);
       answered[c] = true; says[c] = 0; size[c] = 0; answer[c] = r; rwait[c] = rw;
       if :: r == GRANTED || kind[c] == REST -> rnum[c] = rn; rtok[c] = rt; rhas[c] = rh; rsize[c] = rs
-         :: r == WAITING -> rnum[c] = rn :: else fi } }
+         :: r == WAITING || (SETS && kind[c] == RENEW && r == OK) -> rnum[c] = rn :: else fi } }
   :: atomic { leaving[c] && !left_ok[c] -> guess(); d_step { execute(RELEASE, c, 0, 0, unsaid[c]); left_ok[c] = true } }
 
   /* Requests, answers and messages are lost, or given up and late. */
@@ -725,6 +824,10 @@ end:
       :: head == 1 && st[c] == WAIT && r == WAITING ->                                       /* W2 */
         if :: h1 < age[c] -> age[c] = h1 :: else fi;
         if :: h2 > mark[c] -> mark[c] = h2 :: else fi
+#if SETS
+      :: head == 1 && st[c] == WAIT && r == TOOMUCH ->                                       /* its callers are told */
+        if :: unsure[c] -> leave(c) :: else -> no_lease(c) fi
+#endif
       :: head == 1 && st[c] == HOLD && r == GRANTED && trust[c] > 0 ->                       /* W6 */
         if
         :: h2 != num[c] -> unsure[c] = true; leave(c)
@@ -733,7 +836,10 @@ end:
       :: head == 2 && r == OK && st[c] == HOLD ->
         if :: trust[c] > 0 && TTL-h1 > trust[c] -> trust[c] = TTL-h1 :: else fi;
 #if JOIN
-        if :: w1 -> closed[c] = true :: else fi
+        if :: w1 -> closed[c] = true :: else fi;
+#if SETS
+        if :: h2 < limit[c] -> stale[c] = true :: else fi; limit[c] = h2
+#endif
 #endif
       :: head == 3 && r == OK && st[c] == HOLD ->
         owed[c] = false;
@@ -813,6 +919,8 @@ end:
 #if JOIN
 #if FAULT==CLOSED_ADMITS
 #define ADMITS(c) true
+#elif SETS && FAULT!=STALE_PASSES
+#define ADMITS(c) (!closed[c] && !stale[c])
 #else
 #define ADMITS(c) (!closed[c])
 #endif

@@ -92,7 +92,7 @@ func (s *stake) granted(call *Acquire, reply *store.AcquireReply, now watchdog.I
 		s.grantedTooLate(call, tooSlow(now.Sub(call.Sent), ttl), now, fx)
 		return
 	}
-	s.hold(grant{reply.Grant, ttl, call.Sent, deadline, reply.Waiters}, now, fx)
+	s.hold(grant{reply.Grant, ttl, call.Sent, deadline, reply.Waiters, false}, now, fx)
 }
 
 // stillWaiting handles the answer that the attempt is in the queue. (W2) Base and mark only move

@@ -49,7 +49,7 @@ func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effe
 		s.anotherQueued(e, now, fx)
 	case store.EventWake:
 		if s.isBlock() {
-			s.renewNow(now, fx) // its answer has the limit that is new
+			s.limitChanged(now, fx)
 		}
 	case store.EventRequested:
 		s.requested(now, fx)
@@ -109,7 +109,7 @@ func (s *stake) onGrant(e *store.Event, now watchdog.Instant, fx *Effects) {
 		s.requestAgain(fx)
 		return
 	}
-	s.hold(grant{e.Grant, e.GrantTTL, a.base, deadline, e.Waiters}, now, fx)
+	s.hold(grant{e.Grant, e.GrantTTL, a.base, deadline, e.Waiters, true}, now, fx)
 }
 
 // Missed handles that messages may have been lost. If they come through again, the waiter repeats its

@@ -53,6 +53,7 @@ type grant struct {
 	sent     watchdog.Instant // when the request was sent
 	deadline watchdog.Instant // of trust
 	waiters  int              // in the store, behind the holder
+	message  bool             // it came by a message
 }
 
 // trust moves the trust deadline forward.
@@ -89,7 +90,7 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		// An unanswered request may be the one that was granted.
 		notified: !a.unnotified && a.inFlight == 0,
 		closed:   a.contended,
-		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit},
+		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit, blind: g.message},
 	}
 	if s.isTenure() {
 		s.beginTenure(l, g.sent, now, fx)

@@ -17,9 +17,7 @@ func (k *Key) Lasts(l *Lease, now watchdog.Instant, fx *Effects) bool {
 
 // whole returns the lease that stands for the whole holding, or nil if the holding is over.
 func (k *Key) whole(l *Lease) *Lease {
-	if l.first != nil {
-		l = l.first
-	}
+	l = l.First()
 	s := k.stakeOf(l.Owner)
 	if s == nil || s.holding == nil || s.holding.lease != l || s.holding.downgrade != nil {
 		return nil // lost, or unlocked by all its holders

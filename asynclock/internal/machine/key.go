@@ -43,6 +43,8 @@ type Host interface {
 	NewHolding(w *Waiter) (*Holding, *Lease)
 	// NewLease returns memory for one more lease, which is for w.
 	NewLease(w *Waiter) *Lease
+	// IsRoot says that l is the root of a tenure, which no caller gets.
+	IsRoot(l *Lease)
 	// NewRelease returns memory for a release. The client counts it until it has been answered.
 	NewRelease() *Release
 	// TakeBack takes a future's result back. It reports false if its caller has received it already.

@@ -66,7 +66,9 @@ func (*host) NewLease(w *machine.Waiter) *machine.Lease {
 	return l
 }
 
-func (*host) NewRelease() *machine.Release    { return new(machine.Release) }
+func (*host) NewRelease() *machine.Release { return new(machine.Release) }
+func (h *host) IsRoot(*machine.Lease)      {}
+
 func (h *host) TakeBack(*machine.Waiter) bool { return !h.received }
 func (h *host) Lane() int                     { return h.lane }
 func (h *host) Keys() int                     { return max(h.keys, 1) }

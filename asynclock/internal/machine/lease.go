@@ -224,5 +224,13 @@ func (k *Key) Offer(l *Lease, w *Waiter, fx *Effects) bool {
 	return true
 }
 
+// First returns the lease that l joined by re-entry, or l itself if it joined none.
+func (l *Lease) First() *Lease {
+	if l.first != nil {
+		return l.first
+	}
+	return l
+}
+
 // Joined reports whether the lease joined another by re-entry.
 func (l *Lease) Joined() bool { return l.first != nil }

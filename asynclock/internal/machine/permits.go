@@ -19,6 +19,7 @@ type block struct {
 	kept  int32 // that this client has not given up; never more than held
 	limit int32 // in force, as the store last said; 0: it has not
 	stale bool  // it was granted when there were more, and passes none on
+	blind bool  // it was granted by a message, which does not say the limit, and no renewal has said it since
 	over  bool  // the store was asked to end the holding
 }
 
@@ -177,6 +178,7 @@ func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
 	if limit == 0 || !s.isBlock() {
 		return
 	}
+	s.holding.block.blind = false
 	for t := &s.key.stakes; t != nil; t = t.next {
 		if t.holding != nil && t.isBlock() {
 			b := &t.holding.block
@@ -187,6 +189,14 @@ func (s *stake) learnLimit(limit int32, now watchdog.Instant, fx *Effects) {
 	if s.key.waiters.first != nil {
 		s.key.serve(nil, now, fx)
 	}
+}
+
+// limitChanged handles that the limit was set. A block whose grant did not say the limit may have been granted
+// under a larger one, and the answer to the renewal would not show that.
+func (s *stake) limitChanged(now watchdog.Instant, fx *Effects) {
+	b := &s.holding.block
+	b.stale = b.stale || b.blind
+	s.renewNow(now, fx)
 }
 
 // others returns how many other clients wait, if the store says that n do. One of them may be this client.

@@ -40,6 +40,7 @@ func (s *stake) setRoot(l *Lease) {
 	l.Token, l.Owner, l.Terms, l.uncertain = h.token(), s.owner, s.terms, h.isUncertain()
 	l.Err, l.unlocked = ErrUnlocked, true // nobody has it
 	h.lease = l
+	s.key.host.IsRoot(l)
 }
 
 // admit gives w a lease of the tenure. A future gets it with its claim.
