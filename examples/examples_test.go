@@ -40,8 +40,11 @@ type program struct {
 }
 
 var programs = []program{
+	{name: "async-chain"},
 	{name: "cron-once", again: []string{"-job", "report-" + rand.Text()}},
 	{name: "http-invoice", postgres: true},
+	{name: "leader"},
+	{name: "migrate-on-start"},
 	{name: "stampede"},
 	{name: "worker-pool"},
 }
