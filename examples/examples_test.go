@@ -45,7 +45,10 @@ var programs = []program{
 	{name: "http-invoice", postgres: true},
 	{name: "leader"},
 	{name: "migrate-on-start"},
+	{name: "otel"},
+	{name: "s3-fence"},
 	{name: "stampede"},
+	{name: "test-your-code"},
 	{name: "worker-pool"},
 }
 
@@ -191,7 +194,7 @@ func TestEachProgramIsListed(t *testing.T) {
 		if !slices.ContainsFunc(programs, func(p program) bool { return p.name == dir }) {
 			t.Errorf("%s is not among the programs of this test", dir)
 		}
-		if !strings.Contains(page, "["+dir+"]("+dir+"/main.go)") {
+		if !strings.Contains(page, "["+dir+"]("+dir+"/") {
 			t.Errorf("%s is not on README.md", dir)
 		}
 	}
