@@ -52,20 +52,13 @@ var programs = []program{
 	{name: "worker-pool"},
 }
 
-// bin is where the programs are, once build has returned.
+// bin is where the programs are, once they are built.
 var bin string
 
-// build builds the programs, for the tests that need them.
-var build = sync.OnceValue(func() error {
-	args := []string{"build", "-o", bin}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race") // as this test, so that most packages are compiled by now
-	}
-	if said, err := exec.Command("go", append(args, "./...")...).CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, said)
-	}
-	return nil
-})
+var (
+	building sync.Mutex // one at a time: linking takes memory
+	built    = make(map[string]error)
+)
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "examples")
@@ -77,6 +70,30 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(dir)
 		os.Exit(code)
 	}))
+}
+
+// build builds the program for all tests that need it. If this test has the race detector, so has the program. By
+// then the packages that it imports are compiled.
+func (p program) build() error {
+	building.Lock()
+	defer building.Unlock()
+	err, done := built[p.name]
+	if done {
+		return err
+	}
+	args := []string{"build", "-o", bin}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	if overlay := os.Getenv("ASYNCLOCK_OVERLAY"); overlay != "" { // of a mutant
+		args = append(args, "-overlay="+overlay)
+	}
+	said, err := exec.Command("go", append(args, "./"+p.name)...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: [build failed] %w\n%s", p.name, err, said)
+	}
+	built[p.name] = err
+	return err
 }
 
 func TestPrograms(t *testing.T) {
@@ -120,7 +137,7 @@ func TestProgramsOnPostgres(t *testing.T) {
 // run runs the program to its end, and returns what it prints.
 func (p program) run(t *testing.T, flags ...string) string {
 	t.Helper()
-	if err := build(); err != nil {
+	if err := p.build(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

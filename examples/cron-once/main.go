@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -58,28 +59,17 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error), job str
 	return nil
 }
 
-// both hosts' timers are due.
+// both lets the timers of both hosts be due at the same time.
 func both(ctx context.Context, key string, hosts [2]*host) error {
-	outcomes := make(chan error, len(hosts))
-	ran := make(chan bool, len(hosts))
-	for _, h := range hosts {
-		go func() {
-			outcome, err := h.do(ctx, key, h.report)
-			ran <- outcome.Ran
-			outcomes <- err
-		}()
+	var outcomes [2]once.Outcome
+	var errs [2]error
+	var calls sync.WaitGroup
+	for i, h := range hosts {
+		calls.Go(func() { outcomes[i], errs[i] = h.do(ctx, key, h.report) })
 	}
-	runs := 0
-	for range hosts {
-		if <-ran {
-			runs++
-		}
-		if err := <-outcomes; err != nil {
-			return err
-		}
-	}
-	fmt.Println("  both hosts call: runs", runs)
-	return nil
+	calls.Wait()
+	fmt.Println("  both hosts call, and one runs it:", outcomes[0].Ran != outcomes[1].Ran)
+	return errors.Join(errs[:]...)
 }
 
 // lost lets the first host lose its lease at work.

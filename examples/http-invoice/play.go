@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/fence"
@@ -22,7 +23,7 @@ func play(ctx context.Context, s *service, operator *asynclock.Client) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	c := client{"http://" + listener.Addr().String() + "/invoices"}

@@ -19,6 +19,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -126,7 +127,7 @@ func newBucket(name string) (b *bucket, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	server := &http.Server{Handler: gofakes3.New(storage).Server()}
+	server := &http.Server{Handler: gofakes3.New(storage).Server(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // until stop
 	return &bucket{"http://" + listener.Addr().String() + "/" + name}, func() { server.Close() }, nil
 }
