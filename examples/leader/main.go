@@ -49,17 +49,17 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 	if err != nil {
 		return err
 	}
+	plan := schedule{wrote: make(chan int64, 16)}
 	await := func(address, why string) (elect.Leader, error) {
 		for leader := range leaders {
 			if string(leader.Value) == address && (address != "" || leader.Token == 0) {
 				fmt.Printf("%-14s leads: %s\n", cmp.Or(address, "nobody"), why)
-				return leader, nil
+				return leader, plan.await(ctx, leader.Token)
 			}
 		}
 		return elect.Leader{}, errors.New("the observation has ended")
 	}
 
-	var plan schedule
 	first, err := start(ctx, connect, "10.0.0.1:8080", &plan)
 	if err != nil {
 		return err
@@ -140,10 +140,11 @@ func (c *candidate) shutDown() error {
 	return <-c.done
 }
 
-// A schedule stands for your database.
+// A schedule stands for your database, and refuses the number of an earlier term.
 type schedule struct {
 	gate  fence.Gate
-	terms int // how many have written
+	terms int        // how many have written
+	wrote chan int64 // their numbers
 }
 
 // lead is the leader's work. It returns as soon as ctx ends, because the leadership is passed on only then.
@@ -151,7 +152,23 @@ func (s *schedule) lead(ctx context.Context, term *elect.Term) error {
 	if err := s.gate.Do(ctx, term, func() error { s.terms++; return nil }); err != nil {
 		return err
 	}
+	select {
+	case s.wrote <- term.Token():
+	case <-ctx.Done():
+	}
 	<-ctx.Done()
+	return nil
+}
+
+// await waits until a term has written. Without a term, there is nothing to wait for.
+func (s *schedule) await(ctx context.Context, term int64) error {
+	for number := int64(0); number < term; {
+		select {
+		case number = <-s.wrote:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	return nil
 }
 

@@ -7,8 +7,8 @@
 // are theirs already. A pending future costs no goroutine. A grant must be claimed within the TTL, or it goes
 // to the next waiter. So request as many keys as the workers claim in that time, and not a million.
 //
-// If a lease is lost, the booking fails, or the ledger refuses it by its token. The worker then tries again under
-// a new lease. The ledger knows each booking by its id, so none counts twice.
+// If a lease is lost, the booking fails, or the ledger refuses it by its token. If the store is silent, nothing is
+// held. In each case the worker tries again under a new lease. The ledger knows each booking by its id, so none counts twice.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/fence"
@@ -95,19 +96,26 @@ func (w worker) work(ctx context.Context, futures <-chan asynclock.Result, left 
 func (w worker) serve(ctx context.Context, future asynclock.Result) error {
 	lease, err := future.Lease() // the claim: from here on the lease is ours, and is renewed
 	for {
-		if errors.Is(err, asynclock.ErrNotClaimed) || errors.Is(err, asynclock.ErrLost) || errors.Is(err, fence.ErrStale) {
-			lease, err = w.locks.Lock(ctx, future.Key()) // we were late: wait for our turn again
+		if err == nil {
+			err = w.books.book(lease.Context(), lease, w.process+" "+future.Key())
+			lease.UnlockChan(ctx) // a loss is of no interest any more, if the fence has let us in
 		}
-		if err != nil {
+		if !passes(err) {
 			return err
 		}
-		err = w.books.book(lease.Context(), lease, w.process+" "+future.Key())
-		// A loss while we booked is of no interest any more: the fence has let us in.
-		lease.UnlockChan(ctx)
-		if err == nil {
-			return nil
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
+		lease, err = w.locks.Lock(ctx, future.Key()) // wait for our turn again
 	}
+}
+
+// passes reports whether a repetition may help: we were late, or the store was silent.
+func passes(err error) bool {
+	return errors.Is(err, asynclock.ErrNotClaimed) || errors.Is(err, asynclock.ErrLost) || errors.Is(err, fence.ErrStale) ||
+		errors.Is(err, asynclock.ErrUnreachable)
 }
 
 // A ledger stands for your database.
