@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command worker-pool has two processes with eight workers each. Both want to book something on each of 10,000
-// accounts, and an account takes one booking at a time. Each process requests all accounts at once, by futures.
+// accounts, and an account takes one booking at a time. A process requests 250 accounts at once, by futures.
 //
-// Use it where keys are many and most of them are free: the workers never stand in line for one key while others
-// are theirs already. A pending future costs no goroutine. A grant must be claimed within the TTL, or it goes
-// to the next waiter. So request as many keys as the workers claim in that time, and not a million.
+// Use it where keys are many and most of them are free: a worker serves whichever key comes next, and never stands in
+// line for one. A pending future costs no goroutine. But nobody renews a grant before it is claimed, and after a few
+// seconds it goes to the next waiter. So request as many keys as the workers claim in a second, and not all at once.
 //
 // If a lease is lost, the booking fails, or the ledger refuses it by its token. If the store is silent, nothing is
-// held. In each case the worker tries again under a new lease. The ledger knows each booking by its id, so none counts twice.
+// held. In each case the worker tries again under a new lease. The ledger knows each booking by its id, so none counts
+// twice.
 package main
 
 import (
@@ -17,10 +18,9 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/fence"
@@ -31,7 +31,8 @@ import (
 const (
 	accounts  = 10_000
 	processes = 2
-	workers   = 8 // of each process
+	workers   = 8   // of each process
+	window    = 250 // how many keys a process requests at once
 )
 
 func main() {
@@ -48,67 +49,68 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 		keys[i] = fmt.Sprint("account:", i)
 	}
 	books := &ledger{known: make(map[string]bool)}
-	done := make(chan error, processes*workers)
-	for p := range processes {
+	done := make(chan error, processes)
+	for i := range processes {
 		locks, err := connect()
 		if err != nil {
 			return err
 		}
 		defer locks.Close(ctx)
-		before := runtime.NumGoroutine()
-		futures := locks.LockEach(ctx, keys)
-		if p == 0 {
-			fmt.Printf("futures: %d, goroutines for each: %d\n", cap(futures), (runtime.NumGoroutine()-before)/len(keys))
-		}
-		var left atomic.Int64
-		left.Store(int64(len(keys)))
-		for range workers {
-			go func() { done <- worker{fmt.Sprint("process ", p), locks, books}.work(ctx, futures, &left) }()
-		}
+		p := process{fmt.Sprint("process ", i+1), locks, books}
+		go func() { done <- p.work(ctx, keys) }()
 	}
 	var failed error
-	for range processes * workers {
+	for range processes {
 		failed = errors.Join(failed, <-done)
 	}
+	fmt.Println("accounts:", len(keys))
 	fmt.Println("bookings:", len(books.known))
 	fmt.Println("two at a time on one account:", books.overlaps.Load())
 	return failed
 }
 
-// A worker books what its process has to book.
-type worker struct {
-	process string
-	locks   *asynclock.Client
-	books   *ledger
+// A process books once on each account.
+type process struct {
+	name  string
+	locks *asynclock.Client
+	books *ledger
 }
 
-// work serves accounts in the order in which their keys come, until none is left.
-func (w worker) work(ctx context.Context, futures <-chan asynclock.Result, left *atomic.Int64) error {
-	var failed error
-	for left.Add(-1) >= 0 {
-		future := <-futures // always comes, also after the end of ctx
-		failed = errors.Join(failed, w.serve(ctx, future))
+// work has the workers serve accounts in the order in which their keys come.
+func (p process) work(ctx context.Context, keys []string) error {
+	for some := range slices.Chunk(keys, window) {
+		futures := p.locks.LockEach(ctx, some)
+		var left atomic.Int64
+		left.Store(int64(len(some)))
+		errs := make([]error, workers)
+		var pool sync.WaitGroup
+		for i := range workers {
+			pool.Go(func() {
+				for left.Add(-1) >= 0 { // each future comes, also after the end of ctx
+					errs[i] = errors.Join(errs[i], p.serve(ctx, <-futures))
+				}
+			})
+		}
+		pool.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
 	}
-	return failed
+	return nil
 }
 
 // serve books on the account of a future.
-func (w worker) serve(ctx context.Context, future asynclock.Result) error {
+func (p process) serve(ctx context.Context, future asynclock.Result) error {
 	lease, err := future.Lease() // the claim: from here on the lease is ours, and is renewed
 	for {
 		if err == nil {
-			err = w.books.book(lease.Context(), lease, w.process+" "+future.Key())
+			err = p.books.book(lease.Context(), lease, p.name+" "+future.Key())
 			lease.UnlockChan(ctx) // a loss is of no interest any more, if the fence has let us in
 		}
 		if !passes(err) {
 			return err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		lease, err = w.locks.Lock(ctx, future.Key()) // wait for our turn again
+		lease, err = p.locks.Lock(ctx, future.Key()) // wait for our turn again
 	}
 }
 
