@@ -26,6 +26,7 @@
 //   - [github.com/asynclock/asynclock-go/elect]: a leader among many processes.
 //   - contrib: adapters for gocron, robfig/cron, certmagic, goose, golang-migrate, River and asynq, each a
 //     module of its own. docs/adapters.md says what each does.
+//   - examples: complete programs to copy, a module of its own.
 //   - cmd/asynclock: the command. It runs a program under a lock, and shows and frees locks.
 //
 // Authors of a store read two:
@@ -53,6 +54,7 @@
 //	which writes come too late              fence/admit.go: Admit; internal/sqlfence; fence/fenceredis/fence.lua
 //	how a call to Redis ends in time        internal/redisconn/call.go, line.go
 //	code for a task                         docs/recipes.md
+//	a complete program to copy              examples; examples/README.md lists them
 //	whether a lock is right, and which      docs/choose.md; docs/faq.md
 //	the way from another library            docs/migrate
 //	how the parts fit, and why              docs/design.md

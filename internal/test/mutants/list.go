@@ -94,7 +94,7 @@ func parse(name, text string) (all []mutant, err error) {
 }
 
 // isTest matches a test and a package that need no quoting anywhere.
-var isTest = regexp.MustCompile(`^([a-z0-9/]+|\.)(?: ((?:Test|Fuzz|Example)\w+(?:/[\w.,-]+)*))?$`)
+var isTest = regexp.MustCompile(`^([a-z0-9][a-z0-9/-]*|\.)(?: ((?:Test|Fuzz|Example)\w+(?:/[\w.,-]+)*))?$`)
 
 // add takes in one line of a mutant.
 func (m *mutant) add(line string) error {

@@ -115,7 +115,7 @@ func (r *runner) excuses(ctx context.Context, all []mutant, jobs int) map[string
 	of := make(map[string]map[string]string)
 	each(slices.Collect(maps.Values(guards)), jobs, func(g mutant) {
 		// All of them together, some of which wait for one server: no mutant is tried yet.
-		output, _ := r.goTest(ctx, g.pkg, "-v", "-run=^("+g.test+")$", "-timeout="+(10*r.limit).String())
+		output, _ := r.goTest(ctx, g.pkg, "", "-v", "-run=^("+g.test+")$", "-timeout="+(10*r.limit).String())
 		mu.Lock()
 		of[g.pkg] = outcomes(output)
 		mu.Unlock()
@@ -146,12 +146,12 @@ func (r *runner) try(ctx context.Context, m mutant) result {
 	if err != nil {
 		return result{rotten, err.Error()}
 	}
-	args := []string{"-overlay=" + description}
+	var args []string
 	if m.test != "" {
 		args = append(args, "-run="+exactly(m.test))
 	}
 	for n := 1; ; n++ {
-		output, passed := r.goTest(ctx, m.pkg, args...)
+		output, passed := r.goTest(ctx, m.pkg, description, args...)
 		if ctx.Err() != nil {
 			return result{rotten, "interrupted"}
 		}
@@ -170,10 +170,12 @@ func exactly(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// goTest runs tests of a package and returns what go test says.
-func (r *runner) goTest(ctx context.Context, pkg string, args ...string) (output string, passed bool) {
-	args = append([]string{"test", "-vet=off", "-count=1", "-timeout=" + r.limit.String()}, args...)
+// goTest runs tests of a package and returns what go test says. The overlay may be empty. Tests that build programs
+// find it in the environment.
+func (r *runner) goTest(ctx context.Context, pkg, overlay string, args ...string) (output string, passed bool) {
+	args = append([]string{"test", "-vet=off", "-count=1", "-timeout=" + r.limit.String(), "-overlay=" + overlay}, args...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "./"+pkg)...)
+	cmd.Env = append(os.Environ(), "ASYNCLOCK_OVERLAY="+overlay)
 	cmd.Dir = r.root
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command then ends what it started
 	cmd.WaitDelay = 10 * time.Second
