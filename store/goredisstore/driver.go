@@ -85,16 +85,26 @@ func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err erro
 		return []*redis.Client{d.single}, nil
 	}
 	var mu sync.Mutex
-	return redisconn.Aside(ctx, d.places[0], func() []*redis.Client {
-		var masters []*redis.Client
-		_ = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error { // without nodes there is none to scan
+	type answer struct {
+		masters []*redis.Client
+		err     error
+	}
+	got, err := redisconn.Aside(ctx, d.places[0], func() (a answer) {
+		a.err = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
 			mu.Lock()
 			defer mu.Unlock()
-			masters = append(masters, node)
+			a.masters = append(a.masters, node)
 			return nil
 		})
-		return masters
+		return a
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case got.err != nil: // the topology could not be read
+		return nil, fmt.Errorf("%w: %w", errNoNode, got.err)
+	}
+	return got.masters, nil
 }
 
 // A page is an answer to SCAN.
@@ -145,8 +155,8 @@ func (d *driver) Failure(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
-// errNoNode: a Cluster has no node for a slot, as far as go-redis can tell.
-var errNoNode = errors.New("goredisstore: no node for the slot")
+// errNoNode: a Cluster has no node for a slot, or none at all, as far as go-redis can tell.
+var errNoNode = errors.New("goredisstore: no node")
 
 // serverError returns the server's error without the ERR that stands for no code.
 func serverError(err error) (text string, ok bool) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		o.Addrs = []string{"127.0.0.1:1"}
 		wantClientRefused(t, redis.NewClusterClient(o), "redis.ClusterOptions", field)
 	}
-	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil), redis.NewRing(new(redis.RingOptions))} {
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil), redis.NewRing(new(redis.RingOptions)), wrapper{}} {
 		if _, err := New(client); !errors.Is(err, store.ErrInvalidOption) {
 			t.Errorf("%T: got %v, want ErrInvalidOption", client, err)
 		}
@@ -66,6 +67,9 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 	}
 	st.Close()
 }
+
+// A wrapper is a client of the application's own making, which is no pointer.
+type wrapper struct{ redis.UniversalClient }
 
 // otherClient makes a node's client that is not as the others.
 func otherClient(o *redis.Options) *redis.Client {
@@ -196,6 +200,43 @@ func TestASlotThatHasMovedIsFollowed(t *testing.T) {
 	c.Hold(key, "owner")
 	move(t, d)
 	c.Hold(key, "another") // nothing moves with the slot
+}
+
+// A client for one server may lead to a node of a Cluster. It does not follow a slot elsewhere.
+func TestANodeOfAClusterRefusesWhatIsElsewhere(t *testing.T) {
+	t.Parallel()
+	d := redistest.StartCluster(t, servers.Config{}, 2)
+	client := redis.NewClient(&redis.Options{Addr: d.Nodes[0].Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	c := redistest.Join(t, newStore(t, client))
+	refused, granted := 0, 0
+	for i := range 16 {
+		switch got := c.Acquire(redistest.Attempt(strconv.Itoa(i), "owner")); {
+		case errors.Is(got.Err, store.ErrUnreachable):
+			refused++
+		case got.Err == nil && got.Status == store.Granted:
+			granted++
+		default:
+			t.Errorf("key %d: got status %d, %v", i, got.Status, got.Err)
+		}
+	}
+	if refused == 0 || granted == 0 {
+		t.Errorf("got %d keys refused and %d granted, want some of each", refused, granted)
+	}
+}
+
+// A list of an unreachable Cluster is an error, and not empty.
+func TestAListNeedsTheTopology(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true})
+	defer client.Close()
+	var got error
+	for _, err := range redistest.Join(t, newStore(t, client)).Session.List(t.Context(), "") {
+		got = err
+	}
+	if !errors.Is(got, store.ErrUnreachable) {
+		t.Errorf("got %v, want ErrUnreachable", got)
+	}
 }
 
 // move gives the slot of the only key in a Cluster of two to the other node, without the key.
