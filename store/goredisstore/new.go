@@ -28,8 +28,8 @@ import (
 //
 // Some options of the client would make a promise of the store untrue. They are refused with an
 // [*OptionError]: ContextTimeoutEnabled must be true, MaxRetries must be -1, ReadTimeout and
-// WriteTimeout must be limits, and there must be no Limiter, ClusterSlots or NewClient. A failover
-// client must not have ReplicaOnly, which New can't see.
+// WriteTimeout must be limits, and there must be no Limiter, ClusterSlots, NewClient, ReadOnly,
+// RouteByLatency or RouteRandomly. A failover client must not have ReplicaOnly, which New can't see.
 //
 // New sends nothing. All its errors are asynclock's ErrInvalidOption.
 func New(client redis.UniversalClient, opts ...redisstore.Option) (*redisstore.Store, error) {
@@ -62,6 +62,8 @@ func newDriver(client redis.UniversalClient) (*driver, error) {
 		switch {
 		case o.ClusterSlots != nil:
 			return nil, r.because("ClusterSlots", refusedFields["ClusterSlots"])
+		case o.ReadOnly: // also by RouteByLatency and RouteRandomly
+			return nil, r.because("ReadOnly", "lets a replica run scripts that read, and a primary becomes one: leave out ReadOnly, RouteByLatency and RouteRandomly")
 		case !isDefault(reflect.ValueOf(o.NewClient)):
 			return nil, r.because("NewClient", "makes clients whose options New can't see: leave it out")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
@@ -46,6 +47,7 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		"ReadTimeout":           {ContextTimeoutEnabled: true, ReadTimeout: -1},
 		"WriteTimeout":          {ContextTimeoutEnabled: true, WriteTimeout: -1},
 		"NewClient":             {ContextTimeoutEnabled: true, NewClient: otherClient},
+		"ReadOnly":              {ContextTimeoutEnabled: true, RouteRandomly: true},
 		"ClusterSlots":          {ContextTimeoutEnabled: true, ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }},
 	} {
 		o.Addrs = []string{"127.0.0.1:1"}
@@ -100,6 +102,39 @@ func TestTheApplicationsClientStaysOpen(t *testing.T) {
 	}
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("Ping: got %v, want no error", err)
+	}
+}
+
+// The application may close its client first. Nothing hangs then, and nothing is said to have been held.
+func TestTheApplicationMayCloseItsClientFirst(t *testing.T) {
+	t.Parallel()
+	_, client := startWith(t, func(*redis.Options) {})
+	st := newStore(t, client)
+	locks, err := asynclock.New(st, asynclock.WithOwnedStore(), asynclock.WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := locks.Lock(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.TryLock(t.Context(), "another"); !errors.Is(err, asynclock.ErrUnreachable) {
+		t.Errorf("TryLock: got %v, want ErrUnreachable", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := lease.Unlock(ended); err == nil {
+		t.Error("Unlock: got no error, want one: the key is still held in the store")
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- locks.Close(ended) }() // ends soon, or the test fails
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Error("Close hangs")
 	}
 }
 
@@ -314,5 +349,35 @@ func TestASubscriptionEndsOnTheServer(t *testing.T) {
 			n, err := d.Publish(t.Context(), ch, "text")
 			return n == 0 && err == nil
 		})
+	}
+}
+
+// A subscription that a silent server does not confirm ends with its context, and leaves nothing.
+func TestReceiveEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	sv, client := startWith(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	if err := sv.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer sv.Resume() //nolint:errcheck // the server ends anyway
+	d, err := newDriver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sharded := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		ended := make(chan error, 1)
+		go func() { // ends with ctx
+			ended <- d.Receive(ctx, redisstore.Channel{Name: "channel", Sharded: sharded}, func() {}, func(string) {})
+		}()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("sharded %t: got %v, want Canceled", sharded, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("sharded %t: Receive goes on, want it to end with its context", sharded)
+		}
 	}
 }
