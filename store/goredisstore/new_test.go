@@ -4,6 +4,7 @@ package goredisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -105,6 +106,26 @@ func TestTheApplicationsClientStaysOpen(t *testing.T) {
 	}
 }
 
+// go-redis has limits of its own, for example for a dial. Their end is not that of the caller's context.
+func TestTheEndOfAnotherContextIsNotTheCallers(t *testing.T) {
+	t.Parallel()
+	d := new(driver)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range []error{context.DeadlineExceeded, context.Canceled} {
+		if got := d.Failure(ended(t.Context(), err)); !errors.Is(got, store.ErrOutcomeUnknown) || errors.Is(got, err) {
+			t.Errorf("%v, while the context lasts: got %v, want ErrOutcomeUnknown", err, got)
+		}
+		if got := d.Failure(ended(over, err)); !errors.Is(got, err) {
+			t.Errorf("%v, when the context has ended: got %v, want the same", err, got)
+		}
+	}
+	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	if got := d.Failure(ended(t.Context(), dial)); !errors.Is(got, store.ErrUnreachable) {
+		t.Errorf("a dial: got %v, want ErrUnreachable", got)
+	}
+}
+
 // The application may close its client first. Nothing hangs then, and nothing is said to have been held.
 func TestTheApplicationMayCloseItsClientFirst(t *testing.T) {
 	t.Parallel()
@@ -192,6 +213,9 @@ func TestFailuresMeanSomething(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
 	for _, c := range []struct{ err, want error }{
 		{dial, store.ErrUnreachable},
+		{&tls.CertificateVerificationError{Err: errors.New("of another authority")}, store.ErrUnreachable},
+		{tls.RecordHeaderError{Conn: new(net.TCPConn)}, store.ErrUnreachable},
+		{tls.RecordHeaderError{}, store.ErrOutcomeUnknown},
 		{redis.ErrPoolTimeout, store.ErrUnreachable},
 		{redis.ErrPoolExhausted, store.ErrUnreachable},
 		{redis.ErrClosed, store.ErrUnreachable},
