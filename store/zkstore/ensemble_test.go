@@ -52,7 +52,7 @@ func survives(t *testing.T, e *servers.Ensemble, victim func(connected string) *
 }
 
 // claimPatiently is claim of a key. The servers may be silent for longer than a waiter has patience: on a busy
-// machine they had a leader again 9 s after the kill. Who is told so asks once more.
+// machine they had a leader again 9 s after the kill. Then the waiter asks once more.
 func claimPatiently(t *testing.T, c *asynclock.Client, pending <-chan asynclock.Result) (next *asynclock.Lease) {
 	t.Helper()
 	kit.Eventually(t, "the key to be handed over", func() bool {
