@@ -26,7 +26,7 @@ import (
 //
 //   - The error is [ErrInvalidOption]: the lease is a reader's or has permits, shares a holding by
 //     re-entry, or has [WithMinHold].
-//   - The error is [ErrUnsupported]: the store has no readers ([Features]).
+//   - The error is [ErrUnsupported]: the store has no readers ([Features]), or none of this key.
 //   - The error is ctx's: it had ended before the call.
 //   - The lease had ended before. The error is the lease's.
 func (l *Lease) Downgrade(ctx context.Context) (*Lease, error) {
@@ -49,6 +49,11 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 		return nil, waitEnded(ctx)
 	case !c.features.Shared:
 		return nil, c.features.Check(store.Share{Mode: Shared}, 0)
+	}
+	if some, ok := c.session.(store.SharingSession); ok {
+		if err := some.CheckShared(l.Key()); err != nil {
+			return nil, err
+		}
 	}
 	d, err := l.beginDowngrade()
 	if err != nil {

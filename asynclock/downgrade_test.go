@@ -66,6 +66,46 @@ func TestReadersJoinADowngradedLease(t *testing.T) {
 	})
 }
 
+// someShared is a store that has readers of one key only.
+type someShared struct{ store.Store }
+
+func (s someShared) Open(id string, notify func(store.Event)) (store.Session, error) {
+	session, err := s.Store.Open(id, notify)
+	return someSharedSession{session}, err
+}
+
+type someSharedSession struct{ store.Session }
+
+func (someSharedSession) CheckShared(key string) error {
+	if key == "shared" {
+		return nil
+	}
+	return store.ErrUnsupported
+}
+
+// A store may have readers of some keys only. The lease of another key goes on.
+func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		c, err := asynclock.New(someShared{w.store}, asynclock.WithoutLogger())
+		if err != nil {
+			w.Fatal(err)
+		}
+		ended, end := context.WithCancel(w.Context())
+		end()
+		defer c.Close(ended) // which waits for a second, if the test has failed and left a lease
+		writer := lock(w, c, "key")
+		_, err = writer.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrUnsupported)
+		wantValid(w, writer)
+		unlock(w, writer)
+		reader, err := lock(w, c, "shared").Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, reader)
+	})
+}
+
 func TestDowngradeIsRepeated(t *testing.T) {
 	for name, fault := range map[string]asynclocktest.Fault{
 		"refused": asynclocktest.Refuse, "the answer was lost": asynclocktest.LoseReply,

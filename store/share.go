@@ -74,3 +74,12 @@ func (f Features) CheckRest(r *ReleaseRequest) error {
 	}
 	return f.Check(*r.Rest, 0)
 }
+
+// A SharingSession is a [Session] of a store with Features.Shared that has readers of some keys only.
+type SharingSession interface {
+	Session
+
+	// CheckShared returns an [ErrUnsupported] for a key without readers, and asks no server. Acquire and a
+	// [ReleaseRequest.Rest] refuse readers of such a key by the same error.
+	CheckShared(key string) error
+}

@@ -25,6 +25,8 @@
 //     takes itself for locked.
 //   - Unlock fails: the key is free after the TTL at the latest. That is no error of m.Up, because the lease
 //     covered the migrations. It is one if the store says that the lease was lost.
+//   - a driver panics, and the program goes on: migrate does not unlock, and the watchdog renews the lease. Close
+//     unlocks, so defer it.
 //   - the process dies: the key is free after the TTL. The database stays dirty if a migration had begun, as
 //     always with migrate.
 //

@@ -43,9 +43,12 @@ func evalOf(run *redisstore.Run) *command {
 	return &command{key: run.Keys[0], words: words, source: run.Source(), ahead: run.Ahead}
 }
 
-// read notes what a sent command was answered.
-func (c *command) read(ctx context.Context, sent *redis.Cmd) {
+// read notes what a sent command was answered, or the error of one that was not.
+func (c *command) read(ctx context.Context, sent *redis.Cmd, unanswered error) {
 	value, err := sent.Result()
+	if !isAnswered(sent) {
+		err = unanswered
+	}
 	c.value, c.err = value, ended(ctx, err)
 	switch text, refused := serverError(err); {
 	case errors.Is(err, redis.Nil):
@@ -95,6 +98,10 @@ const redirections = 3
 
 // make makes commands, and again those that the server has not run.
 func (d *driver) make(ctx context.Context, commands []*command) {
+	if d.cluster == nil { // the server may be a node of one: MOVED is an error then
+		send(ctx, d.single, commands)
+		return
+	}
 	for range redirections {
 		d.route(ctx, commands)
 		moved := which(commands, "MOVED")
@@ -121,12 +128,8 @@ func (d *driver) reload(ctx context.Context) {
 	_ = d.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // the next command fails if it can't
 }
 
-// route sends each command to its node.
+// route sends each command to its node of a Cluster.
 func (d *driver) route(ctx context.Context, commands []*command) {
-	if d.cluster == nil {
-		send(ctx, d.single, commands)
-		return
-	}
 	shares := make(map[*redis.Client][]*command)
 	for _, c := range commands {
 		node, err := d.nodeOf(ctx, c.key)
@@ -168,14 +171,10 @@ func send(ctx context.Context, node *redis.Client, commands []*command) {
 	sendOnce(ctx, node, unknown)
 }
 
-// sendOnce sends commands to a node, in one write.
+// sendOnce sends commands to a node, in one write. It is a pipeline even of one command: go-redis has
+// some connections for pipelines alone, which the application's blocking commands do not take, and
+// answers no pipeline from its client-side cache.
 func sendOnce(ctx context.Context, node *redis.Client, commands []*command) {
-	if len(commands) == 1 && !commands[0].ahead {
-		sent := redis.NewCmd(ctx, commands[0].words...)
-		_ = node.Process(ctx, sent) // sent has the error, too
-		commands[0].read(ctx, sent)
-		return
-	}
 	pipe, sent := node.Pipeline(), make([]*redis.Cmd, len(commands))
 	for i, c := range commands {
 		if c.ahead {
@@ -183,11 +182,21 @@ func sendOnce(ctx context.Context, node *redis.Client, commands []*command) {
 		}
 		sent[i] = pipe.Do(ctx, c.words...)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its error
+	_, err := pipe.Exec(ctx)
+	if err == nil || errors.Is(err, redis.Nil) || slices.ContainsFunc(sent, isAnswered) {
+		err = errNoAnswer
+	}
 	for i, c := range commands {
-		c.read(ctx, sent[i])
+		c.read(ctx, sent[i], err)
 	}
 }
+
+// errNoAnswer: a hook of the application has swallowed a command or its answer.
+var errNoAnswer = errors.New("goredisstore: a command has neither an answer nor an error")
+
+// isAnswered reports whether a command of a pipeline has an answer or an error. None has, and the
+// pipeline has an error, if a new connection was refused by an answer of the server, such as WRONGPASS.
+func isAnswered(sent *redis.Cmd) bool { return sent.Err() != nil || sent.Val() != nil }
 
 // places bound how many goroutines wait for go-redis. In a Cluster those who wait for a silent node
 // must not take the places of others, so there are as many for each of some ranges of slots.

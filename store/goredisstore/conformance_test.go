@@ -4,11 +4,11 @@ package goredisstore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/redisstore"
@@ -21,7 +21,12 @@ var variables = []string{"ASYNCLOCK_REDIS_URL", "ASYNCLOCK_SENTINEL_URL", "ASYNC
 // clientAt returns a client that New accepts, and that ends with the test.
 func clientAt(t testing.TB, variable string) redis.UniversalClient {
 	t.Helper()
-	client := redis.NewUniversalClient(universal(redistest.Option(t, variable)))
+	return clientOf(t, universal(redistest.Option(t, variable)))
+}
+
+func clientOf(t testing.TB, options *redis.UniversalOptions) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -41,14 +46,29 @@ func newStore(t testing.TB, client redis.UniversalClient, opts ...redisstore.Opt
 	return st
 }
 
+// The servers are younger than the leases that they might have forgotten, so they are told that they
+// have forgotten none: see redistest.Acquaint.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, variable := range variables {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
-			kit.Require(t, variable)
-			client, prefix := clientAt(t, variable), redisstore.WithPrefix("test-"+uuid.NewString())
-			storetest.Run(t, func(t *testing.T) store.Store { return newStore(t, client, prefix) })
+			conform(t, variable, universal(redistest.Option(t, variable)))
 		})
 	}
+	t.Run("RESP2", func(t *testing.T) {
+		t.Parallel()
+		options := universal(redistest.Option(t, variables[0]))
+		options.Protocol = 2
+		conform(t, variables[0], options)
+	})
+}
+
+func conform(t *testing.T, variable string, options *redis.UniversalOptions) {
+	t.Helper()
+	client, prefix := clientOf(t, options), "test-"+uuid.NewString()
+	redistest.OnServer(t, redistest.Option(t, variable)).Acquaint(t, prefix, time.Hour)
+	storetest.Run(t, func(t *testing.T) store.Store {
+		return newStore(t, client, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(redisstore.DefaultFailoverGrace))
+	})
 }

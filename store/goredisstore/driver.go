@@ -4,6 +4,7 @@ package goredisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -85,16 +86,26 @@ func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err erro
 		return []*redis.Client{d.single}, nil
 	}
 	var mu sync.Mutex
-	return redisconn.Aside(ctx, d.places[0], func() []*redis.Client {
-		var masters []*redis.Client
-		_ = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error { // without nodes there is none to scan
+	type answer struct {
+		masters []*redis.Client
+		err     error
+	}
+	got, err := redisconn.Aside(ctx, d.places[0], func() (a answer) {
+		a.err = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
 			mu.Lock()
 			defer mu.Unlock()
-			masters = append(masters, node)
+			a.masters = append(a.masters, node)
 			return nil
 		})
-		return masters
+		return a
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case got.err != nil: // the topology could not be read
+		return nil, fmt.Errorf("%w: %w", errNoNode, got.err)
+	}
+	return got.masters, nil
 }
 
 // A page is an answer to SCAN.
@@ -109,6 +120,7 @@ func (d *driver) scan(ctx context.Context, node *redis.Client, pattern string, y
 	for cursor := uint64(0); ; {
 		got, err := redisconn.Aside(ctx, d.places[0], func() (p page) {
 			p.names, p.cursor, p.err = node.Scan(ctx, cursor, pattern, redisconn.ScanPage).Result()
+			p.err = ended(ctx, p.err)
 			return p
 		})
 		if err == nil {
@@ -135,7 +147,7 @@ func (d *driver) Failure(err error) error {
 		return store.ErrClosed
 	case refused:
 		return redisstore.ServerError(text, err)
-	case errors.As(err, &network) && network.Op == "dial",
+	case errors.As(err, &network) && network.Op == "dial", isStranger(err),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed), errors.Is(err, errNoNode):
 		// This comes first, because a dial that takes too long looks like the end of a context.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
@@ -145,8 +157,16 @@ func (d *driver) Failure(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
 
-// errNoNode: a Cluster has no node for a slot, as far as go-redis can tell.
-var errNoNode = errors.New("goredisstore: no node for the slot")
+// isStranger reports whether the other end of a new connection was found not to be the server, before anything was
+// sent but the greeting of TLS.
+func isStranger(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &record) && record.Conn != nil // otherwise it came later
+}
+
+// errNoNode: a Cluster has no node for a slot, or none at all, as far as go-redis can tell.
+var errNoNode = errors.New("goredisstore: no node")
 
 // serverError returns the server's error without the ERR that stands for no code.
 func serverError(err error) (text string, ok bool) {
@@ -158,12 +178,19 @@ func serverError(err error) (text string, ok bool) {
 }
 
 // ended returns the error of a call that go-redis gave up at the deadline of its context, which it
-// calls a timeout of the network.
+// calls a timeout of the network. The end of a context of its own, for example of a TLS handshake, is
+// another error.
 func ended(ctx context.Context, err error) error {
 	var timeout net.Error
+	var network *net.OpError
 	deadline, limited := ctx.Deadline()
-	if limited && errors.As(err, &timeout) && timeout.Timeout() && !time.Now().Before(deadline) {
+	switch {
+	case limited && errors.As(err, &timeout) && timeout.Timeout() && !time.Now().Before(deadline):
 		return context.DeadlineExceeded
+	case ctx.Err() != nil || errors.As(err, &network) && network.Op == "dial": // which Failure knows
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("goredisstore: within the client: %s", err.Error())
 	}
 	return err
 }

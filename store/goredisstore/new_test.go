@@ -4,14 +4,17 @@ package goredisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
@@ -45,12 +48,13 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		"ReadTimeout":           {ContextTimeoutEnabled: true, ReadTimeout: -1},
 		"WriteTimeout":          {ContextTimeoutEnabled: true, WriteTimeout: -1},
 		"NewClient":             {ContextTimeoutEnabled: true, NewClient: otherClient},
+		"ReadOnly":              {ContextTimeoutEnabled: true, RouteRandomly: true},
 		"ClusterSlots":          {ContextTimeoutEnabled: true, ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }},
 	} {
 		o.Addrs = []string{"127.0.0.1:1"}
 		wantClientRefused(t, redis.NewClusterClient(o), "redis.ClusterOptions", field)
 	}
-	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil), redis.NewRing(new(redis.RingOptions))} {
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil), redis.NewRing(new(redis.RingOptions)), wrapper{}} {
 		if _, err := New(client); !errors.Is(err, store.ErrInvalidOption) {
 			t.Errorf("%T: got %v, want ErrInvalidOption", client, err)
 		}
@@ -66,6 +70,9 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 	}
 	st.Close()
 }
+
+// A wrapper is a client of the application's own making, which is no pointer.
+type wrapper struct{ redis.UniversalClient }
 
 // otherClient makes a node's client that is not as the others.
 func otherClient(o *redis.Options) *redis.Client {
@@ -96,6 +103,62 @@ func TestTheApplicationsClientStaysOpen(t *testing.T) {
 	}
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("Ping: got %v, want no error", err)
+	}
+}
+
+// go-redis has limits of its own, for example for a dial. Their end is not that of the caller's context.
+func TestTheEndOfAnotherContextIsNotTheCallers(t *testing.T) {
+	t.Parallel()
+	d := new(driver)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range []error{context.DeadlineExceeded, context.Canceled} {
+		if got := d.Failure(ended(t.Context(), err)); !errors.Is(got, store.ErrOutcomeUnknown) || errors.Is(got, err) {
+			t.Errorf("%v, while the context lasts: got %v, want ErrOutcomeUnknown", err, got)
+		}
+		if got := d.Failure(ended(over, err)); !errors.Is(got, err) {
+			t.Errorf("%v, when the context has ended: got %v, want the same", err, got)
+		}
+	}
+	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	if got := d.Failure(ended(t.Context(), dial)); !errors.Is(got, store.ErrUnreachable) {
+		t.Errorf("a dial: got %v, want ErrUnreachable", got)
+	}
+}
+
+// The application may close its client first. Nothing hangs then, and nothing is said to have been held.
+func TestTheApplicationMayCloseItsClientFirst(t *testing.T) {
+	t.Parallel()
+	_, client := startWith(t, func(*redis.Options) {})
+	st := newStore(t, client)
+	locks, err := asynclock.New(st, asynclock.WithOwnedStore(), asynclock.WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := locks.Lock(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.TryLock(t.Context(), "another"); !errors.Is(err, asynclock.ErrUnreachable) {
+		t.Errorf("TryLock: got %v, want ErrUnreachable", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := lease.Unlock(ended); err == nil {
+		t.Error("Unlock: got no error, want one: the key is still held in the store")
+	}
+	closed := make(chan struct{})
+	go func() { // ends soon, or the test fails
+		defer close(closed)
+		_ = locks.Close(ended) // says that a key could not be given back
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Error("Close hangs")
 	}
 }
 
@@ -153,6 +216,9 @@ func TestFailuresMeanSomething(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
 	for _, c := range []struct{ err, want error }{
 		{dial, store.ErrUnreachable},
+		{&tls.CertificateVerificationError{Err: errors.New("of another authority")}, store.ErrUnreachable},
+		{tls.RecordHeaderError{Conn: new(net.TCPConn)}, store.ErrUnreachable},
+		{tls.RecordHeaderError{}, store.ErrOutcomeUnknown},
 		{redis.ErrPoolTimeout, store.ErrUnreachable},
 		{redis.ErrPoolExhausted, store.ErrUnreachable},
 		{redis.ErrClosed, store.ErrUnreachable},
@@ -196,6 +262,43 @@ func TestASlotThatHasMovedIsFollowed(t *testing.T) {
 	c.Hold(key, "owner")
 	move(t, d)
 	c.Hold(key, "another") // nothing moves with the slot
+}
+
+// A client for one server may lead to a node of a Cluster. It does not follow a slot elsewhere.
+func TestANodeOfAClusterRefusesWhatIsElsewhere(t *testing.T) {
+	t.Parallel()
+	d := redistest.StartCluster(t, servers.Config{}, 2)
+	client := redis.NewClient(&redis.Options{Addr: d.Nodes[0].Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	c := redistest.Join(t, newStore(t, client))
+	refused, granted := 0, 0
+	for i := range 16 {
+		switch got := c.Acquire(redistest.Attempt(strconv.Itoa(i), "owner")); {
+		case errors.Is(got.Err, store.ErrUnreachable):
+			refused++
+		case got.Err == nil && got.Status == store.Granted:
+			granted++
+		default:
+			t.Errorf("key %d: got status %d, %v", i, got.Status, got.Err)
+		}
+	}
+	if refused == 0 || granted == 0 {
+		t.Errorf("got %d keys refused and %d granted, want some of each", refused, granted)
+	}
+}
+
+// A list of an unreachable Cluster is an error, and not empty.
+func TestAListNeedsTheTopology(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true})
+	defer client.Close()
+	var got error
+	for _, err := range redistest.Join(t, newStore(t, client)).Session.List(t.Context(), "") {
+		got = err
+	}
+	if !errors.Is(got, store.ErrUnreachable) {
+		t.Errorf("got %v, want ErrUnreachable", got)
+	}
 }
 
 // move gives the slot of the only key in a Cluster of two to the other node, without the key.
@@ -273,5 +376,35 @@ func TestASubscriptionEndsOnTheServer(t *testing.T) {
 			n, err := d.Publish(t.Context(), ch, "text")
 			return n == 0 && err == nil
 		})
+	}
+}
+
+// A subscription that a silent server does not confirm ends with its context, and leaves nothing.
+func TestReceiveEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	sv, client := startWith(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	if err := sv.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer sv.Resume() //nolint:errcheck // the server ends anyway
+	d, err := newDriver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sharded := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		ended := make(chan error, 1)
+		go func() { // ends with ctx
+			ended <- d.Receive(ctx, redisstore.Channel{Name: "channel", Sharded: sharded}, func() {}, func(string) {})
+		}()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("sharded %t: got %v, want Canceled", sharded, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("sharded %t: Receive goes on, want it to end with its context", sharded)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -66,10 +67,21 @@ func unsharded(err error) error {
 // Receive subscribes on a connection of its own, and stays until that is lost. go-redis would
 // subscribe again by itself. But whoever called Receive does so at a better pace, and finds the new
 // primary of a slot.
+//
+// It returns when ctx ends, although go-redis may still be waiting for a silent server then.
 func (d *driver) Receive(ctx context.Context, ch redisstore.Channel, confirmed func(), deliver func(string)) error {
+	err, ended := redisconn.Aside(ctx, make(chan struct{}, 1), func() error { return d.receive(ctx, ch, confirmed, deliver) })
+	if ended != nil {
+		return ended
+	}
+	return err
+}
+
+// receive is Receive for as long as go-redis takes. It is told of nothing when ctx has ended.
+func (d *driver) receive(ctx context.Context, ch redisstore.Channel, confirmed func(), deliver func(string)) error {
 	subscription, err := d.subscribe(ctx, ch)
 	if err != nil {
-		return err
+		return unsharded(err)
 	}
 	// Closing ends a read that waits, and tells the server that nobody receives any more.
 	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() }) // fails only if it is closed
@@ -104,14 +116,31 @@ func (d *driver) Receive(ctx context.Context, ch redisstore.Channel, confirmed f
 	}
 }
 
-// subscribe begins a subscription. If it fails, so does the first Receive.
-func (d *driver) subscribe(ctx context.Context, ch redisstore.Channel) (*redis.PubSub, error) {
-	if !ch.Sharded {
-		return d.client.Subscribe(ctx, ch.Name), nil
+// greetWithin is how long a silent server is greeted at most. A subscription that takes longer is given
+// up in any case.
+const greetWithin = 5 * time.Second
+
+// subscribe begins a subscription. Its channel is named in a second step, because the first one would
+// drop the error, and then connect once more.
+func (d *driver) subscribe(ctx context.Context, ch redisstore.Channel) (s *redis.PubSub, err error) {
+	ctx, cancel := context.WithTimeout(ctx, greetWithin)
+	defer cancel()
+	if ch.Sharded {
+		node, err := d.nodeOf(ctx, ch.Name)
+		if err != nil {
+			return nil, err
+		}
+		s = node.SSubscribe(ctx)
+		return s, orClose(s, s.SSubscribe(ctx, ch.Name))
 	}
-	node, err := d.nodeOf(ctx, ch.Name)
+	s = d.client.Subscribe(ctx)
+	return s, orClose(s, s.Subscribe(ctx, ch.Name))
+}
+
+// orClose closes what has failed.
+func orClose(s *redis.PubSub, err error) error {
 	if err != nil {
-		return nil, err
+		_ = s.Close()
 	}
-	return node.SSubscribe(ctx, ch.Name), nil
+	return err
 }

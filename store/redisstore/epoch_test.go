@@ -39,7 +39,7 @@ func (sv *server) promote(t *testing.T) {
 			redis.call('SET', key, epoch)
 		end`
 	var write []rueidis.Completed
-	for names := range sv.epochs(t) {
+	for names := range sv.Epochs(t, sv.prefix) {
 		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strings.Repeat("0", 40)).Build())
 	}
 	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {

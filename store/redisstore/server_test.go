@@ -3,12 +3,7 @@
 package redisstore
 
 import (
-	"context"
 	"flag"
-	"iter"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,50 +62,10 @@ func (sv *server) store(t testing.TB, opts ...Option) *Store {
 	return sv.newStore(t, opts...)
 }
 
-// acquaint writes the epochs of all buckets that have none, as if the server had
-// granted keys for long, with TTLs of up to longest.
+// acquaint is Acquaint for the test's prefix.
 func (sv *server) acquaint(t testing.TB, longest time.Duration) {
 	t.Helper()
-	if text, err := sv.Try("INFO", "replication"); err != nil || !strings.Contains(text, "master_replid:") {
-		return // miniredis
-	}
-	const script = `
-		local info = redis.call('INFO', 'replication')
-		local time = redis.call('TIME')
-		local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-		local id = string.match(info, 'master_replid:(%x+)')
-		for _, key in ipairs(KEYS) do
-			redis.call('SET', key, string.format('%s %.0f %s 0 %.0f %.0f', id, ms, ARGV[1], ms + 80000000, ms), 'NX')
-		end`
-	var write, remove []rueidis.Completed
-	for names := range sv.epochs(t) {
-		write = append(write, sv.Raw.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(strconv.FormatInt(millis(longest), 10)).Build())
-		remove = append(remove, sv.Raw.B().Del().Key(names...).Build())
-	}
-	for _, result := range sv.Raw.DoMulti(t.Context(), write...) {
-		if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
-			t.Fatalf("writing epochs: %v", err)
-		}
-	}
-	t.Cleanup(func() { // whoever lists keys has to read these, too
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		sv.Raw.DoMulti(ctx, remove...) // the server may have ended
-	})
-}
-
-// epochs yields the names of all epochs: as many at a time as one command may name.
-func (sv *server) epochs(t testing.TB) iter.Seq[[]string] {
-	t.Helper()
-	all := make([]string, buckets)
-	for i := range all {
-		all[i] = sv.epoch(i)
-	}
-	atOnce := len(all)
-	if strings.Contains(sv.Do(t, "INFO", "server"), "_mode:cluster") { // redis_mode, and server_mode in Valkey
-		atOnce = 1 // each is in a slot of its own
-	}
-	return slices.Chunk(all, atOnce)
+	sv.Acquaint(t, sv.prefix, longest)
 }
 
 // epoch is the name of the Redis key of a bucket's epoch.

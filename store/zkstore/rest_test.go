@@ -132,6 +132,26 @@ func TestAWriterThatIsForcedDoesNotReadOn(t *testing.T) {
 	}
 }
 
+// A lease of a key without readers goes on when it can't be downgraded.
+func TestAPlainKeyIsKeptByARefusedDowngrade(t *testing.T) {
+	t.Parallel()
+	st := open(t, newRoot(), WithReadWriteKeys(func(key string) bool { return key == "shared" }))
+	c := locks(t, st)
+	plain := lock(t, c, "key")
+	if reader, err := plain.Downgrade(t.Context()); !errors.Is(err, store.ErrUnsupported) || reader != nil {
+		t.Errorf("Downgrade: got %v, %v, want ErrUnsupported", reader, err)
+	}
+	if err := plain.Err(); err != nil {
+		t.Errorf("the lease: got %v, want it to go on", err)
+	}
+	unlock(t, plain)
+	reader, err := lock(t, c, "shared").Downgrade(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock(t, reader)
+}
+
 // The deletion of the writer's node is no loss, and that of the reader's is one.
 func TestWhoReadsOnIsWatched(t *testing.T) {
 	t.Parallel()

@@ -17,10 +17,16 @@ type session struct {
 	left   atomic.Bool
 }
 
-var _ store.Session = (*session)(nil)
+var _ store.SharingSession = (*session)(nil)
 
 // Lane returns 0: there is one connection.
 func (s *session) Lane(string) int { return 0 }
+
+// CheckShared refuses keys that are not those of [WithReadWriteKeys].
+func (s *session) CheckShared(key string) error {
+	_, err := s.store.settings.kindOf(key, store.Shared)
+	return err
+}
 
 // usable returns the error if requests are not possible.
 func (s *session) usable(ctx context.Context) error {

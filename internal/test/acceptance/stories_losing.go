@@ -3,7 +3,9 @@
 package acceptance
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -179,19 +181,38 @@ func pausedWaiterComesBack(env *Env) {
 	// Its grant runs out, for nobody confirms it, and the next one has the key.
 	sleeper.pause()
 	env.unlock(lease)
-	next := env.claim(pending)
-	last := ours.LockChan(env.ctx, "key")
-	env.awaitWaiters(ours, "key", 1)
+	if wrong := env.comesBack(sleeper, ours, pending); wrong != "" {
+		env.mistimed("%s", wrong)
+		sleeper.kill()
+		theirs.Close(env.ctx) // what it has is of no use any more
+		env.unlock(env.lock(ours, "key"))
+	}
+}
+
+// comesBack is the rest of that story, from when the next one is to have the key. It returns what went wrong
+// and would if a process stood still: leases end then, and grants that are not claimed.
+func (env *Env) comesBack(sleeper *worker, ours *asynclock.Client, pending <-chan asynclock.Result) (wrong string) {
+	next, err := (<-pending).Lease()
+	if err != nil {
+		return fmt.Sprintf("the next lease: got %v, want it claimed", err)
+	}
+	ctx, leave := context.WithCancel(env.ctx)
+	defer leave()
+	last := ours.LockChan(ctx, "key")
+	if !env.awaitBehind(next, ours, 1) {
+		return fmt.Sprintf("the next lease: got %v, want it valid until one waits", next.Err())
+	}
 	sleeper.resume()
 
 	// The stale grant that it finds now does not make it a holder. It is back in
 	// the queue before those who came later.
 	sleeper.tell(order{Do: "claim"})
-	env.awaitWaiters(ours, "key", 2)
-	if !next.Valid(0) {
-		env.Errorf("the next lease: got %v, want it valid", next.Err())
+	if !env.awaitBehind(next, ours, 2) {
+		return fmt.Sprintf("the next lease: got %v, want it valid until two wait", next.Err())
 	}
-	env.unlock(next)
+	if err := next.Unlock(env.ctx); err != nil {
+		return fmt.Sprintf("the next lease: got %v, want it unlocked", err)
+	}
 	if env.Sessions { // its place was its session's; it is back at the tail
 		env.unlock(env.claim(last))
 	}
@@ -200,12 +221,23 @@ func pausedWaiterComesBack(env *Env) {
 		env.Errorf("the paused waiter's token: got %d, want more than %d", back.Token, next.Token())
 	}
 	if !back.Valid || len(last) > 0 {
-		env.mistimed("the paused waiter's lease: got %+v, want it valid, and the last waiter without an answer (it has %d)", back, len(last))
+		return fmt.Sprintf("the paused waiter's lease: got %+v, want it valid, and the last waiter without an answer (it has %d)", back, len(last))
 	}
 	sleeper.does(order{Do: "unlock"})
 	if !env.Sessions {
 		env.unlock(env.claim(last))
 	}
+	return ""
+}
+
+// awaitBehind waits until n clients are queued behind a lease, and reports false if it has ended.
+func (env *Env) awaitBehind(lease *asynclock.Lease, c *asynclock.Client, n int) bool {
+	env.Helper()
+	kit.Eventually(env.T, "waiters to queue", func() bool {
+		info, err := c.Inspect(env.ctx, "key")
+		return lease.Err() != nil || err == nil && info.Waiters == n
+	})
+	return lease.Valid(0)
 }
 
 func forceTakesTheKey(env *Env) {
