@@ -100,7 +100,7 @@ func (f *closingFlag) Swap(closing bool) (was bool) {
 
 // New makes a client of the store, with defaults for all its acquisitions. It fails with
 // [ErrInvalidOption] for a nil store or a bad option. It wraps the error of the store's Open.
-func New(store store.Store, options ...ClientOption) (*Client, error) {
+func New(store Store, options ...ClientOption) (*Client, error) {
 	if v := reflect.ValueOf(store); store == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: nil store", ErrInvalidOption)
 	}

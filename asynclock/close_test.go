@@ -552,8 +552,22 @@ func TestOwnedStoreIsClosedWhenNewFails(t *testing.T) {
 			t.Errorf("%s: closed %d times, want once", name, owned.closed)
 		}
 	}
-	_, err := asynclock.New(memstore.New(), asynclock.WithOwnedStore())
+	_, err := asynclock.New(unclosable{memstore.New()}, asynclock.WithOwnedStore())
 	wantError(t, err, asynclock.ErrInvalidOption)
+}
+
+// An unclosable store has no method Close.
+type unclosable struct{ store.Store }
+
+func TestOwnedStoreMayBeInMemory(t *testing.T) {
+	story(t, func(w *world) {
+		shared := memstore.New()
+		c, other := w.clientOf(shared, asynclock.WithOwnedStore()), w.clientOf(shared)
+		if err := c.Close(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, lock(w, other, "key"))
+	})
 }
 
 // Close of a client that is closed has nothing to wait for, whatever its context.

@@ -60,6 +60,10 @@ func New() *Store {
 	return &Store{locks: make(map[string]*lock), notes: make(map[string]note)}
 }
 
+// Close does nothing and returns nil. A program whose store is in memory at one place, and on a server at
+// another, can close either. Clients go on.
+func (s *Store) Close() error { return nil }
+
 var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true}
 
 // Features says that the store has fencing tokens, queues, shares and notes, and notifies a holder of
