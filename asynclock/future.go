@@ -28,6 +28,9 @@ func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption
 // which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
 // is requested twice. Without keys the channel never receives anything.
 //
+// A lease that waits in the channel for longer than its deadline is given back, and its claim fails with
+// [ErrNotClaimed]. So list no more keys at once than are claimed and worked off in a few seconds.
+//
 // Results that are claimed one by one are leases held at the same time. A caller that waits for one
 // key while it holds another may block others that do so in another order.
 func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
