@@ -25,6 +25,8 @@ type session struct {
 	classic atomic.Pointer[inbox]          // for all keys
 	sharded [buckets]atomic.Pointer[inbox] // for those of one bucket
 	mu      sync.Mutex                     // held to open an inbox and to leave
+
+	watching watching
 }
 
 var _ store.Session = (*session)(nil)
@@ -54,7 +56,10 @@ func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-	inboxes := s.open()
+	inboxes := s.watching.inboxes()
+	for _, in := range s.open() {
+		inboxes = append(inboxes, in.Inbox)
+	}
 	errs := make([]error, len(inboxes))
 	var closing sync.WaitGroup // all at once, so that none waits for another that hangs
 	for i, in := range inboxes {
