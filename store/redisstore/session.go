@@ -25,8 +25,6 @@ type session struct {
 	classic atomic.Pointer[inbox]          // for all keys
 	sharded [buckets]atomic.Pointer[inbox] // for those of one bucket
 	mu      sync.Mutex                     // held to open an inbox and to leave
-
-	watching watching
 }
 
 var _ store.Session = (*session)(nil)
@@ -56,17 +54,15 @@ func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-	inboxes := s.watching.inboxes()
-	for _, in := range s.open() {
-		inboxes = append(inboxes, in.Inbox)
-	}
+	s.store.hub.leave(s, func(string) bool { return true })
+	inboxes := s.open()
 	errs := make([]error, len(inboxes))
 	var closing sync.WaitGroup // all at once, so that none waits for another that hangs
 	for i, in := range inboxes {
 		closing.Go(func() { errs[i] = in.Close(ctx) })
 	}
 	closing.Wait()
-	return cmp.Or(errs...)
+	return cmp.Or(append(errs, s.store.hub.awaitEnds(ctx))...)
 }
 
 // usable returns why no request can be sent any more, or nil.

@@ -34,7 +34,8 @@ type Store struct {
 	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
 	deaf      sync.Once   // none for observers
-	activity  activity    // of the server
+	hub       hub
+	activity  activity // of the server
 
 	hidden    [buckets]atomic.Pointer[time.Time] // see hiding
 	unguarded atomic.Bool                        // the log has said so
