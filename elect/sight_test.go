@@ -184,7 +184,7 @@ func TestATermThatHasEndedIsNotSeenAgain(t *testing.T) {
 	})
 }
 
-// Whoever may publish can say that a leader has gone. A look finds it again, when it has been renewed.
+// A forged message says that a leader has gone. A look finds it again, when it has been renewed.
 func TestATermThatHasNotEndedIsSeenAgain(t *testing.T) {
 	story(t, func(w *world) {
 		leaders := w.watch(w.client())

@@ -11,8 +11,8 @@ import (
 // observe a key of its announcements: of each note that was written with NoteRequest.Announce, and of each
 // AnnounceEnd. The writer is told, too, if it observes the key.
 //
-// Announcements are events, and so they are hints: they may be lost, delayed, repeated or reordered. Whoever
-// observes looks from time to time (ReadNote).
+// Announcements are events, and so they are hints: they may be lost, delayed, repeated or reordered. An
+// observer looks from time to time (ReadNote).
 type ObserveSession interface {
 	NoteSession
 
@@ -24,7 +24,7 @@ type ObserveSession interface {
 	Observe(key string, on bool) error
 
 	// AnnounceEnd tells observers of the key that the lease with this token has ended. It changes nothing in the
-	// store, and does not look whether that is so. The error is that of one request of [Session]. Who calls it
+	// store, and does not look whether that is so. The error is that of one request of [Session]. A client
 	// need not repeat it.
 	AnnounceEnd(ctx context.Context, key string, token int64) error
 }
