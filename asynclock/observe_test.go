@@ -93,8 +93,12 @@ func TestAnAnnouncementIsToldToObserversUntilTheLeaseEnds(t *testing.T) {
 		unlock(w, lock(w, ours, "key")) // which announces nothing
 		second.wants(w)
 		second.stop()
+		before := len(w.store.Events(asynclocktest.Kind(store.EventAnnounced)))
 		announce(w, lock(w, ours, "key"), "third")
 		second.wants(w)
+		if n := len(w.store.Events(asynclocktest.Kind(store.EventAnnounced))); n != before {
+			w.Errorf("events for a client whose observers have left: got %d, want none", n-before)
+		}
 	})
 }
 
