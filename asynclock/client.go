@@ -52,7 +52,8 @@ type Client struct {
 
 	takingBack sync.Mutex // is held while a future's result is taken out of its channel
 
-	lastNote atomic.Int64 // numbers the notes that leases write
+	lastNote  atomic.Int64 // numbers the notes that leases write
+	observers observers
 
 	refused sync.Once // logs only once that the store can't support retention
 

@@ -66,6 +66,7 @@ func (c *Client) close(ctx context.Context) error {
 		return c.awaitClosed(ctx)
 	}
 	defer close(c.closed)
+	c.observers.close()
 	c.rejectWaiters()
 	left := c.drain(ctx)
 	stuck := c.stopCalls()

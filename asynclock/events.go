@@ -14,6 +14,10 @@ func (c *Client) onEvent(e store.Event) {
 		c.onMissedEvents(&e)
 		return
 	}
+	if e.Kind == store.EventAnnounced || e.Kind == store.EventObserving || e.Kind == store.EventUnobserved {
+		c.observers.told(&e)
+		return
+	}
 	s := c.byOwner(e.Owner)
 	if s == nil {
 		return // the owner is forgotten; see W7 in docs/design.md

@@ -4,7 +4,7 @@ package asynclock
 
 import "github.com/asynclock/asynclock-go/store"
 
-// A Store is where clients keep their locks: see the packages below store. What its methods mean is for authors of stores.
+// A Store is where clients keep their locks: see the packages below store. Its methods are for clients, not for their users.
 type Store = store.Store
 
 // Info describes a key, as [Client.Inspect] and [Client.List] find it.

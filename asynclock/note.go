@@ -87,13 +87,13 @@ func (l *Lease) SetNote(ctx context.Context, data []byte, ttl time.Duration) err
 	if l.isNone() {
 		return &Error{Op: "write note", Err: errNoLease}
 	}
-	if err := l.setNote(ctx, data, ttl); err != nil {
+	if err := l.writeNote(ctx, data, ttl, false); err != nil {
 		return &Error{"write note", l.Key(), err}
 	}
 	return nil
 }
 
-func (l *Lease) setNote(ctx context.Context, data []byte, ttl time.Duration) error {
+func (l *Lease) writeNote(ctx context.Context, data []byte, ttl time.Duration, announce bool) error {
 	if ctx == nil {
 		return errNilContext
 	}
@@ -107,6 +107,7 @@ func (l *Lease) setNote(ctx context.Context, data []byte, ttl time.Duration) err
 	}
 	w := noteWriter{lease: l, session: session, request: store.NoteRequest{
 		Key: l.Key(), Owner: l.core.Owner, Token: l.core.Token, Seq: 1, Data: slices.Clone(data), TTL: ttl,
+		Announce: announce && c.features.Announcements,
 	}}
 	if err := w.request.Check(); err != nil {
 		return err
@@ -117,6 +118,9 @@ func (l *Lease) setNote(ctx context.Context, data []byte, ttl time.Duration) err
 	}
 	defer done()
 	w.request.Seq = c.lastNote.Add(1)
+	if announce {
+		l.announcesEnd()
+	}
 	return w.write(ctx)
 }
 

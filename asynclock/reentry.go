@@ -5,6 +5,7 @@ package asynclock
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/watchdog"
@@ -24,6 +25,8 @@ type leaseContext struct {
 	lease  *Lease
 	outer  *leaseContext // the context that this one was made under; nil if none
 	cancel context.CancelCauseFunc
+
+	announced atomic.Bool // the end of the lease will be announced
 }
 
 func newLeaseContext(parent context.Context, l *Lease) *leaseContext {

@@ -11,7 +11,7 @@ import (
 // An Op is a kind of request.
 type Op int
 
-// The kinds of request, as the methods of [store.Session] and [store.NoteSession].
+// The kinds of request, as the methods of [store.Session], [store.NoteSession] and others.
 const (
 	_ Op = iota
 	Acquire
@@ -24,6 +24,7 @@ const (
 	SetLimit // of [store.LimitSession]
 	WriteNote
 	ReadNote
+	AnnounceEnd // of [store.ObserveSession]
 )
 
 // A Call is one request: an element of a batch, where there are batches.

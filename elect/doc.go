@@ -21,11 +21,18 @@
 //
 // # Observers
 //
-// [Observe] and [Current] say who leads. They look at the store, which sends observers no messages. So an
-// observer learns of a change by its next look: up to 2 s late, or as [WithInterval] says. It looks again
-// as soon as the time of a leader that it knows has run out. A term that begins and ends between two looks is not seen. The
-// number of terms that are seen never goes back. The knowledge of an observer proves nothing at a
-// resource. Only the token does.
+// [Observe] and [Current] say who leads. Where the store has announcements, as Redis, terms announce themselves: an
+// observer is told of a new term, a new value or an end by a message, which takes as long as a message takes. It also
+// looks at the store every 15 s, and as soon as the time of a leader that it knows has run out. So it sees late what
+// nobody announces, or what was lost on the way:
+//
+//   - a leader that died: when its TTL has run out,
+//   - a plain Lock of the key, or a message that was lost: by the next look, up to 15 s late.
+//
+// Where the store has no announcements, or they do not come through, an observer looks every 2 s. [WithInterval]
+// changes how often it looks. A term that begins and ends between two looks may not be seen. The
+// number of terms that are seen never goes back, unless the store has lost data ([Leader]). The knowledge of an observer proves
+// nothing at a resource. Only the token does.
 //
 // # Stores
 //

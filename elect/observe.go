@@ -3,7 +3,6 @@
 package elect
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
-// A Leader says who leads, as the store knew it at a look. Nobody leads if Token is 0.
+// A Leader says who leads, as the store knew it at a look, or as the leader has announced it. Nobody leads if Token is 0.
 type Leader struct {
 	Key    string
 	Token  int64  // the number of the term
@@ -24,11 +23,26 @@ type Leader struct {
 	// or another. It is zero if nobody leads. It is also zero if the store knows no such time, as ZooKeeper,
 	// where a term lasts as long as the session of its leader. Then the element is as old as the last look.
 	Until time.Time
+	// WentBack: the number is smaller than that of a term that was seen before. The store has lost data, and its
+	// tokens began anew. A resource that has seen the larger one refuses this leader. Only Observe sets it.
+	WentBack bool
 }
 
 // Current looks who leads. The errors are those of [asynclock.Client.Note], and
 // [asynclock.ErrUnsupported] in a store without tokens.
 func Current(ctx context.Context, locks *asynclock.Client, key string) (Leader, error) {
+	found, err := look(ctx, locks, key)
+	return found.leader, err
+}
+
+// A sighting is a leader with the number of its note in the term; 0: it has none, or the store does not say.
+type sighting struct {
+	leader Leader
+	seq    int64
+}
+
+// look asks the store.
+func look(ctx context.Context, locks *asynclock.Client, key string) (sighting, error) {
 	before := time.Now()
 	n, err := locks.Note(ctx, key)
 	noteless := errors.Is(err, asynclock.ErrUnsupported)
@@ -42,28 +56,28 @@ func Current(ctx context.Context, locks *asynclock.Client, key string) (Leader, 
 		n.Held = n.Held && (!info.Held || info.Mode == asynclock.Exclusive)
 	}
 	if err != nil {
-		return Leader{}, err
+		return sighting{}, err
 	}
 	if !n.Held {
-		return Leader{Key: key}, nil
+		return sighting{leader: Leader{Key: key}}, nil
 	}
 	if n.HolderToken == 0 {
-		return Leader{}, failed(key, fmt.Errorf("%w: terms have no numbers", asynclock.ErrUnsupported))
+		return sighting{}, failed(key, fmt.Errorf("%w: terms have no numbers", asynclock.ErrUnsupported))
 	}
-	leader := Leader{Key: key, Token: n.HolderToken, Holder: n.Holder}
+	found := sighting{leader: Leader{Key: key, Token: n.HolderToken, Holder: n.Holder}}
 	if n.Token >= n.HolderToken { // otherwise it is from a term before
-		leader.Token, leader.Value = n.Token, n.Data
+		found.leader.Token, found.leader.Value, found.seq = n.Token, n.Data, n.Seq
 	}
 	if n.Remaining >= 0 {
-		leader.Until = before.Add(n.Remaining)
+		found.leader.Until = before.Add(n.Remaining)
 	}
-	return leader, nil
+	return found, nil
 }
 
-// Observe sends who leads: first as it is now, then each change of the term or its value that a look has found.
-// The package comment says how late that may be. A slow receiver misses what was in between, and never
-// the latest. The numbers of terms never go back. While the store fails, nothing is sent, and Until
-// says how long the last element is good for.
+// Observe sends who leads: first as it is now, then each change of the term or its value that was announced, or that a
+// look has found. The package comment says how late that may be. A slow receiver misses what was in between, and never
+// the latest. The numbers of terms never go back, except as [Leader] says. While the store fails, nothing is sent, and
+// Until says how long the last element is good for.
 //
 // Observe has a goroutine, which ends with ctx, or after an error that no repetition helps. Then the channel
 // is closed. If there is such an error at once, Observe returns it.
@@ -72,65 +86,89 @@ func Observe(ctx context.Context, locks *asynclock.Client, key string, options .
 	if err != nil {
 		return nil, err
 	}
-	first, err := Current(ctx, locks, key)
-	if failure.Final(err) {
+	o := &observer{sight: newSight(key), locks: locks, interval: s.interval}
+	o.stop, err = locks.Observe(key, asynclock.Observer{Announced: o.sight.announced, Look: o.sight.missed})
+	switch {
+	case errors.Is(err, asynclock.ErrUnsupported):
+		o.stop = func() {} // looks have to do
+	case err != nil:
 		return nil, err
 	}
-	o := &observer{locks: locks, key: key, interval: s.interval, leaders: make(chan Leader, 1)}
-	o.saw(first, err)
+	if err := o.look(ctx); failure.Final(err) {
+		o.stop()
+		return nil, err
+	}
 	go o.observe(ctx) // ends with ctx
-	return o.leaders, nil
+	return o.sight.leaders, nil
 }
 
 // An observer is one call of Observe.
 type observer struct {
+	sight    *sight
 	locks    *asynclock.Client
-	key      string
-	interval time.Duration
-	leaders  chan Leader
+	interval time.Duration // 0: the default
+	stop     func()        // ends the announcements
 
-	any     bool   // there was a look that the store has answered
-	last    Leader // of that
-	highest int64  // the largest number of a term
+	looked time.Time // when the last look began
+	failed bool      // it had no answer
 }
 
+// How often an observer looks that is not told how often.
+const (
+	// unannounced: announcements do not come through, or a look has failed.
+	unannounced = 2 * time.Second
+	// announced: announcements come through. A look finds what was lost, and plain locks, which nobody announces.
+	announced = asynclock.DefaultTTL
+)
+
 func (o *observer) observe(ctx context.Context) {
-	defer close(o.leaders)
-	for {
-		if sleep(ctx, o.pause()); ctx.Err() != nil {
+	defer o.sight.close()
+	defer o.stop()
+	for o.await(ctx) {
+		if failure.Final(o.look(ctx)) {
 			return
 		}
-		leader, err := Current(ctx, o.locks, o.key)
-		if failure.Final(err) {
-			return
-		}
-		o.saw(leader, err)
 	}
+}
+
+// await waits for the time of the next look. It reports whether ctx lasts.
+func (o *observer) await(ctx context.Context) bool {
+	timer := time.NewTimer(o.pause())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.sight.asked:
+		sleep(ctx, time.Until(o.looked.Add(MinInterval))) // whoever sends messages may send many
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // pause returns how long to wait before the next look: until the interval is over, or the term may be.
 func (o *observer) pause() time.Duration {
-	pause := backoff.Jitter(o.interval*9/10, 0.1)
-	if left := time.Until(o.last.Until); left > 0 {
+	live, due := o.sight.next()
+	interval := o.interval
+	switch {
+	case interval != 0:
+	case live && !o.failed:
+		interval = announced
+	default:
+		interval = unannounced
+	}
+	pause := backoff.Jitter(interval*9/10, 0.1)
+	if left := time.Until(due); left > 0 {
 		pause = min(pause, left)
 	}
 	return pause
 }
 
-// saw sends what a look has found, if that is new.
-func (o *observer) saw(leader Leader, err error) {
-	if err != nil || leader.Token != 0 && leader.Token < o.highest {
-		return
+// look looks once.
+func (o *observer) look(ctx context.Context) error {
+	o.looked = time.Now()
+	begun := o.sight.begin()
+	found, err := look(ctx, o.locks, o.sight.key)
+	if o.failed = err != nil; !o.failed {
+		o.sight.looked(found, begun)
 	}
-	same := o.any && leader.Token == o.last.Token && leader.Holder == o.last.Holder && bytes.Equal(leader.Value, o.last.Value)
-	o.any, o.last, o.highest = true, leader, max(o.highest, leader.Token)
-	if same {
-		return
-	}
-	leader.Value = bytes.Clone(leader.Value) // the receiver may change it
-	select {
-	case <-o.leaders: // nobody has received it
-	default:
-	}
-	o.leaders <- leader // there is room, as nobody else sends
+	return err
 }

@@ -20,9 +20,8 @@ type settings struct {
 
 // The bounds of [WithInterval].
 const (
-	MinInterval     = 100 * time.Millisecond
-	MaxInterval     = time.Hour
-	defaultInterval = 2 * time.Second
+	MinInterval = 100 * time.Millisecond
+	MaxInterval = time.Hour
 )
 
 // WithValue is what observers see of this candidate once it leads, for example an address. At most
@@ -46,8 +45,9 @@ func WithLockOptions(options ...asynclock.LockOption) Option {
 	}
 }
 
-// WithInterval is how often an observer looks: from [MinInterval] to [MaxInterval]. Each look is one
-// request, or two while the key is held by who has written no note. Default 2 s.
+// WithInterval is how often an observer looks, whether or not announcements come through: from [MinInterval] to
+// [MaxInterval]. Each look is one request, or two while the key is held by who has written no note. Default: every
+// 15 s while announcements come through, and otherwise every 2 s.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < MinInterval || d > MaxInterval {
@@ -62,7 +62,7 @@ func WithInterval(d time.Duration) Option {
 const anyWait = 10 * 365 * 24 * time.Hour
 
 func newSettings(key string, options []Option) (settings, error) {
-	s := settings{interval: defaultInterval}
+	var s settings
 	for _, o := range options {
 		if o == nil {
 			return s, failed(key, fmt.Errorf("%w: nil option", asynclock.ErrInvalidOption))

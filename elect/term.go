@@ -47,14 +47,14 @@ func beginTerm(ctx context.Context, lease *asynclock.Lease, value []byte) (*Term
 }
 
 // Proclaim changes the value of the term, which observers see from then on. At most
-// [asynclock.MaxNoteLen] bytes. The errors are those of [asynclock.Lease.SetNote]. After the end of the
+// [asynclock.MaxNoteLen] bytes. The errors are those of [asynclock.Lease.Announce]. After the end of the
 // term nothing is changed, and the error is that of the lease.
 func (t *Term) Proclaim(ctx context.Context, value []byte) error {
 	switch {
 	case t.isNone():
 		return errNoTerm
 	case ctx == nil:
-		return t.SetNote(ctx, value, noteTTL) // which says what is wrong
+		return t.Announce(ctx, value, noteTTL) // which says what is wrong
 	}
 	select {
 	case t.turn <- struct{}{}:
@@ -62,7 +62,7 @@ func (t *Term) Proclaim(ctx context.Context, value []byte) error {
 	case <-ctx.Done():
 		return failed(t.Key(), context.Cause(ctx))
 	}
-	if err := t.SetNote(ctx, value, noteTTL); err != nil {
+	if err := t.Announce(ctx, value, noteTTL); err != nil {
 		return err
 	}
 	t.value = append([]byte(nil), value...)
@@ -85,7 +85,7 @@ func (t *Term) keep(ctx context.Context) {
 			return
 		case t.turn <- struct{}{}:
 			if !t.noteless {
-				_ = t.SetNote(ctx, t.value, noteTTL) // its turn comes again
+				_ = t.Announce(ctx, t.value, noteTTL) // its turn comes again
 			}
 			<-t.turn
 		}

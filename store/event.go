@@ -30,6 +30,13 @@ const (
 	EventDisconnected
 	// EventLost: the holding of Owner has ended; Err says why.
 	EventLost
+	// EventAnnounced: Announcement was made about Key; see [ObserveSession].
+	EventAnnounced
+	// EventObserving: announcements of Key come through from now on. Those until now may have been lost, so the
+	// client should look.
+	EventObserving
+	// EventUnobserved: announcements of Key may not come through until the next [EventObserving].
+	EventUnobserved
 )
 
 // An Event is a notification from a store to a client.
@@ -46,4 +53,8 @@ type Event struct {
 	// keys of one [Session.Lane], which is Lane. Otherwise it is about all keys.
 	OneLane bool
 	Lane    int
+	// For EventAnnounced, EventObserving and EventUnobserved: the key.
+	Key string
+	// For EventAnnounced: what was announced. Nobody changes it.
+	Announcement *Announcement
 }

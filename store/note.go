@@ -34,6 +34,9 @@ type NoteRequest struct {
 	Seq   int64         // from 1; larger for each further note of the lease
 	Data  []byte        // at most [MaxNoteLen] bytes, of any values
 	TTL   time.Duration // of the note; at most [MaxNoteTTL]
+	// Announce tells observers of the key in the same step; see [ObserveSession]. A store without
+	// Features.Announcements ignores it.
+	Announce bool
 }
 
 // Check returns an error for a request that makes no sense.
@@ -54,6 +57,7 @@ func (r *NoteRequest) Check() error {
 type Note struct {
 	Data  []byte
 	Token int64 // of the lease that wrote it
+	Seq   int64 // of the request that wrote it; 0 in a store without Features.Announcements
 
 	Time time.Time // the store's clock at the reading
 

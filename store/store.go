@@ -52,6 +52,8 @@ type Features struct {
 	Limits bool
 	// Notes: a key may have a note, and sessions are of type [NoteSession]. Such a store has Tokens.
 	Notes bool
+	// Announcements: each session is an [ObserveSession]. The store also has Notes.
+	Announcements bool
 }
 
 // A Session is one client's connection to a [Store].

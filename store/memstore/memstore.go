@@ -50,21 +50,22 @@ type Store struct {
 	cursor  int              // where in swept the sweep continues
 	gone    tombstone.Owners
 	notes   map[string]note
-	counter int64 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
+	hearers map[string][]*session // who observes a key
+	counter int64                 // the last token or ticket given; one for all keys, so that forgetting a key forgets no token
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{locks: make(map[string]*lock), notes: make(map[string]note)}
+	return &Store{locks: make(map[string]*lock), notes: make(map[string]note), hearers: make(map[string][]*session)}
 }
 
 // Close does nothing and returns nil. A program whose store is in memory at one place, and on a server at
 // another, can close either. Clients go on.
 func (s *Store) Close() error { return nil }
 
-var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true}
+var features = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true}
 
 // Features says that the store has fencing tokens, queues, shares and notes, and notifies a holder of
 // requests for its key.

@@ -46,13 +46,18 @@ func (t *txn) writeNote(r *store.NoteRequest) error {
 		return store.ErrStolen
 	}
 	t.notes[r.Key] = note{data: slices.Clone(r.Data), token: r.Token, seq: r.Seq, until: t.now.Add(r.TTL)}
+	if r.Announce {
+		t.announce(r.Key, store.Announcement{
+			Token: r.Token, Seq: r.Seq, Data: slices.Clone(r.Data), Holder: k.description(), Remaining: k.remaining(store.Share{}, t.now),
+		})
+	}
 	return nil
 }
 
 func (t *txn) readNote(key string) store.Note {
 	n, k := t.note(key), t.find(key)
 	read := store.Note{
-		Data: slices.Clone(n.data), Token: n.token, Time: t.now,
+		Data: slices.Clone(n.data), Token: n.token, Seq: n.seq, Time: t.now,
 		Held: k.held(), HolderToken: k.token(), Remaining: k.remaining(store.Share{}, t.now),
 	}
 	if k.mode() == store.Exclusive {

@@ -95,6 +95,7 @@ func (c *session) Close(context.Context) error {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	c.left = true
+	c.store.unobserve(c)
 	return nil
 }
 

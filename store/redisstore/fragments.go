@@ -189,6 +189,13 @@ var macros = map[string]macro{
 	"wanted":    {[]string{"$owner"}, "'w ' .. $owner"},
 	"wake":      {[]string{"$owner"}, "'a ' .. $owner"},
 	"forced":    {[]string{"$owner"}, "'r ' .. $owner"},
+
+	// The announcements, which parseAnnouncement reads.
+	"announced": {
+		[]string{"$key", "$token", "$seq", "$remaining", "$holder", "$data"},
+		"'n ' .. $key .. ' ' .. $token .. ' ' .. $seq .. ' ' .. $remaining .. ' ' .. #$holder .. ' ' .. $holder .. ' ' .. $data",
+	},
+	"ended": {[]string{"$key", "$token"}, "'e ' .. $key .. ' ' .. $token"},
 }
 
 // expand replaces a script's requests for fragments by their Lua.

@@ -36,6 +36,9 @@ func (s *session) WriteNote(ctx context.Context, r store.NoteRequest) error {
 	c.number(r.Seq)
 	c.millis(r.TTL)
 	c.text(string(r.Data))
+	if r.Announce {
+		c.announces(s.store, r.Key)
+	}
 	result := s.store.runOne(ctx, &c)
 	answer, ok := result.integer()
 	if !ok {
@@ -82,6 +85,7 @@ func (r *reply) note() (n store.Note) {
 	n.Remaining = max(r.millis(), 0)
 	n.Holder = r.text()
 	n.Token = r.token()
+	n.Seq = r.token()
 	n.Data = []byte(r.text())
 	return n
 }

@@ -4,7 +4,7 @@
 -- KEYS  lock (see lock.lua), note, members (shares.lua)
 --
 -- Reply: the server's time in microseconds; 1 if the key is held, else 0; the holder's token,
--- remaining ms, and description; the note's token and data. If several share the key, the
+-- remaining ms, and description; the note's token, number and data. If several share the key, the
 -- description is empty. Without a note its token is 0. The reply is {-1, Redis key} if that key
 -- holds something foreign.
 
@@ -12,7 +12,7 @@
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local reply = {now, 0, 0, 0, '', 0, ''}
+local reply = {now, 0, 0, 0, '', 0, 0, ''}
 
 local value = redis.pcall('GET', KEYS[1])
 if value then
@@ -46,10 +46,10 @@ if note then
   if type(note) ~= 'string' then
     return foreign(note, KEYS[2])
   end
-  local token, _, data = string.match(note, <% pattern note %>)
-  if not token or #token > 16 or tonumber(token) > 9e15 then
+  local token, seq, data = string.match(note, <% pattern note %>)
+  if not token or #token > 16 or #seq > 16 or tonumber(token) > 9e15 or tonumber(seq) > 9e15 then
     return {-1, KEYS[2]}
   end
-  reply[6], reply[7] = tonumber(token), data
+  reply[6], reply[7], reply[8] = tonumber(token), tonumber(seq), data
 end
 return reply

@@ -2,7 +2,8 @@
 -- the holding.
 --
 -- KEYS  lock (see lock.lua), note
--- ARGV  owner, token, number among the notes of that lease, TTL (ms), data
+-- ARGV  owner, token, number among the notes of that lease, TTL (ms), data; then, to tell observers,
+--       their channel, and the key as it is in the Redis key
 --
 -- Reply:
 --   0                it is written
@@ -46,4 +47,9 @@ if before then
   end
 end
 redis.call('SET', KEYS[2], <% note ARGV[2] | ARGV[3] | ARGV[5] %>, 'PX', ARGV[4])
+if ARGV[6] then
+  local holder = string.match(value, <% pattern record | holder %>) or ''
+  local message = <% announced ARGV[7] | ARGV[2] | ARGV[3] | math.max(redis.call('PTTL', KEYS[1]), 0) | holder | ARGV[5] %>
+  <% publish string.sub(ARGV[6], 1, 1) | string.sub(ARGV[6], 2) | message %>
+end
 return 0

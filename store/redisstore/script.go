@@ -29,6 +29,7 @@ var (
 	limitScript         = newScript("limit.lua")
 	writeNoteScript     = newScript("note_write.lua")
 	readNoteScript      = newScript("note_read.lua")
+	announceScript      = newScript("announce.lua")
 )
 
 // newScript makes a script of a file. A file that can't be expanded is a mistake in it, and

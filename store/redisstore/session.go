@@ -54,6 +54,7 @@ func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
+	s.store.hub.leave(s, func(string) bool { return true })
 	inboxes := s.open()
 	errs := make([]error, len(inboxes))
 	var closing sync.WaitGroup // all at once, so that none waits for another that hangs
@@ -61,7 +62,7 @@ func (s *session) Close(ctx context.Context) error {
 		closing.Go(func() { errs[i] = in.Close(ctx) })
 	}
 	closing.Wait()
-	return cmp.Or(errs...)
+	return cmp.Or(append(errs, s.store.hub.awaitEnds(ctx))...)
 }
 
 // usable returns why no request can be sent any more, or nil.

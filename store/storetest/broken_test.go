@@ -5,6 +5,7 @@ package storetest_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,7 @@ type brokenStore struct {
 	calls atomic.Int64
 	mu    sync.Mutex
 	seen  map[string]store.AcquireReply
+	all   []func(store.Event) // who has joined
 }
 
 // A fault breaks one rule. Its functions replace the session's own.
@@ -41,6 +43,8 @@ type fault struct {
 	limit   func(*brokenSession, string, int32) error
 	note    func(*brokenSession, store.NoteRequest) error
 	noted   func(string, store.Note) store.Note
+	observe func(*brokenSession, string, bool) error
+	ended   func(*brokenSession, string, int64) error
 	leave   func(*brokenSession) error
 	context func(context.Context) context.Context
 	batch   func(replies int) int // how many of the replies are answered
@@ -59,6 +63,9 @@ func (s *brokenStore) Features() store.Features {
 }
 
 func (s *brokenStore) Open(id string, events func(store.Event)) (store.Session, error) {
+	s.mu.Lock()
+	s.all = append(s.all, events)
+	s.mu.Unlock()
 	inner, err := s.Store.Open(id, func(e store.Event) {
 		if s.fault.event != nil {
 			var ok bool
@@ -74,6 +81,16 @@ func (s *brokenStore) Open(id string, events func(store.Event)) (store.Session, 
 type brokenSession struct {
 	store.Session // the one that works
 	store         *brokenStore
+}
+
+// tellAll sends an event to every client.
+func (s *brokenStore) tellAll(e store.Event) {
+	s.mu.Lock()
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	for _, events := range all {
+		events(e)
+	}
 }
 
 // acquired remembers the reply and returns what the owner was told first.
@@ -189,6 +206,20 @@ func (c *brokenSession) ReadNote(ctx context.Context, key string) (store.Note, e
 		n = c.store.fault.noted(key, n)
 	}
 	return n, err
+}
+
+func (c *brokenSession) Observe(key string, on bool) error {
+	if c.store.fault.observe != nil {
+		return c.store.fault.observe(c, key, on)
+	}
+	return c.Session.(store.ObserveSession).Observe(key, on)
+}
+
+func (c *brokenSession) AnnounceEnd(ctx context.Context, key string, token int64) error {
+	if c.store.fault.ended != nil {
+		return c.store.fault.ended(c, key, token)
+	}
+	return c.Session.(store.ObserveSession).AnnounceEnd(ctx, key, token)
 }
 
 func (c *brokenSession) Close(ctx context.Context) error {

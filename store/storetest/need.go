@@ -63,6 +63,10 @@ func notes(f facts) bool           { return f.Notes && f.Tokens }
 func notesAndShares(f facts) bool  { return notes(f) && shares(f) }
 func notesAndPermits(f facts) bool { return notes(f) && permits(f) }
 
+// announcements are messages about notes.
+func announcements(f facts) bool   { return notes(f) && f.Announcements && f.messages }
+func noAnnouncements(f facts) bool { return notes(f) && !f.Announcements }
+
 func noNotes(f facts) bool   { return !f.Notes }
 func noShares(f facts) bool  { return !f.Shared }
 func noPermits(f facts) bool { return !f.Permits }
@@ -77,7 +81,7 @@ func cases() []testCase {
 	return slices.Concat(
 		holdingCases, renewalCases, queueCases, handoffCases, withdrawalCases, livenessCases,
 		tokenCases, forceCases, eventCases, wantedCases, inspectionCases, keyCases, callCases,
-		sharedCases, permitCases, limitCases, noteCases,
+		sharedCases, permitCases, limitCases, noteCases, observeCases,
 	)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
-var everything = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true}
+var everything = store.Features{Tokens: true, FIFO: true, Retention: true, Shared: true, Permits: true, Limits: true, Notes: true, Announcements: true}
 
 // A store gets the cases that its Features allow, each with a store of its own. The other cases are
 // not even begun.
@@ -64,7 +64,9 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 		"the first waiter is told when the key is kept back, and for how long",
 		"the next waiter is told when the first one leaves a key that is kept back",
 	}
+	const noAnnouncements = "a store without announcements writes the note all the same"
 	lacks := []string{
+		noAnnouncements,
 		"a store without shares refuses them and changes nothing",
 		"a store without permits refuses them and changes nothing",
 		"a store without limits refuses them and changes nothing",
@@ -72,20 +74,22 @@ func TestWhatAStoreLacksRulesCasesOut(t *testing.T) {
 	}
 	shared, ofPermits := names(sharedCases[:len(sharedCases)-1]), names(permitCases[:len(permitCases)-1])
 	ofLimits, ofNotes := names(limitCases[:len(limitCases)-1]), names(noteCases[:len(noteCases)-1])
+	announced := names(observeCases[:len(observeCases)-1])
 	const noteOfReader, noteOfPermits = "a reader writes no note", "an owner of permits writes no note"
 	for name, c := range map[string]struct {
 		has facts
 		out []string // nil: those that ask for a queue are many
 	}{
 		"everything": {facts{everything, true}, lacks},
-		"messages": {but(func(f *facts) { f.messages = false }), slices.Concat(lacks, []string{"force takes a key from all its readers", "the first waiter is told when permits are held back", "a waiter above the limit is told to ask", "holders of permits are told of a limit"}, slices.DeleteFunc(
+		"messages": {but(func(f *facts) { f.messages = false }), slices.Concat(lacks, announced, []string{"force takes a key from all its readers", "the first waiter is told when permits are held back", "a waiter above the limit is told to ask", "holders of permits are told of a limit"}, slices.DeleteFunc(
 			names(eventCases, wantedCases), func(name string) bool { return name == "a release can ask for the key anew without waiting" }))},
 		"Wanted":              {but(func(f *facts) { f.Retention = false }), slices.Concat(lacks, names(wantedCases))},
-		"Tokens":              {but(func(f *facts) { f.Tokens = false }), slices.Concat(lacks, names(tokenCases, forceCases), shared, ofPermits, ofLimits, ofNotes)},
-		"Shared":              {but(func(f *facts) { f.Shared = false }), slices.Concat(lacks[1:], shared, []string{"permits and readers exclude each other", "a limit concerns holders of permits only", noteOfReader})},
-		"Permits":             {but(func(f *facts) { f.Permits = false }), slices.Concat(lacks[:1], lacks[2:], ofPermits, ofLimits, []string{noteOfPermits})},
-		"Limits":              {but(func(f *facts) { f.Limits = false }), slices.Concat(lacks[:2], lacks[3:], ofLimits)},
-		"Notes":               {but(func(f *facts) { f.Notes = false }), slices.Concat(lacks[:3], ofNotes)},
+		"Tokens":              {but(func(f *facts) { f.Tokens = false }), slices.Concat(lacks, names(tokenCases, forceCases), shared, ofPermits, ofLimits, ofNotes, announced)},
+		"Shared":              {but(func(f *facts) { f.Shared = false }), slices.Concat(lacks[:1], lacks[2:], shared, []string{"permits and readers exclude each other", "a limit concerns holders of permits only", noteOfReader})},
+		"Permits":             {but(func(f *facts) { f.Permits = false }), slices.Concat(lacks[:2], lacks[3:], ofPermits, ofLimits, []string{noteOfPermits})},
+		"Limits":              {but(func(f *facts) { f.Limits = false }), slices.Concat(lacks[:3], lacks[4:], ofLimits)},
+		"Notes":               {but(func(f *facts) { f.Notes = false }), slices.Concat(lacks[:4], ofNotes, announced)},
+		"Announcements":       {but(func(f *facts) { f.Announcements = false }), slices.Concat(lacks[1:], announced)},
 		"what sessions spare": {but(func(f *facts) { f.Sessions = true }), slices.Concat(lacks, ofTTLs)},
 		"FIFO":                {but(func(f *facts) { f.FIFO = false }), nil},
 	} {

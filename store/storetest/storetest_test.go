@@ -70,7 +70,9 @@ func TestMisuseIsTold(t *testing.T) {
 	}
 }
 
-func allFaults() []fault { return slices.Concat(faults, shareFaults, limitFaults, noteFaults) }
+func allFaults() []fault {
+	return slices.Concat(faults, shareFaults, limitFaults, noteFaults, observeFaults)
+}
 
 // TestStoreWithFault is the suite over a store with the fault of the flag.
 func TestStoreWithFault(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -113,28 +115,46 @@ func (c *client) receive(e store.Event) {
 
 // find returns the first event of that kind for owner, if it has come.
 func (c *client) find(kind store.EventKind, owner string) (store.Event, bool) {
+	return c.findThat(func(e store.Event) bool { return e.Kind == kind && e.Owner == owner })
+}
+
+// findThat returns the first event that matches, if it has come.
+func (c *client) findThat(matches func(store.Event) bool) (store.Event, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.events {
-		if e.Kind == kind && e.Owner == owner {
+		if matches(e) {
 			return e, true
 		}
 	}
 	return store.Event{}, false
 }
 
+// forgetThat forgets events that match.
+func (c *client) forgetThat(matches func(store.Event) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = slices.DeleteFunc(c.events, matches)
+}
+
 // await waits for an event of that kind for owner.
 func (c *client) await(kind store.EventKind, owner string) store.Event {
 	c.w.Helper()
+	return c.awaitThat(fmt.Sprintf("an event of kind %d for the owner", kind), func(e store.Event) bool { return e.Kind == kind && e.Owner == owner })
+}
+
+// awaitThat waits for an event that matches.
+func (c *client) awaitThat(what string, matches func(store.Event) bool) store.Event {
+	c.w.Helper()
 	timeout := time.After(patience)
 	for {
-		if e, ok := c.find(kind, owner); ok {
+		if e, ok := c.findThat(matches); ok {
 			return e
 		}
 		select {
 		case <-c.news:
 		case <-timeout:
-			c.w.Fatalf("got no event of kind %d for the owner in %v, want one", kind, patience)
+			c.w.Fatalf("waited %v for %s: got none", patience, what)
 		}
 	}
 }

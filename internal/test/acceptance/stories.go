@@ -77,6 +77,7 @@ var Stories = []Story{
 	// Runs and elections.
 	{"a job runs once in its interval", jobRunsOnceInItsInterval, AnyStore},
 	{"an observer sees one leader after the other", leadersAreSeen, AnyStore},
+	{"observers are told who leads and who has resigned", leadersAreTold, AnyStore},
 
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},

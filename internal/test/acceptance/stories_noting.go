@@ -118,3 +118,48 @@ func leadersAreSeen(env *Env) {
 	}
 	env.Error("the observer did not see that nobody leads")
 }
+
+// leadersAreTold: observers that look seldom see each leader with its value, and each end. A store that tells nobody has
+// them look more often.
+func leadersAreTold(env *Env) {
+	clients := env.clients(3)
+	var value []byte
+	if env.hasNotes(clients[0]) {
+		value = []byte("a")
+	}
+	ctx, cancel := context.WithCancel(env.ctx)
+	defer cancel()
+	var observers []<-chan elect.Leader
+	for _, c := range clients {
+		leaders, err := elect.Observe(ctx, c, "leader")
+		if err != nil {
+			env.Fatal(err)
+		}
+		observers = append(observers, leaders)
+	}
+	for range 2 {
+		err := elect.Run(ctx, clients[0], "leader", func(_ context.Context, term *elect.Term) error {
+			for _, leaders := range observers {
+				env.awaitLeader(leaders, term.Token(), string(value))
+			}
+			return elect.ErrResign
+		}, elect.WithValue(value))
+		if err != nil {
+			env.Errorf("Run: got %v, want nil, after all observers have seen the leader", err)
+		}
+		for _, leaders := range observers {
+			env.awaitLeader(leaders, 0, "")
+		}
+	}
+}
+
+// awaitLeader waits until an observer has seen this leader.
+func (env *Env) awaitLeader(leaders <-chan elect.Leader, token int64, value string) {
+	env.Helper()
+	for seen := range leaders {
+		if seen.Token == token && string(seen.Value) == value {
+			return
+		}
+	}
+	env.Errorf("the observer did not see term %d with value %q", token, value)
+}

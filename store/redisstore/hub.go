@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/asynclock/asynclock-go/pubsub"
+)
+
+// A hub has what the sessions of a store observe. They share subscriptions: on a connection that several share, the end
+// of one subscription would end those of the others to the same channel.
+type hub struct {
+	mu      sync.Mutex // is held for moments, and while nothing is called
+	buckets map[int]*watched
+	leaving map[int]*watched // the last of each bucket whose subscription is being ended
+}
+
+// A watched bucket is one of which keys are observed. It has the subscription to the bucket's announcements.
+type watched struct {
+	keys  map[string][]*session // a list is never changed
+	live  bool
+	inbox *pubsub.Inbox
+	after <-chan struct{} // closed when the subscription before has ended; nil: there was none
+	ended chan struct{}   // closed when this and those before have ended
+}
+
+// join adds an observer. It reports whether announcements of the key come through already.
+func (h *hub) join(s *session, key string) (live bool, err error) {
+	bucket := bucketOf(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := s.usable(); err != nil { // asked again, as Close takes out whoever has joined
+		return false, err
+	}
+	b := h.buckets[bucket]
+	if b == nil {
+		b = h.openLocked(s.store, bucket)
+	}
+	b.keys[key] = append(slices.Clone(b.keys[key]), s)
+	return b.live, nil
+}
+
+// openLocked subscribes, when the subscription before has ended.
+func (h *hub) openLocked(st *Store, bucket int) *watched {
+	if h.buckets == nil {
+		h.buckets, h.leaving = make(map[int]*watched), make(map[int]*watched)
+	}
+	source := observers(st, bucket)
+	b := &watched{keys: make(map[string][]*session), ended: make(chan struct{})}
+	if before := h.leaving[bucket]; before != nil {
+		b.after, source.after = before.ended, before.ended
+	}
+	h.buckets[bucket] = b
+	b.inbox = pubsub.Open(source, pubsub.Handler{
+		Message: func(payload string) { st.announced(b, payload) },
+		Up:      func() { st.hears(b, nil) },
+		Down:    func(err error) { st.hears(b, err) },
+	})
+	return b
+}
+
+// leave takes a session out of the keys that match. Subscriptions that nobody needs any more end in the background,
+// because their handler may be waiting for the caller.
+func (h *hub) leave(s *session, matches func(key string) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for bucket, b := range h.buckets {
+		for key, sessions := range b.keys {
+			if !matches(key) {
+				continue
+			}
+			b.keys[key] = slices.DeleteFunc(slices.Clone(sessions), func(other *session) bool { return other == s })
+			if len(b.keys[key]) == 0 {
+				delete(b.keys, key)
+			}
+		}
+		if len(b.keys) == 0 {
+			delete(h.buckets, bucket)
+			h.leaving[bucket] = b
+			go h.end(bucket, b) // ends when the subscription has ended
+		}
+	}
+}
+
+func (h *hub) end(bucket int, b *watched) {
+	_ = b.inbox.Close(context.Background())
+	if b.after != nil {
+		<-b.after
+	}
+	close(b.ended)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaving[bucket] == b {
+		delete(h.leaving, bucket)
+	}
+}
+
+// awaitEnds waits until the subscriptions that are being ended have ended.
+func (h *hub) awaitEnds(ctx context.Context) error {
+	h.mu.Lock()
+	leaving := slices.Collect(maps.Values(h.leaving))
+	h.mu.Unlock()
+	for _, b := range leaving {
+		select {
+		case <-b.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// observersOf returns who observes the key.
+func (h *hub) observersOf(b *watched, key string) []*session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return b.keys[key]
+}
+
+// turn notes whether announcements come through, and returns whom to tell.
+func (h *hub) turn(b *watched, live bool) map[string][]*session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b.live = live
+	return maps.Clone(b.keys)
+}

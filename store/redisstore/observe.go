@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+var _ store.ObserveSession = (*session)(nil)
+
+// AnnounceEnd sends one command.
+func (s *session) AnnounceEnd(ctx context.Context, key string, token int64) error {
+	if err := cmp.Or(s.usable(), redisconn.CheckKey(key)); err != nil {
+		return err
+	}
+	c := call{script: announceScript}
+	c.lockKeys(s.store.settings.prefix, key, announceKinds)
+	c.announces(s.store, key)
+	c.number(token)
+	result := s.store.runOne(ctx, &c)
+	if answer, ok := result.integer(); ok && answer == 0 {
+		return nil
+	}
+	list := newReply(result)
+	list.end()
+	return list.failed(s.store)
+}
+
+// announceKinds are the Redis keys of a lock that announce.lua needs. A Cluster finds the slot by it.
+const announceKinds = "l"
+
+// announces adds the arguments of a script that tells observers of the key: their channel and the key.
+func (c *call) announces(st *Store, key string) {
+	bucket := bucketOf(key)
+	c.text(observers(st, bucket).current().address())
+	c.text(string(appendEncoded(nil, key)))
+}
+
+// Observe opens a subscription for the first key of a bucket that is observed by way of this store, and ends it with the
+// last one.
+func (s *session) Observe(key string, on bool) error {
+	if err := cmp.Or(s.usable(), redisconn.CheckKey(key)); err != nil {
+		return err
+	}
+	if !on {
+		s.store.hub.leave(s, func(observed string) bool { return observed == key })
+		return nil
+	}
+	live, err := s.store.hub.join(s, key)
+	if live {
+		s.events(store.Event{Kind: store.EventObserving, Key: key})
+	}
+	return err
+}
+
+// announced passes on a message to those who observe its key.
+func (st *Store) announced(b *watched, payload string) {
+	st.activity.note()
+	key, a, ok := parseAnnouncement(payload)
+	if !ok {
+		st.log.Add(slog.LevelDebug, "redisstore: ignored an announcement that no script sends", slog.Int("bytes", len(payload)))
+		return
+	}
+	for _, s := range st.hub.observersOf(b, key) {
+		s.events(store.Event{Kind: store.EventAnnounced, Key: key, Announcement: &a})
+	}
+}
+
+// hears tells observers of a bucket whether announcements come through. An error says why not.
+func (st *Store) hears(b *watched, err error) {
+	kind := store.EventObserving
+	if err != nil {
+		kind = store.EventUnobserved
+	}
+	if err != nil && !errors.Is(err, ErrUnsharded) { // otherwise the next subscription will be to a classic channel
+		st.deaf.Do(func() {
+			st.log.Add(slog.LevelWarn, "redisstore: announcements don't come through; observers look again and again instead", slog.Any("error", err))
+		})
+	}
+	for key, sessions := range st.hub.turn(b, err == nil) {
+		for _, s := range sessions {
+			s.events(store.Event{Kind: kind, Key: key})
+		}
+	}
+}
