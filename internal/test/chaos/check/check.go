@@ -40,6 +40,11 @@ type Report struct {
 	Leases     int
 	Shared     int            // of these, of readers
 	Permits    int            // of these, of permits
+	Parts      int            // of these, of leases over several keys
+	Looks      int            // at who leads
+	Runs       int            // of jobs that run once in each interval, and attempts
+	Slots      int            // intervals that have a run
+	Reached    int            // intervals in which a call was told that nothing is left to do
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes
@@ -61,6 +66,7 @@ type FaultFigures struct {
 // A lease is a request that was answered with one.
 type lease struct {
 	op, key     string
+	whole       string // the request for several keys of which it is one; empty: none
 	how         string
 	token       int64
 	mode        history.Mode
@@ -72,6 +78,7 @@ type lease struct {
 	valid       history.Time // it is known to have been trusted from told until here
 	over, given history.Time // Unlock was called, and returned; 0 if it never was
 	unlocked    bool         // without an error
+	lapsed      history.Time // it was over then, as it said itself, if it is a part of a whole; 0: unknown
 	excused     bool         // it overlaps another, and the store had lost one of them
 	overtaken   bool         // it has a smaller token than one given before, likewise
 }
@@ -88,6 +95,7 @@ type key struct {
 	leases []*lease // by the time of the answer
 	waits  []wait
 	shared bool // not all leases are of all of it
+	parts  bool // some leases are of several keys
 }
 
 // A fault is one, and what it explains.
@@ -103,12 +111,16 @@ type checker struct {
 	keys   []*key
 	faults []*fault // by their begin
 	writes []history.Record
+	looks  []history.Record
+	jobs   map[string]*job
+	byOp   map[string]*lease
+	origin int64 // when the clock of these times stood at 0, in ns since 1970; 0: unknown
 	report Report
 }
 
 // History judges a history.
 func History(records []history.Record, limits Limits) Report {
-	c := &checker{limits: limits}
+	c := &checker{limits: limits, jobs: make(map[string]*job), byOp: make(map[string]*lease)}
 	c.report.Failed = make(map[string]int)
 	c.report.Writes = make(map[string]int)
 	c.gather(records)
@@ -120,7 +132,10 @@ func History(records []history.Record, limits Limits) Report {
 			c.checkModel(k) // it is of a lock
 		}
 		c.checkWaits(k)
+		c.checkWholes(k)
 	}
+	c.checkTerms()
+	c.checkRuns()
 	c.checkResources()
 	c.figures()
 	return c.report
