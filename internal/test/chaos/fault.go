@@ -20,6 +20,8 @@ type fault struct {
 	// lossy: the server may lose what it acknowledged, and its grace does not make
 	// up for that.
 	lossy bool
+	// forgets: the server may lose what nobody holds, as notes, for which there is no grace.
+	forgets bool
 	// rare: only if it is asked for by name.
 	rare bool
 	// only: the kinds of sites where it can be had; all, if there are none.
@@ -102,7 +104,7 @@ var faults = []fault{
 	{name: "server paused", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
 	{name: "server paused beyond the TTL", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
 	{name: "server killed, back with its data", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
-	{name: "server killed, back empty", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "server killed, back empty", lane: storage, forgets: true, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
 	{name: "SCRIPT FLUSH", lane: storage, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
 	{name: "CLIENT KILL TYPE normal", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
 	{name: "CLIENT KILL TYPE pubsub", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},

@@ -201,6 +201,7 @@ func (b *blow) turnBack() error {
 		return nil
 	}
 	b.record.Begin = history.Now()
+	b.record.Shift = -history.Span(d)
 	err := b.clock.setBack(d)
 	b.wait(2 * d)
 	return err
@@ -209,6 +210,6 @@ func (b *blow) turnBack() error {
 // turnForward sets it forward.
 func (b *blow) turnForward() error {
 	d := b.between(10, 60)
-	b.record.Step = history.Span(d)
+	b.record.Step, b.record.Shift = history.Span(d), history.Span(d)
 	return b.clock.setBack(-d)
 }
