@@ -3,9 +3,9 @@
 // Package check says whether a history is one that the library promises.
 //
 // Each rule is judged by itself, from what the processes and resources told, so
-// that one mistake in here does not hide all others; the model of the lock, which
-// porcupine searches, repeats in other words what the rules of overlap and order
-// say. check.go begins it, and gather.go reads the records. Each other file has a rule,
+// that one mistake in here does not hide all others; the models of the lock and of a key
+// that is shared, which porcupine searches, repeat in other words what the rules of overlap,
+// permits and order say. check.go begins it, and gather.go reads the records. Each other file has a rule,
 // except figures.go.
 package check
 
@@ -128,8 +128,10 @@ func History(records []history.Record, limits Limits) Report {
 		c.checkOverlaps(k)
 		c.checkPermits(k)
 		c.checkOrder(k)
-		if !k.shared {
-			c.checkModel(k) // it is of a lock
+		if k.shared {
+			c.checkShareModel(k)
+		} else {
+			c.checkModel(k)
 		}
 		c.checkWaits(k)
 		c.checkWholes(k)
