@@ -145,7 +145,7 @@ func (w *worker) work() error {
 		defer rows.close()
 		w.rows = rows
 	}
-	if w.locks, err = asynclock.New(store.Store, asynclock.WithoutLogger()); err != nil {
+	if w.locks, err = asynclock.New(&listener{store.Store, w}, asynclock.WithoutLogger()); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())

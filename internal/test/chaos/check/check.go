@@ -41,6 +41,8 @@ type Report struct {
 	Shared     int            // of these, of readers
 	Permits    int            // of these, of permits
 	Parts      int            // of these, of leases over several keys
+	Behind     int            // readers that came in although a writer was queued, and may have
+	Unheard    time.Duration  // how long after the writer's place the last of these asked whose client had not heard of it
 	Looks      int            // at who leads
 	Runs       int            // of jobs that run once in each interval, and attempts
 	Slots      int            // intervals that have a run
@@ -113,6 +115,7 @@ type checker struct {
 	writes []history.Record
 	looks  []history.Record
 	jobs   map[string]*job
+	owners map[string]map[string]*owner // of keys, by their names
 	byOp   map[string]*lease
 	origin int64 // when the clock of these times stood at 0, in ns since 1970; 0: unknown
 	report Report
@@ -120,7 +123,7 @@ type checker struct {
 
 // History judges a history.
 func History(records []history.Record, limits Limits) Report {
-	c := &checker{limits: limits, jobs: make(map[string]*job), byOp: make(map[string]*lease)}
+	c := &checker{limits: limits, jobs: make(map[string]*job), byOp: make(map[string]*lease), owners: make(map[string]map[string]*owner)}
 	c.report.Failed = make(map[string]int)
 	c.report.Writes = make(map[string]int)
 	c.gather(records)
@@ -135,6 +138,7 @@ func History(records []history.Record, limits Limits) Report {
 		}
 		c.checkWaits(k)
 		c.checkWholes(k)
+		c.checkOvertaking(k)
 	}
 	c.checkTerms()
 	c.checkRuns()

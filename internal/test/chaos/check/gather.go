@@ -64,6 +64,8 @@ func (g *gathering) add(r *history.Record) {
 	case history.Round:
 		j := g.jobOf(r)
 		j.rounds = append(j.rounds, *r)
+	case history.Queued, history.Admitted, history.Heard, history.Gone:
+		g.addOwner(r)
 	case history.Run:
 		g.origin = r.Origin
 	case history.Ended:

@@ -74,7 +74,7 @@ func TestBadHistoriesOfShares(t *testing.T) {
 		"more permits, before the loss":        {tale{}.took("1", 3, 5, 1, 2, 20).took("2", 1, 6, 3, 10, 30).fault("FLUSHALL", 15, 16, true), []string{"model", "permits"}},
 		"a writer with the token of readers":   {tale{}.read("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
 		"a reader with an older token":         {tale{}.held("1", 6, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"model", "token order"}},
-		"a reader with the token of a writer":     {tale{}.held("1", 5, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"model", "token order"}},
+		"a reader with the token of a writer":  {tale{}.held("1", 5, 1, 2, 3).read("2", 5, 4, 5, 6), []string{"model", "token order"}},
 		"permits older than a writer":          {tale{}.held("1", 6, 1, 2, 3).took("2", 1, 5, 4, 5, 6), []string{"model", "token order"}},
 		"a writer older than permits":          {tale{}.took("1", 1, 6, 1, 2, 3).held("2", 5, 4, 5, 6), []string{"model", "token order"}},
 		"two processes with one grant":         {tale{}.took("w1/1", 1, 5, 1, 2, 3).took("w2/1", 1, 5, 4, 5, 6), []string{"token order"}},

@@ -31,6 +31,14 @@ const (
 	Began Kind = "began"
 	// Round: a call that may run a job was answered.
 	Round Kind = "round"
+	// Queued: the store told an owner that it is in the queue. Op names the owner, of this and the next three.
+	Queued Kind = "queued"
+	// Admitted: the store granted an owner its key.
+	Admitted Kind = "admitted"
+	// Heard: the client of an owner knows that somebody waits for the key.
+	Heard Kind = "heard"
+	// Gone: an owner is about to be released.
+	Gone Kind = "gone"
 )
 
 // A Mode says how much of its key a lease has.
@@ -60,7 +68,8 @@ type Record struct {
 	// Fault: it lasted from Begin to End. Ended: Unlock was called at Begin, or
 	// the end was seen then, and Unlock returned at End. Seen: the look was asked for at
 	// Begin and answered at End; what a channel sent has one time. Began: the call was made
-	// at Begin, and the function called at End. Round: the call lasted from Begin to End.
+	// at Begin, and the function called at End. Queued, Admitted: the owner's first request was
+	// sent at Begin, and the answer came at End. Round: the call lasted from Begin to End.
 	Begin Time `json:"b,omitempty"`
 	End   Time `json:"e,omitempty"`
 
@@ -175,7 +184,7 @@ func (r *Record) Check() error {
 	return nil
 }
 
-// checkNews is Check of what is told of elections and jobs.
+// checkNews is Check of what is told of elections, jobs and owners.
 func (r *Record) checkNews(bad func(what string) error) error {
 	switch r.Kind {
 	case Seen:
@@ -185,6 +194,10 @@ func (r *Record) checkNews(bad func(what string) error) error {
 	case Began:
 		if r.Op == "" || r.Key == "" || r.Token <= 0 || r.Attempt < 1 || r.Every <= 0 || r.End == 0 {
 			return bad("a request, its key, token, attempt, interval and times are needed")
+		}
+	case Queued, Admitted, Heard, Gone:
+		if r.Op == "" || r.Key == "" || r.TTL <= 0 || r.End == 0 || r.Token < 0 {
+			return bad("an owner, its key, its TTL and times are needed")
 		}
 	case Round:
 		if r.Op == "" || r.Key == "" || r.Every <= 0 || r.End == 0 || r.Ran && r.Running {
