@@ -107,7 +107,7 @@ func (g *gathering) addLease(r *history.Record) {
 	}
 }
 
-// addWait adds a request with its answer, and returns the key. Who runs a job does not wait for its key.
+// addWait adds a request with its answer, and returns the key. The runner of a job does not wait for its key.
 func (g *gathering) addWait(r *history.Record) *key {
 	k := g.byName[r.Key]
 	if k == nil {

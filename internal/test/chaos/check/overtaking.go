@@ -59,7 +59,7 @@ func (g *gathering) addOwner(r *history.Record) {
 // writer yet.
 //
 // Tokens say who came in before whom, and replies of the store who was in the queue. So this depends on no
-// clock, but for how late a client may hear.
+// clock, except for how late a client may hear.
 func (c *checker) checkOvertaking(k *key) {
 	var writers []*owner
 	readers := make(map[string][]*owner) // by process

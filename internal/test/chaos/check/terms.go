@@ -10,8 +10,8 @@ import (
 )
 
 // checkTerms: who looks after another look was answered, or after a term had begun, sees no
-// smaller number of a term, except where the store lost what it had acknowledged. What a channel
-// of one observer sends never goes back, and nothing excuses that. A value belongs to its term.
+// smaller number of a term, except where the store lost what it had acknowledged. The channel of
+// one observer never goes back, and nothing excuses that. A value belongs to its term.
 func (c *checker) checkTerms() {
 	byName := make(map[string]*key)
 	for _, k := range c.keys {
