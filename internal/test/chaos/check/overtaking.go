@@ -92,10 +92,19 @@ func (c *checker) checkOvertaking(k *key) {
 	}
 }
 
+// unaware is for how long a client may believe that messages reach it, when the store does not: until the
+// next proof of its subscription. Others pass its waiters meanwhile, which come back with their next
+// heartbeat.
+const unaware = 12 * time.Second
+
 // dropped reports whether a fault may have moved the writer in the queue.
 func (c *checker) dropped(key string, w *owner, l *lease) bool {
 	return slices.ContainsFunc(c.faults, func(f *fault) bool {
-		return (f.Lossy || f.Forgets) && (f.Key == "" || f.Key == key) && f.Begin <= l.told && f.End >= w.first
+		end := f.End
+		if f.Moves {
+			end += history.Span(unaware)
+		}
+		return (f.Lossy || f.Forgets || f.Moves) && (f.Key == "" || f.Key == key) && f.Begin <= l.told && end >= w.first
 	})
 }
 

@@ -39,6 +39,7 @@ func TestReadersThatMayOvertake(t *testing.T) {
 		"a writer that has left":               tale{}.owner(history.Queued, "w1/o", history.Exclusive, 0, 9, 10).owner(history.Gone, "w1/o", history.Exclusive, 0, 15, 15).comes(),
 		"a writer that nobody saw in a queue":  tale{}.owner(history.Admitted, "w1/o", history.Exclusive, 9, 9, 60).comes(),
 		"a writer that a loss has moved":       tale{}.queues().fault("FLUSHALL", 12, 13, true).comes(),
+		"a writer that cannot be reached":      tale{}.fault("failover", 1, 2, false).moving().queues().comes(),
 		"a writer that an empty store forgets": tale{}.queues().emptied(12, 13).comes(),
 	} {
 		t.Run(name, func(t *testing.T) { good.wantRules(t) })
@@ -63,6 +64,12 @@ func TestReadersThatMayNotOvertake(t *testing.T) {
 	}
 }
 
+// moving makes the last fault one after which messages may go astray.
+func (h tale) moving() tale {
+	h[len(h)-1].Moves = true
+	return h
+}
+
 // ofKey makes the last fault one of a key.
 func (h tale) ofKey(key string) tale {
 	h[len(h)-1].Key = key
@@ -82,6 +89,13 @@ func TestClientHearsOfAWriterInTime(t *testing.T) {
 	slow := h.read("w2/late", 5, late, late+1, late+9)
 	slow.wantRules(t, "overtaking")
 	slow.fault("server paused", 100, 500, false).wantRules(t)
+	for _, r := range []struct {
+		from history.Time
+		want []string
+	}{{11_900, nil}, {12_100, []string{"overtaking"}}} { // a place that was had so long after a fault
+		tale{}.fault("failover", 1, 2, false).moving().owner(history.Queued, "w1/o", history.Exclusive, 0, r.from, r.from+1).
+			owner(history.Admitted, "w1/o", history.Exclusive, 9, r.from, r.from+9).read("w2/1", 5, r.from+2, r.from+3, r.from+4).wantRules(t, r.want...)
+	}
 	if r := h.read("w2/late", 5, 4900, 4901, 4902).wantRules(t); r.Behind != 54 || r.Unheard != 4890*time.Millisecond {
 		t.Errorf("got %d readers, at most %v late, want 54, 4.89s", r.Behind, r.Unheard)
 	}

@@ -113,12 +113,14 @@ type Record struct {
 	// had acknowledged (of Key only, if there is one). Step is set if what was lost
 	// is only the last of each TTL, so much of it: the store's clock was set forward. Forgets
 	// is set if the store may have lost what nobody holds, as notes. Shift is by how much the
-	// store's clock was set forward, or back if it is negative.
+	// store's clock was set forward, or back if it is negative. Moves is set if the store may
+	// have believed that messages do not reach a client.
 	Fault   string `json:"fault,omitempty"`
 	Whom    string `json:"whom,omitempty"`
 	Lossy   bool   `json:"lossy,omitempty"`
 	Step    Time   `json:"step,omitempty"`
 	Forgets bool   `json:"forgets,omitempty"`
+	Moves   bool   `json:"moves,omitempty"`
 	Shift   Time   `json:"shift,omitempty"`
 
 	// Run: what it can be made again with. It went on for End. Origin is when the clock of
