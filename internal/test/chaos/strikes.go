@@ -203,7 +203,10 @@ func (b *blow) turnBack() error {
 	b.record.Begin = history.Now()
 	b.record.Shift = -history.Span(d)
 	err := b.clock.setBack(d)
-	b.wait(ahead + 2*d)
+	b.wait(2 * d)
+	if slices.ContainsFunc(b.faults, func(f fault) bool { return f.lossy || f.forgets }) {
+		b.wait(ahead)
+	}
 	return err
 }
 
