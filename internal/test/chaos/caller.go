@@ -28,9 +28,15 @@ type habits struct {
 	Blind     int // write without asking whether the lease is valid
 	Rows      int // write to a row, not to another resource
 	Shares    int // share a key with other readers, or take permits
+	Several   int // take several keys at once
+
+	Elections bool // workers take part in them
+	Jobs      bool // workers run some
 }
 
-var everyday = habits{Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4, Rows: 8, Shares: 4}
+var everyday = habits{
+	Long: 2000, Unrenewed: 20, ToEnd: 100, Bounded: 20, Impatient: 10, Blind: 4, Rows: 8, Shares: 4, Several: 16, Elections: true, Jobs: true,
+}
 
 // chance is true once in so many times.
 func (c *caller) chance(once int) bool { return once > 0 && c.rand.IntN(once) == 0 }
@@ -95,8 +101,12 @@ func longestHold(ttls []time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// request asks for a key, works under it and gives it back.
+// request asks for a key, or for several, works under it and gives it back.
 func (c *caller) request() {
+	if c.chance(c.Habits.Several) {
+		c.requestSeveral()
+		return
+	}
 	t := c.newTask()
 	ctx := context.Background()
 	if c.chance(c.Habits.Impatient) { // one that gives up

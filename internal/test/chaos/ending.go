@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +38,20 @@ func (r *run) dismiss() {
 	}
 }
 
+// allKeys lists the keys that callers take, and those of all who take part besides.
+func (r *run) allKeys() []string {
+	all := slices.Clone(r.Keys)
+	for _, some := range []struct {
+		kind string
+		n    int
+	}{{"r", sharedKeys}, {"p", sharedKeys}, {"m", severalKeys}, {"e", elections}, {"j", jobs}} {
+		for i := range some.n {
+			all = append(all, fmt.Sprint(some.kind, i+1))
+		}
+	}
+	return all
+}
+
 // sweep takes each key once more and then looks what is left in the server. A
 // waiter that died leaves its entry in the queue until the next one who comes
 // finds it dead; so somebody comes.
@@ -56,7 +72,7 @@ func (r *run) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range r.Keys {
+	for _, key := range r.allKeys() {
 		lease, err := locks.Lock(ctx, key)
 		if err == nil {
 			err = lease.Unlock(ctx)
@@ -73,8 +89,8 @@ func (r *run) sweep(ctx context.Context) error {
 }
 
 // inspect looks for what must not be left in the server: holders and waiters,
-// anything without a TTL, subscriptions. Counters, epochs and the names of
-// withdrawn owners expire by themselves.
+// anything without a TTL, subscriptions. Counters, vacancies, epochs, notes and the
+// names of withdrawn owners expire by themselves.
 func (r *run) inspect(ctx context.Context, left func(key, what string)) error {
 	var found []string
 	for range 100 { // what has just been given back is on its way
@@ -106,7 +122,16 @@ func (s *site) remains(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if kind := name[len(name)-1]; !strings.ContainsRune("fxe", rune(kind)) || ttl == "-1" {
+			expires := strings.ContainsRune("fxen", rune(name[len(name)-1]))
+			if strings.HasSuffix(name, ":l") { // a free key's has the last token, and nothing else
+				value, err := node.Text(ctx, "GET", name)
+				if err != nil {
+					return nil, err
+				}
+				_, err = strconv.ParseUint(value, 10, 64)
+				expires = err == nil
+			}
+			if !expires || ttl == "-1" {
 				found = append(found, name+", TTL "+ttl+" ms")
 			}
 		}
@@ -130,7 +155,7 @@ func (r *run) collect(ctx context.Context) error {
 		resources = append(resources, rows)
 	}
 	for _, res := range resources {
-		for _, key := range r.Keys {
+		for _, key := range r.allKeys() {
 			writes, err := res.journal(ctx, key)
 			if err != nil {
 				return err

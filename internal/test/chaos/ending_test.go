@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -40,7 +41,14 @@ func TestLeftoversAreFound(t *testing.T) {
 	put("SET", prefix+":{b00}:k:f", "x", "EX", "100")
 	put("ZADD", prefix+":{b00}:k:x", "1", "x")
 	put("EXPIRE", prefix+":{b00}:k:x", "100")
+	put("SET", prefix+":{b00}:k:l", "1795467236", "EX", "100")
+	put("SET", prefix+":{b00}:k:n", "x", "EX", "100")
 	want()
+	put("SET", prefix+":{b00}:j:l", "1795467236 owner inbox", "EX", "100")
+	if got, err := s.remains(t.Context()); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], prefix+":{b00}:j:l, TTL ") {
+		t.Errorf("got %q, %v, want the holder's record", got, err)
+	}
+	put("DEL", prefix+":{b00}:j:l")
 	put("SET", prefix+":{b00}:j:f", "x")
 	want(prefix + ":{b00}:j:f, TTL -1 ms")
 	put("DEL", prefix+":{b00}:j:f")

@@ -20,6 +20,11 @@ type fault struct {
 	// lossy: the server may lose what it acknowledged, and its grace does not make
 	// up for that.
 	lossy bool
+	// forgets: the server may lose what nobody holds, as notes, for which there is no grace.
+	forgets bool
+	// moves: for a while the server may count no receiver of messages to a client that it can reach, or that
+	// believes so. Then it lets others pass that client's waiters.
+	moves bool
 	// rare: only if it is asked for by name.
 	rare bool
 	// only: the kinds of sites where it can be had; all, if there are none.
@@ -97,15 +102,15 @@ var faults = []fault{
 	{name: "replies lost after the request went through", lane: network, strike: func(b *blow) error {
 		return b.storm(func(w *weather) { w.loseReply = true })
 	}},
-	{name: "connections refused", lane: network, strike: (*blow).refuse},
+	{name: "connections refused", lane: network, moves: true, strike: (*blow).refuse},
 
 	{name: "server paused", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.short()) }},
 	{name: "server paused beyond the TTL", lane: storage, strike: func(b *blow) error { return b.pauseServer(b.long()) }},
-	{name: "server killed, back with its data", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
-	{name: "server killed, back empty", lane: storage, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
+	{name: "server killed, back with its data", lane: storage, moves: true, only: []string{standalone}, strike: func(b *blow) error { return b.restart(false) }},
+	{name: "server killed, back empty", lane: storage, moves: true, forgets: true, only: []string{standalone}, strike: func(b *blow) error { return b.restart(true) }},
 	{name: "SCRIPT FLUSH", lane: storage, strike: func(b *blow) error { return b.command("SCRIPT", "FLUSH") }},
-	{name: "CLIENT KILL TYPE normal", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
-	{name: "CLIENT KILL TYPE pubsub", lane: storage, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
+	{name: "CLIENT KILL TYPE normal", lane: storage, moves: true, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "normal") }},
+	{name: "CLIENT KILL TYPE pubsub", lane: storage, moves: true, strike: func(b *blow) error { return b.command("CLIENT", "KILL", "TYPE", "pubsub") }},
 	{name: "CLIENT PAUSE", lane: storage, strike: (*blow).pauseClients},
 	{name: "DEBUG SLEEP", lane: storage, strike: func(b *blow) error {
 		return b.command("DEBUG", "SLEEP", fmt.Sprintf("%.3f", b.between(1, 120).Seconds()))
@@ -116,10 +121,10 @@ var faults = []fault{
 	// Coincidences that are too rare to wait for.
 	{name: "worker paused, its messages later still", lane: processes, rare: true, strike: (*blow).outrun},
 	{name: "slow replies, with a rival for each key", lane: network, rare: true, strike: (*blow).overstay},
-	{name: "failover", lane: storage, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
-	{name: "failover in agreement", lane: storage, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
-	{name: "failover without agreement", lane: storage, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
-	{name: "slot moved", lane: storage, only: []string{cluster}, strike: (*blow).moveSlot},
+	{name: "failover", lane: storage, moves: true, only: []string{sentinel}, lossy: true, strike: (*blow).failOver},
+	{name: "failover in agreement", lane: storage, moves: true, only: []string{cluster}, strike: func(b *blow) error { return b.takeOver() }},
+	{name: "failover without agreement", lane: storage, moves: true, only: []string{cluster}, lossy: true, strike: func(b *blow) error { return b.takeOver("TAKEOVER") }},
+	{name: "slot moved", lane: storage, moves: true, only: []string{cluster}, strike: (*blow).moveSlot},
 	{name: "clock set back", lane: storage, strike: (*blow).turnBack},
 	// Leases end early then, which is not promised against.
 	{name: "clock set forward", lane: storage, lossy: true, strike: (*blow).turnForward},

@@ -90,7 +90,9 @@ func (h *holding) resource() resource {
 }
 
 // ended tells of the end: the lease was given back at over, with that answer.
-func (h *holding) ended(over history.Time, err error) {
+func (h *holding) ended(over history.Time, err error) { h.history.Add(h.ending(over, err)) }
+
+func (h *holding) ending(over history.Time, err error) history.Record {
 	r := history.Record{
 		Kind: history.Ended, Op: h.task.op, Valid: h.valid, Begin: over, End: history.Now(),
 		Unlocked: err == nil, Refused: h.refused,
@@ -98,5 +100,5 @@ func (h *holding) ended(over history.Time, err error) {
 	if err != nil {
 		r.Error = errorName(err)
 	}
-	h.history.Add(r)
+	return r
 }

@@ -33,6 +33,11 @@ func TestMain(m *testing.M) {
 // step chaos of .ci/run nightly makes them.
 const shortRuns = "CHAOS_SHORT_RUNS"
 
+// cuts are faults of workers and of the way from one of them to the servers.
+var cuts = []string{
+	"worker killed", "worker paused", "worker paused beyond the TTL", "connections refused", "requests vanish", "replies vanish",
+}
+
 // TestShortRun makes runs with few faults and the habits to which these are
 // dangerous. In each, one way of breaking the library shows, nearly for certain; see
 // internal/test/mutants/suite.txt.
@@ -75,6 +80,22 @@ func TestShortRun(t *testing.T) {
 			s.rest = 100 * time.Millisecond
 			s.blows = 9
 		}},
+		{"readers", []string{"messages lost", "late messages"}, func(s *settings) {
+			s.habits = habits{Shares: 1, Long: 200, Impatient: 20, Bounded: 20, Unrenewed: 20}
+			s.Callers, s.duration = 24, 10*time.Second
+			s.TTLs = []time.Duration{time.Second, 2 * time.Second}
+			s.rest = 2 * time.Second // so that readers are mostly told of writers
+		}},
+		{"jobs", cuts, func(s *settings) {
+			s.habits = habits{Jobs: true}
+			s.Workers, s.Callers, s.duration = 8, 1, 20*time.Second
+			s.TTLs = []time.Duration{500 * time.Millisecond}
+		}},
+		{"elections", cuts, func(s *settings) {
+			s.habits = habits{Elections: true, Several: 2}
+			s.Workers, s.Callers, s.duration = 6, 1, 15*time.Second
+			s.TTLs = []time.Duration{500 * time.Millisecond}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if os.Getenv(shortRuns) != "1" {
@@ -112,6 +133,9 @@ func TestShortRun(t *testing.T) {
 			}
 			if report.Writes["sql"] == 0 && s.habits.Rows > 0 {
 				t.Error("nothing was written to a row")
+			}
+			if s.habits.Jobs && report.Slots < 5 || s.habits.Elections && report.Looks < 20 || s.habits.Several > 0 && report.Parts < 10 {
+				t.Errorf("intervals, looks and parts: got %d, %d and %d, want some", report.Slots, report.Looks, report.Parts)
 			}
 			if report.Leases < 10 || report.Strikes() == 0 {
 				t.Errorf("leases and faults: got %d and %d, want some", report.Leases, report.Strikes())

@@ -69,6 +69,15 @@ func (v verdict) write(b *strings.Builder) {
 	row := func(what string, value any) { fmt.Fprintf(b, "| %s | %v |\n", what, value) }
 	b.WriteString("\n| | |\n|---|---|\n")
 	row("leases", r.Leases)
+	row("of these, of readers", r.Shared)
+	row("of these, of permits", r.Permits)
+	row("of these, of one of several keys", r.Parts)
+	row("readers that came in before a writer in the queue, and may have", r.Behind)
+	row("of these, how late the client can have heard at most", r.Unheard.Round(time.Millisecond))
+	row("looks at who leads", r.Looks)
+	row("runs of jobs", r.Runs)
+	row("intervals with a run", r.Slots)
+	row("intervals in which others found nothing to do", r.Reached)
 	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
 		row("requests that failed: "+name, r.Failed[name])
 	}

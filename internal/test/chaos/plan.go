@@ -30,7 +30,7 @@ func (r *run) attack(ctx context.Context, where lane, deck []fault) error {
 		random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 		for _, f := range mine {
 			b := &blow{run: r, ctx: ctx, rand: random, record: &history.Record{
-				Kind: history.Fault, Fault: f.name, Lossy: f.lossy,
+				Kind: history.Fault, Fault: f.name, Lossy: f.lossy, Forgets: f.forgets, Moves: f.moves,
 			}}
 			b.wait(time.Duration(random.ExpFloat64() * float64(r.rest)))
 			if ended(ctx) {

@@ -111,7 +111,7 @@ func perform(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), Build: s.build, End: history.Span(s.duration)})
+	file.Add(history.Record{Kind: history.Run, Seed: s.seed, Site: s.site, Crew: string(text), Build: s.build, End: history.Span(s.duration), Origin: history.Origin()})
 	r := &run{settings: s, file: file}
 	return errors.Join(r.perform(ctx), file.Close())
 }

@@ -62,6 +62,7 @@ type worker struct {
 	requests  atomic.Int64
 	asked     atomic.Int64
 	told      atomic.Int64
+	others    sync.WaitGroup // goroutines that are no callers
 }
 
 // beWorker is the whole life of such a process.
@@ -144,8 +145,16 @@ func (w *worker) work() error {
 		defer rows.close()
 		w.rows = rows
 	}
-	if w.locks, err = asynclock.New(store.Store, asynclock.WithoutLogger()); err != nil {
+	if w.locks, err = asynclock.New(&listener{store.Store, w}, asynclock.WithoutLogger()); err != nil {
 		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	if w.Habits.Elections {
+		w.elect(ctx)
+	}
+	if w.Habits.Jobs {
+		w.runJobs(ctx)
 	}
 	var callers sync.WaitGroup
 	for i := range w.Callers {
@@ -157,12 +166,19 @@ func (w *worker) work() error {
 		})
 	}
 	callers.Wait()
+	stop()
+	w.others.Wait()
+	w.closeLocks()
+	return nil
+}
+
+// closeLocks closes the client, and tells if that fails.
+func (w *worker) closeLocks() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := w.locks.Close(ctx); err != nil {
 		w.history.Add(history.Record{Kind: history.Left, Whom: w.Name, Error: err.Error()})
 	}
-	return nil
 }
 
 // A workersStore is a store and what closes it.

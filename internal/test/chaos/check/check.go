@@ -3,9 +3,9 @@
 // Package check says whether a history is one that the library promises.
 //
 // Each rule is judged by itself, from what the processes and resources told, so
-// that one mistake in here does not hide all others; the model of the lock, which
-// porcupine searches, repeats in other words what the rules of overlap and order
-// say. check.go begins it, and gather.go reads the records. Each other file has a rule,
+// that one mistake in here does not hide all others; the models of the lock and of a key
+// that is shared, which porcupine searches, repeat in other words what the rules of overlap,
+// permits and order say. check.go begins it, and gather.go reads the records. Each other file has a rule,
 // except figures.go.
 package check
 
@@ -40,6 +40,13 @@ type Report struct {
 	Leases     int
 	Shared     int            // of these, of readers
 	Permits    int            // of these, of permits
+	Parts      int            // of these, of leases over several keys
+	Behind     int            // readers that came in although a writer was queued, and may have
+	Unheard    time.Duration  // how long after the writer's place the last of these asked whose client had not heard of it
+	Looks      int            // at who leads
+	Runs       int            // of jobs that run once in each interval, and attempts
+	Slots      int            // intervals that have a run
+	Reached    int            // intervals in which a call was told that nothing is left to do
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes
@@ -61,6 +68,7 @@ type FaultFigures struct {
 // A lease is a request that was answered with one.
 type lease struct {
 	op, key     string
+	whole       string // the request for several keys of which it is one; empty: none
 	how         string
 	token       int64
 	mode        history.Mode
@@ -72,6 +80,7 @@ type lease struct {
 	valid       history.Time // it is known to have been trusted from told until here
 	over, given history.Time // Unlock was called, and returned; 0 if it never was
 	unlocked    bool         // without an error
+	lapsed      history.Time // it was over then, as it said itself, if it is a part of a whole; 0: unknown
 	excused     bool         // it overlaps another, and the store had lost one of them
 	overtaken   bool         // it has a smaller token than one given before, likewise
 }
@@ -88,6 +97,7 @@ type key struct {
 	leases []*lease // by the time of the answer
 	waits  []wait
 	shared bool // not all leases are of all of it
+	parts  bool // some leases are of several keys
 }
 
 // A fault is one, and what it explains.
@@ -103,12 +113,17 @@ type checker struct {
 	keys   []*key
 	faults []*fault // by their begin
 	writes []history.Record
+	looks  []history.Record
+	jobs   map[string]*job
+	owners map[string]map[string]*owner // of keys, by their names
+	byOp   map[string]*lease
+	origin int64 // when the clock of these times stood at 0, in ns since 1970; 0: unknown
 	report Report
 }
 
 // History judges a history.
 func History(records []history.Record, limits Limits) Report {
-	c := &checker{limits: limits}
+	c := &checker{limits: limits, jobs: make(map[string]*job), byOp: make(map[string]*lease), owners: make(map[string]map[string]*owner)}
 	c.report.Failed = make(map[string]int)
 	c.report.Writes = make(map[string]int)
 	c.gather(records)
@@ -116,11 +131,17 @@ func History(records []history.Record, limits Limits) Report {
 		c.checkOverlaps(k)
 		c.checkPermits(k)
 		c.checkOrder(k)
-		if !k.shared {
-			c.checkModel(k) // it is of a lock
+		if k.shared {
+			c.checkShareModel(k)
+		} else {
+			c.checkModel(k)
 		}
 		c.checkWaits(k)
+		c.checkWholes(k)
+		c.checkOvertaking(k)
 	}
+	c.checkTerms()
+	c.checkRuns()
 	c.checkResources()
 	c.figures()
 	return c.report

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
@@ -13,7 +14,7 @@ import (
 // gather sorts records by what they are about. Ends of leases come last, because the
 // lease may be in a later part.
 func (c *checker) gather(records []history.Record) {
-	g := &gathering{checker: c, byName: make(map[string]*key), byOp: make(map[string]*lease)}
+	g := &gathering{checker: c, byName: make(map[string]*key)}
 	for i := range records {
 		g.add(&records[i])
 	}
@@ -30,17 +31,18 @@ type gathering struct {
 	*checker
 
 	byName     map[string]*key
-	byOp       map[string]*lease
 	begin, end history.Time // of the first request, and of the last answer
 }
 
-// add adds a record of any kind. Records of the run as a whole are not judged.
+// add adds a record of any kind.
 func (g *gathering) add(r *history.Record) {
 	switch r.Kind {
 	case history.Held:
 		g.addLease(r)
 	case history.Failed:
-		g.report.Failed[r.Error]++
+		if r.Whole == "" || r.Op == r.Whole+".1" { // a request for several keys is one
+			g.report.Failed[r.Error]++
+		}
 		g.addWait(r)
 	case history.Fault:
 		g.faults = append(g.faults, &fault{Record: *r})
@@ -53,8 +55,30 @@ func (g *gathering) add(r *history.Record) {
 		}
 	case history.Left:
 		g.violate("leftovers", r.Key, "%s", r.Error)
-	case history.Run, history.Ended:
+	case history.Seen:
+		g.looks = append(g.looks, *r)
+		g.report.Looks++
+	case history.Began:
+		j := g.jobOf(r)
+		j.began = append(j.began, *r)
+	case history.Round:
+		j := g.jobOf(r)
+		j.rounds = append(j.rounds, *r)
+	case history.Queued, history.Admitted, history.Heard, history.Gone:
+		g.addOwner(r)
+	case history.Run:
+		g.origin = r.Origin
+	case history.Ended:
 	}
+}
+
+func (g *gathering) jobOf(r *history.Record) *job {
+	j := g.jobs[r.Key]
+	if j == nil {
+		j = &job{key: r.Key, every: r.Every}
+		g.jobs[r.Key] = j
+	}
+	return j
 }
 
 func (g *gathering) addLease(r *history.Record) {
@@ -62,7 +86,7 @@ func (g *gathering) addLease(r *history.Record) {
 		g.violate("history", r.Key, "request %s was answered twice", r.Op)
 	}
 	l := &lease{
-		op: r.Op, key: r.Key, how: r.How, token: r.Token, ttl: r.TTL,
+		op: r.Op, key: r.Key, whole: r.Whole, how: r.How, token: r.Token, ttl: r.TTL,
 		asked: r.Begin, told: r.End, valid: r.End,
 		mode: r.Mode, weight: r.Weight, limit: r.Limit,
 	}
@@ -70,6 +94,10 @@ func (g *gathering) addLease(r *history.Record) {
 	k := g.addWait(r)
 	k.leases = append(k.leases, l)
 	k.shared = k.shared || l.mode != history.Exclusive
+	if l.whole != "" {
+		k.parts = true
+		g.report.Parts++
+	}
 	switch l.mode {
 	case history.Shared:
 		g.report.Shared++
@@ -79,14 +107,16 @@ func (g *gathering) addLease(r *history.Record) {
 	}
 }
 
-// addWait adds a request with its answer, and returns the key.
+// addWait adds a request with its answer, and returns the key. The runner of a job does not wait for its key.
 func (g *gathering) addWait(r *history.Record) *key {
 	k := g.byName[r.Key]
 	if k == nil {
 		k = &key{name: r.Key}
 		g.byName[r.Key] = k
 	}
-	k.waits = append(k.waits, wait{r.Op, r.Begin, r.End})
+	if !strings.HasPrefix(r.How, "once.") {
+		k.waits = append(k.waits, wait{r.Op, r.Begin, r.End})
+	}
 	if g.begin == 0 || r.Begin < g.begin {
 		g.begin = r.Begin
 	}
@@ -101,7 +131,7 @@ func (g *gathering) addEnd(r *history.Record) {
 		return
 	}
 	l.valid = max(l.valid, r.Valid)
-	l.over, l.given, l.unlocked = r.Begin, r.End, r.Unlocked
+	l.over, l.given, l.unlocked, l.lapsed = r.Begin, r.End, r.Unlocked, r.Lapsed
 	g.report.Refused += r.Refused
 }
 

@@ -83,16 +83,21 @@ func (c *checker) forgiveInversions(byToken []*lease) {
 	var next *lease // that one with a larger token which was given first
 	for _, l := range slices.Backward(byToken) {
 		if next != nil && l.valid > l.told && l.valid > next.told {
-			first, second, handedOn := next, l, c.wasLost(next, l)
-			if l.told < next.told {
-				first, second, handedOn = l, next, false
-			}
-			l.excused = l.excused || handedOn || c.excuse(first, second) != nil
+			c.forgive(next, l)
 		}
 		if next == nil || l.told < next.told {
 			next = l
 		}
 	}
+}
+
+// forgive excuses l, which was trusted after next had been given, if the store may have lost it.
+func (c *checker) forgive(next, l *lease) {
+	first, second, handedOn := next, l, c.wasLost(next, l)
+	if l.told < next.told {
+		first, second, handedOn = l, next, false
+	}
+	l.excused = l.excused || handedOn || c.excuse(first, second) != nil
 }
 
 // operations are the beginnings and ends of leases, which are in the order of

@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
@@ -59,10 +58,7 @@ func (k *key) trace() {
 }
 
 // process names whose request it was.
-func (l *lease) process() string {
-	name, _, _ := strings.Cut(l.op, "/")
-	return name
-}
+func (l *lease) process() string { return process(l.op) }
 
 // excuse finds the loss of data that explains why two leases overlap. One of the two was
 // requested before the loss was over. The second began after the loss had begun, and before

@@ -26,6 +26,9 @@ func (c *checker) checkWaits(k *key) {
 			c.violate("waiting", k.name, "%s was answered after %v, which should have taken %v at most", w.op, took, allowed)
 		}
 	}
+	if k.parts {
+		return
+	}
 	for _, gap := range k.idle(history.Span(c.limits.Repair)) {
 		allowed := history.Span(c.limits.Repair) + c.allowance(gap.from, gap.to)
 		for _, w := range k.waits {

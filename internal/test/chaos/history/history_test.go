@@ -22,6 +22,15 @@ var good = []history.Record{
 	{Kind: history.Fault, Fault: "kill", Whom: "w1", Begin: 5, End: 6, Lossy: true, Step: 3},
 	{Kind: history.Bye, Whom: "w1", Asked: 2, Told: 2},
 	{Kind: history.Left, Error: "a goroutine"},
+	{Kind: history.Held, Op: "3.1", Whole: "3", Key: "k", How: "LockAll", Begin: 1, End: 2, Token: 8, TTL: 100},
+	{Kind: history.Ended, Op: "3.1", Valid: 3, Begin: 4, End: 5, Lapsed: 4},
+	{Kind: history.Seen, Whom: "w1/o", Key: "e", How: "Observe", Begin: 1, End: 2, Token: 7, Value: "w1/1"},
+	{Kind: history.Began, Op: "4", Key: "j", Begin: 1, End: 2, Token: 7, Slot: 2000, Every: 1000, Attempt: 1},
+	{Kind: history.Queued, Op: "o", Key: "r", Begin: 1, End: 2, TTL: 100},
+	{Kind: history.Admitted, Op: "o", Key: "r", Begin: 1, End: 3, TTL: 100, Token: 9},
+	{Kind: history.Heard, Op: "o", Key: "r", Begin: 4, End: 4, TTL: 100, Mode: history.Shared},
+	{Kind: history.Gone, Op: "o", Key: "r", Begin: 5, End: 5, TTL: 100},
+	{Kind: history.Round, Op: "4", Key: "j", How: "Do", Begin: 1, End: 5, Token: 7, Slot: 2000, Every: 1000, Attempt: 1, Ran: true, Over: true},
 }
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
@@ -95,6 +104,14 @@ func TestNonsenseIsRefused(t *testing.T) {
 		`{"k":"write","op":"1","key":"k","res":"file","token":1}`,
 		`{"k":"fault","b":1,"e":2}`,
 		`{"k":"bye","whom":"w","asked":1,"told":2}`,
+		`{"k":"ended","op":"1","b":1,"e":2,"lapsed":-1}`,
+		`{"k":"seen","key":"e","how":"Current","b":1,"e":2}`,
+		`{"k":"seen","whom":"w","key":"e","how":"Current","b":1,"e":2,"token":-1}`,
+		`{"k":"began","op":"1","key":"j","b":1,"e":2,"token":7,"every":5}`,
+		`{"k":"round","op":"1","key":"j","b":1,"e":2}`,
+		`{"k":"queued","op":"o","b":1,"e":2,"ttl":5}`,
+		`{"k":"gone","op":"o","key":"r","b":1,"e":2}`,
+		`{"k":"round","op":"1","key":"j","b":1,"e":2,"every":5,"ran":true,"running":true}`,
 	} {
 		if got, err := history.Read(nil, strings.NewReader(line+"\n")); err == nil {
 			t.Errorf("%s: got %v, want an error", line, got)

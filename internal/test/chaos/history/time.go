@@ -17,3 +17,6 @@ func (t Time) Duration() time.Duration { return time.Duration(t) }
 func (t Time) String() string {
 	return time.Duration(t).Round(100 * time.Microsecond).String()
 }
+
+// Origin returns when the clock of these times stood at 0, in ns since 1970.
+func Origin() int64 { return time.Now().UnixNano() - int64(Now()) }
