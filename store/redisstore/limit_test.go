@@ -50,8 +50,8 @@ func TestALimitInTheGraceGrantsNothing(t *testing.T) {
 		promote()
 		a.setLimit(t, "key", 3)
 		b.heardNothing(sv)
-		if got := a.Want(permits("key", "a", 2, 5), store.Waiting); got.Limit != 3 || got.Grace == 0 {
-			t.Errorf("request of a holder in the grace: got %+v, want the end of the grace and a limit of 3", got)
+		if got := a.Want(permits("key", "a", 2, 5), store.Waiting); got.Limit != 3 || got.Used != 2 || got.Grace == 0 {
+			t.Errorf("request of a holder in the grace: got %+v, want the end of the grace, and 2 permits out of 3", got)
 		}
 		b.Want(permits("key", "large", 4, 5), store.TooMuch)
 		b.Want(permits("key", "b", 4, 5), store.TooMuch)

@@ -372,7 +372,7 @@ local function has(owner, ttl, ticket, deadline)
   local limit = group.kind == '=p' and (most or group.limit) or 0
   if grace > 0 then
     local place = tonumber(ticket)
-    return {2, 0, grace, place > 0 and place or tonumber(token), math.max(last, past), grace, 0, '', limit}
+    return {2, 0, grace, place > 0 and place or tonumber(token), math.max(last, past), grace, 0, '', limit, group.used}
   end
   return {9, tonumber(token), size, group.kind == '=r' and group.shown or 0, tonumber(weight), limit}
 end
