@@ -14,7 +14,7 @@ import (
 //
 // Whose error it is:
 //   - If the key was not taken, fn was not called. The error is that of Lock: an [*Error], mostly [ErrHeld] after
-//     [WithWait], [ErrUnreachable], or ctx's own.
+//     [WithWait], [ErrUnreachable], or ctx's own. Neither is fn called if ctx ended at the moment of the grant.
 //   - If fn ran under the lease to its end, the error is what fn returned, as it is and not wrapped.
 //   - If the lease was lost meanwhile, the error matches [ErrLost], and also what fn returned. It does so even if fn
 //     returned nil, because its work may have been too late. After Close of the client it matches [ErrClosed].
@@ -57,6 +57,8 @@ type scope interface {
 	Unlock(ctx context.Context) error
 	// scope returns ctx, made to end with the lease as well.
 	scope(ctx context.Context) (context.Context, context.CancelFunc)
+	// refused returns an error of the request for the lease.
+	refused(err error) error
 }
 
 // underLease calls fn under a lease, and unlocks it.
@@ -68,10 +70,15 @@ func underLease[L scope, T any](ctx context.Context, lease L, fn func(ctx contex
 			err = errors.Join(err, unlockErr)
 		}
 	}()
+	if ctx.Err() != nil { // it ended when the grant came; the caller may have given up already
+		return value, lease.refused(waitEnded(ctx))
+	}
 	fnCtx, cancel := lease.scope(ctx)
 	defer cancel()
 	return fn(fnCtx, lease)
 }
+
+func (l *Lease) refused(err error) error { return &Error{"lock", l.Key(), err} }
 
 // scope returns ctx, made to end with the lease as well.
 func (l *Lease) scope(ctx context.Context) (context.Context, context.CancelFunc) {

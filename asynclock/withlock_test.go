@@ -233,3 +233,27 @@ func TestContextOfTheFunctionEndsWithIt(t *testing.T) {
 		}
 	})
 }
+
+// The grant and the end of the context may come together. Then the function is not called, because its caller may have
+// gone.
+func TestWithLockCallsNobodyAfterTheEndOfTheContext(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		for range 20 { // Lock has its choice
+			ctx, cancel := context.WithCancel(w.Context())
+			w.store.Next(asynclocktest.Acquire.On("key"), func(_ context.Context, carry func()) error {
+				carry()
+				cancel()
+				return nil
+			})
+			called := func(context.Context, *asynclock.Lease) error { w.Error("called"); return nil }
+			err := c.WithLock(ctx, "key", called, asynclock.WithRetention(0))
+			wantError(w, err, context.Canceled)
+			wantOp(w, err, "lock", "key")
+			err = c.WithLockAll(ctx, []string{"key"}, func(context.Context, *asynclock.MultiLease) error { return called(nil, nil) })
+			wantError(w, err, context.Canceled)
+			w.pass(ttl)
+			w.wantUnused()
+		}
+	})
+}

@@ -24,3 +24,5 @@ func (c *Client) WithLockAll(
 	_, err = underLease(ctx, lease, noValue(fn))
 	return err
 }
+
+func (m *MultiLease) refused(err error) error { return &Error{Op: "lock all", Err: err} }
