@@ -170,8 +170,9 @@ func WithQueueLimit(n int) LockOption {
 }
 
 // WithWait bounds the wait for the key: after d it fails with [context.DeadlineExceeded]. The error
-// also says who held the key, or what else was in the way. With 0 the request does not wait at all,
-// and fails with [ErrHeld] like [Client.TryLock], or with [ErrUnreachable] if the answer was lost. The wait ends with the call's context in any case.
+// also matches what was in the way: [ErrHeld], which says who held the key, [ErrGrace] or [ErrUnreachable].
+// With 0 the request does not wait at all, and fails with ErrHeld like [Client.TryLock], or with
+// ErrUnreachable if the answer was lost. The wait ends with the call's context in any case.
 // The function of [Client.WithLock] is not bounded by d. A future has to be claimed within d, as it
 // has to be before its context ends.
 //

@@ -177,7 +177,7 @@ func (r *releaseCall) unconfirmed(err error) error {
 	if r.client.background.Err() != nil {
 		err = failure.Join(ErrOutcomeUnknown, ErrClosed)
 	}
-	r.client.log.Add(slog.LevelWarn, "release was never confirmed",
+	r.client.log.Add(slog.LevelWarn, "release was never confirmed; the key is free when its TTL has passed",
 		slog.String("key", r.core.Request().Key), slog.Any("error", err))
 	return err
 }

@@ -3,6 +3,7 @@
 package redisconn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -35,12 +36,12 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 	forCommands.DialCtxFn = l.dialer(dialerOf(option))
 	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
-		return nil, Classify(err)
+		return nil, unopened(err)
 	}
 	inboxes, err := rueidis.NewClient(option)
 	if err != nil {
 		commands.Close()
-		return nil, Classify(err)
+		return nil, unopened(err)
 	}
 	c := &Conn{Commands: commands, Inboxes: inboxes, owned: true, places: newPlaces(commands.Mode())}
 	if hasOneConnection(commands, option) {
@@ -52,6 +53,16 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// unopened translates the error of a first connection. No caller has a context that could have ended: a server that
+// is reached and says nothing may expect TLS, or none.
+func unopened(err error) error {
+	err = Classify(err)
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnreachable) {
+		return fmt.Errorf("%w: no answer, is it a TLS port? %w", store.ErrUnreachable, err)
+	}
+	return err
 }
 
 // hasOneConnection reports whether all calls of a client share one pipelined connection, which only

@@ -66,6 +66,8 @@ var replyTexts = []struct {
 	{"max number of clients reached", store.ErrUnreachable},
 	{"asynclock: the slot is being moved", store.ErrUnreachable}, // by a script of ours, before its first write
 	{"non local key", store.ErrOutcomeUnknown},                   // inside a script: its slot is being moved
+	{"DB index is out of range", store.ErrInvalidOption},         // SELECT
+	{"SELECT is not allowed", store.ErrInvalidOption},            // in a Cluster
 	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2
 	{"AUTH <password> called without", store.ErrDenied},          // a password where there is none
 	{"can't run this command", store.ErrDenied},                  // ACL, inside a script

@@ -62,6 +62,11 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 			ring.Close()
 		}
 	}
+	usual := redis.NewClient(&redis.Options{})
+	defer usual.Close()
+	if _, err := New(usual); err == nil || !strings.Contains(err.Error(), "ContextTimeoutEnabled") || !strings.Contains(err.Error(), "MaxRetries") {
+		t.Errorf("a client of the usual kind: got %v, want all fields that are refused", err)
+	}
 	client := redis.NewClient(&good)
 	defer client.Close()
 	st, err := New(client)

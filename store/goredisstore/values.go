@@ -3,6 +3,7 @@
 package goredisstore
 
 import (
+	"errors"
 	"net"
 	"reflect"
 	"slices"
@@ -93,19 +94,18 @@ type promises struct {
 	limiter        redis.Limiter
 }
 
-// checkPromises refuses a client that would make a promise of the store untrue.
+// checkPromises refuses a client that would make promises of the store untrue. It names all fields at once.
 func (r refusal) checkPromises(p promises) error {
-	switch {
-	case !p.contextTimeout:
-		return r.because("ContextTimeoutEnabled", "is false, so commands would outlast their context: set true")
-	case p.retries > 0:
-		return r.because("MaxRetries", "is not -1, so go-redis would send a script again whose answer was lost: set -1")
-	case p.read <= 0:
-		return r.because("ReadTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
-	case p.write <= 0:
-		return r.because("WriteTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
-	case p.limiter != nil:
-		return r.because("Limiter", "may refuse a renewal, and then a lease is lost: use a client without it")
+	var all []error
+	refuse := func(is bool, field, why string) {
+		if is {
+			all = append(all, r.because(field, why))
+		}
 	}
-	return nil
+	refuse(!p.contextTimeout, "ContextTimeoutEnabled", "is false, so commands would outlast their context: set true")
+	refuse(p.retries > 0, "MaxRetries", "is not -1, so go-redis would send a script again whose answer was lost: set -1")
+	refuse(p.read <= 0, "ReadTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
+	refuse(p.write <= 0, "WriteTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
+	refuse(p.limiter != nil, "Limiter", "may refuse a renewal, and then a lease is lost: use a client without it")
+	return errors.Join(all...)
 }

@@ -58,8 +58,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Error("no address: got no error, want one")
 	}
 	sv := ownServer(t)
-	sv.Do(t, "CONFIG", "SET", "requirepass", "secret-7")
 	addr := sv.own.Addr
+	if _, err := OpenURL("redis://" + addr + "/99"); !errors.Is(err, store.ErrInvalidOption) {
+		t.Errorf("a database that is not there: got %v, want ErrInvalidOption", err)
+	}
+	sv.Do(t, "CONFIG", "SET", "requirepass", "secret-7")
 	for name, option := range map[string]rueidis.ClientOption{
 		"no password": {InitAddress: []string{addr}}, "wrong password": {InitAddress: []string{addr}, Password: "guess-9"},
 	} {

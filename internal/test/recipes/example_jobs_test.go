@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/elect"
 	"github.com/asynclock/asynclock-go/once"
 )
 
@@ -105,4 +107,82 @@ func begin(ctx context.Context, locks *asynclock.Client, transcode func(context.
 		done <- errors.Join(err, lease.Unlock(context.Background()))
 	}()
 	return nil
+}
+
+// Very many keys are requested without goroutines, some at a time.
+func Example_futures() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		accounts := make([]string, 10_000)
+		for i := range accounts {
+			accounts[i] = fmt.Sprint("account:", i)
+		}
+		settled := 0
+		err := settleAll(ctx, locks, accounts, func(ctx context.Context, _ string, _ int64) error {
+			settled++
+			return ctx.Err()
+		})
+		fmt.Println("settled:", settled)
+		return err
+	})
+	// Output:
+	// settled: 10000
+}
+
+func settleAll(ctx context.Context, locks *asynclock.Client, accounts []string, settle func(context.Context, string, int64) error) error {
+	for some := range slices.Chunk(accounts, 500) {
+		results := locks.LockEach(ctx, some)
+		for range some {
+			result := <-results
+			lease, err := result.Lease() // the claim
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(settle(lease.Context(), result.Key(), lease.Token()), lease.Unlock(ctx)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// One of the candidates leads, and others see which.
+func Example_leader() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		ctx, stop := context.WithCancel(ctx)
+		candidate := make(chan error, 1)
+		go func() {
+			candidate <- campaign(ctx, locks, "10.0.0.7:8080", func(ctx context.Context, _ int64) error {
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		err := observe(ctx, locks, func(leads bool, address string) {
+			if leads {
+				fmt.Println("leads:", address)
+				stop()
+			}
+		})
+		fmt.Println(err, <-candidate)
+		return nil
+	})
+	// Output:
+	// leads: 10.0.0.7:8080
+	// context canceled context canceled
+}
+
+func campaign(ctx context.Context, locks *asynclock.Client, address string, schedule func(context.Context, int64) error) error {
+	return elect.Run(ctx, locks, "scheduler", func(ctx context.Context, term *elect.Term) error {
+		return schedule(ctx, term.Token()) // until ctx ends
+	}, elect.WithValue([]byte(address)))
+}
+
+func observe(ctx context.Context, locks *asynclock.Client, follow func(leads bool, address string)) error {
+	leaders, err := elect.Observe(ctx, locks, "scheduler")
+	if err != nil {
+		return err
+	}
+	for leader := range leaders { // until ctx ends
+		follow(leader.Token != 0, string(leader.Value)) // 0: nobody leads
+	}
+	return context.Cause(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/fence"
 )
 
 type orders struct {
@@ -46,11 +47,13 @@ func Example_handler() {
 func (o *orders) post(w http.ResponseWriter, r *http.Request) {
 	err := o.locks.WithLock(r.Context(), "order:"+r.PathValue("id"), o.save, asynclock.WithWait(o.wait))
 	switch {
-	case errors.Is(err, asynclock.ErrHeld): // somebody had the key for as long as we waited
-		http.Error(w, "the order is being changed", http.StatusConflict)
-	case errors.Is(err, asynclock.ErrUnreachable), errors.Is(err, asynclock.ErrLost), errors.Is(err, asynclock.ErrClosed):
+	case errors.Is(err, asynclock.ErrLost), errors.Is(err, asynclock.ErrUnreachable),
+		errors.Is(err, asynclock.ErrQueueFull), errors.Is(err, asynclock.ErrClosed):
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "try again", http.StatusServiceUnavailable)
+	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, fence.ErrStale): // another had the key all the time, or has had it since
+		http.Error(w, "the order is being changed", http.StatusConflict)
+	case r.Context().Err() != nil: // nobody reads the answer
 	case err != nil:
 		http.Error(w, "failed", http.StatusInternalServerError)
 	}
