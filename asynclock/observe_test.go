@@ -145,6 +145,48 @@ func TestCloseTellsObserversOfTheEnd(t *testing.T) {
 	})
 }
 
+// Leases that share a holding have one token, and it ends with the last of them.
+func TestTheEndOfASharedHoldingIsAnnouncedWhenItEnds(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		d := w.observe(theirs)
+		outer := lock(w, ours, "key", asynclock.WithDescription("us"))
+		inner, err := ours.Lock(outer.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		later, err := ours.Lock(outer.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		announce(w, inner, "inner")
+		announce(w, outer, "outer")
+		d.wants(w, "look true", fmt.Sprintf("inner %d of us for %v", outer.Token(), ttl), fmt.Sprintf("outer %d of us for %v", outer.Token(), ttl))
+		unlock(w, inner)
+		d.wants(w)
+		unlock(w, outer)
+		d.wants(w)
+		unlock(w, later)
+		d.wants(w, fmt.Sprint("end ", outer.Token()))
+	})
+}
+
+// A call that sends nothing has begun nothing that could end.
+func TestTheEndIsNotAnnouncedIfNoNoteWasSent(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		d := w.observe(theirs)
+		d.wants(w, "look true")
+		l := lock(w, ours, "key")
+		ended, cancel := context.WithCancel(w.Context())
+		cancel()
+		wantError(w, l.Announce(ended, nil, time.Hour), context.Canceled)
+		unlock(w, l)
+		wantError(w, l.Announce(w.Context(), nil, time.Hour), asynclock.ErrUnlocked)
+		d.wants(w)
+	})
+}
+
 // A note whose answer is lost may have been announced, and so is the end.
 func TestTheEndIsAnnouncedAlsoIfTheNoteWasNotConfirmed(t *testing.T) {
 	story(t, func(w *world) {
