@@ -41,6 +41,10 @@ type sighting struct {
 	seq    int64
 }
 
+// shortest is the rest of a TTL that a store calls 0 because it counts in milliseconds. Without it the time of a leader
+// would be over at a look that has found it, and no look would follow soon.
+const shortest = time.Millisecond
+
 // look asks the store.
 func look(ctx context.Context, locks *asynclock.Client, key string) (sighting, error) {
 	before := time.Now()
@@ -69,7 +73,7 @@ func look(ctx context.Context, locks *asynclock.Client, key string) (sighting, e
 		found.leader.Token, found.leader.Value, found.seq = n.Token, n.Data, n.Seq
 	}
 	if n.Remaining >= 0 {
-		found.leader.Until = before.Add(n.Remaining)
+		found.leader.Until = before.Add(max(n.Remaining, shortest))
 	}
 	return found, nil
 }

@@ -49,7 +49,7 @@ func (s *sight) announced(a asynclock.Announcement) {
 		s.highest, s.seq = a.Token, a.Seq
 		s.applied++
 		s.seeLocked(Leader{
-			Key: s.key, Token: a.Token, Value: a.Data, Holder: a.Holder, Until: time.Now().Add(a.Remaining),
+			Key: s.key, Token: a.Token, Value: a.Data, Holder: a.Holder, Until: time.Now().Add(max(a.Remaining, shortest)),
 		})
 	}
 }
@@ -103,12 +103,16 @@ func (s *sight) hiddenLocked(token int64) bool {
 	return token != 0 && token == s.ended && time.Now().Before(s.hidden)
 }
 
+// expiring is for how long after its time a store may still show a leader: the observer's clock began before the answer, and
+// stores count in milliseconds.
+const expiring = time.Second
+
 // wentBackLocked reports whether a smaller number counts (O5): the store has shown smaller ones for longer than a leader
 // of before could last there. Otherwise a server that was promoted may show the leader of before.
 func (s *sight) wentBackLocked(l *Leader) bool {
 	now := time.Now()
 	if s.back.IsZero() {
-		s.back = latest(now.Add(asynclock.DefaultTTL), l.Until)
+		s.back = latest(now.Add(asynclock.DefaultTTL), l.Until.Add(expiring))
 	}
 	l.WentBack = !now.Before(s.back)
 	return l.WentBack
@@ -152,9 +156,11 @@ func (s *sight) askLocked() {
 func (s *sight) next() (live bool, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due = s.last.Until
-	if due.IsZero() || !s.back.IsZero() && s.back.Before(due) {
-		due = s.back
+	now := time.Now()
+	for _, at := range [...]time.Time{s.last.Until, s.back} {
+		if at.After(now) && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
 	}
 	return s.live, due
 }
