@@ -40,7 +40,7 @@ func TestAnObserverLooksAgainWhenTheTimeOfALeaderIsAlmostOver(t *testing.T) {
 		leaders := w.watch(w.clientOf(coarse{w.store}))
 		l := w.wantSeen(leaders, r.leads().Token(), "")
 		w.store.Every(asynclocktest.Match(nil).From(0), asynclocktest.Hang)
-		w.pass(time.Until(l.Until) + 10*time.Millisecond)
+		w.pass(time.Until(l.Until) + 2*elect.MinInterval)
 		w.wantSeen(leaders, 0, "")
 	})
 }
@@ -55,12 +55,10 @@ func TestTheLastMomentOfTheLeaderOfBeforeIsNoWayBack(t *testing.T) {
 		w.announced(1, store.Announcement{Token: token + 1000, Seq: 1, Remaining: time.Second})
 		w.wantSeen(leaders, token+1000, "")
 		w.store.Every(asynclocktest.Match(nil).From(0), asynclocktest.Hang)
-		for range 3 * 60 {
-			w.pass(time.Second)
-			if len(leaders) > 0 {
-				w.wantSeen(leaders, 0, "")
-			}
-		}
+		w.pass(time.Minute - time.Millisecond/2)
+		w.wantNothing(leaders)
+		w.pass(2 * time.Second)
+		w.wantSeen(leaders, 0, "")
 	})
 }
 
@@ -90,5 +88,35 @@ func TestATermThatWasAnnouncedInItsLastMomentIsLookedFor(t *testing.T) {
 		w.wantSeen(leaders, 5, "")
 		w.pass(10 * time.Millisecond)
 		w.wantSeen(leaders, 0, "")
+	})
+}
+
+// The regular look comes later than the end of a short TTL.
+func TestATermThatWasAnnouncedIsLookedForWhenItsTimeRunsOut(t *testing.T) {
+	story(t, func(w *world) {
+		leaders := w.watch(w.client())
+		w.wantSeen(leaders, 0, "")
+		w.pass(time.Second)
+		r := w.run(w.client(), elect.WithLockOptions(asynclock.WithTTL(3*time.Second)))
+		l := w.wantSeen(leaders, r.leads().Token(), "")
+		w.store.Every(asynclocktest.Match(nil).From(1), asynclocktest.Hang)
+		w.pass(time.Until(l.Until))
+		w.wantSeen(leaders, 0, "")
+	})
+}
+
+// Announcements whose time is over at once make no more looks than others.
+func TestShortTermsMakeNoFloodOfLooks(t *testing.T) {
+	story(t, func(w *world) {
+		w.watch(w.client())
+		w.pass(time.Second)
+		before := w.looks()
+		for i := range 1000 {
+			w.announced(0, store.Announcement{Token: int64(1e6 + i), Seq: 1})
+			w.pass(time.Millisecond)
+		}
+		if n := w.looks() - before; n < 1 || n > 11 {
+			w.Errorf("looks in a second of messages: got %d, want 1 to 11", n)
+		}
 	})
 }

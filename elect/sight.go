@@ -15,6 +15,7 @@ type sight struct {
 	key     string
 	leaders chan Leader   // has room for one
 	asked   chan struct{} // has an element if a look is due at once
+	changed chan struct{} // has an element if a term was announced
 
 	mu      sync.Mutex
 	live    bool // announcements come through
@@ -33,7 +34,7 @@ type sight struct {
 }
 
 func newSight(key string) *sight {
-	return &sight{key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1)}
+	return &sight{key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 }
 
 // announced applies an announcement. It is called by who receives it, and never waits.
@@ -51,6 +52,7 @@ func (s *sight) announced(a asynclock.Announcement) {
 		s.seeLocked(Leader{
 			Key: s.key, Token: a.Token, Value: a.Data, Holder: a.Holder, Until: time.Now().Add(max(a.Remaining, shortest)),
 		})
+		raise(s.changed)
 	}
 }
 
@@ -145,24 +147,33 @@ func (s *sight) seeLocked(l Leader) {
 }
 
 // askLocked has the observer look at once.
-func (s *sight) askLocked() {
+func (s *sight) askLocked() { raise(s.asked) }
+
+// raise makes sure that the channel has an element.
+func raise(signal chan<- struct{}) {
 	select {
-	case s.asked <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
 
-// next returns whether announcements come through, and when a look is due at the latest; zero: at no certain time.
-func (s *sight) next() (live bool, due time.Time) {
+// isLive reports whether announcements come through.
+func (s *sight) isLive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
+	return s.live
+}
+
+// due returns when a look is due because a time is over that was not over at the last look; zero: at no certain time.
+func (s *sight) due(looked time.Time) (due time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, at := range [...]time.Time{s.last.Until, s.back} {
-		if at.After(now) && (due.IsZero() || at.Before(due)) {
+		if at.After(looked) && (due.IsZero() || at.Before(due)) {
 			due = at
 		}
 	}
-	return s.live, due
+	return due
 }
 
 // close closes the channel.
