@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -227,6 +228,65 @@ func TestObserversAreToldWhetherAnnouncementsComeThrough(t *testing.T) {
 		wantOp(w, err, "observe", "key")
 		first.stop()
 		second.stop()
+	})
+}
+
+// An observer may be told of two changes at once, by different goroutines. What it is told last is so.
+func TestAnObserverIsToldLastWhatIsSo(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.observe(c)
+		d, changed := new(diary), false
+		if _, err := c.Observe("key", asynclock.Observer{Look: func(live bool) {
+			if !changed {
+				changed = true // before this call has had an effect
+				w.store.Tell(0, store.Event{Kind: store.EventUnobserved, Key: "key"})
+			}
+			d.note(fmt.Sprint("look ", live))
+		}}); err != nil {
+			w.Fatal(err)
+		}
+		d.wants(w, "look false", "look true", "look false")
+	})
+}
+
+// A closing store closes its client while it is told of an observer.
+type closing struct {
+	store.Store
+
+	client **asynclock.Client
+}
+
+func (s closing) Open(id string, events func(store.Event)) (store.Session, error) {
+	session, err := s.Store.Open(id, events)
+	if err != nil {
+		return nil, err
+	}
+	return closingSession{session.(store.ObserveSession), s.client}, nil //nolint:forcetypeassert // it is one
+}
+
+type closingSession struct {
+	store.ObserveSession
+
+	client **asynclock.Client
+}
+
+func (s closingSession) Observe(key string, on bool) error {
+	if on {
+		go func() { _ = (*s.client).Close(context.Background()) }() // ends when the lease is unlocked
+		synctest.Wait()
+	}
+	return s.ObserveSession.Observe(key, on)
+}
+
+func TestWhoBeginsToObserveWhileTheClientCloses(t *testing.T) {
+	story(t, func(w *world) {
+		var c *asynclock.Client
+		c = w.clientOf(closing{w.store, &c})
+		l := lock(w, c, "key") // Close waits for it
+		_, err := c.Observe("key", asynclock.Observer{})
+		wantError(w, err, asynclock.ErrClosed)
+		unlock(w, l)
 	})
 }
 
