@@ -120,3 +120,18 @@ func TestShortTermsMakeNoFloodOfLooks(t *testing.T) {
 		}
 	})
 }
+
+// A wrong end of a term counts for a TTL of that term, not for one of the term before.
+func TestAWrongEndHidesATermNoLongerThanItsOwnTime(t *testing.T) {
+	story(t, func(w *world) {
+		leaders := w.watch(w.client())
+		w.wantSeen(leaders, 0, "")
+		w.store.Every(asynclocktest.ReadNote.Any, asynclocktest.Refuse)
+		w.announced(0, store.Announcement{Token: 5, Seq: 1, Remaining: time.Hour})
+		w.wantSeen(leaders, 5, "")
+		w.announced(0, store.Announcement{Token: 6, Ended: true})
+		w.pass(net + time.Second)
+		w.announced(0, store.Announcement{Token: 6, Seq: 1, Remaining: ttl})
+		w.wantSeen(leaders, 6, "")
+	})
+}

@@ -58,9 +58,10 @@ func (s *sight) announced(a asynclock.Announcement) {
 
 // endedLocked applies the end of a term (O2). If that term is not the one that is known, its beginning was lost.
 func (s *sight) endedLocked(token int64) {
-	s.ended, s.hidden = token, latest(time.Now().Add(asynclock.DefaultTTL), s.last.Until)
+	s.ended, s.hidden = token, time.Now().Add(asynclock.DefaultTTL)
 	s.applied++
 	if token == s.last.Token {
+		s.hidden = latest(s.hidden, s.last.Until)
 		s.seeLocked(Leader{Key: s.key})
 	} else if token > s.highest {
 		s.askLocked()
