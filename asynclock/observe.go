@@ -115,7 +115,7 @@ func (all *observers) add(session store.ObserveSession, key string, o *Observer)
 }
 
 // look tells an observer whether announcements come through. If that has changed meanwhile, another goroutine may have said
-// so before. What an observer is told last must be so.
+// so before. The last that it is told must be true.
 func (all *observers) look(k *observed, o *Observer, live bool) {
 	for o.Look != nil {
 		o.Look(live)

@@ -231,7 +231,7 @@ func TestObserversAreToldWhetherAnnouncementsComeThrough(t *testing.T) {
 	})
 }
 
-// An observer may be told of two changes at once, by different goroutines. What it is told last is so.
+// An observer may be told of two changes at once, by different goroutines. The last that it is told is true.
 func TestAnObserverIsToldLastWhatIsSo(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client()

@@ -56,7 +56,7 @@ func (s *session) Observe(key string, on bool) error {
 	if err != nil {
 		return err
 	}
-	// The session may be told of a change at the same time. What it is told last is so.
+	// The session may be told of a change at the same time. The last that it is told is true.
 	for told := false; s.store.hub.isLive(b) != told; {
 		told = !told
 		s.events(store.Event{Kind: kindOf(told), Key: key})

@@ -171,7 +171,7 @@ func TestADeafChannelOfObserversIsFoundOut(t *testing.T) {
 	})
 }
 
-// A subscription may end while a session begins to observe. What the session is told last is so.
+// A subscription may end while a session begins to observe. The last that the session is told is true.
 func TestASessionIsToldLastWhetherAnnouncementsComeThrough(t *testing.T) {
 	st := &Store{conn: &connection{Driver: new(pubSub)}}
 	b := &watched{keys: make(map[string][]*session), live: true}
