@@ -11,7 +11,8 @@ import (
 )
 
 // Announce is [Lease.SetNote], and tells observers of the key ([Client.Observe]) in the same step. From the first call
-// on, the client also tells them when the lease ends, in whatever way. It tells them once, with no regard to the store's
+// on that sends something, the client also tells them when the lease ends, in whatever way. If it shares a holding by
+// re-entry, that is when the last lease of the holding ends. The client tells them once, with no regard to the store's
 // answer, and [Client.Close] waits for that as for a release. If the process dies, nobody tells them.
 //
 // In a store without announcements ([Features]), Announce is SetNote. Its errors are those of SetNote.
@@ -25,22 +26,42 @@ func (l *Lease) Announce(ctx context.Context, data []byte, ttl time.Duration) er
 	return nil
 }
 
-// announcesEnd makes sure that observers are told of the end of the lease.
-func (l *Lease) announcesEnd() {
-	c := l.state.shard.client
-	session, ok := c.session.(store.ObserveSession)
-	if !ok || !c.features.Announcements {
-		return
-	}
-	ctx, _ := l.Context().(*leaseContext)
+// announcesEnd makes sure that observers are told of the end of the holding. Leases that joined it have its token, too, so
+// it ends with the last of them.
+func (l *Lease) announcesEnd(session store.ObserveSession) {
+	first := leaseOf(l.core.First())
+	ctx, _ := first.Context().(*leaseContext)
 	if ctx.announced.Swap(true) {
 		return
 	}
+	c := l.state.shard.client
 	c.underWay.Add(1) // Close waits for it
-	context.AfterFunc(ctx, func() {
+	first.whenOver(func() {
 		defer c.leaveOf(&c.underWay)
 		bounded := c.limits.bound(c.background, machine.CallTimeout(l.core.Terms.TTL), 0)
 		defer bounded.leave()
 		_ = session.AnnounceEnd(bounded, l.Key(), l.core.Token) // a hint: observers look anyway
 	})
+}
+
+// whenOver calls f when l and all leases that share its holding have ended, in a goroutine of its own.
+func (l *Lease) whenOver(f func()) {
+	context.AfterFunc(l.Context(), func() {
+		if other := l.lasting(); other != nil {
+			other.whenOver(f)
+			return
+		}
+		f()
+	})
+}
+
+// lasting returns a lease of the same holding that has not ended, or nil.
+func (l *Lease) lasting() *Lease {
+	sh := l.state.shard
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if other := l.core.Lasting(); other != nil {
+		return leaseOf(other)
+	}
+	return nil
 }

@@ -99,7 +99,7 @@ var (
 // An Error is a failed operation: what was being done, to which key, and why it failed.
 type Error struct {
 	// Op is lock, try lock, rlock, try rlock, semaphore, acquire, try acquire, set permits, downgrade, unlock,
-	// renew, write note, read note, lock all, try lock all, renew all, unlock all, inspect, list, force unlock or close.
+	// renew, write note, read note, announce, observe, lock all, try lock all, renew all, unlock all, inspect, list, force unlock or close.
 	Op  string
 	Key string // empty if the operation is about no key, or about all
 	Err error

@@ -118,9 +118,6 @@ func (l *Lease) writeNote(ctx context.Context, data []byte, ttl time.Duration, a
 	}
 	defer done()
 	w.request.Seq = c.lastNote.Add(1)
-	if announce {
-		l.announcesEnd()
-	}
 	return w.write(ctx)
 }
 
@@ -170,6 +167,9 @@ func (w *noteWriter) write(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		return waitEnded(ctx)
+	}
+	if observed, ok := w.session.(store.ObserveSession); ok && w.request.Announce {
+		w.lease.announcesEnd(observed)
 	}
 	for failures := 1; ; failures++ {
 		err := w.try(ctx)

@@ -58,7 +58,14 @@ func (c *Client) observe(key string, o Observer) (*Observer, error) {
 	if !ok || !c.features.Announcements {
 		return nil, fmt.Errorf("%w: announcements", ErrUnsupported)
 	}
-	return &o, c.observers.add(session, key, &o)
+	if err := c.observers.add(session, key, &o); err != nil {
+		return nil, err
+	}
+	if c.closing.Load() { // Close may not have seen o, and then it never tells it
+		c.observers.remove(key, &o)
+		return nil, ErrClosed
+	}
+	return &o, nil
 }
 
 // observers are all those of a client.
@@ -101,10 +108,25 @@ func (all *observers) add(session store.ObserveSession, key string, o *Observer)
 		}
 		return err
 	}
-	if live && o.Look != nil {
-		o.Look(true)
+	if live {
+		all.look(k, o, true)
 	}
 	return nil
+}
+
+// look tells an observer whether announcements come through. If that has changed meanwhile, another goroutine may have said
+// so before. The last that it is told must be true.
+func (all *observers) look(k *observed, o *Observer, live bool) {
+	for o.Look != nil {
+		o.Look(live)
+		all.mu.Lock()
+		now := k.live
+		all.mu.Unlock()
+		if now == live {
+			return
+		}
+		live = now
+	}
 }
 
 // remove tells the store when the last observer of a key has left.
@@ -148,9 +170,9 @@ func (all *observers) told(e *store.Event) {
 	all.mu.Unlock()
 	for _, o := range list {
 		switch {
-		case e.Kind != store.EventAnnounced && o.Look != nil:
-			o.Look(live)
-		case e.Kind == store.EventAnnounced && e.Announcement != nil && o.Announced != nil:
+		case e.Kind != store.EventAnnounced:
+			all.look(k, o, live)
+		case e.Announcement != nil && o.Announced != nil:
 			o.Announced(*e.Announcement)
 		}
 	}

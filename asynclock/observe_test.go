@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -145,6 +146,48 @@ func TestCloseTellsObserversOfTheEnd(t *testing.T) {
 	})
 }
 
+// Leases that share a holding have one token, and it ends with the last of them.
+func TestTheEndOfASharedHoldingIsAnnouncedWhenItEnds(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		d := w.observe(theirs)
+		outer := lock(w, ours, "key", asynclock.WithDescription("us"))
+		inner, err := ours.Lock(outer.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		later, err := ours.Lock(outer.Context(), "key")
+		if err != nil {
+			w.Fatal(err)
+		}
+		announce(w, inner, "inner")
+		announce(w, outer, "outer")
+		d.wants(w, "look true", fmt.Sprintf("inner %d of us for %v", outer.Token(), ttl), fmt.Sprintf("outer %d of us for %v", outer.Token(), ttl))
+		unlock(w, inner)
+		d.wants(w)
+		unlock(w, outer)
+		d.wants(w)
+		unlock(w, later)
+		d.wants(w, fmt.Sprint("end ", outer.Token()))
+	})
+}
+
+// A call that sends nothing has begun nothing that could end.
+func TestTheEndIsNotAnnouncedIfNoNoteWasSent(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		d := w.observe(theirs)
+		d.wants(w, "look true")
+		l := lock(w, ours, "key")
+		ended, cancel := context.WithCancel(w.Context())
+		cancel()
+		wantError(w, l.Announce(ended, nil, time.Hour), context.Canceled)
+		unlock(w, l)
+		wantError(w, l.Announce(w.Context(), nil, time.Hour), asynclock.ErrUnlocked)
+		d.wants(w)
+	})
+}
+
 // A note whose answer is lost may have been announced, and so is the end.
 func TestTheEndIsAnnouncedAlsoIfTheNoteWasNotConfirmed(t *testing.T) {
 	story(t, func(w *world) {
@@ -185,6 +228,65 @@ func TestObserversAreToldWhetherAnnouncementsComeThrough(t *testing.T) {
 		wantOp(w, err, "observe", "key")
 		first.stop()
 		second.stop()
+	})
+}
+
+// An observer may be told of two changes at once, by different goroutines. The last that it is told is true.
+func TestAnObserverIsToldLastWhatIsSo(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.observe(c)
+		d, changed := new(diary), false
+		if _, err := c.Observe("key", asynclock.Observer{Look: func(live bool) {
+			if !changed {
+				changed = true // before this call has had an effect
+				w.store.Tell(0, store.Event{Kind: store.EventUnobserved, Key: "key"})
+			}
+			d.note(fmt.Sprint("look ", live))
+		}}); err != nil {
+			w.Fatal(err)
+		}
+		d.wants(w, "look false", "look true", "look false")
+	})
+}
+
+// A closing store closes its client while it is told of an observer.
+type closing struct {
+	store.Store
+
+	client **asynclock.Client
+}
+
+func (s closing) Open(id string, events func(store.Event)) (store.Session, error) {
+	session, err := s.Store.Open(id, events)
+	if err != nil {
+		return nil, err
+	}
+	return closingSession{session.(store.ObserveSession), s.client}, nil //nolint:forcetypeassert // it is one
+}
+
+type closingSession struct {
+	store.ObserveSession
+
+	client **asynclock.Client
+}
+
+func (s closingSession) Observe(key string, on bool) error {
+	if on {
+		go func() { _ = (*s.client).Close(context.Background()) }() // ends when the lease is unlocked
+		synctest.Wait()
+	}
+	return s.ObserveSession.Observe(key, on)
+}
+
+func TestWhoBeginsToObserveWhileTheClientCloses(t *testing.T) {
+	story(t, func(w *world) {
+		var c *asynclock.Client
+		c = w.clientOf(closing{w.store, &c})
+		l := lock(w, c, "key") // Close waits for it
+		_, err := c.Observe("key", asynclock.Observer{})
+		wantError(w, err, asynclock.ErrClosed)
+		unlock(w, l)
 	})
 }
 

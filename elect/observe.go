@@ -41,6 +41,10 @@ type sighting struct {
 	seq    int64
 }
 
+// shortest is the rest of a TTL that a store calls 0 because it counts in milliseconds. Without it the time of a leader
+// would be over at a look that has found it, and no look would follow soon.
+const shortest = time.Millisecond
+
 // look asks the store.
 func look(ctx context.Context, locks *asynclock.Client, key string) (sighting, error) {
 	before := time.Now()
@@ -69,7 +73,7 @@ func look(ctx context.Context, locks *asynclock.Client, key string) (sighting, e
 		found.leader.Token, found.leader.Value, found.seq = n.Token, n.Data, n.Seq
 	}
 	if n.Remaining >= 0 {
-		found.leader.Until = before.Add(n.Remaining)
+		found.leader.Until = before.Add(max(n.Remaining, shortest))
 	}
 	return found, nil
 }
@@ -133,33 +137,43 @@ func (o *observer) observe(ctx context.Context) {
 
 // await waits for the time of the next look. It reports whether ctx lasts.
 func (o *observer) await(ctx context.Context) bool {
-	timer := time.NewTimer(o.pause())
+	regular := time.Now().Add(o.pause())
+	timer := time.NewTimer(o.left(regular))
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-o.sight.asked:
-		sleep(ctx, time.Until(o.looked.Add(MinInterval))) // whoever sends messages may send many
-	case <-ctx.Done():
+	for {
+		select {
+		case <-o.sight.changed:
+			timer.Reset(o.left(regular)) // the time of the leader may run out before
+			continue
+		case <-timer.C:
+		case <-o.sight.asked:
+			sleep(ctx, time.Until(o.looked.Add(MinInterval))) // whoever sends messages may send many
+		case <-ctx.Done():
+		}
+		return ctx.Err() == nil
 	}
-	return ctx.Err() == nil
 }
 
-// pause returns how long to wait before the next look: until the interval is over, or the term may be.
+// pause returns how long to wait for the next look if nothing happens.
 func (o *observer) pause() time.Duration {
-	live, due := o.sight.next()
 	interval := o.interval
 	switch {
 	case interval != 0:
-	case live && !o.failed:
+	case o.sight.isLive() && !o.failed:
 		interval = announced
 	default:
 		interval = unannounced
 	}
-	pause := backoff.Jitter(interval*9/10, 0.1)
-	if left := time.Until(due); left > 0 {
-		pause = min(pause, left)
+	return backoff.Jitter(interval*9/10, 0.1)
+}
+
+// left returns how long it is to the next look: at the regular time, or when the term may be over.
+func (o *observer) left(regular time.Time) time.Duration {
+	at := regular
+	if due := o.sight.due(o.looked); !due.IsZero() && due.Before(at) {
+		at = latest(due, o.looked.Add(MinInterval))
 	}
-	return pause
+	return time.Until(at)
 }
 
 // look looks once.

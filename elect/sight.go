@@ -15,6 +15,7 @@ type sight struct {
 	key     string
 	leaders chan Leader   // has room for one
 	asked   chan struct{} // has an element if a look is due at once
+	changed chan struct{} // has an element if a term was announced
 
 	mu      sync.Mutex
 	live    bool // announcements come through
@@ -33,7 +34,7 @@ type sight struct {
 }
 
 func newSight(key string) *sight {
-	return &sight{key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1)}
+	return &sight{key: key, leaders: make(chan Leader, 1), asked: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 }
 
 // announced applies an announcement. It is called by who receives it, and never waits.
@@ -49,16 +50,18 @@ func (s *sight) announced(a asynclock.Announcement) {
 		s.highest, s.seq = a.Token, a.Seq
 		s.applied++
 		s.seeLocked(Leader{
-			Key: s.key, Token: a.Token, Value: a.Data, Holder: a.Holder, Until: time.Now().Add(a.Remaining),
+			Key: s.key, Token: a.Token, Value: a.Data, Holder: a.Holder, Until: time.Now().Add(max(a.Remaining, shortest)),
 		})
+		raise(s.changed)
 	}
 }
 
 // endedLocked applies the end of a term (O2). If that term is not the one that is known, its beginning was lost.
 func (s *sight) endedLocked(token int64) {
-	s.ended, s.hidden = token, latest(time.Now().Add(asynclock.DefaultTTL), s.last.Until)
+	s.ended, s.hidden = token, time.Now().Add(asynclock.DefaultTTL)
 	s.applied++
 	if token == s.last.Token {
+		s.hidden = latest(s.hidden, s.last.Until)
 		s.seeLocked(Leader{Key: s.key})
 	} else if token > s.highest {
 		s.askLocked()
@@ -103,12 +106,16 @@ func (s *sight) hiddenLocked(token int64) bool {
 	return token != 0 && token == s.ended && time.Now().Before(s.hidden)
 }
 
+// expiring is for how long after its time a store may still show a leader: the observer's clock began before the answer, and
+// stores count in milliseconds.
+const expiring = time.Second
+
 // wentBackLocked reports whether a smaller number counts (O5): the store has shown smaller ones for longer than a leader
 // of before could last there. Otherwise a server that was promoted may show the leader of before.
 func (s *sight) wentBackLocked(l *Leader) bool {
 	now := time.Now()
 	if s.back.IsZero() {
-		s.back = latest(now.Add(asynclock.DefaultTTL), l.Until)
+		s.back = latest(now.Add(asynclock.DefaultTTL), l.Until.Add(expiring))
 	}
 	l.WentBack = !now.Before(s.back)
 	return l.WentBack
@@ -141,22 +148,33 @@ func (s *sight) seeLocked(l Leader) {
 }
 
 // askLocked has the observer look at once.
-func (s *sight) askLocked() {
+func (s *sight) askLocked() { raise(s.asked) }
+
+// raise makes sure that the channel has an element.
+func raise(signal chan<- struct{}) {
 	select {
-	case s.asked <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
 
-// next returns whether announcements come through, and when a look is due at the latest; zero: at no certain time.
-func (s *sight) next() (live bool, due time.Time) {
+// isLive reports whether announcements come through.
+func (s *sight) isLive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due = s.last.Until
-	if due.IsZero() || !s.back.IsZero() && s.back.Before(due) {
-		due = s.back
+	return s.live
+}
+
+// due returns when a look is due because a time is over that was not over at the last look; zero: at no certain time.
+func (s *sight) due(looked time.Time) (due time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range [...]time.Time{s.last.Until, s.back} {
+		if at.After(looked) && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
 	}
-	return s.live, due
+	return due
 }
 
 // close closes the channel.

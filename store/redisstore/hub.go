@@ -28,20 +28,27 @@ type watched struct {
 	ended chan struct{}   // closed when this and those before have ended
 }
 
-// join adds an observer. It reports whether announcements of the key come through already.
-func (h *hub) join(s *session, key string) (live bool, err error) {
+// join adds an observer, and returns the bucket of the key.
+func (h *hub) join(s *session, key string) (*watched, error) {
 	bucket := bucketOf(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := s.usable(); err != nil { // asked again, as Close takes out whoever has joined
-		return false, err
+		return nil, err
 	}
 	b := h.buckets[bucket]
 	if b == nil {
 		b = h.openLocked(s.store, bucket)
 	}
 	b.keys[key] = append(slices.Clone(b.keys[key]), s)
-	return b.live, nil
+	return b, nil
+}
+
+// isLive reports whether announcements come through.
+func (h *hub) isLive(b *watched) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return b.live
 }
 
 // openLocked subscribes, when the subscription before has ended.

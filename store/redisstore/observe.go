@@ -52,11 +52,24 @@ func (s *session) Observe(key string, on bool) error {
 		s.store.hub.leave(s, func(observed string) bool { return observed == key })
 		return nil
 	}
-	live, err := s.store.hub.join(s, key)
-	if live {
-		s.events(store.Event{Kind: store.EventObserving, Key: key})
+	b, err := s.store.hub.join(s, key)
+	if err != nil {
+		return err
 	}
-	return err
+	// The session may be told of a change at the same time. The last that it is told is true.
+	for told := false; s.store.hub.isLive(b) != told; {
+		told = !told
+		s.events(store.Event{Kind: kindOf(told), Key: key})
+	}
+	return nil
+}
+
+// kindOf is the event that says whether announcements come through.
+func kindOf(live bool) store.EventKind {
+	if live {
+		return store.EventObserving
+	}
+	return store.EventUnobserved
 }
 
 // announced passes on a message to those who observe its key.
@@ -74,10 +87,6 @@ func (st *Store) announced(b *watched, payload string) {
 
 // hears tells observers of a bucket whether announcements come through. An error says why not.
 func (st *Store) hears(b *watched, err error) {
-	kind := store.EventObserving
-	if err != nil {
-		kind = store.EventUnobserved
-	}
 	if err != nil && !errors.Is(err, ErrUnsharded) { // otherwise the next subscription will be to a classic channel
 		st.deaf.Do(func() {
 			st.log.Add(slog.LevelWarn, "redisstore: announcements don't come through; observers look again and again instead", slog.Any("error", err))
@@ -85,7 +94,7 @@ func (st *Store) hears(b *watched, err error) {
 	}
 	for key, sessions := range st.hub.turn(b, err == nil) {
 		for _, s := range sessions {
-			s.events(store.Event{Kind: kind, Key: key})
+			s.events(store.Event{Kind: kindOf(err == nil), Key: key})
 		}
 	}
 }

@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,6 +169,27 @@ func TestADeafChannelOfObserversIsFoundOut(t *testing.T) {
 			t.Errorf("25 s after the last message: got %d that are live, want none", n)
 		}
 	})
+}
+
+// A subscription may end while a session begins to observe. The last that the session is told is true.
+func TestASessionIsToldLastWhetherAnnouncementsComeThrough(t *testing.T) {
+	st := &Store{conn: &connection{Driver: new(pubSub)}}
+	b := &watched{keys: make(map[string][]*session), live: true}
+	st.hub.buckets = map[int]*watched{bucketOf("key"): b}
+	var told []store.EventKind
+	s := &session{store: st}
+	s.events = func(e store.Event) {
+		if b.live {
+			st.hears(b, ErrUnsharded) // before this call has had an effect
+		}
+		told = append(told, e.Kind)
+	}
+	if err := s.Observe("key", true); err != nil {
+		t.Fatal(err)
+	}
+	if want := []store.EventKind{store.EventUnobserved, store.EventObserving, store.EventUnobserved}; !slices.Equal(told, want) {
+		t.Errorf("told: got %v, want %v", told, want)
+	}
 }
 
 // Several sessions of a store, and several keys of a bucket, share a subscription.

@@ -232,5 +232,19 @@ func (l *Lease) First() *Lease {
 	return l
 }
 
+// Lasting returns a lease that shares the holding of l and has not ended, or nil.
+func (l *Lease) Lasting() *Lease {
+	first := l.First()
+	if first.Err == nil {
+		return first
+	}
+	for j := first.joiner; j != nil; j = j.earlier {
+		if j.Err == nil {
+			return j
+		}
+	}
+	return nil
+}
+
 // Joined reports whether the lease joined another by re-entry.
 func (l *Lease) Joined() bool { return l.first != nil }
