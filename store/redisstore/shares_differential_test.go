@@ -170,7 +170,7 @@ func (d *sharesDifferential) drawGroup(t *rapid.T) (st differentialState, lock s
 		if i == 0 {
 			owner = usually(t, "first", me, "m0", "m0", "m0", "m0", "m0", "m0", "m0", "m0", "m0", "m0", "m0")
 		}
-		ends, _ := strconv.Atoi(usually(t, "ends", strconv.Itoa(nowMS+rapid.IntRange(1, 9).Draw(t, "ms")*400_000), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1), strconv.Itoa(nowMS+1)))
+		ends, _ := strconv.Atoi(usually(t, "ends", strconv.Itoa(nowMS+rapid.IntRange(1, 9).Draw(t, "ms")*400_000), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1)))
 		weight, most, token := 0, 0, before+i
 		if d.kind == "=p" {
 			weight, most = rapid.IntRange(1, 2).Draw(t, "weight"), rapid.SampledFrom([]int{5, 5, 7}).Draw(t, "limit")
