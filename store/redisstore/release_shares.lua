@@ -12,6 +12,68 @@
 --   {1, number, the readers' token}  the owner has the rest; 0 and 0 of permits
 --   -5                               the rest is no part of what the owner has; nothing was changed
 
+-- The common cases come before any function definition, as in acquire_shares.lua: nobody waits or is
+-- withdrawn, no ceiling is set, and the owner gives back all that it has. It is the last member,
+-- or others remain.
+local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] == '0' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
+if type(value) == 'string' then
+  local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
+  if kind then -- some servers' Lua prints no text as a number
+    token, shown, kept, used, limit, least = token + 0, shown + 0, kept + 0, used + 0, limit + 0, least + 0
+  end
+  local last = redis.pcall('GET', KEYS[4])
+  if kind and math.max(token, shown, kept, used, limit, least) <= 9e15 -- the group is sound
+    and (not last or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') and last + 0 <= 9e15)
+    and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) == 0 then
+    local size = redis.pcall('ZCARD', KEYS[7])
+    local alike = size == redis.pcall('HLEN', KEYS[8]) -- its members are sound
+    local ends = alike and redis.call('ZSCORE', KEYS[7], ARGV[1])
+    local entry = ends and redis.call('HGET', KEYS[8], ARGV[1]) or ''
+    local weight, most, number = string.match(entry, <% pattern member | weight limit token %>)
+    local time = redis.call('TIME')
+    local now = time[1] * 1000000 + time[2]
+    local ms = math.floor(now / 1000)
+    local known = math.max(last or 0, token, shown)
+    local first = size == 1 and ends or weight and redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
+    local common = weight and first + 0 > ms -- no member's time is over
+    if common and ARGV[7] ~= '0' then -- the grace is over; see epoch.lua
+      local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
+      local id, ready
+      if type(epoch) == 'string' and type(info) == 'string' then
+        id, ready = string.match(epoch, <% pattern epoch | id ready %>)
+      end
+      common = id and string.find(info, 'master_replid:' .. id, 1, true) and ms >= ready + 0
+    end
+    if not common then
+      -- The rest decides.
+    elseif size == 1 then
+      -- The group ends, and the key is vacant. The deletion comes first because a server out of
+      -- memory allows it, and then the rest.
+      redis.call('DEL', KEYS[7], KEYS[8], KEYS[4])
+      redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX',
+        string.format('%.0f', ARGV[6] + math.max(0, math.ceil((known - now) / 1000))))
+      return 1
+    else
+      if kind == '=p' then -- see uncount in shares.lua
+        used = used - weight
+        least = most + 0 == limit and least - 1 or least
+        shown = number + 0 == shown and 0 or shown
+      end
+      if last and last + 0 == known -- the counter knows the last token
+        and (kind == '=r' or least > 0) then -- the smallest limit stays
+        redis.call('ZREM', KEYS[7], ARGV[1]) -- first, likewise
+        redis.call('HDEL', KEYS[8], ARGV[1])
+        local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
+        local left = string.format('%.0f', latest - ms + 1000) -- outlive
+        redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
+        redis.call('PEXPIRE', KEYS[7], left)
+        redis.call('PEXPIRE', KEYS[8], left)
+        return 1
+      end
+    end
+  end
+end
+
 <% include epoch.lua %>
 
 <% include lock.lua %>
