@@ -104,11 +104,17 @@ func TestAGroupLastsAsLongAsItsLastMember(t *testing.T) {
 		}
 		longest := read("key", "longest")
 		longest.TTL = 2 * long
-		c.Want(longest, store.Granted)
-		c.Want(read("key", "a"), store.Granted)
-		check("two readers", 2*long)
-		c.release(store.ReleaseRequest{Key: "key", Owner: "longest"})
-		check("the one with the longer TTL has left", long)
+		twoReaders := func(by string) {
+			c.Want(longest, store.Granted)
+			c.Want(read("key", "a"), store.Granted)
+			check("two readers, by "+by, 2*long)
+			c.release(store.ReleaseRequest{Key: "key", Owner: "longest"})
+			check("the one with the longer TTL has left, by "+by, long)
+		}
+		twoReaders("shortcuts")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
+		sv.withoutShortcuts(t, "key")
+		twoReaders("the rest")
 		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: 3 * long, Share: longest.Share}
 		if err := c.renew(renewal).Err; err != nil {
 			t.Errorf("Renew: got %v, want no error", err)
@@ -121,6 +127,12 @@ func TestAGroupLastsAsLongAsItsLastMember(t *testing.T) {
 			}
 		}
 	})
+}
+
+// withoutShortcuts has the scripts for shares take none of the key, as long as a withdrawn owner is remembered.
+func (sv *server) withoutShortcuts(t testing.TB, key string) {
+	t.Helper()
+	sv.Do(t, "ZADD", sv.redisKey(key, 'x'), strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10), "withdrawn")
 }
 
 // A group that ended by its TTL leaves members behind, which are no part of the next one.
