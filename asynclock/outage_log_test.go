@@ -90,3 +90,21 @@ func TestWhatIsNoOutage(t *testing.T) {
 		log.wantLines(w, down, 0)
 	})
 }
+
+// Renewals that hung in an outage fail one by one when it is long over.
+func TestLateFailuresAreNoSecondOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(time.Minute))
+		lock(w, c, "first")
+		w.pass(3 * time.Second)
+		lock(w, c, "second")
+		stop := w.store.Every(asynclocktest.Renew.Any, asynclocktest.Hang)
+		w.pass(24 * time.Second)
+		log.wantLines(w, down, 1)
+		stop()
+		w.pass(time.Minute)
+		log.wantLines(w, down, 1)
+		log.wantLines(w, up, 1)
+	})
+}

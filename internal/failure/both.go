@@ -40,7 +40,7 @@ func (e *both) Error() string {
 
 // only returns what the error wraps, or nil if that is nothing or more than one.
 func only(err error) error {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		if all := several.Unwrap(); len(all) == 1 {
 			return all[0]
 		}
