@@ -71,6 +71,7 @@ func (c *Client) acquire(caller context.Context, call *machine.Acquire) {
 // onAcquire handles the answer to a request.
 func onAcquire(call *machine.Acquire, reply *store.AcquireReply) {
 	s := stateOf(call.Key)
+	s.shard.client.heard(call.Key.Name, reply.Err)
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()

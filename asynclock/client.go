@@ -44,6 +44,7 @@ type Client struct {
 	limits   limiter
 	overdue  overdueRenewals
 	trips    tripMeter
+	outages  outages
 
 	// background is the context of calls that no caller waits for. It ends when Close has finished.
 	background context.Context //nolint:containedctx // it bounds goroutines, not a call

@@ -10,15 +10,18 @@
 //		return orders.Save(ctx, order, lease.Token())
 //	})
 //
+// WithLock waits while ctx lasts, or as long as [WithWait] says. [Client.Lock] and [Client.TryLock] return the
+// lease itself, which [Lease.Unlock] ends.
+//
 // A lease belongs to no goroutine. Any goroutine may use it, pass it on or unlock it. The
 // watchdog, one goroutine per client, renews it until then. A pending acquisition is a
-// channel to select on: [Client.LockChan].
+// channel to select on: [Client.LockChan], or [Client.LockEach] for many keys.
 //
 // [Client.RLock] takes a key together with other readers.
 // [Client.Semaphore] makes a key that is taken in parts: permits.
 // [Client.LockAll] takes several keys together. Such calls never deadlock each other.
 // [Lease.SetNote] leaves a note beside the key. Package once uses it to run a job once in an
-// interval, and package elect to say who leads.
+// interval, and package elect to say who leads. [Client.Inspect] and [Client.List] say who has a key.
 //
 // # What is guaranteed
 //

@@ -140,6 +140,7 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 
 // onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
+	r.client.heard(r.core.Request().Key, reply.Err)
 	if requeue := r.core.Requeue; requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {

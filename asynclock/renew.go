@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -115,6 +116,7 @@ func (c *Client) renewNow(ctx context.Context, calls []*machine.Renewal) []error
 // renewalIsLate counts a renewal as failed for now.
 func renewalIsLate(r *machine.Renewal) {
 	s := stateOf(r.Key)
+	s.shard.client.heard(r.Key.Name, ErrOutcomeUnknown)
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()
@@ -126,6 +128,9 @@ func renewalIsLate(r *machine.Renewal) {
 // onRenew handles the answer to a renewal.
 func onRenew(r *machine.Renewal, reply store.RenewReply) {
 	s := stateOf(r.Key)
+	if !failure.Transient(reply.Err) || watchdog.Now().Sub(r.Sent) < r.Timeout { // or else it was late, and has been counted
+		s.shard.client.heard(r.Key.Name, reply.Err)
+	}
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()

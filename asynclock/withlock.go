@@ -5,6 +5,8 @@ package asynclock
 import (
 	"context"
 	"errors"
+
+	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
 // WithLock runs fn under the key: it takes the key as [Client.Lock] does, calls fn, and unlocks,
@@ -17,7 +19,7 @@ import (
 //     [WithWait], [ErrUnreachable], or ctx's own. Neither is fn called if ctx ended at the moment of the grant.
 //   - If fn ran under the lease to its end, the error is what fn returned, as it is and not wrapped.
 //   - If the lease was lost meanwhile, the error matches [ErrLost], and also what fn returned. It does so even if fn
-//     returned nil, because its work may have been too late. After Close of the client it matches [ErrClosed].
+//     returned nil, because its work may have been too late. A loss that fn returns too is said once. After Close of the client it matches [ErrClosed].
 //
 // So test for ErrLost first. An fn that calls locks itself may return errors like those of Lock. Set a variable in fn
 // to know whether it was called. Other errors of the unlock are no error of WithLock: the lease covered the work, and
@@ -67,7 +69,7 @@ func underLease[L scope, T any](ctx context.Context, lease L, fn func(ctx contex
 		// Other errors of Unlock concern the store only. The lease covered the work, and the
 		// release continues in the background.
 		if unlockErr := lease.Unlock(ctx); errors.Is(unlockErr, ErrLost) || errors.Is(unlockErr, ErrClosed) {
-			err = errors.Join(err, unlockErr)
+			err = failure.Both(err, unlockErr)
 		}
 	}()
 	if ctx.Err() != nil { // it ended when the grant came; the caller may have given up already

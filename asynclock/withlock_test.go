@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +115,7 @@ func TestWithLockReportsALoss(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error // of the function
-	}{{"the function fails", failed}, {"the function does not mind", nil}} {
+	}{{"the function fails", failed}, {"the function does not mind", nil}, {"the function returns it", asynclock.ErrExpired}} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				client := w.client()
@@ -127,6 +128,9 @@ func TestWithLockReportsALoss(t *testing.T) {
 				wantError(w, err, asynclock.ErrExpired, asynclock.ErrLost)
 				if c.err != nil {
 					wantError(w, err, c.err)
+				}
+				if n := strings.Count(err.Error(), "lease lost"); n != 1 {
+					w.Errorf("got %q, which says %d times that the lease is lost, want once", err, n)
 				}
 				w.wait()
 				w.wantUnused()

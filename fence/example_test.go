@@ -69,9 +69,9 @@ func ExampleGate_Do_file() {
 		State string
 		Token int64
 	}
-	save := func(gate *fence.Gate, h fence.Holder, state string) error {
-		return gate.Do(ctx, h, func() error {
-			text, err := json.Marshal(order{state, h.Token()})
+	save := func(gate *fence.Gate, lease fence.Holder, state string) error {
+		return gate.Do(ctx, lease, func() error {
+			text, err := json.Marshal(order{state, lease.Token()})
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
 // A Run is what the job's function gets.
@@ -137,13 +138,7 @@ type round struct {
 
 // err is what Do returns.
 func (r *round) err() error {
-	switch {
-	case r.fnErr == nil:
-		return r.lockErr
-	case r.lockErr == nil:
-		return r.fnErr
-	}
-	return errors.Join(r.fnErr, r.lockErr)
+	return failure.Both(r.fnErr, r.lockErr)
 }
 
 // do looks before it locks. So most calls cost one request, and don't get in the way of the one that

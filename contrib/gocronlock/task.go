@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/adapter"
+	"github.com/asynclock/asynclock-go/internal/failure"
 )
 
 // ErrNoLease is the error of a task that gocron began without its lock, for example because the scheduler has
@@ -74,7 +75,7 @@ func (t *task) run(ctx context.Context) (err error) {
 	if !lease.Valid(0) {
 		return fmt.Errorf("gocronlock: before the task began: %w", lease.Err()) // gocron unlocks
 	}
-	defer func() { err = errors.Join(err, adapter.Unlock(ctx, lease)) }()
+	defer func() { err = failure.Both(err, adapter.Unlock(ctx, lease)) }()
 	scoped, end := context.WithCancelCause(lease.Context())
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()

@@ -144,8 +144,8 @@ type archive struct {
 	sent int
 }
 
-func (a *archive) send(ctx context.Context, holder fence.Holder) error {
-	return a.gate.Do(ctx, holder, func() error { a.sent++; return nil })
+func (a *archive) send(ctx context.Context, lease fence.Holder) error {
+	return a.gate.Do(ctx, lease, func() error { a.sent++; return nil })
 }
 
 // connector returns what makes the client of a process: of the Redis at url, or, without one, of a store in

@@ -125,8 +125,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // create makes an invoice, unless there is one, and then returns the amount of that. Both transactions show the
 // token. After the first, no earlier holder can write any more. The second fails if a later holder was faster.
-func (s *service) create(ctx context.Context, holder fence.Holder, name string, amount int64) (had int64, err error) {
-	err = s.guarded(ctx, holder, func(tx *sql.Tx) error {
+func (s *service) create(ctx context.Context, lease fence.Holder, name string, amount int64) (had int64, err error) {
+	err = s.guarded(ctx, lease, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT amount FROM invoices WHERE name = $1", name).Scan(&had)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -139,24 +139,24 @@ func (s *service) create(ctx context.Context, holder fence.Holder, name string, 
 	if err := s.render(ctx); err != nil {
 		return 0, err
 	}
-	return 0, s.insert(ctx, holder, name, amount)
+	return 0, s.insert(ctx, lease, name, amount)
 }
 
-func (s *service) insert(ctx context.Context, holder fence.Holder, name string, amount int64) error {
-	return s.guarded(ctx, holder, func(tx *sql.Tx) error {
+func (s *service) insert(ctx context.Context, lease fence.Holder, name string, amount int64) error {
+	return s.guarded(ctx, lease, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO invoices (name, amount) VALUES ($1, $2)", name, amount)
 		return err
 	})
 }
 
 // guarded runs a transaction, unless a later holder has committed one.
-func (s *service) guarded(ctx context.Context, holder fence.Holder, do func(*sql.Tx) error) error {
+func (s *service) guarded(ctx context.Context, lease fence.Holder, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	if err := s.fences.Guard(ctx, tx, holder); err != nil {
+	if err := s.fences.Guard(ctx, tx, lease); err != nil {
 		return err
 	}
 	if err := do(tx); err != nil {

@@ -118,7 +118,7 @@ func instance(ctx context.Context, connect func() (*asynclock.Client, error), so
 }
 
 // newProvider makes a goose whose migrations are fenced. Its locker joins the lease of the caller.
-func newProvider(locks *asynclock.Client, db *sql.DB, fences *fencesql.Fence, holder fence.Holder) (*goose.Provider, error) {
+func newProvider(locks *asynclock.Client, db *sql.DB, fences *fencesql.Fence, lease fence.Holder) (*goose.Provider, error) {
 	locker, err := gooselock.New(locks, key)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func newProvider(locks *asynclock.Client, db *sql.DB, fences *fencesql.Fence, ho
 	var all []*goose.Migration
 	for i, statement := range migrations {
 		up := func(ctx context.Context, tx *sql.Tx) error {
-			if err := fences.Guard(ctx, tx, holder); err != nil {
+			if err := fences.Guard(ctx, tx, lease); err != nil {
 				return err // a later holder has migrated
 			}
 			_, err := tx.ExecContext(ctx, statement)

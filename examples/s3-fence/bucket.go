@@ -27,16 +27,16 @@ var errChanged = errors.New("the object has changed")
 type bucket struct{ url string }
 
 // save writes an object, unless a later holder has: then the error is ErrStale.
-func (b *bucket) save(ctx context.Context, holder fence.Holder, name, state string) error {
+func (b *bucket) save(ctx context.Context, lease fence.Holder, name, state string) error {
 	for {
 		old, etag, err := b.get(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := fence.Admit(holder, name, old.Token); err != nil {
+		if err := fence.Admit(lease, name, old.Token); err != nil {
 			return err
 		}
-		err = b.put(ctx, name, object{state, holder.Token()}, etag)
+		err = b.put(ctx, name, object{state, lease.Token()}, etag)
 		if !errors.Is(err, errChanged) { // else look who it was
 			return err
 		}

@@ -130,8 +130,8 @@ func (c *cache) get(name string) (string, bool) {
 }
 
 // put keeps a page, unless a later holder has put one.
-func (c *cache) put(ctx context.Context, holder fence.Holder, name, page string) error {
-	return c.gate.Do(ctx, holder, func() error {
+func (c *cache) put(ctx context.Context, lease fence.Holder, name, page string) error {
+	return c.gate.Do(ctx, lease, func() error {
 		c.pages.Store(name, page)
 		return nil
 	})

@@ -73,11 +73,11 @@ func newMemoryBank() *memoryBank {
 }
 
 // pay takes no notice of the context, as a request that is on its way.
-func (b *memoryBank) pay(_ context.Context, holder fence.Holder, person string) error {
+func (b *memoryBank) pay(_ context.Context, lease fence.Holder, person string) error {
 	if err := b.before(person); err != nil {
 		return err
 	}
-	return b.gate.Do(context.Background(), holder, func() error {
+	return b.gate.Do(context.Background(), lease, func() error {
 		if !b.paid[person] {
 			b.paid[person] = true
 			b.payments++

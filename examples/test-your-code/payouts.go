@@ -20,7 +20,7 @@ type payouts struct {
 
 // A bank pays. It refuses a holder that is not the latest one, and pays nobody twice.
 type bank interface {
-	pay(ctx context.Context, holder fence.Holder, person string) error
+	pay(ctx context.Context, lease fence.Holder, person string) error
 }
 
 // run pays all people. It reports false if another process is at it.

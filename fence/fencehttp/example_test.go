@@ -32,8 +32,8 @@ func Example() {
 
 	client := http.Client{Transport: &fencehttp.Transport{Hosts: []string{strings.TrimPrefix(service.URL, "http://")}}}
 	defer client.CloseIdleConnections()
-	send := func(holder fence.Holder, state string) error { // holder is usually a lease
-		ctx := fencehttp.NewContext(context.Background(), holder)
+	send := func(lease fence.Holder, state string) error { // a lease is a Holder
+		ctx := fencehttp.NewContext(context.Background(), lease)
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"?state="+state, nil)
 		if err != nil {
 			return err

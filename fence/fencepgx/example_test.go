@@ -31,9 +31,9 @@ func ExampleFence_Guard() {
 	if err := fences.Migrate(ctx, pool); err != nil {
 		log.Fatal(err)
 	}
-	save := func(holder fence.Holder) error { // holder is usually a lease
+	save := func(lease fence.Holder) error { // a lease is a Holder
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			if err := fences.Guard(ctx, tx, holder); err != nil {
+			if err := fences.Guard(ctx, tx, lease); err != nil {
 				return err // BeginFunc rolls back
 			}
 			// ... write what the lock protects ...

@@ -33,9 +33,9 @@ func ExampleFence_Do() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	save := func(holder fence.Holder, state string) error { // holder is usually a lease
+	save := func(lease fence.Holder, state string) error { // a lease is a Holder
 		_, err := fences.Do(
-			ctx, holder,
+			ctx, lease,
 			fenceredis.Command{"SET", "state:{order:42}", state},
 			fenceredis.Command{"RPUSH", "history:{order:42}", state},
 		)

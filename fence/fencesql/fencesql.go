@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fencesql is a fence in a database, for transactions of database/sql. It works with leases of
-// every lock store:
+// every lock store. At the program's start, for [SQLite], [Postgres] or [MySQL]:
+//
+//	fences, err := fencesql.New(fencesql.SQLite)
+//	...
+//	err = fences.Migrate(ctx, db) // makes the table of fences
+//
+// In each transaction, before it writes:
 //
 //	if err := fences.Guard(ctx, tx, lease); err != nil {
 //		return err // ErrStale: a later holder has committed; roll back

@@ -2,7 +2,7 @@
 
 // Package memstore keeps locks in the memory of one process. Use it to test code that uses locks.
 // It also serves programs that run in one process only and need the queueing, leases and tokens of
-// [asynclock] among their own goroutines.
+// package asynclock among their own goroutines.
 //
 // It keeps every rule of a store on a network: a first-come queue for each key, handoff to the next
 // waiter at release, TTLs, fencing tokens, and requests that can be repeated. A cancelled context

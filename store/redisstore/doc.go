@@ -3,12 +3,14 @@
 // Package redisstore keeps locks in Redis or Valkey: standalone, Sentinel or
 // Cluster, version 6.2 or newer.
 //
-//	store, err := redisstore.Open(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+//	store, err := redisstore.OpenURL("redis://127.0.0.1:6379")
 //	if err != nil {
 //		return err
 //	}
 //	defer store.Close()
 //	locks, err := asynclock.New(store)
+//
+// [Open] takes the options of rueidis instead of a URL. Package goredisstore takes those of go-redis.
 //
 // Taking a key is one command, and giving it back is one command. An acquire that finds the
 // key held joins its queue. A release hands the key to the first waiter and sends it one

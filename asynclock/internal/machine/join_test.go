@@ -91,8 +91,8 @@ func TestJoin(t *testing.T) {
 		{"one whose result was received fails", held(
 			step{0, joinLater("f", "a"), ""},
 			step{0, receive, ""},
-			step{time.Second, unlock("a"), "release o1 token=10 clean; f fails: grant was not claimed in time; " + unlocked},
-			step{time.Second, claim("f"), "not claimed: grant was not claimed in time"},
+			step{time.Second, unlock("a"), "release o1 token=10 clean; f fails: " + notClaimed + "; " + unlocked},
+			step{time.Second, claim("f"), "not claimed: " + notClaimed},
 		), "idle"},
 		{"the client is closed", held(
 			step{0, joinLater("f", "a"), ""},
@@ -111,12 +111,12 @@ func TestJoin(t *testing.T) {
 		{"the lease has ended", held(
 			step{time.Second, unlock("a"), "..."},
 			step{time.Second, joinLater("f", "a"), "has to arrive"},
-			step{time.Second, join("b", "a"), "not claimed: grant was not claimed in time"},
+			step{time.Second, join("b", "a"), "not claimed: " + notClaimed},
 		), "idle"},
 		{"the lease ends at the moment of the claim", held(
 			step{0, joinLater("f", "a"), ""},
 			step{trusted, receive, ""},
-			step{trusted, claim("f"), "not claimed: grant was not claimed in time; f fails: grant was not claimed in time; " + expired},
+			step{trusted, claim("f"), "not claimed: " + notClaimed + "; f fails: " + notClaimed + "; " + expired},
 		), "idle"},
 	})
 }

@@ -301,3 +301,6 @@ func followed(token int64) store.AcquireReply {
 	reply.TokensFollowClock = true
 	return reply
 }
+
+// notClaimed is what a step says of a grant that nobody has claimed in time.
+var notClaimed = text(machine.ErrNotClaimed)

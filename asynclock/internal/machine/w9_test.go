@@ -108,7 +108,7 @@ func TestW11(t *testing.T) {
 			{0, answer(1, granted(1)), "a is granted 1; alarm 13.345s"},
 		}, more...)
 	}
-	const unclaimed = "a fails: grant was not claimed in time; lease of a ends: grant was not claimed in time"
+	unclaimed := "a fails: " + notClaimed + "; lease of a ends: " + notClaimed
 	checkRows(t, []row{
 		{"not renewed", begin(
 			step{6 * time.Second, alarm, "alarm 13.345s"},
@@ -121,7 +121,7 @@ func TestW11(t *testing.T) {
 			step{trusted, alarm, unclaimed + "; release o1 token=1 clean; alarm off; dropped"},
 		), "idle"},
 		{"claimed too late, before the alarm", begin(
-			step{trusted, claim("a"), "not claimed: grant was not claimed in time; " + unclaimed + "; release o1 token=1 clean; alarm off; dropped"},
+			step{trusted, claim("a"), "not claimed: " + notClaimed + "; " + unclaimed + "; release o1 token=1 clean; alarm off; dropped"},
 		), "idle"},
 		{"not claimed in time, and another waits", begin(
 			step{0, arrive("b"), ""},

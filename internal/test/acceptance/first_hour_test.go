@@ -55,7 +55,7 @@ func TestFirstProgramOnAFreshServerSaysWhyItWaits(t *testing.T) {
 	_ = program.Wait() // it was killed
 }
 
-// firstProgram returns the README's first block of Go as a program that takes the server's URL.
+// firstProgram returns the README's first block of Go, which is a program, with the server's URL as its argument.
 func firstProgram(t *testing.T) string {
 	t.Helper()
 	const url = `"redis://127.0.0.1:6379"`
@@ -63,24 +63,8 @@ func firstProgram(t *testing.T) string {
 	if !strings.Contains(block, url) {
 		t.Fatalf("the README's first block does not open %s:\n%s", url, block)
 	}
-	return `package main
-
-import (
-	"context"
-	"errors"
-	"log"
-	"os"
-
-	"github.com/asynclock/asynclock-go/asynclock"
-	"github.com/asynclock/asynclock-go/store/redisstore"
-)
-
-func saveOrder(context.Context, int, int64) error { return nil }
-
-func main() {
-	ctx := context.Background()
-` + strings.Replace(block, url, "os.Args[1]", 1) + `}
-`
+	withArgs := strings.Replace(block, "import (\n", "import (\n\t\"os\"\n", 1)
+	return strings.Replace(withArgs, url, "os.Args[1]", 1)
 }
 
 // overlay returns a file for the go command's flag of that name, which gives it one more source.

@@ -37,16 +37,16 @@ type bucket interface {
 }
 
 // saveOrder writes an object, unless a later holder has.
-func saveOrder(ctx context.Context, b bucket, holder fence.Holder, name, state string) error {
+func saveOrder(ctx context.Context, b bucket, lease fence.Holder, name, state string) error {
 	for {
 		old, etag, err := b.get(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := fence.Admit(holder, name, old.Token); err != nil {
+		if err := fence.Admit(lease, name, old.Token); err != nil {
 			return err // ErrStale
 		}
-		err = b.put(ctx, name, orderObject{state, holder.Token()}, etag)
+		err = b.put(ctx, name, orderObject{state, lease.Token()}, etag)
 		if !errors.Is(err, errChanged) {
 			return err
 		}

@@ -47,13 +47,13 @@ func showSQL() error {
 	if err := fences.Migrate(ctx, db); err != nil {
 		return err
 	}
-	save := func(holder fence.Holder, state string) error { // holder is usually a lease
+	save := func(lease fence.Holder, state string) error { // a lease is a Holder
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // does nothing after Commit
-		if err := fences.Guard(ctx, tx, holder); err != nil {
+		if err := fences.Guard(ctx, tx, lease); err != nil {
 			return err // ErrStale: a later holder has committed
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE orders SET state = ? WHERE id = 42", state); err != nil {

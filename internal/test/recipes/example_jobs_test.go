@@ -37,6 +37,31 @@ func everyNight(ctx context.Context, locks *asynclock.Client, report func(contex
 	}, once.WithOffset(3*time.Hour)) // at 3:00 UTC
 }
 
+// A caller that comes while another is at work has nothing to do.
+func Example_skip() {
+	with(func(ctx context.Context, locks *asynclock.Client) error {
+		return skipping(ctx, locks, func(ctx context.Context, token int64) error {
+			fmt.Println("refreshes with a token:", token > 0)
+			other := context.Background() // not the lease's: that of another request
+			fmt.Println("meanwhile:", skipping(other, locks, func(context.Context, int64) error { return errors.New("called") }))
+			return ctx.Err()
+		})
+	})
+	// Output:
+	// refreshes with a token: true
+	// meanwhile: <nil>
+}
+
+func skipping(ctx context.Context, locks *asynclock.Client, refresh func(context.Context, int64) error) error {
+	err := locks.WithLock(ctx, "prices", func(ctx context.Context, lease *asynclock.Lease) error {
+		return refresh(ctx, lease.Token())
+	}, asynclock.WithWait(0))
+	if errors.Is(err, asynclock.ErrHeld) {
+		return nil // another is at it
+	}
+	return err
+}
+
 type message struct {
 	account, text string
 	later         func() // gives the message back to its queue

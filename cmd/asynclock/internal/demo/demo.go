@@ -261,6 +261,7 @@ func (d *show) countGuarded(ctx context.Context) error {
 // conclude sums up.
 func (d *show) conclude(took time.Duration) error {
 	d.title("%26s %12s", "without lock", "with lock")
+	d.say("in the steps %10s %12s", "1", "2 to 4")
 	d.say("updates made %10d %12d", d.race.made, d.guarded.made)
 	d.say("updates lost %10d %12d", d.race.lost(), d.guarded.lost())
 	if d.guarded.lost() != 0 {

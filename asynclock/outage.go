@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// blip is how long requests may fail before the log says so. Those who try again at once often succeed.
+const blip = time.Second
+
+// outages knows the lanes in which nothing but failures has come lately. Each outage is logged twice: when
+// it has lasted for longer than a blip, and when the store answers again.
+type outages struct {
+	failing atomic.Int32 // how many lanes; mostly 0, and then an answer costs no mutex
+
+	mu sync.Mutex
+	of map[int]*outage // by the store's lane
+}
+
+// An outage is the failures of a lane since its last answer.
+type outage struct {
+	since    watchdog.Instant // when the first failure came
+	reported bool
+}
+
+// heard notes what a request for the key has come to.
+func (c *Client) heard(key string, err error) {
+	switch {
+	case c.background.Err() != nil, errors.Is(err, ErrClosed): // Close has ended it
+	case !failure.Transient(err), errors.Is(err, ErrGrace): // the store has answered, whatever it says
+		if c.outages.failing.Load() > 0 {
+			c.outageEnds(key)
+		}
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrOutcomeUnknown):
+		c.outageGoesOn(key, err)
+	}
+}
+
+// outageGoesOn notes a failure in the key's lane.
+func (c *Client) outageGoesOn(key string, err error) {
+	lane, now, o := c.session.Lane(key), watchdog.Now(), &c.outages
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	current := o.of[lane]
+	if current == nil {
+		if o.of == nil {
+			o.of = make(map[int]*outage)
+		}
+		o.of[lane] = &outage{since: now}
+		o.failing.Add(1)
+		return
+	}
+	down := now.Sub(current.since)
+	if current.reported || down < blip {
+		return
+	}
+	current.reported = true
+	c.log.Add(slog.LevelWarn, "the store can't be reached, or refuses; leases last until their deadlines, and requests are repeated",
+		slog.Time("since", time.Now().Add(-down)), slog.String("key", key), slog.Any("error", err))
+}
+
+// outageEnds notes an answer in the key's lane.
+func (c *Client) outageEnds(key string) {
+	lane, o := c.session.Lane(key), &c.outages
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	over := o.of[lane]
+	if over == nil {
+		return
+	}
+	delete(o.of, lane)
+	o.failing.Add(-1)
+	if over.reported {
+		c.log.Add(slog.LevelWarn, "the store can be reached again",
+			slog.Duration("after", watchdog.Now().Sub(over.since).Round(time.Millisecond)), slog.String("key", key))
+	}
+}
