@@ -130,7 +130,7 @@ func TestPatienceBeginsWithTheWaiter(t *testing.T) {
 		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Hang)
 		sent := time.Now()
 		first := w.ask(w.Context(), c, "key")
-		w.pass(3 * time.Second)
+		w.pass(3500 * time.Millisecond)
 		came := time.Now()
 		second := w.ask(w.Context(), c, "key")
 		short := w.ask(w.Context(), c, "key", asynclock.WithTTL(asynclock.MinTTL))
