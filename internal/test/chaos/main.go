@@ -61,6 +61,7 @@ type order struct {
 	sites    string
 	faults   string
 	goRedis  bool
+	jobs     int
 	judged   string
 	keep     bool
 	page     string
@@ -76,6 +77,7 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
 	flags.StringVar(&o.faults, "faults", "", "only these, separated by commas")
 	flags.BoolVar(&o.goRedis, "goredis", false, "workers have clients of go-redis, by goredisstore.New")
+	flags.IntVar(&o.jobs, "jobs", 0, "so many processes, which run jobs and do nothing else; 0: a few that do everything")
 	flags.BoolVar(&o.keep, "keep", false, "keep the history even if all is well")
 	flags.StringVar(&o.judged, "judge", "", "make no run, and judge the histories in these directories, that -keep kept")
 	flags.StringVar(&o.page, "report", "", "a file to write the report to, as Markdown")
@@ -119,6 +121,9 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 		if some != nil {
 			s.faults = some
 		}
+		if o.jobs > 0 {
+			s.onlyJobs(o.jobs)
+		}
 		fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
 		if err := perform(ctx, s); err != nil {
 			return nil, fmt.Errorf("%w; see %s", err, dir)
@@ -150,7 +155,7 @@ func (o order) judge(dirs []string, out io.Writer) (ok bool, err error) {
 		}
 		verdicts = append(verdicts, v)
 		summarize(out, v.report)
-		bad := len(v.report.Violations) > 0
+		bad := len(v.report.Violations) > 0 || v.report.Leases == 0 // where nothing happens, nothing goes wrong
 		ok = ok && !bad
 		if bad || o.keep || o.judged != "" {
 			fmt.Fprintf(out, "the history is in %s\n", dir)
@@ -184,4 +189,7 @@ func summarize(out io.Writer, r check.Report) {
 		fmt.Fprintln(out, "VIOLATION", v)
 	}
 	fmt.Fprintf(out, "%d violations\n", len(r.Violations))
+	if r.Leases == 0 {
+		fmt.Fprintln(out, "no request was ever granted")
+	}
 }

@@ -87,9 +87,8 @@ func TestShortRun(t *testing.T) {
 			s.rest = 2 * time.Second // so that readers are mostly told of writers
 		}},
 		{"jobs", cuts, func(s *settings) {
-			s.habits = habits{Jobs: true}
-			s.Workers, s.Callers, s.duration = 8, 1, 20*time.Second
-			s.TTLs = []time.Duration{500 * time.Millisecond}
+			s.onlyJobs(8)
+			s.duration = 20 * time.Second
 		}},
 		{"elections", cuts, func(s *settings) {
 			s.habits = habits{Elections: true, Several: 2}
