@@ -63,7 +63,9 @@ func (v verdict) write(b *strings.Builder) {
 	if s.build != "" {
 		fmt.Fprintf(b, "Commit %s.\n", s.build)
 	}
-	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
+	if s.Callers == 0 {
+		b.WriteString("They run jobs, and nothing else.\n")
+	} else if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
 		b.WriteString("A short run: a whole one has 30 minutes and 1,000,000 leases.\n")
 	}
 	row := func(what string, value any) { fmt.Fprintf(b, "| %s | %v |\n", what, value) }
@@ -78,6 +80,8 @@ func (v verdict) write(b *strings.Builder) {
 	row("runs of jobs", r.Runs)
 	row("intervals with a run", r.Slots)
 	row("intervals in which others found nothing to do", r.Reached)
+	row("intervals in whose second half the store could be reached", r.Due)
+	row("of these, without a run, which faults explain", r.Undone)
 	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
 		row("requests that failed: "+name, r.Failed[name])
 	}

@@ -47,6 +47,8 @@ type Report struct {
 	Runs       int            // of jobs that run once in each interval, and attempts
 	Slots      int            // intervals that have a run
 	Reached    int            // intervals in which a call was told that nothing is left to do
+	Due        int            // intervals that must have a run, because the store could be reached in their second half
+	Undone     int            // of these, without one, because holders may have died one after the other
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes

@@ -34,6 +34,7 @@ func (c *checker) checkRuns() {
 		c.checkRepeats(j)
 		c.checkRecords(j)
 		c.checkSlots(j)
+		c.checkDue(j)
 		c.checkPace(j)
 	}
 }
@@ -100,7 +101,6 @@ func (c *checker) checkRecords(j *job) {
 // nobody at work, knows of a run in its interval. With the rule before, that means: an interval in which
 // somebody could reach the store has a run. A store whose clock was set back may know of a later one.
 func (c *checker) checkSlots(j *job) {
-	const margin = 100 * 1_000_000 // ns; clocks of the machine may differ by so much
 	slots, reached := make(map[int64]bool), make(map[int64]bool)
 	for _, r := range j.began {
 		slots[r.Slot] = true
@@ -123,30 +123,6 @@ func (c *checker) checkSlots(j *job) {
 	}
 	c.report.Slots += len(slots)
 	c.report.Reached += len(reached)
-}
-
-// slots returns the beginnings of the intervals for which calls in a time count, at its beginning and
-// its end. They are unknown if the store's clock was set meanwhile.
-func (c *checker) slots(j *job, from, to history.Time) (first, last int64, known bool) {
-	if c.origin == 0 {
-		return 0, 0, false
-	}
-	zero := c.origin
-	for _, f := range c.faults {
-		if f.Shift == 0 {
-			continue
-		}
-		if f.Begin <= to && f.End >= from {
-			return 0, 0, false
-		}
-		if f.End < from {
-			zero += int64(f.Shift)
-		}
-	}
-	every := int64(j.every)
-	early := every / 10 // as package once has it
-	slot := func(t history.Time) int64 { return (zero + int64(t) + early) / every * every }
-	return slot(from), slot(to), true
 }
 
 // checkPace: no job is without a run for longer than an interval and a repair, and for each fault as
