@@ -53,7 +53,9 @@ func severalCrowd(size familySizes) (c comparison) {
 		if err != nil {
 			return nil, err
 		}
-		round := func(ctx context.Context) ([]float64, error) { return crowdOfSeveral(ctx, clients, c.key(p.name), size.crowded) }
+		round := func(ctx context.Context) ([]float64, error) {
+			return crowdOfSeveral(ctx, clients, c.key(p.name), size.crowded)
+		}
 		return steps{round, func(ctx context.Context) error { return closeClients(ctx, clients) }}, nil
 	}
 	c.inJava = func(ctx context.Context, a arena, recipe, key string) (runner, error) {

@@ -85,6 +85,9 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	if err := flags.Parse(args); err != nil {
 		return errors.Is(err, flag.ErrHelp), nil // it has been printed
 	}
+	if o.jobs < 0 {
+		return false, fmt.Errorf("-jobs %d: processes are needed, or 0", o.jobs)
+	}
 	if *list {
 		for _, f := range faults {
 			fmt.Fprintln(out, f.name)
@@ -173,8 +176,8 @@ func (o order) judge(dirs []string, out io.Writer) (ok bool, err error) {
 func summarize(out io.Writer, r check.Report) {
 	fmt.Fprintf(out, "%d leases (%d of readers, %d of permits), %d stale writes refused, %d excused overlaps, %d with overtaken tokens, longest wait %v\n",
 		r.Leases, r.Shared, r.Permits, r.Refused, r.Excused, r.Overtaken, r.Longest.Round(time.Millisecond))
-	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs in %d intervals, in %d of which others found nothing to do\n",
-		r.Parts, r.Looks, r.Runs, r.Slots, r.Reached)
+	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs (%d repeated after a loss) in %d intervals, in %d of which others found nothing to do\n",
+		r.Parts, r.Looks, r.Runs, r.Repeats, r.Slots, r.Reached)
 	fmt.Fprintf(out, "%d intervals in whose second half the store could be reached, %d of them without a run, which faults explain\n", r.Due, r.Undone)
 	fmt.Fprintf(out, "%d readers before a queued writer that had the right to, %v late at most\n", r.Behind, r.Unheard.Round(time.Millisecond))
 	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)

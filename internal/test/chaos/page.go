@@ -78,6 +78,7 @@ func (v verdict) write(b *strings.Builder) {
 	row("of these, how late the client can have heard at most", r.Unheard.Round(time.Millisecond))
 	row("looks at who leads", r.Looks)
 	row("runs of jobs", r.Runs)
+	row("of these, repeated, because a loss of data excuses it", r.Repeats)
 	row("intervals with a run", r.Slots)
 	row("intervals in which others found nothing to do", r.Reached)
 	row("intervals in whose second half the store could be reached", r.Due)

@@ -36,17 +36,17 @@ func TestIntervalsThatNeedNoRun(t *testing.T) {
 		tale        tale
 		due, undone int
 	}{
-		"one that has a run":           {tale{}.clocked().answered(0).began("1", 0, 1, 5, 940, 945), 1, 0},
-		"one whose run begins late":    {tale{}.clocked().answered(0).began("1", 0, 1, 5, 1690, 1820), 1, 0},
-		"no answer in the first part":  {append(tale{}.clocked(), tale{}.answered(0)[1:]...), 0, 0},
-		"no answer in the last part":   {tale{}.clocked().answered(0)[:4], 0, 0},
-		"an answer from part to part":  {append(tale{}.clocked().answered(0)[:4], tale{}.saw("x", 1490, 1510, true, "")...), 0, 0},
-		"an answer with a failure":     {tale{}.clocked().answered(0)[:4].saw("x", 1550, 1560, false, "unreachable"), 0, 0},
-		"an answer at the end":         {tale{}.clocked().answered(0)[:4].saw("x", 1700, 1710, true, ""), 0, 0},
-		"an unknown clock":             {tale{}.answered(0), 0, 0},
-		"a clock that is set":          {tale{}.clocked().shifted(1200, -100).answered(0), 0, 0},
-		"holders that died":           {tale{}.withRun().fault("worker killed", 2390, 2410, false).fault("connections refused", 2900, 2910, false).fault("worker paused", 3790, 3900, false), 1, 1},
-		"a run of the interval before": {tale{}.clocked().began("1", 0, 1, 4, 1500, 1501).leased("1", 4, 1500, 1501, 2850).answered(1), 0, 0},
+		"one that has a run":                        {tale{}.clocked().answered(0).began("1", 0, 1, 5, 940, 945), 1, 0},
+		"one whose run begins late":                 {tale{}.clocked().answered(0).began("1", 0, 1, 5, 1690, 1820), 1, 0},
+		"no answer in the first part":               {append(tale{}.clocked(), tale{}.answered(0)[1:]...), 0, 0},
+		"no answer in the last part":                {tale{}.clocked().answered(0)[:4], 0, 0},
+		"an answer from part to part":               {append(tale{}.clocked().answered(0)[:4], tale{}.saw("x", 1490, 1510, true, "")...), 0, 0},
+		"an answer with a failure":                  {tale{}.clocked().answered(0)[:4].saw("x", 1550, 1560, false, "unreachable"), 0, 0},
+		"an answer at the end":                      {tale{}.clocked().answered(0)[:4].saw("x", 1700, 1710, true, ""), 0, 0},
+		"an unknown clock":                          {tale{}.answered(0), 0, 0},
+		"a clock that is set":                       {tale{}.clocked().shifted(1200, -100).answered(0), 0, 0},
+		"holders that died":                         {tale{}.withRun().fault("worker killed", 2390, 2410, false).fault("connections refused", 2900, 2910, false).fault("worker paused", 3790, 3900, false), 1, 1},
+		"a run of the interval before":              {tale{}.clocked().began("1", 0, 1, 4, 1500, 1501).leased("1", 4, 1500, 1501, 2850).answered(1), 0, 0},
 		"a later run, by a clock that was set back": {tale{}.clocked().began("1", 2, 1, 4, 3810, 3811).ran("1", 2, 1, 4, 3810, 3812).shifted(3850, -4000).fault("server paused", 3900, 5700, false).answered(3), 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
