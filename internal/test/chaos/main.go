@@ -178,7 +178,7 @@ func summarize(out io.Writer, r check.Report) {
 		r.Leases, r.Shared, r.Permits, r.Refused, r.Excused, r.Overtaken, r.Longest.Round(time.Millisecond))
 	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs (%d repeated after a loss) in %d intervals, in %d of which others found nothing to do\n",
 		r.Parts, r.Looks, r.Runs, r.Repeats, r.Slots, r.Reached)
-	fmt.Fprintf(out, "%d intervals in whose second half the store could be reached, %d of them without a run, which faults explain\n", r.Due, r.Undone)
+	fmt.Fprintf(out, "%d intervals in whose second half the store could be reached; %d need a run, %d others have none\n", r.Due, r.Firm, r.Undone)
 	fmt.Fprintf(out, "%d readers before a queued writer that had the right to, %v late at most\n", r.Behind, r.Unheard.Round(time.Millisecond))
 	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)
 	for _, f := range r.Faults {

@@ -82,7 +82,8 @@ func (v verdict) write(b *strings.Builder) {
 	row("intervals with a run", r.Slots)
 	row("intervals in which others found nothing to do", r.Reached)
 	row("intervals in whose second half the store could be reached", r.Due)
-	row("of these, without a run, which faults explain", r.Undone)
+	row("of these, with so few faults that they need a run", r.Firm)
+	row("of the others, without a run", r.Undone)
 	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
 		row("requests that failed: "+name, r.Failed[name])
 	}

@@ -48,8 +48,9 @@ type Report struct {
 	Repeats    int            // of these, in an interval that had a run which ended, where the store may have lost the record
 	Slots      int            // intervals that have a run
 	Reached    int            // intervals in which a call was told that nothing is left to do
-	Due        int            // intervals that must have a run, because the store could be reached in their second half
-	Undone     int            // of these, without one, because holders may have died one after the other
+	Due        int            // intervals in whose second half the store could be reached
+	Firm       int            // of these, with so few faults that they must have a run
+	Undone     int            // of the others, without one
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes

@@ -23,14 +23,18 @@ func (c *checker) checkDue(j *job) {
 		if !p.reached(j) || c.busy(j, p) {
 			continue
 		}
-		c.report.Due++
-		if slices.ContainsFunc(j.began, func(r history.Record) bool { return r.Slot == p.slot || r.Slot > p.slot && r.End < p.end }) {
-			continue
-		}
 		ttl := c.longestTTL(j.key)
-		if died := c.faultsIn(p.half()-ttl, p.end); history.Time(died)*ttl < p.end-p.half() {
+		died := c.faultsIn(p.half()-ttl, p.end)
+		firm := history.Time(died)*ttl < p.end-p.half()
+		c.report.Due++
+		if firm {
+			c.report.Firm++
+		}
+		switch {
+		case slices.ContainsFunc(j.began, func(r history.Record) bool { return r.Slot == p.slot || r.Slot > p.slot && r.End < p.end }):
+		case firm:
 			c.violate("runs", j.key, "no run in interval %d, although calls were answered from %v to %v, and %d faults explain less", p.slot, p.half(), p.end, died)
-		} else {
+		default:
 			c.report.Undone++
 		}
 	}

@@ -50,8 +50,8 @@ func TestIntervalsThatNeedNoRun(t *testing.T) {
 		"a later run, by a clock that was set back": {tale{}.clocked().began("1", 2, 1, 4, 3810, 3811).ran("1", 2, 1, 4, 3810, 3812).shifted(3850, -4000).fault("server paused", 3900, 5700, false).answered(3), 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if r := good.tale.wantRules(t); r.Due != good.due || r.Undone != good.undone {
-				t.Errorf("got %d intervals, %d without a run, want %d and %d", r.Due, r.Undone, good.due, good.undone)
+			if r := good.tale.wantRules(t); r.Due != good.due || r.Undone != good.undone || r.Firm != good.due-good.undone {
+				t.Errorf("got %d intervals, %d that need a run, %d without, want %d, %d without", r.Due, r.Firm, r.Undone, good.due, good.undone)
 			}
 		})
 	}
