@@ -110,11 +110,12 @@ type familySizes struct {
 	readers    int           // clients that read together
 	many       int           // readers beside a release
 	observers  int
+	crowded    time.Duration // of a round in which the longest wait is looked for
 }
 
 var (
-	fullFamilies  = familySizes{5, 500, 2000, 200 * time.Millisecond, 100, 100, 1000, 100}
-	shortFamilies = familySizes{1, 50, 50, 20 * time.Millisecond, 10, 10, 100, 10}
+	fullFamilies  = familySizes{5, 500, 2000, 200 * time.Millisecond, 100, 100, 1000, 100, 12 * time.Second}
+	shortFamilies = familySizes{1, 50, 50, 20 * time.Millisecond, 10, 10, 100, 10, 200 * time.Millisecond}
 )
 
 // familyPlan returns the comparisons whose name contains only.
@@ -122,7 +123,7 @@ func familyPlan(size familySizes, only string) (plan []comparison) {
 	all := []comparison{
 		readAlone(size), readMore(size), readRetained(size), readRelease(size), readTogether(size), readRenewal(size),
 		permitsAlone(size), permitsHandoff(size, 2), permitsHandoff(size, 8), permitsHandoff(size, 64), permitsCrowd(size), permitsQueue(size),
-		several(size, 3), several(size, 10),
+		several(size, 3), several(size, 10), severalCrowd(size),
 		terms(size), observed(size),
 	}
 	for _, c := range all {

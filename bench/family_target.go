@@ -19,6 +19,7 @@ type target struct {
 	metric int
 	of     string  // who it is compared to: the limit is a factor; empty: the limit is a value of the metric
 	limit  float64 // the most, or the least where more is better
+	always bool    // in each round; else the median of the rounds
 }
 
 // String says what the target is.
@@ -29,8 +30,11 @@ func (t target) String(metrics []metric) string {
 		limit = "at least "
 	}
 	limit += amount(t.limit)
-	if t.of != "" {
+	switch {
+	case t.of != "":
 		return fmt.Sprintf("%s: %s × %s", m.Name, limit, t.of)
+	case t.always:
+		return fmt.Sprintf("%s: %s in each round", m.Name, spaced(limit, m.Unit))
 	}
 	return fmt.Sprintf("%s: %s", m.Name, spaced(limit, m.Unit))
 }
@@ -49,7 +53,7 @@ func (t target) judge(r result) (v verdict) {
 		return v
 	}
 	if t.of == "" {
-		v.value = us.summary(t.metric).Median
+		v.value = t.valueOf(us, r.Metrics[t.metric])
 	} else if other, ok := r.rival(t.of); ok {
 		v.value = us.ratio(other, t.metric)
 	}
@@ -59,6 +63,18 @@ func (t target) judge(r result) (v verdict) {
 		v.reached = v.value <= t.limit
 	}
 	return v
+}
+
+// valueOf returns the median of the rounds, or the worst of them.
+func (t target) valueOf(o outcome, m metric) float64 {
+	column := o.column(t.metric)
+	switch {
+	case !t.always || len(column) == 0:
+		return o.summary(t.metric).Median
+	case m.HigherIsBetter:
+		return slices.Min(column)
+	}
+	return slices.Max(column)
 }
 
 // rival returns the contestant of that name, or the best peer.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -42,6 +43,10 @@ func TestTargets(t *testing.T) {
 	}{
 		{"a value at the limit", aTime, target{limit: 5}, map[string][]float64{"asynclock": {9, 5, 1}}, "reached"},
 		{"a value above it", aTime, target{limit: 5}, map[string][]float64{"asynclock": {9, 6, 1}}, "**not reached**"},
+		{"a value above it in one round", aTime, target{limit: 5, always: true}, map[string][]float64{"asynclock": {1, 6, 1}}, "**not reached**"},
+		{"a value at the limit in each round", aTime, target{limit: 5, always: true}, map[string][]float64{"asynclock": {5, 1, 5}}, "reached"},
+		{"a rate below it in one round", aRate, target{limit: 5, always: true}, map[string][]float64{"asynclock": {9, 4, 9}}, "**not reached**"},
+		{"no round", aTime, target{limit: 5, always: true}, map[string][]float64{"asynclock": {math.NaN()}}, "not measured"},
 		{"a rate at the limit", aRate, target{limit: 5}, map[string][]float64{"asynclock": {9, 5, 1}}, "reached"},
 		{"a rate below it", aRate, target{limit: 5}, map[string][]float64{"asynclock": {9, 4, 1}}, "**not reached**"},
 		{
@@ -87,12 +92,26 @@ func TestTargetsInWords(t *testing.T) {
 		"p50: at most 1.1 × mutex":           {target{of: mutexName, limit: 1.1}, aTime},
 		"p50: at most 5 µs":                  {target{limit: 5}, aTime},
 		"rate: at least 1,000,000 a second":  {target{limit: 1_000_000}, aRate},
+		"p50: at most 5 µs in each round":    {target{limit: 5, always: true}, aTime},
 		"ratio: at most 1.5":                 {target{limit: 1.5}, []metric{{Name: "ratio"}}},
 		"rate: at least 0.25 × sync.RWMutex": {target{of: rwMutexName, limit: 0.25}, aRate},
 	} {
 		if got := goal.String(goal.metrics); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// The longest wait counts, and one of ten seconds is stuck.
+func TestWaitsOfACrowd(t *testing.T) {
+	got := summarizeWaits([]float64{2000, 10e6, 1000, 10e6 - 1, 4000}, 2*time.Second)
+	if want := []float64{2.5, 4, 10e3, 10e3, 2500, 1}; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[3] != want[3] || got[4] != want[4] || got[5] != want[5] {
+		t.Errorf("got %v, want about %v", got, want)
+	}
+	keys := strings.Fields(someKeys(rand.New(rand.NewPCG(1, 2)), "key"))
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != severalTaken || !strings.HasPrefix(keys[0], "key:") {
+		t.Errorf("got %q, want %d different keys", keys, severalTaken)
 	}
 }
 
@@ -166,8 +185,8 @@ func TestThePlanOfFamilies(t *testing.T) {
 			}
 		}
 	}
-	if got := len(familyPlan(fullFamilies, "several")); got != 2 {
-		t.Errorf("those named several: got %d, want 2", got)
+	if got := len(familyPlan(fullFamilies, "several")); got != 3 {
+		t.Errorf("those named several: got %d, want 3", got)
 	}
 }
 

@@ -44,9 +44,14 @@ func (r *run) allKeys() []string {
 	for _, some := range []struct {
 		kind string
 		n    int
-	}{{"r", sharedKeys}, {"p", sharedKeys}, {"m", severalKeys}, {"e", elections}, {"j", jobs}} {
+	}{{"r", sharedKeys}, {"p", sharedKeys}, {"m", severalKeys}, {"e", elections}} {
 		for i := range some.n {
 			all = append(all, fmt.Sprint(some.kind, i+1))
+		}
+	}
+	for _, key := range jobKeys() {
+		if !slices.Contains(all, key) {
+			all = append(all, key)
 		}
 	}
 	return all

@@ -61,6 +61,7 @@ type order struct {
 	sites    string
 	faults   string
 	goRedis  bool
+	jobs     int
 	judged   string
 	keep     bool
 	page     string
@@ -76,12 +77,16 @@ func runMain(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.StringVar(&o.sites, "site", standalone, "where the locks are kept: standalone, sentinel or cluster; several, one after the other, separated by commas")
 	flags.StringVar(&o.faults, "faults", "", "only these, separated by commas")
 	flags.BoolVar(&o.goRedis, "goredis", false, "workers have clients of go-redis, by goredisstore.New")
+	flags.IntVar(&o.jobs, "jobs", 0, "so many processes, which run jobs and do nothing else; 0: a few that do everything")
 	flags.BoolVar(&o.keep, "keep", false, "keep the history even if all is well")
 	flags.StringVar(&o.judged, "judge", "", "make no run, and judge the histories in these directories, that -keep kept")
 	flags.StringVar(&o.page, "report", "", "a file to write the report to, as Markdown")
 	list := flags.Bool("list", false, "print the faults and do nothing")
 	if err := flags.Parse(args); err != nil {
 		return errors.Is(err, flag.ErrHelp), nil // it has been printed
+	}
+	if o.jobs < 0 {
+		return false, fmt.Errorf("-jobs %d: processes are needed, or 0", o.jobs)
 	}
 	if *list {
 		for _, f := range faults {
@@ -119,6 +124,9 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 		if some != nil {
 			s.faults = some
 		}
+		if o.jobs > 0 {
+			s.onlyJobs(o.jobs)
+		}
 		fmt.Fprintf(out, "seed %d for %v, %s\n", s.seed, s.duration, s.site)
 		if err := perform(ctx, s); err != nil {
 			return nil, fmt.Errorf("%w; see %s", err, dir)
@@ -150,7 +158,7 @@ func (o order) judge(dirs []string, out io.Writer) (ok bool, err error) {
 		}
 		verdicts = append(verdicts, v)
 		summarize(out, v.report)
-		bad := len(v.report.Violations) > 0
+		bad := len(v.report.Violations) > 0 || v.report.Leases == 0 // where nothing happens, nothing goes wrong
 		ok = ok && !bad
 		if bad || o.keep || o.judged != "" {
 			fmt.Fprintf(out, "the history is in %s\n", dir)
@@ -168,8 +176,9 @@ func (o order) judge(dirs []string, out io.Writer) (ok bool, err error) {
 func summarize(out io.Writer, r check.Report) {
 	fmt.Fprintf(out, "%d leases (%d of readers, %d of permits), %d stale writes refused, %d excused overlaps, %d with overtaken tokens, longest wait %v\n",
 		r.Leases, r.Shared, r.Permits, r.Refused, r.Excused, r.Overtaken, r.Longest.Round(time.Millisecond))
-	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs in %d intervals, in %d of which others found nothing to do\n",
-		r.Parts, r.Looks, r.Runs, r.Slots, r.Reached)
+	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs (%d repeated after a loss) in %d intervals, in %d of which others found nothing to do\n",
+		r.Parts, r.Looks, r.Runs, r.Repeats, r.Slots, r.Reached)
+	fmt.Fprintf(out, "%d intervals in whose second half the store could be reached; %d need a run, %d others have none\n", r.Due, r.Firm, r.Undone)
 	fmt.Fprintf(out, "%d readers before a queued writer that had the right to, %v late at most\n", r.Behind, r.Unheard.Round(time.Millisecond))
 	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)
 	for _, f := range r.Faults {
@@ -184,4 +193,7 @@ func summarize(out io.Writer, r check.Report) {
 		fmt.Fprintln(out, "VIOLATION", v)
 	}
 	fmt.Fprintf(out, "%d violations\n", len(r.Violations))
+	if r.Leases == 0 {
+		fmt.Fprintln(out, "no request was ever granted")
+	}
 }

@@ -63,7 +63,9 @@ func (v verdict) write(b *strings.Builder) {
 	if s.build != "" {
 		fmt.Fprintf(b, "Commit %s.\n", s.build)
 	}
-	if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
+	if s.Callers == 0 {
+		b.WriteString("They run jobs, and nothing else.\n")
+	} else if s.duration < 30*time.Minute || r.Leases < 1_000_000 {
 		b.WriteString("A short run: a whole one has 30 minutes and 1,000,000 leases.\n")
 	}
 	row := func(what string, value any) { fmt.Fprintf(b, "| %s | %v |\n", what, value) }
@@ -76,8 +78,12 @@ func (v verdict) write(b *strings.Builder) {
 	row("of these, how late the client can have heard at most", r.Unheard.Round(time.Millisecond))
 	row("looks at who leads", r.Looks)
 	row("runs of jobs", r.Runs)
+	row("of these, repeated, because a loss of data excuses it", r.Repeats)
 	row("intervals with a run", r.Slots)
 	row("intervals in which others found nothing to do", r.Reached)
+	row("intervals in whose second half the store could be reached", r.Due)
+	row("of these, with so few faults that they need a run", r.Firm)
+	row("of the others, without a run", r.Undone)
 	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
 		row("requests that failed: "+name, r.Failed[name])
 	}

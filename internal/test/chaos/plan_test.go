@@ -68,6 +68,21 @@ func TestSeedDecidesWhatStrikesWhen(t *testing.T) {
 	}
 }
 
+// TestARunOfJobsLooksAtEachKeyOnce: in the end, and its journals are those of the jobs.
+func TestARunOfJobsLooksAtEachKeyOnce(t *testing.T) {
+	t.Parallel()
+	s := defaultSettings(standalone, 1, 0, "")
+	s.onlyJobs(50)
+	if s.Workers != 50 || s.Callers != 0 || s.habits != (habits{Jobs: true}) {
+		t.Errorf("got %+v, %+v, want 50 processes that run jobs", s.crew, s.habits)
+	}
+	all := (&run{settings: s}).allKeys()
+	slices.Sort(all)
+	if each := slices.Compact(slices.Clone(all)); !slices.Equal(all, each) || !slices.Contains(all, "j1") {
+		t.Errorf("got %q, want those of jobs, each once", all)
+	}
+}
+
 func TestFaultsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	var list bytes.Buffer
@@ -86,7 +101,9 @@ func TestFaultsAreFoundByName(t *testing.T) {
 			}
 		}
 	}
-	if ok, err := runMain(t.Context(), []string{"-faults", "earthquake"}, &list); ok || err == nil {
-		t.Errorf("got %t, %v, want an error", ok, err)
+	for _, bad := range [][]string{{"-faults", "earthquake"}, {"-jobs", "-1"}} {
+		if ok, err := runMain(t.Context(), bad, &list); ok || err == nil {
+			t.Errorf("%v: got %t, %v, want an error", bad, ok, err)
+		}
 	}
 }

@@ -63,6 +63,12 @@ func defaultSettings(site string, seed uint64, duration time.Duration, dir strin
 	}
 }
 
+// onlyJobs makes it a run of so many processes that run jobs and do nothing else.
+func (s *settings) onlyJobs(processes int) {
+	s.crew = crew{Workers: processes, Keys: jobKeys(), TTLs: []time.Duration{500 * time.Millisecond}}
+	s.habits = habits{Jobs: true}
+}
+
 func (c crew) longestTTL() time.Duration { return slices.Max(c.TTLs) }
 
 // limits are derived in docs/chaos.md.
@@ -181,10 +187,12 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.vault, err = servers.StartRedis(ctx, servers.Config{Dir: r.dir, Name: "vault"}); err != nil {
 		return err
 	}
-	if r.rows, err = startDatabase(ctx); errors.Is(err, errNoDatabase) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-	} else if err != nil {
-		return err
+	if r.habits.Rows > 0 {
+		if r.rows, err = startDatabase(ctx); errors.Is(err, errNoDatabase) && os.Getenv("ASYNCLOCK_REQUIRE") != "1" {
+			fmt.Fprintln(os.Stderr, "chaos:", err)
+		} else if err != nil {
+			return err
+		}
 	}
 	for i := range r.Workers {
 		p, err := startProxy()

@@ -26,11 +26,19 @@ const (
 // errJob is what a job returns that fails. It has run all the same.
 var errJob = errors.New("the job has failed")
 
+// jobKeys are those of the jobs.
+func jobKeys() (keys []string) {
+	for i := range jobs {
+		keys = append(keys, fmt.Sprint("j", i+1))
+	}
+	return keys
+}
+
 // runJobs runs all jobs until ctx ends, each in one of two ways.
 func (w *worker) runJobs(ctx context.Context) {
-	for i := range jobs {
+	for i, key := range jobKeys() {
 		c := &caller{worker: w, rand: rand.New(rand.NewPCG(w.Seed, 2<<32+uint64(i)))}
-		j := &runner{caller: c, key: fmt.Sprint("j", i+1)}
+		j := &runner{caller: c, key: key}
 		if c.chance(3) {
 			w.others.Go(func() { j.every(ctx) }) // ends with ctx
 		} else {

@@ -59,6 +59,7 @@ type worker struct {
 	rows      resource // nil: there are none
 	history   *history.File
 	stopping  atomic.Bool
+	input     chan struct{} // closed when stopping is set
 	requests  atomic.Int64
 	asked     atomic.Int64
 	told      atomic.Int64
@@ -78,17 +79,16 @@ func beWorker(text string) error {
 	if o.Timers {
 		defer timerleak.Watch()()
 	}
-	w := &worker{orders: o, history: file}
-	input := make(chan struct{})
+	w := &worker{orders: o, history: file, input: make(chan struct{})}
 	go func() { // ends with the input
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		w.stopping.Store(true)
-		close(input)
+		close(w.input)
 	}()
 	if err := w.work(); err != nil {
 		return err
 	}
-	<-input
+	<-w.input
 	w.locks, w.resources, w.rows = nil, nil, nil // or what they refer to would be in use
 	if o.Timers {
 		err = timerleak.Find("github.com/asynclock/asynclock-go/")
@@ -165,6 +165,7 @@ func (w *worker) work() error {
 			}
 		})
 	}
+	<-w.input // there may be no callers
 	callers.Wait()
 	stop()
 	w.others.Wait()

@@ -45,8 +45,12 @@ type Report struct {
 	Unheard    time.Duration  // how long after the writer's place the last of these asked whose client had not heard of it
 	Looks      int            // at who leads
 	Runs       int            // of jobs that run once in each interval, and attempts
+	Repeats    int            // of these, in an interval that had a run which ended, where the store may have lost the record
 	Slots      int            // intervals that have a run
 	Reached    int            // intervals in which a call was told that nothing is left to do
+	Due        int            // intervals in whose second half the store could be reached
+	Firm       int            // of these, with so few faults that they must have a run
+	Undone     int            // of the others, without one
 	Failed     map[string]int // requests, by error
 	Writes     map[string]int // accepted ones, by resource
 	Refused    int            // stale writes

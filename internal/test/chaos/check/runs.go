@@ -24,19 +24,38 @@ func (c *checker) checkRuns() {
 	for _, name := range slices.Sorted(maps.Keys(c.jobs)) {
 		j := c.jobs[name]
 		slices.SortFunc(j.began, func(a, b history.Record) int { return cmp.Compare(a.End, b.End) })
-		j.ended = make(map[string]history.Time)
-		for _, r := range j.rounds {
-			if r.Ran && r.Over {
-				j.ended[r.Op] = r.End
-			}
-		}
+		j.findEnds()
 		c.report.Runs += len(j.began)
 		c.checkRepeats(j)
 		c.checkRecords(j)
 		c.checkSlots(j)
+		c.checkDue(j)
 		c.checkPace(j)
 	}
 }
+
+// findEnds finds out which runs have ended, as others or they themselves were told, and when at the latest.
+func (j *job) findEnds() {
+	j.ended = make(map[string]history.Time)
+	ops := make(map[identity]string)
+	for _, r := range j.began {
+		ops[identityOf(r)] = r.Op
+	}
+	for _, r := range j.rounds {
+		op, found := ops[identityOf(r)]
+		if at := j.ended[op]; r.Over && found && (at == 0 || r.End < at) {
+			j.ended[op] = r.End
+		}
+	}
+}
+
+// An identity names a run.
+type identity struct {
+	slot, token int64
+	attempt     int
+}
+
+func identityOf(r history.Record) identity { return identity{r.Slot, r.Token, r.Attempt} }
 
 // checkRepeats: in one interval there are no two runs that have ended, none begins after one has
 // ended, and no attempt is made twice, except where the store has lost the record of a run.
@@ -48,9 +67,11 @@ func (c *checker) checkRepeats(j *job) {
 	made := make(map[attempt]history.Record)
 	over := make(map[int64]history.Record) // runs that have ended, by the interval
 	for _, r := range j.began {
-		if before, found := over[r.Slot]; found && !c.forgotten(j.key, before.Begin, r.End) {
+		if before, found := over[r.Slot]; found {
 			ended := j.ended[before.Op]
 			switch {
+			case c.forgotten(j.key, before.Begin, r.End):
+				c.report.Repeats++
 			case j.ended[r.Op] != 0:
 				c.violate("runs", j.key, "%s and %s have both run and ended in interval %d", before.Op, r.Op, r.Slot)
 			case r.Begin > ended:
@@ -78,19 +99,15 @@ func (c *checker) forgotten(key string, from, to history.Time) bool {
 
 // checkRecords: a run that a call knows of has begun. No loss of data makes one up.
 func (c *checker) checkRecords(j *job) {
-	type run struct {
-		slot, token int64
-		attempt     int
-	}
-	began := make(map[run]history.Time)
+	began := make(map[identity]history.Time)
 	for _, r := range j.began {
-		began[run{r.Slot, r.Token, r.Attempt}] = r.End
+		began[identityOf(r)] = r.End
 	}
 	for _, r := range j.rounds {
 		if !r.Over {
 			continue // its process may have died before it told of the beginning
 		}
-		if at, found := began[run{r.Slot, r.Token, r.Attempt}]; !found || at > r.End {
+		if at, found := began[identityOf(r)]; !found || at > r.End {
 			c.violate("runs", j.key, "%s was told at %v of attempt %d in interval %d with token %d, which nobody had begun", r.Op, r.End, r.Attempt, r.Slot, r.Token)
 		}
 	}
@@ -100,7 +117,6 @@ func (c *checker) checkRecords(j *job) {
 // nobody at work, knows of a run in its interval. With the rule before, that means: an interval in which
 // somebody could reach the store has a run. A store whose clock was set back may know of a later one.
 func (c *checker) checkSlots(j *job) {
-	const margin = 100 * 1_000_000 // ns; clocks of the machine may differ by so much
 	slots, reached := make(map[int64]bool), make(map[int64]bool)
 	for _, r := range j.began {
 		slots[r.Slot] = true
@@ -123,30 +139,6 @@ func (c *checker) checkSlots(j *job) {
 	}
 	c.report.Slots += len(slots)
 	c.report.Reached += len(reached)
-}
-
-// slots returns the beginnings of the intervals for which calls in a time count, at its beginning and
-// its end. They are unknown if the store's clock was set meanwhile.
-func (c *checker) slots(j *job, from, to history.Time) (first, last int64, known bool) {
-	if c.origin == 0 {
-		return 0, 0, false
-	}
-	zero := c.origin
-	for _, f := range c.faults {
-		if f.Shift == 0 {
-			continue
-		}
-		if f.Begin <= to && f.End >= from {
-			return 0, 0, false
-		}
-		if f.End < from {
-			zero += int64(f.Shift)
-		}
-	}
-	every := int64(j.every)
-	early := every / 10 // as package once has it
-	slot := func(t history.Time) int64 { return (zero + int64(t) + early) / every * every }
-	return slot(from), slot(to), true
 }
 
 // checkPace: no job is without a run for longer than an interval and a repair, and for each fault as

@@ -103,17 +103,19 @@ func TestBadRuns(t *testing.T) {
 			began("2", 0, 2, 6, 500, 510).ran("2", 0, 2, 6, 500, 590).emptied(600, 610),
 		"two that have ended, with a step of the clock": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 600).
 			forward(505, 10).began("2", 0, 2, 6, 506, 510).ran("2", 0, 2, 6, 506, 590),
-		"one that begins after the end":         tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).began("2", 0, 2, 6, 500, 510),
-		"one attempt, twice":                    tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 1, 6, 500, 510),
-		"an end of which nobody knows a begin":  tale{}.clocked().knew("2", 0, 1, 5, 300, 310),
-		"an end before the begin":               tale{}.clocked().knew("2", 0, 1, 5, 300, 310).began("1", 0, 1, 5, 250, 320),
-		"an end with another token":             tale{}.clocked().began("1", 0, 1, 5, 300, 310).knew("2", 0, 1, 6, 320, 330),
-		"nothing to do, and no run":             tale{}.clocked().saw("1", 300, 310, false, ""),
-		"nothing to do since the interval last": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).knew("2", 0, 1, 5, 2100, 2110),
-		"a run of the last interval":            tale{}.clocked().began("1", 0, 1, 5, 2100, 2110),
-		"a run of the next interval":            tale{}.clocked().began("1", 1, 1, 5, 1600, 1610),
-		"the same after a step of the clock":    tale{}.clocked().shifted(100, 1000).began("1", 0, 1, 5, 1000, 1020),
-		"a job that stands still":               tale{}.clocked().saw("1", 300, 310, true, "").saw("2", 2500, 2510, true, ""),
+		"one that begins after the end":                tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).began("2", 0, 2, 6, 500, 510),
+		"one that begins after others knew of the end": tale{}.clocked().began("1", 0, 1, 5, 300, 310).knew("2", 0, 1, 5, 400, 410).began("3", 0, 2, 6, 500, 510),
+		"two that have ended, as others knew":          tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 2, 6, 350, 360).knew("3", 0, 2, 6, 380, 390).knew("4", 0, 1, 5, 400, 410),
+		"one attempt, twice":                           tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 1, 6, 500, 510),
+		"an end of which nobody knows a begin":         tale{}.clocked().knew("2", 0, 1, 5, 300, 310),
+		"an end before the begin":                      tale{}.clocked().knew("2", 0, 1, 5, 300, 310).began("1", 0, 1, 5, 250, 320),
+		"an end with another token":                    tale{}.clocked().began("1", 0, 1, 5, 300, 310).knew("2", 0, 1, 6, 320, 330),
+		"nothing to do, and no run":                    tale{}.clocked().saw("1", 300, 310, false, ""),
+		"nothing to do since the interval last":        tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).knew("2", 0, 1, 5, 2100, 2110),
+		"a run of the last interval":                   tale{}.clocked().began("1", 0, 1, 5, 2100, 2110),
+		"a run of the next interval":                   tale{}.clocked().began("1", 1, 1, 5, 1600, 1610),
+		"the same after a step of the clock":           tale{}.clocked().shifted(100, 1000).began("1", 0, 1, 5, 1000, 1020),
+		"a job that stands still":                      tale{}.clocked().saw("1", 300, 310, true, "").saw("2", 2500, 2510, true, ""),
 		"one that stands still in the middle": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).
 			began("2", 1, 1, 6, 2450, 2460).ran("2", 1, 1, 6, 2450, 2470),
 	} {
@@ -126,7 +128,19 @@ func TestIntervalsAreCounted(t *testing.T) {
 	t.Parallel()
 	r := tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 2, 6, 700, 710).ran("2", 0, 2, 6, 700, 720).knew("3", 0, 2, 6, 900, 910).
 		began("4", 1, 1, 7, 2110, 2120).wantRules(t)
+	if r.Repeats != 0 {
+		t.Errorf("got %d repeated runs, want none", r.Repeats)
+	}
 	if r.Runs != 3 || r.Slots != 2 || r.Reached != 1 {
 		t.Errorf("got %d runs in %d intervals, %d of them reached, want 3, 2 and 1", r.Runs, r.Slots, r.Reached)
+	}
+}
+
+// TestRepeatedRunsAreCounted: those that a loss excuses.
+func TestRepeatedRunsAreCounted(t *testing.T) {
+	t.Parallel()
+	r := tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).emptied(400, 410).began("2", 0, 1, 6, 500, 510).wantRules(t)
+	if r.Repeats != 1 {
+		t.Errorf("got %d repeated runs, want 1", r.Repeats)
 	}
 }

@@ -65,6 +65,9 @@ public final class Peer implements LineProtocol.Player {
 			case "handoffs" -> { // clients, passes, microseconds
 				return Workloads.handoffs(opened(key, (int) numbers[0]), (int) numbers[1], numbers[2]).toString();
 			}
+			case "waits" -> { // clients, milliseconds, microseconds
+				return Workloads.waits(opened(key, (int) numbers[0]), numbers[1], numbers[2]).toString();
+			}
 			case "readers" -> { // clients, passes, milliseconds until all of them wait
 				if (this.writer == null) {
 					this.writer = Recipes.open(this.clients, this.recipe.replace(" read", " write"), key);

@@ -3,6 +3,7 @@
 package asynclock;
 
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
@@ -42,6 +43,14 @@ final class Recipes {
 			case "redisson write" -> locking(client, client.getReadWriteLock(key).writeLock());
 			case "redisson several 3" -> locking(client, client.getMultiLock(locks(client, key, 3)));
 			case "redisson several 10" -> locking(client, client.getMultiLock(locks(client, key, 10)));
+			case "redisson several 3 of 20" -> {
+				RLock[] all = locks(client, key, 20);
+				yield of(client::shutdown, () -> {
+					RLock some = client.getMultiLock(some(all, 3));
+					some.lock();
+					return some;
+				}, taken -> ((RLock) taken).unlock());
+			}
 			case "redisson semaphore" -> {
 				RSemaphore semaphore = client.getSemaphore(key);
 				semaphore.trySetPermits(PERMITS);
@@ -61,6 +70,11 @@ final class Recipes {
 
 	private static RLock[] locks(RedissonClient client, String key, int n) {
 		return IntStream.range(0, n).mapToObj(i -> client.getLock(key + ":" + i)).toArray(RLock[]::new);
+	}
+
+	/** Some of them at random, in their order. */
+	private static RLock[] some(RLock[] all, int n) {
+		return ThreadLocalRandom.current().ints(0, all.length).distinct().limit(n).sorted().mapToObj(i -> all[i]).toArray(RLock[]::new);
 	}
 
 	private static Recipe locking(RedissonClient client, RLock lock) {

@@ -15,6 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /** What is timed. Each workload does what that of the same name in bench does in Go. */
 final class Workloads {
 
+	/** More than there can be in a round. */
+	private static final int MOST_WAITS = 1_000_000;
+
 	private Workloads() {
 	}
 
@@ -65,6 +68,26 @@ final class Workloads {
 						TimeUnit.MICROSECONDS.sleep(holdMicroseconds);
 					}
 					given.set(System.nanoTime());
+					client.give(taken);
+				}
+				return null;
+			});
+		}
+		all(parts);
+		return times;
+	}
+
+	/** How long each client waits each time, as fast as they can, until the time is up. */
+	static Times waits(List<Recipe> clients, long milliseconds, long holdMicroseconds) throws Exception {
+		long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
+		Times times = new Times(MOST_WAITS);
+		List<Callable<Void>> parts = new ArrayList<>();
+		for (Recipe client : clients) {
+			parts.add(() -> {
+				for (long asked; (asked = System.nanoTime()) < end;) {
+					Object taken = client.take();
+					times.add(System.nanoTime() - asked);
+					TimeUnit.MICROSECONDS.sleep(holdMicroseconds);
 					client.give(taken);
 				}
 				return null;
