@@ -249,6 +249,7 @@ func TestATermThatNobodyReceivesIsGivenBackAtTheEnd(t *testing.T) {
 	story(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		terms := elect.Campaign(ctx, w.client(), key)
+		synctest.Wait() // it has the term
 		next := w.run(w.client())
 		next.wantTerms(0)
 		start := time.Now()
