@@ -171,6 +171,7 @@ func TestLockAllOfPairsInACircle(t *testing.T) {
 	stories(t, 20, func(w *world) {
 		const hold = time.Second
 		pairs := [][]string{{"b", "a"}, {"c", "b"}, {"a", "c"}}
+		gate := lockAll(w, w.bounded(), []string{"a", "b", "c"}) // so that each waits for the key that it names first
 		start := time.Now()
 		var all sync.WaitGroup
 		var inside atomic.Int32 // any two pairs have a key in common
@@ -189,6 +190,8 @@ func TestLockAllOfPairsInACircle(t *testing.T) {
 				unlockAll(w, m)
 			})
 		}
+		w.wait()
+		unlockAll(w, gate)
 		all.Wait()
 		w.wantUnused()
 	})
