@@ -140,8 +140,8 @@ func TestTryLockAllHoldsTheOthersForARoundTrip(t *testing.T) {
 	})
 }
 
-// A lane of the store that hangs: the request has the patience of Lock. What it holds elsewhere is free when it returns.
-// What it holds in that lane is given back in the background, as soon as the lane answers.
+// A lane of the store that hangs: the request has the patience of Lock. Its keys elsewhere are free when it returns.
+// Its keys in that lane are given back in the background, as soon as the lane answers.
 func TestLockAllGivesUpOnALaneThatHangs(t *testing.T) {
 	const (
 		ttl       = time.Minute

@@ -94,7 +94,7 @@ func TestALostTermProclaimsNothing(t *testing.T) {
 	}
 }
 
-// Who resigns and is alone leads again at once. That is another term, and observers are told so.
+// A candidate that resigns and is alone leads again at once. That is another term, and observers are told so.
 func TestTheNextTermOfTheSameCandidateIsAnnounced(t *testing.T) {
 	story(t, func(w *world) {
 		leaders := w.watch(w.client())

@@ -102,8 +102,8 @@ func (t *told) all(kind store.EventKind, keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return t.last[key] != kind })
 }
 
-// Who may not subscribe is told so, and so is the log: once in an outage, however many buckets are observed, and however
-// often they subscribe in vain. After the end of the outage the next one is logged again.
+// Sessions that may not subscribe are told so. The log says it once in an outage, for all buckets and all their vain
+// subscriptions together. After the end of the outage the next one is logged again.
 func TestThatAnnouncementsDoNotComeThroughIsLoggedOnceInAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
