@@ -220,6 +220,7 @@ func TestLockAllRefusesBadRequests(t *testing.T) {
 		want    error
 	}{
 		{"no keys", nil, nil, "", asynclock.ErrInvalidOption},
+		{"an empty list", []string{}, nil, "", asynclock.ErrInvalidOption},
 		{"257 keys", numbered(asynclock.MaxKeys + 1), nil, "", asynclock.ErrInvalidOption},
 		{"1,000 keys", numbered(1000), nil, "", asynclock.ErrInvalidOption},
 		{"an empty key among others", []string{"a", "", "b"}, nil, "", asynclock.ErrInvalidKey},
@@ -350,6 +351,7 @@ func TestLockAllGivesUpOnAStoreThatFailsForOneKey(t *testing.T) {
 				if got := time.Since(start); got < patience || got > 2*patience {
 					w.Errorf("LockAll gave up after %v, want it to have the patience of Lock, %v", got, patience)
 				}
+				w.wantHeld() // all was given back
 				stop()
 				w.pass(2 * ttl)
 				w.wantUnused()

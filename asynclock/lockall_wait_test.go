@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,23 +168,31 @@ func TestLockAllInOppositeOrder(t *testing.T) {
 // Three callers, three pairs of three keys: some order, and each waits no longer than the others
 // hold.
 func TestLockAllOfPairsInACircle(t *testing.T) {
-	story(t, func(w *world) {
+	stories(t, 20, func(w *world) {
 		const hold = time.Second
 		pairs := [][]string{{"b", "a"}, {"c", "b"}, {"a", "c"}}
+		gate := lockAll(w, w.bounded(), []string{"a", "b", "c"}) // so that each waits for the key that it names first
 		start := time.Now()
 		var all sync.WaitGroup
+		var inside atomic.Int32 // any two pairs have a key in common
 		for _, pair := range pairs {
 			c := w.bounded()
 			all.Go(func() {
 				m := lockAll(w, c, pair)
+				if got := time.Since(start); got > 2*hold+heartbeat {
+					w.Errorf("%q waited for %v, want the two other holds at most", pair, got)
+				}
+				if n := inside.Add(1); n != 1 {
+					w.Errorf("%q is held with %d others that share a key with it", pair, n-1)
+				}
 				time.Sleep(hold)
+				inside.Add(-1)
 				unlockAll(w, m)
 			})
 		}
+		w.wait()
+		unlockAll(w, gate)
 		all.Wait()
-		if got := time.Since(start); got > 3*hold+heartbeat {
-			w.Errorf("all took %v, want the three holds and no more", got)
-		}
 		w.wantUnused()
 	})
 }

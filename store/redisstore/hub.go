@@ -17,15 +17,17 @@ type hub struct {
 	mu      sync.Mutex // is held for moments, and while nothing is called
 	buckets map[int]*watched
 	leaving map[int]*watched // the last of each bucket whose subscription is being ended
+	silent  bool             // the log has said that announcements don't come through
 }
 
 // A watched bucket is one of which keys are observed. It has the subscription to the bucket's announcements.
 type watched struct {
-	keys  map[string][]*session // a list is never changed
-	live  bool
-	inbox *pubsub.Inbox
-	after <-chan struct{} // closed when the subscription before has ended; nil: there was none
-	ended chan struct{}   // closed when this and those before have ended
+	keys   map[string][]*session // a list is never changed
+	live   bool
+	silent bool // an outage is known, and has not ended
+	inbox  *pubsub.Inbox
+	after  <-chan struct{} // closed when the subscription before has ended; nil: there was none
+	ended  chan struct{}   // closed when this and those before have ended
 }
 
 // join adds an observer, and returns the bucket of the key.
@@ -71,8 +73,8 @@ func (h *hub) openLocked(st *Store, bucket int) *watched {
 }
 
 // leave takes a session out of the keys that match. Subscriptions that nobody needs any more end in the background,
-// because their handler may be waiting for the caller.
-func (h *hub) leave(s *session, matches func(key string) bool) {
+// because their handler may be waiting for the caller. It reports whether an outage was that of their buckets alone.
+func (h *hub) leave(s *session, matches func(key string) bool) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for bucket, b := range h.buckets {
@@ -91,6 +93,7 @@ func (h *hub) leave(s *session, matches func(key string) bool) {
 			go h.end(bucket, b) // ends when the subscription has ended
 		}
 	}
+	return h.turnedLocked()
 }
 
 func (h *hub) end(bucket int, b *watched) {
@@ -128,10 +131,24 @@ func (h *hub) observersOf(b *watched, key string) []*session {
 	return b.keys[key]
 }
 
-// turn notes whether announcements come through, and returns whom to tell.
-func (h *hub) turn(b *watched, live bool) map[string][]*session {
+// turn notes whether announcements come through. It returns whom to tell, and whether the log is to be told, too.
+func (h *hub) turn(b *watched, live, silent bool) (tell map[string][]*session, changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b.live = live
-	return maps.Clone(b.keys)
+	b.live, b.silent = live, silent
+	return maps.Clone(b.keys), h.turnedLocked()
+}
+
+// turnedLocked reports whether an outage has begun or ended: in the first of the buckets, or in the last. If all of them
+// are left, nothing is known.
+func (h *hub) turnedLocked() (changed bool) {
+	silent, live := false, false
+	for _, b := range h.buckets {
+		silent, live = silent || b.silent, live || b.live
+	}
+	if silent == h.silent || !silent && !live {
+		return false
+	}
+	h.silent = silent
+	return true
 }

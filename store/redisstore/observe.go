@@ -49,7 +49,7 @@ func (s *session) Observe(key string, on bool) error {
 		return err
 	}
 	if !on {
-		s.store.hub.leave(s, func(observed string) bool { return observed == key })
+		s.observesNoMore(func(observed string) bool { return observed == key })
 		return nil
 	}
 	b, err := s.store.hub.join(s, key)
@@ -87,14 +87,30 @@ func (st *Store) announced(b *watched, payload string) {
 
 // hears tells observers of a bucket whether announcements come through. An error says why not.
 func (st *Store) hears(b *watched, err error) {
-	if err != nil && !errors.Is(err, ErrUnsharded) { // otherwise the next subscription will be to a classic channel
-		st.deaf.Do(func() {
-			st.log.Add(slog.LevelWarn, "redisstore: announcements don't come through; observers look again and again instead", slog.Any("error", err))
-		})
+	silent := err != nil && !errors.Is(err, ErrUnsharded) // otherwise the next subscription will be to a classic channel
+	tell, changed := st.hub.turn(b, err == nil, silent)
+	if changed {
+		st.logHearing(err)
 	}
-	for key, sessions := range st.hub.turn(b, err == nil) {
+	for key, sessions := range tell {
 		for _, s := range sessions {
 			s.events(store.Event{Kind: kindOf(err == nil), Key: key})
 		}
+	}
+}
+
+// logHearing logs the beginning of an outage, with its reason, or its end.
+func (st *Store) logHearing(reason error) {
+	if reason != nil {
+		st.log.Add(slog.LevelWarn, "redisstore: announcements don't come through; observers look again and again instead", slog.Any("error", reason))
+		return
+	}
+	st.log.Add(slog.LevelInfo, "redisstore: announcements come through again")
+}
+
+// observesNoMore takes a session out of the keys that match.
+func (s *session) observesNoMore(matches func(key string) bool) {
+	if s.store.hub.leave(s, matches) {
+		s.store.logHearing(nil)
 	}
 }

@@ -54,7 +54,7 @@ func (s *session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.mu.Unlock()
-	s.store.hub.leave(s, func(string) bool { return true })
+	s.observesNoMore(func(string) bool { return true })
 	inboxes := s.open()
 	errs := make([]error, len(inboxes))
 	var closing sync.WaitGroup // all at once, so that none waits for another that hangs

@@ -33,7 +33,6 @@ type Store struct {
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
 	warned    sync.Once   // no usable pub-sub
-	deaf      sync.Once   // none for observers
 	hub       hub
 	activity  activity // of the server
 

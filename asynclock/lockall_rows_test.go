@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
+)
+
+// However a key is lost while the function runs: the whole ends at once, names the key and the cause, and ends the
+// function's context. The others go to nobody before the function has returned.
+func TestWithLockAllEndsAtOnceHoweverAPartIsLost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lose  func(w *world, other *asynclock.Client)
+		after time.Duration // until the client can know
+		cause error
+	}{
+		{"taken by force", func(w *world, other *asynclock.Client) { w.force(other, "b") }, 0, asynclock.ErrForced},
+		{"not renewed", func(w *world, _ *asynclock.Client) {
+			w.store.Every(asynclocktest.Renew.On("b"), asynclocktest.Refuse)
+		}, trusted(ttl), asynclock.ErrNotRenewed},
+		{"expired in the store", func(w *world, _ *asynclock.Client) {
+			if held, err := w.store.Expire(w.Context(), "b"); !held || err != nil {
+				w.Fatalf("Expire: got %v, %v", held, err)
+			}
+		}, ttl / 3, asynclock.ErrExpired},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				ours, other := w.bounded(), w.bounded()
+				start := time.Now()
+				err := ours.WithLockAll(w.Context(), []string{"a", "b", "c"}, func(ctx context.Context, m *asynclock.MultiLease) error {
+					c.lose(w, other)
+					<-ctx.Done()
+					if took := time.Since(start); took > c.after {
+						w.Errorf("the context ended after %v, want %v at most", took, c.after)
+					}
+					w.wantPartLost(m, "b", c.cause, asynclock.ErrLost)
+					var part *asynclock.PartError
+					if cause := context.Cause(ctx); !errors.As(cause, &part) || part.Key != "b" || !errors.Is(cause, c.cause) {
+						w.Errorf("cause of the function's context: got %v, want a PartError of b for %v", cause, c.cause)
+					}
+					for _, key := range []string{"a", "c"} {
+						_, err := other.TryLock(w.Context(), key)
+						wantError(w, err, asynclock.ErrHeld)
+					}
+					return nil
+				})
+				wantError(w, err, c.cause, asynclock.ErrLost)
+				w.wantHeldAmong([]string{"a", "c"})
+			})
+		})
+	}
+}
+
+// wantHeldAmong checks which of these keys are held.
+func (w *world) wantHeldAmong(keys []string, want ...string) {
+	w.Helper()
+	w.wait()
+	var got []string
+	for _, key := range keys {
+		if w.inspect(key).Held {
+			got = append(got, key)
+		}
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("held: got %q, want %q", got, want)
+	}
+}
+
+// A key that can't be renewed while another is waited for is taken again, with those behind it.
+func TestLockAllTakesAKeyAgainThatWasNotRenewed(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.bounded(), w.bounded()
+		d := lock(w, theirs, "d")
+		stop := w.store.Every(asynclocktest.Renew.On("b"), asynclocktest.Refuse)
+		p := w.askAll(w.Context(), ours, []string{"d", "c", "b", "a"})
+		old := make(map[string]int64)
+		for _, key := range []string{"a", "b", "c"} {
+			old[key] = w.inspect(key).Token
+		}
+		w.pass(trusted(ttl))
+		p.waits()
+		w.wantHeld("a", "b", "c", "d")
+		for key, token := range map[string]int64{"b": old["b"], "c": old["c"]} {
+			if got := w.inspect(key).Token; got <= token {
+				w.Errorf("token of %q: got %d, want it taken again, beyond %d", key, got, token)
+			}
+		}
+		stop()
+		unlock(w, d)
+		m := p.has()
+		if got := m.Tokens(); got["a"] != old["a"] || got["b"] <= old["b"] || got["c"] <= old["c"] {
+			w.Errorf("tokens: got %v, want new ones from b on, before %v", got, old)
+		}
+		w.pass(10 * ttl)
+		unlockAll(w, m)
+		w.wantUnused()
+	})
+}
+
+// TryLockAll is one call to take the keys, and one to give back those that it could have. They are held for a round
+// trip in between.
+func TestTryLockAllHoldsTheOthersForARoundTrip(t *testing.T) {
+	story(t, func(w *world) {
+		const way = 10 * time.Millisecond
+		theirs := w.bounded()
+		lock(w, theirs, "b")
+		st := &batchedStore{Store: w.store}
+		ours := w.clientOf(st)
+		for _, request := range []asynclocktest.Match{asynclocktest.Acquire.From(1), asynclocktest.Release.From(1)} {
+			w.store.Every(request, asynclocktest.Slow(way, way))
+		}
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() {
+			_, err := ours.TryLockAll(w.Context(), []string{"a", "b", "c"})
+			done <- err
+		}()
+		w.pass(way + time.Millisecond)
+		w.wantHeld("a", "b", "c")
+		w.pass(2*way - 2*time.Millisecond)
+		w.wantHeld("a", "b", "c")
+		w.pass(2 * time.Millisecond)
+		w.wantHeld("b")
+		wantError(w, <-done, asynclock.ErrHeld)
+		wantTime(w, "the answer", time.Now(), start.Add(4*way))
+		if !slices.Equal(st.acquires, []int{3}) || !slices.Equal(st.release, []int{2}) {
+			w.Errorf("calls: got acquires of %v and releases of %v keys, want one of 3 and one of 2", st.acquires, st.release)
+		}
+	})
+}
+
+// A lane of the store that hangs: the request has the patience of Lock. Its keys elsewhere are free when it returns.
+// Its keys in that lane are given back in the background, as soon as the lane answers.
+func TestLockAllGivesUpOnALaneThatHangs(t *testing.T) {
+	const (
+		ttl       = time.Minute
+		patience  = 10 * time.Second // of Lock, with that TTL
+		heartbeat = 3 * time.Second
+	)
+	story(t, func(w *world) {
+		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		ours, theirs := w.bounded(), w.bounded()
+		held := lock(w, theirs, "b2", asynclock.WithTTL(time.Hour))
+		p := w.askAll(w.Context(), ours, []string{"a1", "b1", "b2", "c1"}, asynclock.WithTTL(ttl))
+		p.waits()
+		stop := w.store.Every(func(call asynclocktest.Call) bool { return call.Client == 0 && strings.HasPrefix(call.Key, "b") }, asynclocktest.Hang)
+		start := time.Now()
+		<-p.done
+		err := p.ended()
+		wantError(w, err, asynclock.ErrUnreachable)
+		wantOp(w, err, "lock all", "b2")
+		// It finds out with its next heartbeat. It waits for what it gives back as long as Unlock does, and no longer.
+		if took := time.Since(start); took < 2*patience || took > 2*heartbeat+2*patience {
+			w.Errorf("LockAll gave up after %v, want the patience of Lock, %v, and the same again for what it gives back", took, patience)
+		}
+		for _, key := range []string{"a1", "c1"} {
+			l, err := theirs.TryLock(w.Context(), key)
+			if err != nil {
+				w.Fatalf("TryLock of %q: got %v, want it free", key, err)
+			}
+			unlock(w, l)
+		}
+		_, err = theirs.TryLock(w.Context(), "b1")
+		wantError(w, err, asynclock.ErrHeld)
+		stop()
+		w.pass(patience + time.Second) // before its TTL is over
+		l, err := theirs.TryLock(w.Context(), "b1")
+		if err != nil {
+			w.Fatalf("TryLock after the lane came back: got %v, want it free", err)
+		}
+		unlock(w, l)
+		unlock(w, held)
+	})
+}
+
+// A key that is listed twice counts once in each call, also under a lease of it.
+func TestAKeyThatIsListedTwiceCountsOnce(t *testing.T) {
+	story(t, func(w *world) {
+		c, twice := w.bounded(), []string{"a", "b", "a"}
+		outer, ctx := (*asynclock.Lease)(nil), w.Context()
+		for range 2 {
+			for name, call := range map[string]func() (*asynclock.MultiLease, error){
+				"LockAll":     func() (*asynclock.MultiLease, error) { return c.LockAll(ctx, twice) },
+				"TryLockAll":  func() (*asynclock.MultiLease, error) { return c.TryLockAll(ctx, twice) },
+				"LockAllChan": func() (*asynclock.MultiLease, error) { return (<-c.LockAllChan(ctx, twice)).Lease() },
+			} {
+				m, err := call()
+				if err != nil {
+					w.Fatalf("%s: got %v, want both keys", name, err)
+				}
+				if got := m.Keys(); !slices.Equal(got, []string{"a", "b"}) || len(m.Tokens()) != 2 {
+					w.Errorf("%s: got keys %q with tokens %v, want each once", name, got, m.Tokens())
+				}
+				unlockAll(w, m)
+				if outer == nil {
+					w.wantUnused()
+				}
+			}
+			if outer == nil {
+				outer = lock(w, c, "a")
+				ctx = outer.Context()
+			}
+		}
+		unlock(w, outer)
+		w.wantUnused()
+	})
+}
