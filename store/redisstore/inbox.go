@@ -109,8 +109,8 @@ func (s *session) openInbox(bucket int, sharded bool) *inbox {
 		channel: ch,
 		Inbox: pubsub.Open(ch, pubsub.Handler{
 			Message: s.message,
-			Up:      func() { s.up(about) },
-			Down:    func(err error) { s.down(about, err) },
+			Up:      func() { s.up(ch, about) },
+			Down:    func(err error) { s.down(ch, about, err) },
 		}),
 	}
 }
@@ -127,13 +127,14 @@ func (s *session) message(payload string) {
 }
 
 // up: waiters poll once, and these requests say that they can be notified from now on.
-func (s *session) up(about store.Event) {
+func (s *session) up(ch *channel, about store.Event) {
+	s.audible(ch)
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
 	about.Kind = store.EventResync
 	s.events(about)
 }
 
-func (s *session) down(about store.Event, err error) {
+func (s *session) down(ch *channel, about store.Event, err error) {
 	about.Kind = store.EventDisconnected
 	if s.store.unsharded.Load() && errors.Is(err, ErrUnsharded) {
 		// The inbox for all keys takes over. The session's Close waits for these inboxes,
@@ -146,9 +147,7 @@ func (s *session) down(about store.Event, err error) {
 		s.events(about)
 		return
 	}
-	s.store.warned.Do(func() {
-		s.store.log.Add(slog.LevelWarn, "redisstore: no usable pub-sub; waiters ask again and again instead", slog.Any("error", err))
-	})
+	s.silent(ch, err)
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages don't come through", slog.String("client", s.id), slog.Any("error", err))
 	s.events(about)
 }

@@ -62,6 +62,9 @@ func (s *session) Close(ctx context.Context) error {
 		closing.Go(func() { errs[i] = in.Close(ctx) })
 	}
 	closing.Wait()
+	for _, in := range inboxes {
+		s.store.silence.ends(in.channel) // nobody knows whether it lasts
+	}
 	return cmp.Or(append(errs, s.store.hub.awaitEnds(ctx))...)
 }
 

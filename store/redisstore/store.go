@@ -5,7 +5,6 @@ package redisstore
 import (
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +31,7 @@ type Store struct {
 
 	unsharded atomic.Bool // the cluster has shown that it has no sharded pub-sub
 	slotted   atomic.Bool // the server was taken for a standalone one, and has shown to be a cluster's node
-	warned    sync.Once   // no usable pub-sub
+	silence   silence
 	hub       hub
 	activity  activity // of the server
 
