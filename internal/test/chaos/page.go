@@ -43,6 +43,9 @@ func judge(dir string) (v verdict, err error) {
 		return v, fmt.Errorf("the crew of %s has no TTL", dir)
 	}
 	v.report = check.History(records, v.settings.limits())
+	if v.report.Leases == 0 { // all rules hold of nothing
+		v.report.Violations = append(v.report.Violations, check.Violation{Rule: "history", Text: "nobody has had a lease"})
+	}
 	return v, nil
 }
 

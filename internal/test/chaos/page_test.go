@@ -53,10 +53,10 @@ func TestHistoryIsJudgedByWhatItSaysOfItself(t *testing.T) {
 	}
 	const (
 		made = `{"k":"run","seed":7,"site":"cluster","e":60000000000,"build":"abc","crew":"{\"Workers\":2,\"Callers\":3,\"Keys\":[\"a\"],\"TTLs\":[1000000000]}"}` + "\n"
-		two  = `{"k":"held","op":"1","key":"a","b":1,"e":2,"ttl":9,"token":5}` + "\n" +
-			`{"k":"held","op":"2","key":"a","b":3,"e":4,"ttl":9,"token":5}` + "\n"
+		one  = `{"k":"held","op":"1","key":"a","b":1,"e":2,"ttl":9,"token":5}` + "\n"
+		two  = one + `{"k":"held","op":"2","key":"a","b":3,"e":4,"ttl":9,"token":5}` + "\n"
 	)
-	for text, want := range map[string]bool{made: true, made + two: false} {
+	for text, want := range map[string]bool{made: false, made + one: true, made + two: false} { // without a lease, nothing was judged
 		write(text)
 		var out strings.Builder
 		if ok, err := runMain(t.Context(), []string{"-judge", dir, "-report", dir + "/page.md"}, &out); err != nil || ok != want {
