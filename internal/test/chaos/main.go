@@ -116,6 +116,7 @@ func (o order) perform(ctx context.Context, out io.Writer) (dirs []string, err e
 		}
 		s := defaultSettings(site, o.seed, o.duration, dir)
 		s.rest, s.build, s.GoRedis = o.rest, commit(ctx), o.goRedis
+		s.calm = 3 * s.limits().Repair // so that a waiter that is forgotten is found
 		if some != nil {
 			s.faults = some
 		}

@@ -112,6 +112,7 @@ type checker struct {
 	limits Limits
 	keys   []*key
 	faults []*fault // by their begin
+	quiet  []gap    // times without a fault, or the repair of one
 	writes []history.Record
 	looks  []history.Record
 	jobs   map[string]*job
@@ -127,6 +128,7 @@ func History(records []history.Record, limits Limits) Report {
 	c.report.Failed = make(map[string]int)
 	c.report.Writes = make(map[string]int)
 	c.gather(records)
+	c.findQuiet()
 	for _, k := range c.keys {
 		c.checkOverlaps(k)
 		c.checkPermits(k)
