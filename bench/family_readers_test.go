@@ -28,7 +28,7 @@ func (r noisyReaders) give(ctx context.Context, _, _ int) error {
 	return nil
 }
 
-// What readers cost that leave is no figure if other scripts ran at the same time.
+// The cost of a release is no figure if other scripts ran at the same time.
 func TestReleasesAmongOtherScriptsAreNoFigure(t *testing.T) {
 	client, err := rueidis.NewClient(rueidis.MustParseURL(kit.Require(t, "ASYNCLOCK_REDIS_URL")))
 	if err != nil {
