@@ -171,7 +171,8 @@ func summarize(out io.Writer, r check.Report) {
 		r.Leases, r.Shared, r.Permits, r.Refused, r.Excused, r.Overtaken, r.Longest.Round(time.Millisecond))
 	fmt.Fprintf(out, "%d leases of one of several keys, %d looks at who leads, %d runs in %d intervals, in %d of which others found nothing to do\n",
 		r.Parts, r.Looks, r.Runs, r.Slots, r.Reached)
-	fmt.Fprintf(out, "%d readers before a queued writer that had the right to, %v late at most\n", r.Behind, r.Unheard.Round(time.Millisecond))
+	fmt.Fprintf(out, "%d readers before a queued writer that had the right to, %v late at most; %d before one whom a fault may have moved\n",
+		r.Behind, r.Unheard.Round(time.Millisecond), r.Moved)
 	fmt.Fprintf(out, "writes %v, requests that failed %v\n", r.Writes, r.Failed)
 	for _, f := range r.Faults {
 		fmt.Fprintf(out, "%4d  %-45s  next lease after at most %v, excuses %d\n", f.Count, f.Name, f.Worst.Round(time.Millisecond), f.Excused)

@@ -77,6 +77,7 @@ func (v verdict) write(b *strings.Builder) {
 	row("of these, of one of several keys", r.Parts)
 	row("readers that came in before a writer in the queue, and may have", r.Behind)
 	row("of these, how late the client can have heard at most", r.Unheard.Round(time.Millisecond))
+	row("readers that came in before a writer whom a fault may have moved in the queue: not judged", r.Moved)
 	row("looks at who leads", r.Looks)
 	row("runs of jobs", r.Runs)
 	row("intervals with a run", r.Slots)

@@ -25,13 +25,13 @@ func TestPageIsAsWritten(t *testing.T) {
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	got := document([]verdict{{defaultSettings(standalone, 7, time.Minute, ""), check.Report{
-		Leases: 3, Parts: 2, Looks: 7, Runs: 9, Slots: 8, Unheard: time.Second, Failed: map[string]int{"held": 2}, Writes: map[string]int{"file": 1},
+		Leases: 3, Parts: 2, Looks: 7, Runs: 9, Slots: 8, Unheard: time.Second, Moved: 6, Failed: map[string]int{"held": 2}, Writes: map[string]int{"file": 1},
 		Faults:     []check.FaultFigures{{Name: "FLUSHALL", Count: 4, Worst: time.Second, Excused: 5}},
 		Violations: []check.Violation{{Rule: "overlap", Key: "k", Text: "two"}},
 	}}})
 	for _, want := range []string{
 		"### Seed 7, standalone, 1m0s", "| faults | 4 |", "| leases | 3 |", "| of these, of one of several keys | 2 |", "| looks at who leads | 7 |",
-		"| runs of jobs | 9 |", "| intervals with a run | 8 |", "at most | 1s |", "| requests that failed: held | 2 |",
+		"| runs of jobs | 9 |", "| intervals with a run | 8 |", "at most | 1s |", "in the queue: not judged | 6 |", "| requests that failed: held | 2 |",
 		"| writes accepted by the resource file | 1 |", "| FLUSHALL | 4 | 1s | 5 |", `overlap: key "k": two`, "| violations | 1 |",
 	} {
 		if !strings.Contains(got, want) {

@@ -42,6 +42,7 @@ type Report struct {
 	Permits    int            // of these, of permits
 	Parts      int            // of these, of leases over several keys
 	Behind     int            // readers that came in although a writer was queued, and may have
+	Moved      int            // readers that came in although a writer was queued, whom a fault may have moved: not judged
 	Unheard    time.Duration  // how long after the writer's place the last of these asked whose client had not heard of it
 	Looks      int            // at who leads
 	Runs       int            // of jobs that run once in each interval, and attempts
