@@ -13,7 +13,7 @@ import (
 
 // A Run is what the job's function gets.
 type Run struct {
-	Lease    *asynclock.Lease // of the key; the function must not unlock it
+	Lease    *asynclock.Lease // of the key; the function must not unlock it, nor set its note, which is the record
 	Start    time.Time        // of the interval, by the store's clock
 	Attempt  int              // from 1; more than 1 if an earlier attempt in this interval has not ended
 	Missed   int              // how many whole intervals had no run since the last one; catching up is for the function

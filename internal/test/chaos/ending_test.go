@@ -43,7 +43,7 @@ func TestWorkersThatDoNotStop(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(20 * time.Second):
 		t.Fatal("they are still waited for")
 	}
 	if err := file.Close(); err != nil {
