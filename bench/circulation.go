@@ -144,7 +144,7 @@ func newJavaCirculation(ctx context.Context, a arena, recipe, key string, client
 	}
 	counted := timed
 	if recipe != "curator semaphore" {
-		if counted, err = openJavaCirculation(ctx, a, relay.address(), recipe, key+"-counted", clients, 1); err != nil {
+		if counted, err = openJavaCirculation(ctx, a, relay.address(), recipe, key+"-counted", clients, size.passes); err != nil {
 			relay.close()
 			return nil, err
 		}
@@ -155,13 +155,14 @@ func newJavaCirculation(ctx context.Context, a arena, recipe, key string, client
 		if err != nil {
 			return nil, err
 		}
-		before := relay.meter.commands.Load()
-		if counted == timed {
-			return append(quantiles(times, 0.5, 0.99), notMeasured), nil
+		commands := notMeasured
+		if counted != timed {
+			commands, err = perHandoff(size.passes, relay.meter, func(passes int) error {
+				_, err := counted.ask(ctx, "handoffs", clients, passes, hold)
+				return err
+			})
 		}
-		_, err = counted.ask(ctx, "handoffs", clients, size.passes, hold)
-		takes := size.passes + clients // the first has no time, and each client takes it once more in the end
-		return append(quantiles(times, 0.5, 0.99), float64(relay.meter.commands.Load()-before)/float64(takes)), err
+		return append(quantiles(times, 0.5, 0.99), commands), err
 	}, func(ctx context.Context) error {
 		defer relay.close()
 		if counted != timed {
@@ -169,6 +170,21 @@ func newJavaCirculation(ctx context.Context, a arena, recipe, key string, client
 		}
 		return errors.Join(err, timed.close(ctx))
 	}}, nil
+}
+
+// perHandoff counts the commands of a handoff, without those by which clients come and go: it passes something on for so
+// often, and for twice as often. The difference is due to handoffs alone.
+func perHandoff(passes int, meter *meter, pass func(passes int) error) (float64, error) {
+	begin := meter.commands.Load()
+	if err := pass(passes); err != nil {
+		return notMeasured, err
+	}
+	once := meter.commands.Load()
+	if err := pass(2 * passes); err != nil {
+		return notMeasured, err
+	}
+	twice := meter.commands.Load()
+	return float64((twice-once)-(once-begin)) / float64(passes), nil
 }
 
 func openJavaCirculation(ctx context.Context, a arena, redis, recipe, key string, clients, warm int) (*javaPeer, error) {

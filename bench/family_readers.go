@@ -117,6 +117,9 @@ func releaseTime(ctx context.Context, client rueidis.Client, readers readerSet, 
 		}
 		used = after.since(before)
 	}
+	if used.calls != released {
+		return 0, fmt.Errorf("%d readers left by %v calls of scripts, in each of %d tries", released, used.calls, tries)
+	}
 	return used.micros / released, readers.give(ctx, 0, beside)
 }
 

@@ -29,6 +29,9 @@ func readAlone(size familySizes) (c comparison) {
 	return c
 }
 
+// readBeside says how the workload differs in Java: see besideInJava.
+const readBeside = "; the other reader is another client"
+
 // rwMutexName is the floor inside a process.
 const rwMutexName = "sync.RWMutex"
 
@@ -38,7 +41,7 @@ func readMore(size familySizes) (c comparison) {
 	c.contestants = []contestant{
 		{peer: peer{name: rwMutexName, setting: "one more reader of it, without a store"}},
 		ours(asynclockPeer.name, shared),
-		inRedisson(redissonName, "read", redissonRead), inCurator("read", curatorRead),
+		inRedisson(redissonName, "read", redissonRead+readBeside), inCurator("read", curatorRead+readBeside),
 	}
 	c.targets = []target{{limit: 1_000_000}}
 	c.inGo = func(ctx context.Context, a arena, p peer) (runner, error) {

@@ -246,6 +246,31 @@ func TestCommandsPerHandoff(t *testing.T) {
 	}
 }
 
+// Commands by which clients come and go are not those of handoffs.
+func TestCommandsOfHandoffsInAnotherProcess(t *testing.T) {
+	m := new(meter)
+	got, err := perHandoff(10, m, func(passes int) error {
+		m.commands.Add(int64(100 + 3*passes))
+		return nil
+	})
+	if got != 3 || err != nil {
+		t.Errorf("got %v, %v, want 3", got, err)
+	}
+	failure := errors.New("the JVM has ended")
+	for fails := range 2 {
+		calls := 0
+		got, err := perHandoff(10, m, func(int) error {
+			if calls++; calls > fails {
+				return failure
+			}
+			return nil
+		})
+		if !math.IsNaN(got) || !errors.Is(err, failure) {
+			t.Errorf("call %d fails: got %v, %v, want its error", fails+1, got, err)
+		}
+	}
+}
+
 // An answer of the JVM is a value or an error, encoded.
 func TestAnswersOfJava(t *testing.T) {
 	if got, err := parseAnswer("ok 1.5+2"); got != "1.5 2" || err != nil {

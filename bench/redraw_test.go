@@ -103,6 +103,9 @@ func TestMissingValuesAreRead(t *testing.T) {
 	if got := peers[0].summary(0).Median; got != 3 {
 		t.Errorf("got a median of %v, want 3", got)
 	}
+	if got := r.Results[0].table().RenderMarkdown(); !strings.Contains(got, "| 3 (1 of 3 rounds) |") {
+		t.Errorf("got %s, want to be told that two rounds have no value", got)
+	}
 	if got := peers[1]; got.Peer != "z" || got.Left != "why" || got.Rounds != nil {
 		t.Errorf("got %+v, want z left out", got)
 	}

@@ -138,7 +138,7 @@ func (r result) table() table.Writer {
 		}
 		for i := range r.Metrics {
 			s := o.summary(i)
-			row = append(row, figure(s.Median))
+			row = append(row, figure(s.Median)+o.basis(i))
 			if i == 0 {
 				row = append(row, figure(s.Low)+" – "+figure(s.High))
 			}
@@ -213,7 +213,7 @@ func (r *report) markdown() string {
 	b.WriteString("<!-- written by bench; run it again rather than change this -->\n\n# Results\n\n")
 	b.WriteString(r.Machine.String())
 	b.WriteString("\nA value is the median of the rounds; the middle half of the rounds lies between the two values beside it. " +
-		"Ratios are medians of the ratios within a round.\n")
+		"Ratios are medians of the ratios within a round. \"1 of 5 rounds\" means that the other rounds have no value.\n")
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", note)
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -42,6 +43,15 @@ func (o outcome) column(metric int) (values []float64) {
 		}
 	}
 	return values
+}
+
+// basis says of how many rounds the median is, if some have no value: in them, what is measured may never have ended.
+func (o outcome) basis(metric int) string {
+	known, all := len(o.column(metric)), len(o.Rounds)
+	if known == 0 || known == all {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d rounds)", known, all)
 }
 
 func (o outcome) summary(metric int) summary {

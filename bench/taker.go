@@ -102,7 +102,11 @@ func takeMessages(ctx context.Context, w world) error {
 			received <- struct{}{}
 		})
 	}()
-	<-confirmed
+	select {
+	case <-confirmed:
+	case err := <-failed:
+		return err
+	}
 	return serve(func() (time.Time, error) {
 		select {
 		case <-received:

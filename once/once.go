@@ -14,7 +14,7 @@ import (
 
 // A Run is what the job's function gets.
 type Run struct {
-	Lease    *asynclock.Lease // of the key; the function need not unlock it
+	Lease    *asynclock.Lease // of the key; the function must not unlock it, nor set its note, which is the record
 	Start    time.Time        // of the interval, by the store's clock
 	Attempt  int              // from 1; more than 1 if an earlier attempt in this interval has not ended
 	Missed   int              // how many whole intervals had no run since the last one; catching up is for the function
@@ -34,7 +34,8 @@ type Outcome struct {
 //
 // A run has ended when fn has returned, also with an error: the job is not repeated in this interval.
 // It has not ended if ctx had ended before fn returned an error, if the lease was lost, or if fn panicked.
-// Then the next call in the interval is another attempt.
+// Then the next call in the interval is another attempt. The same holds if fn has unlocked the lease. Then the error
+// is [asynclock.ErrInvalidOption] and [asynclock.ErrUnlocked].
 //
 // The error is fn's, or that of the lock and its note: those of [asynclock.Client.TryLock],
 // [asynclock.Client.Note] and [asynclock.Lease.SetNote]. If both failed, it matches both. There is no error if there was nothing
@@ -215,7 +216,7 @@ func (r *round) underLease(ctx, leaseCtx context.Context, lease *asynclock.Lease
 	ending, cancel := lasting(ctx)
 	defer cancel()
 	if err := r.record(ending, lease, &run); err != nil {
-		return unlessEnded(lease, err)
+		return afterEnd(lease, err)
 	}
 	r.outcome.Last, r.settled = run, true
 	return nil
@@ -240,10 +241,13 @@ func (r *round) record(ctx context.Context, lease *asynclock.Lease, run *RunInfo
 	return lease.SetNote(ctx, run.encode(r.last.with(run.Start, r.schedule.every)), r.schedule.noteTTL())
 }
 
-// unlessEnded returns the error, unless the lease has ended by it. Then the lease's unlock returns it too.
-func unlessEnded(lease *asynclock.Lease, err error) error {
-	if errors.Is(lease.Err(), asynclock.ErrLost) {
+// afterEnd returns the error of a run whose end could not be recorded. If the lease was lost, its unlock says so.
+func afterEnd(lease *asynclock.Lease, err error) error {
+	switch cause := lease.Err(); {
+	case errors.Is(cause, asynclock.ErrLost):
 		return nil
+	case errors.Is(cause, asynclock.ErrUnlocked):
+		return failed(lease.Key(), fmt.Errorf("%w: the function has unlocked the lease, so the end of the run is not recorded: %w", asynclock.ErrInvalidOption, err))
 	}
 	return err
 }

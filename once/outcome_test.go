@@ -38,3 +38,26 @@ func TestAnEndThatIsRefusedIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// The end of such a run can't be recorded: the next call runs the job again. So Every does not go on.
+func TestAJobMustNotUnlock(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		runs := 0
+		job := func(ctx context.Context, run once.Run) error {
+			runs++
+			return run.Lease.Unlock(ctx)
+		}
+		outcome, err := once.Do(w.Context(), c, key, every, job)
+		w.wantError(err, asynclock.ErrInvalidOption)
+		w.wantError(err, asynclock.ErrUnlocked)
+		if !outcome.Ran || !outcome.Last.Ended.IsZero() {
+			w.Errorf("got %+v, want a run without an end", outcome)
+		}
+		err = once.Every(w.Context(), c, key, every, job)
+		w.wantError(err, asynclock.ErrInvalidOption)
+		if runs != 2 {
+			w.Errorf("got %d runs, want one of each call", runs)
+		}
+	})
+}

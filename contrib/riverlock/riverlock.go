@@ -42,7 +42,7 @@ func PerKey(locks *asynclock.Client, keyOf func(job *rivertype.JobRow) string, s
 
 // Work works a job; River calls it.
 func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner func(context.Context) error) error {
-	if m.keyOf == nil {
+	if m == nil || m.keyOf == nil {
 		return fmt.Errorf("riverlock: %w: the Middleware was not made by PerKey", asynclock.ErrInvalidOption)
 	}
 	key := m.keyOf(job)

@@ -156,6 +156,7 @@ func TestBadInputIsRefused(t *testing.T) {
 			"nil option":      made(w.locks, account, snooze, nil),
 			"bad option":      made(w.locks, account, snooze, asynclock.WithTTL(-1)),
 			"zero Middleware": new(riverlock.Middleware).Work(w.Context(), nil, never(w.T)),
+			"no Middleware":   (*riverlock.Middleware)(nil).Work(w.Context(), nil, never(w.T)),
 		} {
 			if !errors.Is(got, asynclock.ErrInvalidOption) {
 				w.Errorf("%s: got %v, want ErrInvalidOption", name, got)

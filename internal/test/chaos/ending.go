@@ -22,14 +22,20 @@ func (r *run) dismiss() {
 	for _, s := range r.seats {
 		_ = s.stdin.Close()
 	}
-	limit := time.After(r.limits().Turns + 30*time.Second)
+	patience, cancel := context.WithTimeout(context.Background(), r.limits().Turns+30*time.Second)
+	defer cancel()
+	r.awaitWorkers(patience)
+}
+
+// awaitWorkers waits for the ends of all workers. Those that have not ended with ctx are killed.
+func (r *run) awaitWorkers(ctx context.Context) {
 	for _, s := range r.seats {
 		select {
 		case <-s.process.Ended():
 			if err := s.process.Err(); err != nil {
 				r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: fmt.Sprintf("%s ended badly: %v", s.name, err)})
 			}
-		case <-limit:
+		case <-ctx.Done():
 			r.file.Add(history.Record{Kind: history.Left, Whom: s.name, Error: s.name + " does not stop"})
 			_ = s.process.Child.Signal(syscall.SIGQUIT) // it prints its goroutines
 			time.Sleep(time.Second)

@@ -5,12 +5,55 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/internal/proc"
+	"github.com/asynclock/asynclock-go/internal/test/chaos/history"
 )
+
+// Each worker that does not stop is killed and told of, not only the first.
+func TestWorkersThatDoNotStop(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, err := history.Create(dir, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{file: file}
+	for _, name := range []string{"worker 1", "worker 2"} {
+		p, err := proc.Start(exec.Command("sh", "-c", "trap '' QUIT; while :; do sleep 1; done"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Kill() })
+		r.seats = append(r.seats, &seat{name: name, process: p})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan struct{})
+	go func() { // ends with the processes
+		defer close(done)
+		r.awaitWorkers(ctx)
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("they are still waited for")
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	records, err := history.ReadDir(dir)
+	if err != nil || len(records) != 2 || records[1].Error != "worker 2 does not stop" {
+		t.Errorf("got %v, %v, want both", records, err)
+	}
+}
 
 // TestLeftoversAreFound: the look at the servers in the end sees what is there.
 func TestLeftoversAreFound(t *testing.T) {

@@ -43,6 +43,9 @@ func judge(dir string) (v verdict, err error) {
 		return v, fmt.Errorf("the crew of %s has no TTL", dir)
 	}
 	v.report = check.History(records, v.settings.limits())
+	if v.report.Leases == 0 { // all rules hold of nothing
+		v.report.Violations = append(v.report.Violations, check.Violation{Rule: "history", Text: "nobody has had a lease"})
+	}
 	return v, nil
 }
 
@@ -76,6 +79,7 @@ func (v verdict) write(b *strings.Builder) {
 	row("of these, of one of several keys", r.Parts)
 	row("readers that came in before a writer in the queue, and may have", r.Behind)
 	row("of these, how late the client can have heard at most", r.Unheard.Round(time.Millisecond))
+	row("readers that came in before a writer whom a fault may have moved in the queue: not judged", r.Moved)
 	row("looks at who leads", r.Looks)
 	row("runs of jobs", r.Runs)
 	row("of these, repeated, because a loss of data excuses it", r.Repeats)

@@ -231,8 +231,12 @@ func (p *proxy) takeReplies(l *link, out chan<- parcel) {
 	}
 }
 
+// lose notes that bytes of a link were swallowed. If the hole has closed meanwhile, nobody else will close the link.
 func (p *proxy) lose(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.lossy = true
+	if !p.sky.holeUp && !p.sky.holeDown {
+		l.close()
+	}
 }

@@ -199,3 +199,20 @@ func TestConnectionsAreRefused(t *testing.T) {
 	defer conn.Close()
 	visitor{t, conn}.hearsTheEnd()
 }
+
+// Bytes may be swallowed when the hole is just being closed. Then the link has lost something all the same.
+func TestWhatIsLostAfterTheHoleTearsTheLink(t *testing.T) {
+	t.Parallel()
+	for name, sky := range map[string]weather{"no hole": {}, "a hole": {holeUp: true}} {
+		near, far := net.Pipe()
+		p := &proxy{sky: sky}
+		p.lose(&link{client: near, server: far})
+		_ = far.SetReadDeadline(time.Now())
+		_, err := far.Read(make([]byte, 1))
+		if torn := !errors.Is(err, os.ErrDeadlineExceeded); torn != (name == "no hole") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		near.Close()
+		far.Close()
+	}
+}

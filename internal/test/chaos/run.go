@@ -33,6 +33,7 @@ type settings struct {
 	habits   habits
 	rest     time.Duration // between two faults of a lane, on average
 	blows    int           // of a lane, after which it rests for good; 0: any number
+	calm     time.Duration // how long workers go on after the last fault
 	GoRedis  bool          // workers have clients of go-redis
 	build    string        // the commit of what is run; empty: unknown
 	dir      string        // for servers and history; made anew
@@ -157,7 +158,7 @@ func (r *run) perform(ctx context.Context) error {
 	}
 	// A message that a proxy has delayed can be on its way for so long, and Close waits only
 	// a second for the last messages.
-	time.Sleep(r.longestTTL())
+	(&blow{run: r, ctx: ctx}).wait(max(r.calm, r.longestTTL()))
 	r.dismiss()
 	if err := r.sweep(ctx); err != nil {
 		return err

@@ -42,6 +42,7 @@ type Report struct {
 	Permits    int            // of these, of permits
 	Parts      int            // of these, of leases over several keys
 	Behind     int            // readers that came in although a writer was queued, and may have
+	Moved      int            // readers that came in although a writer was queued, whom a fault may have moved: not judged
 	Unheard    time.Duration  // how long after the writer's place the last of these asked whose client had not heard of it
 	Looks      int            // at who leads
 	Runs       int            // of jobs that run once in each interval, and attempts
@@ -116,6 +117,7 @@ type checker struct {
 	limits Limits
 	keys   []*key
 	faults []*fault // by their begin
+	quiet  []gap    // times without a fault, or the repair of one
 	writes []history.Record
 	looks  []history.Record
 	jobs   map[string]*job
@@ -131,6 +133,7 @@ func History(records []history.Record, limits Limits) Report {
 	c.report.Failed = make(map[string]int)
 	c.report.Writes = make(map[string]int)
 	c.gather(records)
+	c.findQuiet()
 	for _, k := range c.keys {
 		c.checkOverlaps(k)
 		c.checkPermits(k)

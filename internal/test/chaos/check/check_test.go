@@ -105,6 +105,7 @@ func TestGoodHistories(t *testing.T) {
 		"one who is handed on what ended early": tale{}.held("w1/1", 5, 1, 2, 20).forward(10, 17).held("w2/1", 90, 12, 13, 40).
 			held("w1/2", 6, 15, 21, 30),
 		"a wait as long as the fault": tale{}.held("1", 5, 1, 2, 3).fault("server paused", 5, 400, false).held("2", 6, 4, 550, 560),
+		"a wait among many faults":    forgotten(1190),
 		"a request that failed":       tale{}.held("1", 5, 1, 2, 10).failed("2", 3, 90),
 	} {
 		t.Run(name, func(t *testing.T) { good.wantRules(t) })
@@ -154,18 +155,29 @@ func TestBadHistories(t *testing.T) {
 		"two writers with one token": {
 			tale{}.held("1", 5, 1, 2, 3).held("2", 5, 4, 5, 6).wrote("1", 5, 0, 1).wrote("2", 5, 1, 2), []string{"fencing", "model", "token order"},
 		},
-		"a write without a lease":      {tale{}.wrote("1", 5, 0, 1), []string{"fencing"}},
-		"a waiter forgotten":           {tale{}.held("1", 5, 1, 2, 3).held("2", 6, 4, 200, 210), []string{"idle"}},
-		"a failure that comes late":    {tale{}.held("1", 5, 1, 2, 3).failed("2", 4, 200), []string{"idle"}},
-		"one who is passed over":       {starved(), []string{"waiting"}},
-		"an answer that never came":    {tale{{Kind: history.Bye, Whom: "w", Asked: 2, Told: 1}}, []string{"waiting"}},
-		"something left behind":        {tale{{Kind: history.Left, Error: "a goroutine"}}, []string{"leftovers"}},
-		"an answer that came twice":    {tale{}.held("1", 5, 1, 2, 3).held("1", 6, 4, 5, 6), []string{"history"}},
-		"an end without a beginning":   {tale{}.held("1", 5, 1, 2, 3)[1:], []string{"history"}},
-		"a fault that was long before": {tale{}.fault("server paused", 1, 2, false).held("1", 5, 200, 201, 202).held("2", 6, 203, 400, 401), []string{"idle"}},
+		"a write without a lease":          {tale{}.wrote("1", 5, 0, 1), []string{"fencing"}},
+		"a waiter forgotten":               {tale{}.held("1", 5, 1, 2, 3).held("2", 6, 4, 200, 210), []string{"idle"}},
+		"a failure that comes late":        {tale{}.held("1", 5, 1, 2, 3).failed("2", 4, 200), []string{"idle"}},
+		"a waiter forgotten among faults":  {forgotten(1210), []string{"idle"}},
+		"one forgotten between two faults": {forgotten(1400).fault("server paused", 1300, 1301, false), []string{"idle"}},
+		"one who is passed over":           {starved(), []string{"waiting"}},
+		"an answer that never came":        {tale{{Kind: history.Bye, Whom: "w", Asked: 2, Told: 1}}, []string{"waiting"}},
+		"something left behind":            {tale{{Kind: history.Left, Error: "a goroutine"}}, []string{"leftovers"}},
+		"an answer that came twice":        {tale{}.held("1", 5, 1, 2, 3).held("1", 6, 4, 5, 6), []string{"history"}},
+		"an end without a beginning":       {tale{}.held("1", 5, 1, 2, 3)[1:], []string{"history"}},
+		"a fault that was long before":     {tale{}.fault("server paused", 1, 2, false).held("1", 5, 200, 201, 202).held("2", 6, 203, 400, 401), []string{"idle"}},
 	} {
 		t.Run(name, func(t *testing.T) { bad.tale.wantRules(t, bad.want...) })
 	}
+}
+
+// forgotten is a waiter that nobody serves until told. For the first second, a fault strikes every 50 ms.
+func forgotten(told history.Time) tale {
+	t := tale{}.held("1", 5, 1, 2, 3).held("2", 6, 4, told, 1500)
+	for at := history.Time(50); at <= 1000; at += 50 {
+		t = t.fault("server paused", at, at+1, false)
+	}
+	return t
 }
 
 // starved is many short leases while one request waits.

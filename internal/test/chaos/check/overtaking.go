@@ -80,7 +80,11 @@ func (c *checker) checkOvertaking(k *key) {
 		const most = 32 // writers that can be in the queue at once: one of each client
 		next, _ := slices.BinarySearchFunc(writers, l.token, func(o *owner, token int64) int { return cmp.Compare(o.token, token) })
 		for _, w := range writers[next:min(next+most, len(writers))] {
-			if l.asked <= w.queued || w.token == l.token || c.dropped(k.name, w, l) {
+			if l.asked <= w.queued || w.token == l.token {
+				continue
+			}
+			if c.dropped(k.name, w, l) {
+				c.report.Moved++
 				continue
 			}
 			c.report.Behind++

@@ -96,6 +96,9 @@ func TestClientHearsOfAWriterInTime(t *testing.T) {
 		tale{}.fault("failover", 1, 2, false).moving().owner(history.Queued, "w1/o", history.Exclusive, 0, r.from, r.from+1).
 			owner(history.Admitted, "w1/o", history.Exclusive, 9, r.from, r.from+9).read("w2/1", 5, r.from+2, r.from+3, r.from+4).wantRules(t, r.want...)
 	}
+	if r := (tale{}).queues().fault("FLUSHALL", 12, 13, true).comes().wantRules(t); r.Moved != 1 || r.Behind != 0 {
+		t.Errorf("got %d readers that are not judged and %d that are, want 1 and none", r.Moved, r.Behind)
+	}
 	if r := h.read("w2/late", 5, 4900, 4901, 4902).wantRules(t); r.Behind != 54 || r.Unheard != 4890*time.Millisecond {
 		t.Errorf("got %d readers, at most %v late, want 54, 4.89s", r.Behind, r.Unheard)
 	}
