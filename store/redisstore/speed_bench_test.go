@@ -5,8 +5,10 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -23,22 +25,38 @@ func BenchmarkLockUnlock(b *testing.B) {
 	}
 }
 
-// BenchmarkLockAll takes and gives back eight keys that nobody else wants.
+// BenchmarkLockAll takes and gives back keys that nobody else wants, in turns with one key. It reports the
+// median of the time, and of how many times as long it takes as one key. The load of the machine affects
+// both alike.
 func BenchmarkLockAll(b *testing.B) {
-	c := newLocks(b)
-	keys := make([]string, 8)
-	for i := range keys {
-		keys[i] = fmt.Sprint("key ", i)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		m, err := c.LockAll(b.Context(), keys)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := m.Unlock(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+	for _, n := range []int{3, 8, 10, 32} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c, keys := newLocks(b), make([]string, n)
+			for i := range keys {
+				keys[i] = fmt.Sprint("key ", i)
+			}
+			var all, ratios []float64
+			b.ReportAllocs() // of both
+			for b.Loop() {
+				began := time.Now()
+				lockAndUnlock(b, c, "key")
+				one := time.Now()
+				m, err := c.LockAll(b.Context(), keys)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := m.Unlock(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				took := time.Since(one)
+				all = append(all, float64(took.Nanoseconds()))
+				ratios = append(ratios, float64(took)/float64(one.Sub(began)))
+			}
+			slices.Sort(all)
+			slices.Sort(ratios)
+			b.ReportMetric(all[len(all)/2], "ns/all")
+			b.ReportMetric(ratios[len(ratios)/2], "x-one")
+		})
 	}
 }
 
