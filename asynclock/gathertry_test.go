@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,10 +22,14 @@ func TestLockAllSendsTheLanesSideBySide(t *testing.T) {
 		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Slow(slow/2, slow/2))
 		w.store.Every(asynclocktest.Release.Any, asynclocktest.Slow(slow/2, slow/2))
 		start := time.Now()
-		m := lockAll(w, w.client(), three)
+		st := &batchedStore{Store: w.store}
+		m := lockAll(w, w.clientOf(st), three)
 		wantTime(w, "the lease", time.Now(), start.Add(slow))
 		unlockAll(w, m)
 		wantTime(w, "the end", time.Now(), start.Add(2*slow))
+		if want := []int{1, 1, 1}; !slices.Equal(st.acquires, want) || !slices.Equal(st.release, want) {
+			w.Errorf("got calls of %v and %v requests, want one for each lane", st.acquires, st.release)
+		}
 		w.wantUnused()
 	})
 }
@@ -111,5 +116,23 @@ func TestTryLockAllSaysThatItsContextHasEnded(t *testing.T) {
 		if errors.Is(err, asynclock.ErrUnreachable) {
 			w.Errorf("got error %v, which blames the store", err)
 		}
+	})
+}
+
+func TestTryLockAllJoinsWhatItIsUnder(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		l := lock(w, c, "b")
+		m, err := c.TryLockAll(l.Context(), three)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if got := m.Token("b"); got != l.Token() {
+			w.Errorf("token: got %d, want %d of the lease that was joined", got, l.Token())
+		}
+		unlockAll(w, m)
+		wantValid(w, l)
+		unlock(w, l)
+		w.wantUnused()
 	})
 }
