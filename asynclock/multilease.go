@@ -111,7 +111,7 @@ func (m *MultiLease) contextOver(ctx context.Context, cancel context.CancelCause
 	under := m.outer
 	made := make([]leaseContext, len(m.parts))
 	for i, l := range m.parts {
-		made[i].Context, made[i].lease, made[i].outer, made[i].cancel = ctx, l, under, cancel
+		made[i].Context, made[i].lease, made[i].outer, made[i].cancel = ctx, l, under, cancel //nolint:fatcontext // each has the same
 		under = &made[i]
 	}
 	return under

@@ -106,6 +106,12 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 			w.wait()
 			w.wantNoKeyHeld(c, "key", "key2", "key3", "key4")
 		},
+		"lock all, which has joined a key": func(w *world, c *asynclock.Client, s *panickingStore) {
+			held := lock(w, c, "key")
+			s.acquire.Store(true)
+			recovered(w, func() { _, _ = c.LockAll(held.Context(), []string{"key", "key2"}) })
+			unlock(w, held)
+		},
 		"unlock all": func(w *world, c *asynclock.Client, s *panickingStore) {
 			m := lockAll(w, c, []string{"another", "key"})
 			s.release.Store(true)

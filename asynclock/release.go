@@ -79,7 +79,7 @@ const unlockGrace = 50 * time.Millisecond
 func (c *Client) releaseNow(ctx context.Context, calls ...*releaseCall) {
 	timeout := calls[0].timeout()
 	for _, call := range calls {
-		call.ctx = ctx
+		call.ctx = ctx //nolint:fatcontext // each has the caller's
 		timeout = min(timeout, call.timeout())
 	}
 	bounded := c.limits.bound(ctx, timeout, unlockGrace)
