@@ -17,10 +17,7 @@ import (
 // the attempt with its request, the owner id, the lease with its holding, and the release. A context
 // that can end costs one more in each of the two calls.
 func TestUncontendedLockAllocatesLittle(t *testing.T) {
-	random := testing.AllocsPerRun(1000, func() { // of the owner id; with the race detector it costs one
-		var bytes [16]byte
-		rand.Read(bytes[:])
-	})
+	random := ofRandomBytes()
 	timed, cancelTimed := context.WithTimeout(context.Background(), time.Hour)
 	defer cancelTimed()
 	for _, c := range []struct {
@@ -52,4 +49,30 @@ func TestUncontendedLockAllocatesLittle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of each key of LockAll the client makes no more objects than of the key of Lock. The waiters of all keys are
+// one object, and each key has a function that takes the answer to its unlock.
+func TestLockAllOfFreeKeysAllocatesLittle(t *testing.T) {
+	locks, err := asynclock.New(forgetful(store.Granted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abandon(locks)
+	allocated := func(n int) float64 {
+		keys := numbered(n)
+		return testing.AllocsPerRun(1000, func() { unlockAll(t, lockAll(t, locks, keys)) })
+	}
+	few, many := allocated(8), allocated(40)
+	if got, most := (many-few)/32, 6.5+ofRandomBytes(); got > most {
+		t.Errorf("each further key allocates %v objects, want at most %v", got, most)
+	}
+}
+
+// ofRandomBytes is how many objects the random bytes of an owner id cost: with the race detector one.
+func ofRandomBytes() float64 {
+	return testing.AllocsPerRun(1000, func() {
+		var bytes [16]byte
+		rand.Read(bytes[:])
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
@@ -17,18 +19,6 @@ import (
 // send queues a request in the background.
 func (c *Client) send(call *machine.Acquire) {
 	c.acquires.Add(c.laneOf(call), call)
-}
-
-// sendAll queues requests in the background, those of a lane in one call.
-func (c *Client) sendAll(calls []*machine.Acquire) {
-	lanes := make(map[int][]*machine.Acquire, 1)
-	for _, call := range calls {
-		lane := c.laneOf(call)
-		lanes[lane] = append(lanes[lane], call)
-	}
-	for lane, together := range lanes {
-		c.acquires.AddAll(lane, together)
-	}
 }
 
 func (c *Client) laneOf(call *machine.Acquire) int {
@@ -54,18 +44,68 @@ func (c *Client) sendAcquires(_ int, calls []*machine.Acquire) {
 	}
 }
 
-// acquire sends an attempt's first request on its caller's own goroutine. This saves the
-// uncontended lock two changes of goroutine.
-func (c *Client) acquire(caller context.Context, call *machine.Acquire) {
-	ctx := c.limits.bound(caller, call.Timeout, 0)
+// acquire sends the first requests of attempts on their caller's own goroutine. This saves the
+// uncontended lock two changes of goroutine. All are of one lane.
+func (c *Client) acquire(caller context.Context, calls ...*machine.Acquire) {
+	requests, timeout := calls[0].Batch[:], calls[0].Timeout
+	if len(calls) > 1 {
+		requests = make([]store.AcquireRequest, len(calls))
+	}
+	for i, call := range calls[1:] {
+		requests[0], requests[i+1] = *calls[0].Request(), *call.Request()
+		timeout = min(timeout, call.Timeout)
+	}
+	ctx := c.limits.bound(caller, timeout, 0)
 	defer ctx.leave()
-	call.Sent = watchdog.Now()
-	reply := store.AcquireReply{Err: ErrOutcomeUnknown}
+	now := watchdog.Now()
+	for _, call := range calls {
+		call.Sent = now
+	}
+	var replies []store.AcquireReply
 	// This also runs if the store panics. The caller may survive that, and so do other waiters.
-	defer func() { onAcquire(call, &reply) }()
-	reply = c.session.Acquire(ctx, call.Batch[:])[0]
-	call.Ended = reply.Err != nil && caller.Err() != nil
-	reply.Err = ourTimeout(c.background, reply.Err)
+	defer func() {
+		for i, call := range calls {
+			reply := store.AcquireReply{Err: ErrOutcomeUnknown}
+			if replies != nil {
+				reply = replies[i]
+			}
+			onAcquire(call, &reply)
+		}
+	}()
+	answers := c.session.Acquire(ctx, requests)
+	for i, call := range calls {
+		call.Ended = answers[i].Err != nil && caller.Err() != nil
+		answers[i].Err = ourTimeout(c.background, answers[i].Err)
+	}
+	replies = answers
+}
+
+// acquireAll is acquire for any lanes. It returns when all requests are answered.
+func (c *Client) acquireAll(caller context.Context, calls []*machine.Acquire) {
+	eachLane(calls, c.laneOf, func(together []*machine.Acquire) { c.acquire(caller, together...) })
+}
+
+// eachLane sends the calls of each lane together, the lanes side by side. It returns when all are
+// answered. If there is one lane, as usual, send runs on the caller's own goroutine.
+func eachLane[T any](calls []T, laneOf func(T) int, send func(together []T)) {
+	if len(calls) == 0 {
+		return
+	}
+	first := laneOf(calls[0])
+	if !slices.ContainsFunc(calls, func(call T) bool { return laneOf(call) != first }) {
+		send(calls)
+		return
+	}
+	lanes := make(map[int][]T)
+	for _, call := range calls {
+		lane := laneOf(call)
+		lanes[lane] = append(lanes[lane], call)
+	}
+	var flying sync.WaitGroup
+	for _, together := range lanes {
+		flying.Go(func() { send(together) }) // ends with the call; the caller waits for it
+	}
+	flying.Wait()
 }
 
 // onAcquire handles the answer to a request.

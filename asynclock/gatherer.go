@@ -47,8 +47,14 @@ const maxTries = 2
 // gather takes all keys. If it fails, it holds none.
 func (a *gatherer) gather() error {
 	a.lease = newMultiLease(a.values, a.outer)
+	returned := false
+	defer func() {
+		if !returned { // by a panic of the store, or of the caller's context
+			a.keep(0)
+		}
+	}()
 	err := a.gatherAll()
-	if err != nil {
+	if returned = true; err != nil {
 		a.keep(0)
 		a.awaitGiven()
 	}
@@ -111,42 +117,12 @@ func (a *gatherer) worthWaiting(err error) bool {
 // isOver reports whether a grant ended before it could be claimed.
 func isOver(err error) bool { return errors.Is(err, ErrNotClaimed) || errors.Is(err, ErrLost) }
 
-// tryRest tries all keys that are not held, at once. It keeps those before the first that was
-// refused, and gives the others back. It returns that key and the reason. But a reason that waiting
-// can't mend comes first, unless the request never waits.
-func (a *gatherer) tryRest() (refused string, err error) {
-	rest := a.keys[len(a.held):]
-	results := make(chan Result, len(rest))
-	waiters := a.request(rest, true, results)
-	leases, errs := make([]*Lease, len(rest)), make([]error, len(rest))
-	// They are claimed as they come, because a grant that nobody has claimed is not renewed. Each
-	// future has a result when the store has answered, at the latest at the end of its time.
-	for range rest {
-		w := (<-results).waiter
-		i := slices.Index(waiters, w)
-		leases[i], errs[i] = a.claim(w)
-	}
-	n := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if n < 0 {
-		a.held = append(a.held, leases...)
-		return "", nil
-	}
-	a.held = append(a.held, leases[:n]...)
-	a.giveBack(leases[n:])
-	for i := n; i < len(rest) && !a.try; i++ {
-		if errs[i] != nil && !a.worthWaiting(errs[i]) {
-			return rest[i], errs[i]
-		}
-	}
-	return rest[n], errs[n]
-}
-
 // waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
 // held is lost meanwhile.
 func (a *gatherer) waitForNext() error {
 	key := a.keys[len(a.held)]
-	results := make(chan Result, 1)
-	w := a.request([]string{key}, false, results)[0]
+	result := make(chan Result, 1)
+	w := a.request(key, result)
 	// A lease of the caller may have ended since the last check. It is too late for that only now: the
 	// request has not joined a lease that ends from here on.
 	if err := a.checkOrder(); err != nil {
@@ -154,7 +130,7 @@ func (a *gatherer) waitForNext() error {
 		return err
 	}
 	select {
-	case <-results:
+	case <-result:
 	case <-a.lease.base.Done():
 		a.withdraw(w)
 		return nil
@@ -170,35 +146,19 @@ func (a *gatherer) waitForNext() error {
 	return a.failed(key, err)
 }
 
-// request makes a future for each of the keys. All results go into one channel.
-func (a *gatherer) request(keys []string, try bool, results chan Result) []*waiter {
-	c := a.client
-	waiters, watches := make([]*waiter, len(keys)), make([]*watch, len(keys))
-	calls := make([]*machine.Acquire, 0, len(keys))
-	for i, key := range keys {
-		w := newWaiter(a.ctx)
-		w.Terms, w.reentry, w.Future, w.Try, w.result = &a.settings.Terms, a.settings.reentry, true, try, results
-		waiters[i] = w
-		if a.join(w, key) {
-			results <- Result{w}
-			continue
-		}
-		arrived, err := c.beginFuture(w, key)
-		if err != nil {
-			w.refuse(key, err)
-		}
-		if arrived.call != nil {
-			calls = append(calls, arrived.call)
-		}
-		watches[i] = arrived.watch
+// request makes a future for the key.
+func (a *gatherer) request(key string, result chan Result) *waiter {
+	w := newWaiter(a.ctx)
+	w.Terms, w.reentry, w.result = &a.settings.Terms, a.settings.reentry, result
+	if a.join(w, key) {
+		result <- Result{w}
+		return w
 	}
-	c.sendAll(calls)
-	for i, g := range watches {
-		if g != nil {
-			waiters[i].state.shard.arm(a.ctx, g, nil)
-		}
+	w.Future = true
+	if err := a.client.enqueueFuture(w, key, nil); err != nil {
+		w.refuse(key, err)
 	}
-	return waiters
+	return w
 }
 
 // join joins the lease of the key that the request was made under. It reports false if there is none.
@@ -208,12 +168,11 @@ func (a *gatherer) join(w *waiter, key string) bool {
 		return false
 	}
 	w.join(l)
-	w.Future = false // it joins at once
 	if _, err := w.claim(); err == nil {
 		return true
 	}
 	w.waitAnew() // the lease has ended just now
-	w.state, w.Future = nil, true
+	w.state = nil
 	return false
 }
 
@@ -232,7 +191,7 @@ func (a *gatherer) claim(w *waiter) (*Lease, error) {
 	return l, nil
 }
 
-// withdraw ends a future whose key is not to be waited for now.
+// withdraw ends a waiter whose key is not to be waited for now.
 func (a *gatherer) withdraw(w *waiter) {
 	if w.state == nil {
 		return // refused before it was queued

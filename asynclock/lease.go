@@ -220,7 +220,7 @@ func (l *Lease) endedLocked() {
 	if l.fnCancel != nil {
 		l.fnCancel(reason)
 	}
-	if l.core.Whole != nil {
+	if l.core.Whole != nil && !l.core.Whole.Over.Load() {
 		wholeOf(l.core.Whole).end(&PartError{Key: l.state.machine.Name, Err: reason})
 	}
 }

@@ -70,7 +70,9 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 			return a.failed(key, err)
 		}
 	}
-	a.keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	a.keys = slices.Clone(keys)
+	slices.Sort(a.keys)
+	a.keys = slices.Compact(a.keys)
 	if n := len(a.keys); n == 0 || n > MaxKeys {
 		return a.failed("", fmt.Errorf("%w: %d keys, from 1 to %d are allowed", ErrInvalidOption, n, MaxKeys))
 	}

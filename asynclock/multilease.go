@@ -109,8 +109,10 @@ func (l *Lease) count(now watchdog.Instant) {
 // contextOver makes a context under which each part is joined by requests for its key.
 func (m *MultiLease) contextOver(ctx context.Context, cancel context.CancelCauseFunc) *leaseContext {
 	under := m.outer
-	for _, l := range m.parts {
-		under = &leaseContext{Context: ctx, lease: l, outer: under, cancel: cancel}
+	made := make([]leaseContext, len(m.parts))
+	for i, l := range m.parts {
+		made[i].Context, made[i].lease, made[i].outer, made[i].cancel = ctx, l, under, cancel //nolint:fatcontext // each has the same
+		under = &made[i]
 	}
 	return under
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 	"github.com/asynclock/asynclock-go/internal/failure"
+	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A multiRelease gathers the answers to the unlocks of all parts.
@@ -38,7 +39,14 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	return m.unlock(ctx).await(ctx, m.keys)
+	began := watchdog.Now()
+	r, calls := m.unlock()
+	m.client().releaseAllNow(ctx, calls)
+	grace := unlockGrace
+	if len(calls) > 0 {
+		grace = 0 // they have had it
+	}
+	return r.await(ctx, m.keys, began.Add(machine.Patience(r.ttl)), grace)
 }
 
 // UnlockChan is Unlock without waiting. The channel has room for one, receives exactly one error or
@@ -53,24 +61,31 @@ func (m *MultiLease) UnlockChan(ctx context.Context) <-chan error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	m.unlock(ctx).notify(answer)
+	r, calls := m.unlock()
+	for _, call := range calls {
+		call.ctx = ctx //nolint:fatcontext // each has the caller's
+	}
+	m.client().releaseAll(calls)
+	r.notify(answer)
 	return answer
 }
 
-// unlock ends the lease and begins to release its keys, once.
-func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
+func (m *MultiLease) client() *Client { return m.parts[0].state.shard.client }
+
+// unlock ends the lease, once. It returns the releases of its keys that have to be sent.
+func (m *MultiLease) unlock() (r *multiRelease, calls []*releaseCall) {
 	m.Valid(0) // a part that has expired is lost, even if the watchdog has not run
 	n := len(m.parts)
-	r := &multiRelease{ttl: m.parts[0].core.Terms.TTL, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
+	r = &multiRelease{ttl: m.parts[0].core.Terms.TTL, done: make(chan struct{}), left: n, errs: make([]error, n), missing: slices.Repeat([]bool{true}, n)}
 	m.mu.Lock()
 	if begun := m.release; begun != nil {
 		m.mu.Unlock()
-		return begun
+		return begun, nil
 	}
 	m.release = r
 	m.mu.Unlock()
 	m.end(ErrUnlocked)
-	var calls []*releaseCall
+	calls = make([]*releaseCall, 0, n)
 	for i, l := range m.parts {
 		call, isNew, err := l.unlock()
 		answer := func(err error) { r.answer(i, l, err) }
@@ -79,7 +94,6 @@ func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 			answer(err)
 		case isNew:
 			call.notify = answer
-			call.ctx = ctx //nolint:fatcontext // each has the caller's
 			calls = append(calls, call)
 		default: // somebody has unlocked the part by itself
 			go func() { // ends with that unlock, which is bounded by the TTL
@@ -90,9 +104,7 @@ func (m *MultiLease) unlock(ctx context.Context) *multiRelease {
 			}()
 		}
 	}
-	l := m.parts[0]
-	l.state.shard.client.releaseAll(calls)
-	return r
+	return r, calls
 }
 
 // answer records the answer to the unlock of one part.
@@ -102,14 +114,13 @@ func (r *multiRelease) answer(i int, l *Lease, err error) {
 		r.errs[i] = &Error{"unlock all", l.state.machine.Name, err}
 	}
 	r.missing[i] = false
-	r.left--
-	over := r.left == 0
+	if r.left--; r.left > 0 {
+		r.mu.Unlock()
+		return
+	}
 	err = errors.Join(r.errs...)
 	answers := r.answers
 	r.mu.Unlock()
-	if !over {
-		return
-	}
 	close(r.done)
 	for _, answer := range answers {
 		answer <- err // has room
@@ -127,9 +138,15 @@ func (r *multiRelease) notify(answer chan<- error) {
 	answer <- errors.Join(r.errs...)
 }
 
-// await returns the answer. It waits no longer than Unlock of one key.
-func (r *multiRelease) await(ctx context.Context, keys []string) error {
-	limit := time.NewTimer(machine.Patience(r.ttl))
+// await returns the answer. It waits until a moment at the latest, and no longer than grace once ctx has
+// ended.
+func (r *multiRelease) await(ctx context.Context, keys []string, until watchdog.Instant, grace time.Duration) error {
+	select {
+	case <-r.done: // usually so, even if ctx has ended
+		return r.known(keys, nil)
+	default:
+	}
+	limit := time.NewTimer(until.Sub(watchdog.Now()))
 	defer limit.Stop()
 	cause := failure.Unreachable(ErrOutcomeUnknown)
 	for ended := ctx.Done(); ; {
@@ -141,7 +158,7 @@ func (r *multiRelease) await(ctx context.Context, keys []string) error {
 		case <-ended:
 			ended = nil
 			cause = failure.Join(ErrOutcomeUnknown, waitEnded(ctx))
-			limit.Reset(unlockGrace)
+			limit.Reset(grace)
 		}
 	}
 }

@@ -60,6 +60,18 @@ func recovered(tb testing.TB, f func()) {
 	f()
 }
 
+// wantNoKeyHeld fails the test if one of the keys is held, also by the client itself.
+func (w *world) wantNoKeyHeld(c *asynclock.Client, keys ...string) {
+	w.Helper()
+	for _, key := range keys {
+		l, err := c.TryLock(w.Context(), key)
+		if err != nil {
+			w.Fatalf("%q: got %v, want it free", key, err)
+		}
+		unlock(w, l)
+	}
+}
+
 // A store that panics on the caller's goroutine may be survived by it. Then the key
 // has to be usable as after any other request without an answer.
 func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
@@ -79,6 +91,32 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 		"try lock": func(w *world, c *asynclock.Client, s *panickingStore) {
 			s.acquire.Store(true)
 			recovered(w, func() { _, _ = c.TryLock(w.Context(), "key") })
+		},
+		"lock all": func(w *world, c *asynclock.Client, s *panickingStore) {
+			s.acquire.Store(true)
+			recovered(w, func() { _, _ = c.LockAll(w.Context(), []string{"another", "key"}) })
+		},
+		"lock all, which has some of the keys": func(w *world, c *asynclock.Client, s *panickingStore) {
+			held := lock(w, c, "key2")
+			time.AfterFunc(time.Millisecond, func() {
+				s.acquire.Store(true)
+				unlock(w, held)
+			})
+			recovered(w, func() { _, _ = c.LockAll(w.Context(), []string{"key", "key2", "key3", "key4"}) })
+			w.wait()
+			w.wantNoKeyHeld(c, "key", "key2", "key3", "key4")
+		},
+		"lock all, which has joined a key": func(w *world, c *asynclock.Client, s *panickingStore) {
+			held := lock(w, c, "key")
+			s.acquire.Store(true)
+			recovered(w, func() { _, _ = c.LockAll(held.Context(), []string{"key", "key2"}) })
+			unlock(w, held)
+		},
+		"unlock all": func(w *world, c *asynclock.Client, s *panickingStore) {
+			m := lockAll(w, c, []string{"another", "key"})
+			s.release.Store(true)
+			recovered(w, func() { _ = m.Unlock(w.Context()) })
+			unlockAll(w, m)
 		},
 		"downgrade": func(w *world, c *asynclock.Client, s *panickingStore) {
 			l := lock(w, c, "key")

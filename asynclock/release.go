@@ -43,7 +43,7 @@ func callOf(r *machine.Release) *releaseCall {
 
 // queue sends the release in the background.
 func (r *releaseCall) queue() {
-	if !r.client.releases.Add(laneFor(r.lane, r.timeout()), r) {
+	if !r.client.releases.Add(r.laneNow(), r) {
 		r.finish(failure.Join(ErrOutcomeUnknown, ErrClosed))
 	}
 }
@@ -52,7 +52,7 @@ func (r *releaseCall) queue() {
 func (c *Client) releaseAll(calls []*releaseCall) {
 	lanes := make(map[int][]*releaseCall, 1)
 	for _, call := range calls {
-		lane := laneFor(call.lane, call.timeout())
+		lane := call.laneNow()
 		lanes[lane] = append(lanes[lane], call)
 	}
 	for lane, together := range lanes {
@@ -74,14 +74,26 @@ func (r *releaseCall) timeout() time.Duration {
 // nearby answers in that time, and then the caller knows that the key was given back.
 const unlockGrace = 50 * time.Millisecond
 
-// releaseNow sends a release on its caller's own goroutine. It returns soon after the end of ctx;
-// the release is then repeated in the background.
-func (c *Client) releaseNow(ctx context.Context, call *releaseCall) {
-	call.ctx = ctx
-	bounded := c.limits.bound(ctx, call.timeout(), unlockGrace)
+// releaseNow sends releases on their caller's own goroutine. It returns soon after the end of ctx;
+// the releases are then repeated in the background. All are of one lane.
+func (c *Client) releaseNow(ctx context.Context, calls ...*releaseCall) {
+	timeout := calls[0].timeout()
+	for _, call := range calls {
+		call.ctx = ctx //nolint:fatcontext // each has the caller's
+		timeout = min(timeout, call.timeout())
+	}
+	bounded := c.limits.bound(ctx, timeout, unlockGrace)
 	defer bounded.leave()
-	c.sendReleasesUnder(bounded, []*releaseCall{call})
+	c.sendReleasesUnder(bounded, calls)
 }
+
+// releaseAllNow is releaseNow for any lanes.
+func (c *Client) releaseAllNow(ctx context.Context, calls []*releaseCall) {
+	eachLane(calls, (*releaseCall).laneNow, func(together []*releaseCall) { c.releaseNow(ctx, together...) })
+}
+
+// laneNow returns the lane of the next try.
+func (r *releaseCall) laneNow() int { return laneFor(r.lane, r.timeout()) }
 
 // sendReleases sends a batch of releases.
 func (c *Client) sendReleases(_ int, calls []*releaseCall) {

@@ -26,9 +26,11 @@ type waiter struct {
 }
 
 // newWaiter makes a waiter that is bounded by ctx.
-func newWaiter(ctx context.Context) *waiter {
-	w := &waiter{ctx: ctx}
-	w.Caller = w
+func newWaiter(ctx context.Context) *waiter { return new(waiter).begin(ctx) }
+
+// begin makes the zero waiter one that is bounded by ctx.
+func (w *waiter) begin(ctx context.Context) *waiter {
+	w.ctx, w.Caller = ctx, w
 	return w
 }
 

@@ -17,26 +17,50 @@ import (
 //   - Elsewhere on a goroutine that the caller need not wait for: see Aside.
 
 // DoAbout is Do for a command about a key, which nobody else sends. If the caller is alone, it has a
-// connection for itself: see solo.
-func (c *Conn) DoAbout(ctx context.Context, key string, command rueidis.Completed) rueidis.RedisResult {
+// connection for itself: see solo. The slice has the key only, and is the caller's again when the call
+// has returned.
+func (c *Conn) DoAbout(ctx context.Context, key []string, command rueidis.Completed) rueidis.RedisResult {
+	switch mine, err := c.enterSolo(ctx, key); {
+	case err != nil:
+		return rueidis.NewErrorResult(err)
+	case mine:
+		return c.solo.do(ctx, command)
+	}
+	return c.Do(ctx, command)
+}
+
+// DoMultiAbout is DoMulti for commands about keys, as DoAbout is Do. There is a key for each command.
+func (c *Conn) DoMultiAbout(ctx context.Context, keys []string, commands ...rueidis.Completed) []rueidis.RedisResult {
+	if len(commands) > soloCommands {
+		return c.DoMulti(ctx, commands...)
+	}
+	switch mine, err := c.enterSolo(ctx, keys); {
+	case err != nil:
+		return failures(err, len(commands))
+	case mine:
+		return c.solo.doMulti(ctx, commands)
+	}
+	return c.DoMulti(ctx, commands...)
+}
+
+// enterSolo reports whether a call about keys has the solo for itself. Otherwise it is to be made on the
+// line.
+func (c *Conn) enterSolo(ctx context.Context, keys []string) (mine bool, err error) {
 	if c.solo == nil {
-		return c.Do(ctx, command)
+		return false, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return rueidis.NewErrorResult(err)
+		return false, err
 	}
 	for waited := false; ; waited = true {
-		mine, before := c.solo.enter(ctx, key, c.line.empty())
-		switch {
-		case mine:
-			return c.solo.do(ctx, command)
-		case before == nil || waited: // those who have waited together need not wait for each other
-			return c.Do(ctx, command)
+		mine, before := c.solo.enter(ctx, keys, c.line.empty())
+		if mine || before == nil || waited { // those who have waited together need not wait for each other
+			return mine, nil
 		}
 		select {
 		case <-before:
 		case <-ctx.Done():
-			return rueidis.NewErrorResult(ctx.Err())
+			return false, ctx.Err()
 		}
 	}
 }

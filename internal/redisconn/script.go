@@ -36,24 +36,24 @@ func (s *Script) SHA1() string { return s.sha }
 // with its Redis keys and arguments; it may be called twice for each i, and so may put.
 func RunScripts(ctx context.Context, conn *Conn, n int, run func(i int) (sc *Script, keys, args []string), put func(i int, result rueidis.RedisResult)) {
 	var unknown []int
-	pipeline(ctx, conn, n, func(i int) rueidis.Completed {
+	pipeline(ctx, conn, n, func(i int) (string, rueidis.Completed) {
 		sc, keys, args := run(i)
-		return sc.byName(conn, keys, args)
+		return keys[0], sc.byName(conn, keys, args)
 	}, func(i int, result rueidis.RedisResult) {
 		if isNoScript(result) {
 			unknown = append(unknown, i)
 		}
 		put(i, result)
 	})
-	pipeline(ctx, conn, len(unknown), func(i int) rueidis.Completed {
+	pipeline(ctx, conn, len(unknown), func(i int) (string, rueidis.Completed) {
 		sc, keys, args := run(unknown[i])
-		return sc.whole(conn, keys, args)
+		return keys[0], sc.whole(conn, keys, args)
 	}, func(i int, result rueidis.RedisResult) { put(unknown[i], result) })
 }
 
 // RunOnce is RunScripts for a single run, without its slices.
 func (s *Script) RunOnce(ctx context.Context, conn *Conn, keys, args []string) rueidis.RedisResult {
-	return s.unlessUnknown(ctx, conn, conn.DoAbout(ctx, keys[0], s.byName(conn, keys, args)), keys, args)
+	return s.unlessUnknown(ctx, conn, conn.DoAbout(ctx, keys[:1], s.byName(conn, keys, args)), keys, args)
 }
 
 // RunBehind is RunOnce in one write with a preceding command. That command is of the same slot, and
@@ -80,15 +80,18 @@ func (s *Script) whole(conn *Conn, keys, args []string) rueidis.Completed {
 	return conn.Commands.B().Eval().Script(s.Source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
-// pipeline sends n commands, and passes the results to put. Each pipeline has a slice of its own,
-// because rueidis may still send the commands of a slice after ctx has ended.
-func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.Completed, put func(int, rueidis.RedisResult)) {
+// pipeline sends n commands, each about a key, and passes the results to put. Each pipeline has a slice
+// of its own, because rueidis may still send the commands of a slice after ctx has ended.
+func pipeline(
+	ctx context.Context, conn *Conn, n int, command func(int) (key string, command rueidis.Completed), put func(int, rueidis.RedisResult),
+) {
 	for first := 0; first < n; first += MaxPipeline {
-		commands := make([]rueidis.Completed, min(n-first, MaxPipeline))
+		size := min(n-first, MaxPipeline)
+		keys, commands := make([]string, size), make([]rueidis.Completed, size)
 		for i := range commands {
-			commands[i] = command(first + i)
+			keys[i], commands[i] = command(first + i)
 		}
-		for i, result := range conn.DoMulti(ctx, commands...) {
+		for i, result := range conn.DoMultiAbout(ctx, keys, commands...) {
 			put(first+i, result)
 		}
 	}
@@ -96,7 +99,9 @@ func pipeline(ctx context.Context, conn *Conn, n int, command func(int) rueidis.
 
 // GetAll requests the values of Redis keys, all at once, and passes the results to put.
 func GetAll(ctx context.Context, conn *Conn, keys []string, put func(int, rueidis.RedisResult)) {
-	pipeline(ctx, conn, len(keys), func(i int) rueidis.Completed { return conn.Commands.B().Get().Key(keys[i]).Build() }, put)
+	pipeline(ctx, conn, len(keys), func(i int) (string, rueidis.Completed) {
+		return keys[i], conn.Commands.B().Get().Key(keys[i]).Build()
+	}, put)
 }
 
 // isNoScript reports whether the server does not know a script by its name.

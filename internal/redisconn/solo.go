@@ -7,19 +7,21 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 )
 
-// A solo is a connection for a caller that is alone. Such a caller writes its command and reads the
-// answer in its own goroutine. On the pipelined connection two goroutines of rueidis would do so,
+// A solo is a connection for a caller that is alone. Such a caller writes its commands and reads the
+// answers in its own goroutine. On the pipelined connection two goroutines of rueidis would do so,
 // and to wake them takes as long as the server does.
 //
 // It is used by one caller at a time, and only while nobody is on the pipelined connection. Nor may a
-// call that was abandoned there be without an answer: it could be overtaken. A batch does not wait for
-// a solo, and a call that was abandoned on a solo may be overtaken. That is safe, as it is with New.
+// call that was abandoned there be without an answer: it could be overtaken. A large batch does
+// not wait for a solo, and a call that was abandoned on a solo may be overtaken. That is safe, as it is
+// with New.
 //
 // It is made when calls follow each other closely for the first time. Nobody reads it between calls. So
 // it is trusted only for a while after each use, and then probed before it is used again: the server
@@ -36,7 +38,7 @@ type solo struct {
 	last     time.Time       // when a call ended, or was made elsewhere
 	failed   time.Time       // when a probe failed
 	ctx      context.Context //nolint:containedctx // of the call under way
-	key      string          // of the call under way
+	keys     []string        // of the call under way; the caller's
 	finished chan struct{}   // closed when that call ends; nil: nobody waits for it
 	watched  bool            // a goroutine looks after contexts
 }
@@ -61,8 +63,13 @@ const (
 	// soloCheck is how often the context of the call under way is checked. Most end by their
 	// deadline, which the socket has.
 	soloCheck = 20 * time.Millisecond
-	// soloBuffer is enough for a command and its answer.
-	soloBuffer = 4 << 10
+	// soloCommands is how many commands a call may have. The answers are read when all are written. With
+	// many commands this costs more than it saves.
+	soloCommands = 64
+	// soloReads is enough for the answers to some commands.
+	soloReads = 4 << 10
+	// soloWrites is as much as a server reads at once: some 25 commands.
+	soloWrites = 16 << 10
 	// soloRing is the RingScaleEachConn. Only rueidis' Close puts something into the ring.
 	soloRing = 2
 )
@@ -80,7 +87,7 @@ func newSolo(option rueidis.ClientOption, address string) *solo {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.option.InitAddress, s.option.ShuffleInit = []string{address}, false
 	s.option.AlwaysPipelining, s.option.ForceSingleClient = false, true
-	s.option.ReadBufferEachConn, s.option.WriteBufferEachConn = soloBuffer, soloBuffer
+	s.option.ReadBufferEachConn, s.option.WriteBufferEachConn = soloReads, soloWrites
 	s.option.RingScaleEachConn = soloRing
 	// With one of these rueidis would read the connection in a goroutine, also between calls: with the
 	// PINGs of KeepAlive from the first one on that meets a call. A caller might then have to dial.
@@ -105,16 +112,16 @@ func newSolo(option rueidis.ClientOption, address string) *solo {
 	return s
 }
 
-// enter takes the connection for a call about a key. alone says that nobody is on the pipelined
-// connection. If a call about the same key is under way, its end has to be awaited, so that calls
+// enter takes the connection for a call about keys. alone says that nobody is on the pipelined
+// connection. If a call about one of the keys is under way, its end has to be awaited, so that calls
 // about a key keep their order.
-func (s *solo) enter(ctx context.Context, key string, alone bool) (mine bool, before <-chan struct{}) {
+func (s *solo) enter(ctx context.Context, keys []string, alone bool) (mine bool, before <-chan struct{}) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
 	case soloInUse:
-		if s.key != key {
+		if !s.isAbout(keys) {
 			return false, nil
 		}
 		if s.finished == nil {
@@ -129,7 +136,7 @@ func (s *solo) enter(ctx context.Context, key string, alone bool) (mine bool, be
 	switch {
 	case !alone:
 	case s.state == soloFree && recent:
-		s.state, s.ctx, s.key = soloInUse, ctx, key
+		s.state, s.ctx, s.keys = soloInUse, ctx, keys
 		s.watch()
 		return true, nil
 	case recent && now.Sub(s.failed) >= soloPause:
@@ -142,15 +149,39 @@ func (s *solo) enter(ctx context.Context, key string, alone bool) (mine bool, be
 	return false, nil
 }
 
+// isAbout reports whether the call under way is about one of the keys.
+func (s *solo) isAbout(keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(s.keys, key) })
+}
+
 // do makes the call that the caller has entered for.
 func (s *solo) do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
 	// With a channel to wait for, rueidis would leave the reading to a goroutine from now on.
 	result := s.client.Do(deadlineOf(ctx), command)
 	err := result.NonRedisError()
+	s.leave(err)
+	if err != nil && ctx.Err() != nil {
+		return rueidis.NewErrorResult(ctx.Err())
+	}
+	return result
+}
 
+// doMulti is do for several commands. If one of them has no answer, none has.
+func (s *solo) doMulti(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
+	results := s.client.DoMulti(deadlineOf(ctx), commands...)
+	err := results[0].NonRedisError()
+	s.leave(err)
+	if err != nil && ctx.Err() != nil {
+		return failures(ctx.Err(), len(commands))
+	}
+	return results
+}
+
+// leave ends the call under way, which has failed with err.
+func (s *solo) leave(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ctx, s.key, s.last = nil, "", time.Now()
+	s.ctx, s.keys, s.last = nil, nil, time.Now()
 	if s.finished != nil {
 		close(s.finished)
 		s.finished = nil
@@ -162,10 +193,6 @@ func (s *solo) do(ctx context.Context, command rueidis.Completed) rueidis.RedisR
 	default:
 		s.state = soloFree
 	}
-	if err != nil && ctx.Err() != nil {
-		return rueidis.NewErrorResult(ctx.Err())
-	}
-	return result
 }
 
 // probe makes the connection if need be, and sees whether the server answers. If it does not, the

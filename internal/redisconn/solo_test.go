@@ -154,7 +154,7 @@ func onSoloWith(t *testing.T, change func(*rueidis.ClientOption), test func(*sol
 // call makes a call about a key and returns the number of its connection.
 func (t *soloTest) call(ctx context.Context, key string) (number int64, err error) {
 	command := t.conn.Commands.B().Arbitrary("WHERE").Build()
-	return t.conn.DoAbout(ctx, key, command).ToInt64()
+	return t.conn.DoAbout(ctx, []string{key}, command).ToInt64()
 }
 
 // where is call, for one that must succeed.

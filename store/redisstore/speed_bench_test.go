@@ -5,8 +5,10 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
@@ -23,22 +25,74 @@ func BenchmarkLockUnlock(b *testing.B) {
 	}
 }
 
-// BenchmarkLockAll takes and gives back eight keys that nobody else wants.
+// BenchmarkLockAll takes and gives back keys that nobody else wants, in turns with one key.
 func BenchmarkLockAll(b *testing.B) {
-	c := newLocks(b)
-	keys := make([]string, 8)
-	for i := range keys {
-		keys[i] = fmt.Sprint("key ", i)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		m, err := c.LockAll(b.Context(), keys)
-		if err != nil {
-			b.Fatal(err)
+	inTurns(b, func(b *testing.B) (one, all func(keys []string)) {
+		c := newLocks(b)
+		return func(keys []string) { lockAndUnlock(b, c, keys[0]) }, func(keys []string) {
+			m, err := c.LockAll(b.Context(), keys)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := m.Unlock(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 		}
-		if err := m.Unlock(b.Context()); err != nil {
-			b.Fatal(err)
+	})
+}
+
+// BenchmarkLockAllFloor is BenchmarkLockAll without a client: the calls to the store that LockAll and
+// Unlock make, for one key and for all.
+func BenchmarkLockAllFloor(b *testing.B) {
+	inTurns(b, func(b *testing.B) (one, all func(keys []string)) {
+		c := join(b, onServer(b, redistest.Option(b, "ASYNCLOCK_REDIS_URL")).store(b))
+		calls := func(keys []string) {
+			acquires, releases := make([]store.AcquireRequest, len(keys)), make([]store.ReleaseRequest, len(keys))
+			for i, key := range keys {
+				acquires[i] = redistest.Request(key, fmt.Sprintf("%032d", i))
+			}
+			for i, reply := range c.session.Acquire(b.Context(), acquires) {
+				if reply.Status != store.Granted {
+					b.Fatal(reply)
+				}
+				releases[i] = store.ReleaseRequest{Key: keys[i], Owner: acquires[i].Owner, Token: reply.Token, Clean: true}
+			}
+			for _, reply := range c.session.Release(b.Context(), releases) {
+				if !reply.WasHeld {
+					b.Fatal(reply)
+				}
+			}
 		}
+		return calls, calls
+	})
+}
+
+// inTurns takes one key and several, in turns. It reports the median of the time for several, and of how many
+// times as long that is as for one. The load of the machine affects both alike.
+func inTurns(b *testing.B, begin func(b *testing.B) (one, all func(keys []string))) {
+	b.Helper()
+	for _, n := range []int{3, 8, 10, 32} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			one, all := begin(b)
+			keys := make([]string, n)
+			for i := range keys {
+				keys[i] = fmt.Sprint("key ", i)
+			}
+			var times, ratios []float64
+			for b.Loop() {
+				began := time.Now()
+				one([]string{"key"})
+				between := time.Now()
+				all(keys)
+				took := time.Since(between)
+				times = append(times, float64(took.Nanoseconds()))
+				ratios = append(ratios, float64(took)/float64(between.Sub(began)))
+			}
+			slices.Sort(times)
+			slices.Sort(ratios)
+			b.ReportMetric(times[len(times)/2], "ns/all")
+			b.ReportMetric(ratios[len(ratios)/2], "x-one")
+		})
 	}
 }
 

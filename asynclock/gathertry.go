@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// A keyTry is the try of one key, made as TryLock makes it. The caller itself sends the requests for all
+// keys, and is there when they are granted. So no grant has to be claimed.
+type keyTry struct {
+	waiter waiter
+	key    string
+
+	call    *machine.Acquire // under way; nil: there was nothing to send
+	verdict *verdict         // of another's request, which is to be waited for; nil: none
+	over    bool             // lease or err is the answer
+	lease   *Lease
+	err     error
+}
+
+// tryRest tries all keys that are not held, at once. It keeps those before the first that was
+// refused, and gives the others back. It returns that key and the reason. But a reason that waiting
+// can't mend comes first, unless the request never waits.
+func (a *gatherer) tryRest() (refused string, err error) {
+	tries := a.tryAll(a.keys[len(a.held):])
+	n := slices.IndexFunc(tries, func(t keyTry) bool { return t.err != nil })
+	for i := range tries {
+		if l := tries[i].lease; n < 0 || i < n {
+			a.held = append(a.held, l)
+		}
+	}
+	if n < 0 {
+		return "", nil
+	}
+	a.giveBack(leasesOf(tries[n:]))
+	for i := n; i < len(tries) && !a.try; i++ {
+		if err := tries[i].err; err != nil && !a.worthWaiting(err) {
+			return tries[i].key, err
+		}
+	}
+	return tries[n].key, tries[n].err
+}
+
+// leasesOf returns the leases that tries have led to.
+func leasesOf(tries []keyTry) []*Lease {
+	leases := make([]*Lease, 0, len(tries))
+	for i := range tries {
+		leases = append(leases, tries[i].lease)
+	}
+	return leases
+}
+
+// tryAll tries keys until each has an answer.
+func (a *gatherer) tryAll(keys []string) []keyTry {
+	tries := make([]keyTry, len(keys))
+	returned := false
+	defer func() {
+		for i := range tries {
+			if !returned { // by a panic of the store, or of the caller's context
+				a.withdraw(&tries[i].waiter)
+			}
+		}
+	}()
+	for i, key := range keys {
+		t := &tries[i]
+		t.key = key
+		w := t.waiter.begin(a.ctx)
+		w.Terms, w.reentry, w.Try = &a.settings.Terms, a.settings.reentry, true
+		if a.join(w, key) {
+			a.answer(t)
+		}
+	}
+	for a.tryOnce(tries) {
+	}
+	returned = true
+	return tries
+}
+
+// tryOnce makes the requests for the keys without an answer. It reports whether some have to be looked at
+// again, because a request of another caller was under way.
+func (a *gatherer) tryOnce(tries []keyTry) (again bool) {
+	calls := make([]*machine.Acquire, 0, len(tries))
+	for i := range tries {
+		t := &tries[i]
+		if t.over {
+			continue
+		}
+		arrived, err := a.client.enqueue(&t.waiter, t.key, nil)
+		t.call, t.verdict = arrived.call, arrived.verdict
+		if t.err, t.over = err, err != nil; t.call != nil {
+			calls = append(calls, t.call)
+		}
+	}
+	a.client.acquireAll(a.ctx, calls)
+	a.tryAgain(tries)
+	for i := range tries {
+		if t := &tries[i]; !t.over && t.verdict == nil {
+			a.answer(t)
+		}
+	}
+	for i := range tries { // after those that are held, which are renewed from then on
+		t := &tries[i]
+		if t.over {
+			continue
+		}
+		if t.err = t.verdict.await(a.ctx); t.err != nil {
+			t.over = true
+		}
+		again = again || !t.over
+	}
+	return again
+}
+
+// tryAgain makes the second tries of keys whose holder's client may only retain them: see
+// [waiter.tryAgain].
+func (a *gatherer) tryAgain(tries []keyTry) {
+	var wait time.Duration
+	for i := range tries {
+		if first := tries[i].call; first != nil && first.Again {
+			wait = max(wait, machine.SecondTry(watchdog.Now().Sub(first.Sent), first.Timeout))
+		}
+	}
+	if wait == 0 {
+		return
+	}
+	pause := time.NewTimer(wait)
+	defer pause.Stop()
+	select {
+	case <-a.client.closing.begun:
+		return
+	case <-a.ctx.Done():
+		return
+	case <-pause.C:
+	}
+	var calls []*machine.Acquire
+	for i := range tries {
+		if first := tries[i].call; first == nil || !first.Again {
+			continue
+		}
+		if call := tries[i].waiter.secondRequest(); call != nil {
+			calls = append(calls, call)
+		}
+	}
+	a.client.acquireAll(a.ctx, calls)
+}
+
+// answer waits for the answer to a try whose request was sent, and makes its lease a part of the whole.
+func (a *gatherer) answer(t *keyTry) {
+	t.lease, t.err = t.waiter.await()
+	if t.over = true; t.err == nil {
+		a.lease.adopt(t.lease)
+		return
+	}
+	if errors.Is(t.err, ErrUnreachable) && a.ctx.Err() != nil {
+		t.err = waitEnded(a.ctx) // the reason why there was no answer
+	}
+}
