@@ -17,16 +17,20 @@ import (
 // nextHeartbeat is when a waiter's next request comes at the latest.
 const nextHeartbeat = heartbeat + heartbeat/5
 
-// A reader that dies takes nothing from others. A writer waits for its TTL, and for no more than a heartbeat
-// after that.
+// A reader that dies keeps a writer waiting until its TTL ends in the store, and not longer. Its own leases have ended
+// before that.
 func TestAReaderThatDiesKeepsAWriterWaitingForItsTTL(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+		ours, theirs := w.client(asynclock.WithDescription("dies")), w.client()
 		one, other, lives := rlock(w, ours, "key"), rlock(w, ours, "key"), rlock(w, theirs, "key")
 		writer := w.ask(w.Context(), w.client(), "key")
 		w.pass(ttl)
 		w.store.Cut(0)
-		cut := time.Now()
+		cut, free := time.Now(), time.Now().Add(w.remains("dies"))
+		w.pass(ttl / 2)
+		wantValid(w, lives)
+		unlock(w, lives)
+		writer.waits() // for the share of the dead, which only its TTL ends
 		<-one.Done()
 		end := time.Now()
 		wantLost(w, one, asynclock.ErrNotRenewed)
@@ -34,17 +38,26 @@ func TestAReaderThatDiesKeepsAWriterWaitingForItsTTL(t *testing.T) {
 		if took := end.Sub(cut); took > trusted(ttl) {
 			w.Errorf("a reader that is cut off: its lease ended after %v, want %v at most", took, trusted(ttl))
 		}
-		wantValid(w, lives)
-		unlock(w, lives)
-		writer.waits() // for the share of the dead, which only its TTL ends
 		unlock(w, writer.get())
 		if after := writer.at.Sub(end); after < ttl-trusted(ttl) {
 			w.Errorf("the writer came %v after the end of the reader's lease, want %v at least", after, ttl-trusted(ttl))
 		}
-		if after := writer.at.Sub(cut); after > ttl+heartbeat {
-			w.Errorf("the writer came %v after the reader was cut off, want %v at most", after, ttl+heartbeat)
+		if after := writer.at.Sub(free); after < 0 || after > 5*time.Millisecond {
+			w.Errorf("the writer came %v after the end of the reader's TTL, want 5ms at most", after)
 		}
 	})
+}
+
+// remains returns how long the store keeps the share of the holder with this description.
+func (w *world) remains(description string) time.Duration {
+	w.Helper()
+	for _, h := range w.inspect("key").Holders {
+		if h.Holder == description {
+			return h.Remaining
+		}
+	}
+	w.Fatalf("nobody called %q has a share", description)
+	return 0
 }
 
 // The share of a reader that died ends by itself. Those of others last as long as they are renewed.
@@ -117,8 +130,8 @@ func TestALostGrantOfAReaderCostsAHeartbeat(t *testing.T) {
 	story(t, func(w *world) {
 		held := lock(w, w.client(), "key")
 		var readers []*pending
-		for range 3 {
-			readers = append(readers, w.askBy(w.Context(), w.client().RLock, "key"))
+		for _, name := range []string{"first", "late", "last"} {
+			readers = append(readers, w.askBy(w.Context(), w.client(asynclock.WithDescription(name)).RLock, "key"))
 		}
 		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(2), asynclocktest.Drop)
 		granted := time.Now()
@@ -135,14 +148,8 @@ func TestALostGrantOfAReaderCostsAHeartbeat(t *testing.T) {
 		if !l.Valid(trusted(ttl) - time.Millisecond) {
 			w.Error("the lease that a heartbeat has found is not trusted for the whole TTL")
 		}
-		whole := 0
-		for _, h := range w.inspect("key").Holders {
-			if h.Remaining == ttl {
-				whole++
-			}
-		}
-		if whole != 1 {
-			w.Errorf("readers with the whole TTL in the store: got %d, want the one that has just asked", whole)
+		if left := w.remains("late"); left != ttl {
+			w.Errorf("TTL in the store of the one that has just asked: got %v, want %v", left, ttl)
 		}
 	})
 }
