@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What readers and those behind them see of a client that dies, or of a message that is lost.
+// These tests show the effects of a death, or of a lost message, on readers and on those behind them.
 
 // nextHeartbeat is when a waiter's next request comes at the latest.
 const nextHeartbeat = heartbeat + heartbeat/5

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// What waiters for permits see of a client that leaves or dies, or of a message that is lost.
+// These tests show the effects of a death, or of a lost message, on waiters for permits.
 
 // A waiter for many permits keeps those behind it out. If it leaves, they are served at once. If it dies, they are
 // served when the store has missed three of its heartbeats, by the next one of theirs.
