@@ -42,18 +42,18 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		{"queue is a string, key free", [][]string{{"SET", "q", "x"}}, "renew"},
 		{"details are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "w", "x"}}, "renew list"},
 		{"withdrawn owners are a string", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"SET", "x", "x"}}, "renew inspect list"},
-		{"entry with broken details", [][]string{{"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "soon - 1000 - x"}}, "renew list"},
+		{"entry with broken details", [][]string{{"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "soon - 1000 - x"}}, "renew list downgrade"},
 		{"group without numbers", [][]string{{"SET", "l", "=r 5"}}, ""},
 		{"group's token is too large", [][]string{{"SET", "l", "=r 9900000000000000 5 0 0 0 0"}}, "renew inspect list"},
 		{"members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0 0"}, {"SET", "s", "x"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, ""},
 		{"details of members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"SET", "h", "x"}}, "list"},
 		{"more members than details", [][]string{{"SET", "l", "=r 5 5 0 0 0 0"}, {"ZADD", "s", "9000000000001", "holder", "9000000000001", "other"}, {"HSET", "h", "holder", "- - 0 0 5 -"}}, "renew inspect list"},
-		{"member with broken details", [][]string{{"SET", "l", "=r 5 5 0 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"HSET", "h", "holder", "soon"}}, "acquire try requeue force limit"},
+		{"member with broken details", [][]string{{"SET", "l", "=r 5 5 0 0 0 0"}, {"ZADD", "s", "9000000000001", "holder"}, {"HSET", "h", "holder", "soon"}}, "acquire read permit try requeue force limit"},
 		{"stored limit is a hash", [][]string{{"SET", "l", "=p 5 5 0 1 3 1"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"HSET", "m", "a", "b"}}, "renew"},
 		{"stored limit is text", [][]string{{"SET", "l", "=p 5 5 0 1 3 1"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "many"}}, "renew"},
 		{"stored limit is zero", [][]string{{"SET", "l", "=p 5 5 0 1 3 1"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "0"}}, "renew"},
 		{"stored limit is too large", [][]string{{"SET", "l", "=p 5 5 0 1 3 1"}, {"ZADD", "s", "9000000000001", "other"}, {"HSET", "h", "other", "- - 1 3 5 -"}, {"SET", "m", "1000001"}}, "renew"},
-		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire try limit list"},
+		{"holder's next in queue is broken", [][]string{{"SET", "l", record}, {"ZADD", "q", "5", "waiter"}, {"HSET", "w", "waiter", "-"}}, "renew acquire read permit try limit list"},
 	}
 	verbs := map[string]func(*client) error{
 		"acquire": func(c *client) error { return c.Acquire(redistest.Request(key, "new")).Err },
@@ -70,6 +70,11 @@ func TestForeignDataIsReportedAndLeftAlone(t *testing.T) {
 		},
 		"release at once": func(c *client) error {
 			return c.session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: token, Clean: true}})[0].Err
+		},
+		"read":   func(c *client) error { return c.Acquire(read(key, "new")).Err },
+		"permit": func(c *client) error { return c.Acquire(permits(key, "new", 1, 5)).Err },
+		"downgrade": func(c *client) error {
+			return c.session.Release(context.Background(), []store.ReleaseRequest{{Key: key, Owner: owner, Token: token, Rest: &store.Share{Mode: store.Shared}}})[0].Err
 		},
 		"requeue": func(c *client) error {
 			again := redistest.Request(key, "new")

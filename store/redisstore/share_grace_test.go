@@ -156,3 +156,27 @@ func TestTheLongestTTLOfSharesIsRemembered(t *testing.T) {
 		}
 	})
 }
+
+// FLUSHALL leaves no trace to those who hold nothing. So permits are granted once more, as a key would be. Those
+// from before end with the next renewal, and never come back beside the others.
+func TestPermitsEndAfterAFlush(t *testing.T) {
+	onPromotedServer(t, func(t *testing.T, sv *server, _ func()) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		some := permits("key", "a", 2, 3)
+		a.Want(some, store.Granted)
+		for _, kind := range []byte(lockKinds + shareKinds) {
+			sv.Do(t, "DEL", sv.redisKey("key", kind))
+		}
+		sv.Do(t, "DEL", sv.epoch(bucketOf("key")))
+		b.Want(permits("key", "b", 3, 3), store.Granted)
+		renewal := store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: 1, Share: some.Share}
+		if err := a.renew(renewal).Err; !errors.Is(err, store.ErrExpired) {
+			t.Errorf("Renew of permits from before: got %v, want ErrExpired", err)
+		}
+		if info := b.Inspect("key"); info.Used != 3 || len(info.Holders) != 1 {
+			t.Errorf("Inspect: got %d permits of %d holders, want 3 of one", info.Used, len(info.Holders))
+		}
+		a.Want(tryOf(permits("key", "c", 1, 3)), store.Held)
+	})
+}

@@ -42,6 +42,13 @@ var limitFaults = []fault{
 		}
 		return limit
 	})},
+	{breaks: "a larger limit lets a hundred waiters in", caught: "a larger limit lets any number of waiters in", acquire: func(c *session, r acquireRequest) acquireReply {
+		reply := c.acquire(r)
+		if reply.Status == store.Granted && c.store.calls.Add(1) > 100 {
+			return acquireReply{Status: store.Waiting, Ticket: r.Ticket}
+		}
+		return reply
+	}},
 	{breaks: "a smaller limit ends all", caught: "a smaller limit takes nothing and lets nobody in until enough was given back", limit: func(c *session, key string, limit int32) error {
 		if int(limit) < c.inspect(key).Used {
 			_, _ = c.Session.Force(context.Background(), key, 0)

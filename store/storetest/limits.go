@@ -15,6 +15,7 @@ var limitCases = []testCase{
 	{"a renewal says the limit in force", limits, limitInRenewals},
 	{"holders of permits are told of a limit", limitsAndMessages, limitIsTold},
 	{"a larger limit lets waiters in", limits, largerLimit},
+	{"a larger limit lets any number of waiters in", limits, manyBelowTheLimit},
 	{"a smaller limit takes nothing and lets nobody in until enough was given back", limits, smallerLimit},
 	{"a limit that is forgotten is everyone's own again", limits, forgottenLimit},
 	{"a limit outlives those who hold the key", limits, limitOutlives},
@@ -150,6 +151,23 @@ func largerLimit(w *world) {
 	second.granted()
 	third.heartbeat()
 	w.wantUsed(a, 5, 5)
+}
+
+func manyBelowTheLimit(w *world) {
+	const many = 150
+	a, b := w.join(), w.join()
+	a.setLimit(1)
+	a.hold(w.permits(1, many+1))
+	waiting := make([]*waiter, many)
+	for i := range waiting {
+		waiting[i] = b.wait(w.permits(1, many+1))
+	}
+	a.setLimit(many + 1)
+	for _, q := range waiting {
+		q.poll()
+	}
+	w.wantUsed(a, many+1, many+1)
+	w.wantWaiters(a, 0)
 }
 
 func smallerLimit(w *world) {

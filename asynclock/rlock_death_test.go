@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asynclock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// These tests show the effects of a death, or of a lost message, on readers and on those behind them.
+
+// nextHeartbeat is when a waiter's next request comes at the latest.
+const nextHeartbeat = heartbeat + heartbeat/5
+
+// A reader that dies keeps a writer waiting until its TTL ends in the store, and not longer. Its own leases have ended
+// before that.
+func TestAReaderThatDiesKeepsAWriterWaitingForItsTTL(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(asynclock.WithDescription("dies")), w.client()
+		one, other, lives := rlock(w, ours, "key"), rlock(w, ours, "key"), rlock(w, theirs, "key")
+		writer := w.ask(w.Context(), w.client(), "key")
+		w.pass(ttl)
+		w.store.Cut(0)
+		cut, free := time.Now(), time.Now().Add(w.remains("dies"))
+		w.pass(ttl / 2)
+		wantValid(w, lives)
+		unlock(w, lives)
+		writer.waits() // for the share of the dead, which only its TTL ends
+		<-one.Done()
+		end := time.Now()
+		wantLost(w, one, asynclock.ErrNotRenewed)
+		wantLost(w, other, asynclock.ErrNotRenewed)
+		if took := end.Sub(cut); took > trusted(ttl) {
+			w.Errorf("a reader that is cut off: its lease ended after %v, want %v at most", took, trusted(ttl))
+		}
+		unlock(w, writer.get())
+		if after := writer.at.Sub(end); after < ttl-trusted(ttl) {
+			w.Errorf("the writer came %v after the end of the reader's lease, want %v at least", after, ttl-trusted(ttl))
+		}
+		if after := writer.at.Sub(free); after < 0 || after > 5*time.Millisecond {
+			w.Errorf("the writer came %v after the end of the reader's TTL, want 5ms at most", after)
+		}
+	})
+}
+
+// remains returns how long the store keeps the share of the holder with this description.
+func (w *world) remains(description string) time.Duration {
+	w.Helper()
+	for _, h := range w.inspect("key").Holders {
+		if h.Holder == description {
+			return h.Remaining
+		}
+	}
+	w.Fatalf("nobody called %q has a share", description)
+	return 0
+}
+
+// The share of a reader that died ends by itself. Those of others last as long as they are renewed.
+func TestAReaderThatDiesLeavesOthersTheirShare(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		dies, lives := rlock(w, ours, "key"), rlock(w, theirs, "key")
+		writer := w.ask(w.Context(), w.client(), "key")
+		w.store.Cut(0)
+		w.pass(3 * ttl)
+		wantLost(w, dies, asynclock.ErrNotRenewed)
+		wantValid(w, lives)
+		writer.waits()
+		if n := len(w.inspect("key").Holders); n != 1 {
+			w.Errorf("readers in the store: got %d, want the one that lives", n)
+		}
+		unlock(w, lives)
+		unlock(w, writer.has())
+	})
+}
+
+// A writer at the head of the queue keeps readers out. If it leaves, they come in at once. If it dies, they come in
+// when the store has missed three of its heartbeats, by the next one of theirs.
+func TestReadersBehindAWriterThatIsGone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		gone func(w *world, giveUp func())
+		// of the same client as the writer
+		local bool
+		after time.Duration
+	}{
+		{"it gave up", func(_ *world, giveUp func()) { giveUp() }, false, 0},
+		{"it gave up, and the reader is of its client", func(_ *world, giveUp func()) { giveUp() }, true, 0},
+		{"it died", func(w *world, _ func()) { w.store.Cut(1) }, false, 3*heartbeat + nextHeartbeat},
+	} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs, third := w.client(), w.client(), w.client()
+			reader := rlock(w, ours, "key")
+			ctx, giveUp := context.WithCancel(w.Context())
+			defer giveUp()
+			writer := w.ask(ctx, theirs, "key")
+			behind := third
+			if c.local {
+				behind = theirs
+			}
+			late := w.askBy(w.Context(), behind.RLock, "key")
+			w.pass(ttl)
+			late.waits()
+			gone := time.Now()
+			c.gone(w, giveUp)
+			l := late.get()
+			if took := late.at.Sub(gone); took > c.after {
+				w.Errorf("the reader behind the writer came after %v, want %v at most", took, c.after)
+			}
+			wantValid(w, reader)
+			if l.Token() != reader.Token() {
+				w.Errorf("token of the reader that joined: got %d, want %d", l.Token(), reader.Token())
+			}
+			giveUp()
+			<-writer.done
+			unlock(w, l)
+			unlock(w, reader)
+		})
+	}
+}
+
+// The message that grants a reader its share is lost. The next heartbeat finds the share, and the same request sets
+// its whole TTL. The others that were granted in the same step don't wait.
+func TestALostGrantOfAReaderCostsAHeartbeat(t *testing.T) {
+	story(t, func(w *world) {
+		held := lock(w, w.client(), "key")
+		var readers []*pending
+		for _, name := range []string{"first", "late", "last"} {
+			readers = append(readers, w.askBy(w.Context(), w.client(asynclock.WithDescription(name)).RLock, "key"))
+		}
+		w.store.NextEvent(asynclocktest.Kind(store.EventGrant).For(2), asynclocktest.Drop)
+		granted := time.Now()
+		unlock(w, held)
+		first, last := readers[0].has(), readers[2].has()
+		readers[1].waits()
+		l := readers[1].get()
+		if took := readers[1].at.Sub(granted); took > nextHeartbeat {
+			w.Errorf("the reader whose message was lost: came after %v, want %v at most", took, nextHeartbeat)
+		}
+		if l.Token() != first.Token() || l.Token() != last.Token() {
+			w.Errorf("tokens: got %d, want that of the other readers, %d and %d", l.Token(), first.Token(), last.Token())
+		}
+		if !l.Valid(trusted(ttl) - time.Millisecond) {
+			w.Error("the lease that a heartbeat has found is not trusted for the whole TTL")
+		}
+		if left := w.remains("late"); left != ttl {
+			w.Errorf("TTL in the store of the one that has just asked: got %v, want %v", left, ttl)
+		}
+	})
+}
+
+// A reader that is not told of a ForceUnlock learns of it by its next renewal.
+func TestReadersThatAreNotToldOfForce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		taken bool
+		cause error
+	}{{"the key is free", false, asynclock.ErrExpired}, {"a writer has it", true, asynclock.ErrStolen}} {
+		scene(t, c.name, func(w *world) {
+			ours, theirs := w.client(), w.client()
+			told, deaf := rlock(w, ours, "key"), rlock(w, theirs, "key")
+			w.store.EveryEvent(asynclocktest.Kind(store.EventForced).For(1), asynclocktest.Drop)
+			if held, err := w.client().ForceUnlock(w.Context(), "key", 0); err != nil || !held {
+				w.Fatalf("ForceUnlock: got %v, %v", held, err)
+			}
+			w.wait()
+			wantLost(w, told, asynclock.ErrForced)
+			wantValid(w, deaf)
+			if c.taken {
+				defer unlock(w, lock(w, ours, "key"))
+			}
+			w.pass(ttl/3 + time.Second)
+			wantLost(w, deaf, c.cause)
+			wantError(w, deaf.Unlock(w.Context()), c.cause)
+		})
+	}
+}
