@@ -185,14 +185,14 @@ func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
 func (d *sharesDifferential) drawWaiters(t *rapid.T) (st differentialState) {
 	d.waiters = rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "waiters")
 	for i := range d.waiters {
-		owner := usually(t, "waiter", "w"+strconv.Itoa(i), "w "+strconv.Itoa(i), me)
+		owner := usually(t, "waiter", "w"+strconv.Itoa(i), "w "+strconv.Itoa(i), "w "+strconv.Itoa(i), "w "+strconv.Itoa(i), me)
 		flags := fmt.Sprint(rapid.SampledFrom([]string{"", "", "h", "hw"}).Draw(t, "waiter hears"), "p", rapid.IntRange(1, 2).Draw(t, "waiter weight"),
-			"+", rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "waiter extra"), "/", rapid.SampledFrom([]int{5, 5, 3, 2, 1, 7}).Draw(t, "waiter limit"),
+			"+", rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "waiter extra"), "/", rapid.SampledFrom([]int{7, 7, 7, 5, 5, 3, 2, 1}).Draw(t, "waiter limit"),
 			rapid.SampledFrom([]string{"", "", "g"}).Draw(t, "waiter's grace"))
 		flags = usually(t, "waiter flags", flags, "-", "r", "p1+0/1000001")
 		channel := rapid.SampledFrom([]string{"-", "u" + d.told, "u" + d.told, "p" + d.told}).Draw(t, "waiter channel")
 		deadline := usually(t, "waiter alive", strconv.Itoa(nowMS+1000), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1))
-		ttl := usually(t, "waiter ttl", "450000", "9000000", "0", "1234567890123456")
+		ttl := usually(t, "waiter ttl", "450000", "9000000", "0", "1234567890123456", "1234567890123456", "1234567890123456")
 		st = append(st, []string{"ZADD", d.keys[1], strconv.Itoa(before + 100 + i), owner})
 		if entry := usually(t, "entry", deadline+" "+channel+" "+ttl+" "+flags+" who waits", "", "damaged"); entry != "" {
 			st = append(st, []string{"HSET", d.keys[2], owner, entry})
