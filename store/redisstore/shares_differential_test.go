@@ -176,6 +176,7 @@ func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
 		epoch(d.id, nowMS, 2_000_000, nowMS+hours, nowMS-1000), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours, nowMS),
 		epoch("abc", nowMS-1, 2_000_000, nowMS+hours, nowMS), epoch(d.id, nowMS-1, 1_499_999, nowMS+hours, nowMS),
 		epoch(d.id, nowMS-1, 2_000_000, nowMS, nowMS), epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1), epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1),
 		epoch(d.id, nowMS-7_000, 2_000_000, nowMS+hours, nowMS), epoch(d.id, nowMS-7_000, 2_000_000, nowMS+hours, nowMS),
 		"damaged", "a list"))
 	return st
