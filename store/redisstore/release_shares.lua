@@ -3,8 +3,8 @@
 --
 -- KEYS  lock, queue, waiters, counter, gone (see lock.lua), epoch (epoch.lua), members, details,
 --       ceiling (shares.lua)
--- ARGV  owner, last token used, ms to keep back what is released (0: none), uncertain (0 or 1),
---       the rest ('-': nothing, 'r': a reader's share, or how many permits), then, to queue
+-- ARGV  owner, last token used, ms to keep back what is released (0: none), uncertain (0 or 1; 2:
+--       it is clean), the rest ('-': nothing, 'r': a reader's share, or how many permits), then, to queue
 --       again, a request as in acquire_shares.lua; the counter's TTL (ms), least grace (ms; 0:
 --       no guard)
 --
@@ -12,19 +12,29 @@
 --   {1, number, the readers' token}  the owner has the rest; 0 and 0 of permits
 --   -5                               the rest is no part of what the owner has; nothing was changed
 
--- The common cases come before any function definition, as in acquire_shares.lua: nobody waits or is
--- withdrawn, no ceiling is set, and the owner gives back all that it has. It is the last member,
--- or others remain.
-local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] == '0' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
+-- A clean release without a waiter leaves nothing to remember in the grace, so it does not look at
+-- the epoch. The owner never released its share before, and has no renewal under way (see
+-- store.ReleaseRequest.Clean). The same is true of release_fast.lua.
+--
+-- The common cases come before any function definition, as in acquire_shares.lua. Nobody is
+-- withdrawn, no ceiling is set, and the owner gives back all that it has. Either nobody waits. It is
+-- the last member then, or others remain. Or the first waiter is alive and gets permits, and nobody
+-- else can have any.
+local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
 if type(value) == 'string' then
   local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
   if kind then -- some servers' Lua prints no text as a number
     token, shown, kept, used, limit, least = token + 0, shown + 0, kept + 0, used + 0, limit + 0, least + 0
   end
   local last = redis.pcall('GET', KEYS[4])
-  if kind and math.max(token, shown, kept, used, limit, least) <= 9e15 -- the group is sound
+  local common = kind and math.max(token, shown, kept, used, limit, least) <= 9e15 -- the group is sound
     and (not last or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') and last + 0 <= 9e15)
-    and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) == 0 then
+  local head -- the first two who wait; nil if nobody does
+  if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
+    head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
+    common = kind == '=p' and head[1] ~= nil and redis.call('EXISTS', KEYS[5], KEYS[9]) == 0
+  end
+  if common then
     local size = redis.pcall('ZCARD', KEYS[7])
     local alike = size == redis.pcall('HLEN', KEYS[8]) -- its members are sound
     local ends = alike and redis.call('ZSCORE', KEYS[7], ARGV[1])
@@ -35,17 +45,79 @@ if type(value) == 'string' then
     local ms = math.floor(now / 1000)
     local known = math.max(last or 0, token, shown)
     local first = size == 1 and ends or weight and redis.call('ZRANGE', KEYS[7], '0', '0', 'WITHSCORES')[2]
-    local common = weight and first + 0 > ms -- no member's time is over
-    if common and ARGV[7] ~= '0' then -- the grace is over; see epoch.lua
+    common = weight and first + 0 > ms -- no member's time is over
+    if common and ARGV[7] ~= '0' and (head or ARGV[4] ~= '2') then -- the grace is over; see epoch.lua
       local epoch, info = redis.pcall('GET', KEYS[6]), redis.pcall('INFO', 'replication')
-      local id, ready
+      local id, ready, noted
       if type(epoch) == 'string' and type(info) == 'string' then
-        id, ready = string.match(epoch, <% pattern epoch | id ready %>)
+        id, ready, noted = string.match(epoch, <% pattern epoch | id ready noted %>)
       end
       common = id and string.find(info, 'master_replid:' .. id, 1, true) and ms >= ready + 0
+        and (not head or noted + 0 <= ms) -- and the clock was not set back
+    end
+    if common and (size > 1 or head) and kind == '=p' then -- see uncount in shares.lua
+      used = used - weight
+      least = most + 0 == limit and least - 1 or least
+      shown = number + 0 == shown and 0 or shown
+      common = size == 1 or least > 0 -- the smallest limit stays
     end
     if not common then
       -- The rest decides.
+    elseif head then
+      if size == 1 then -- the group ends, and another one begins
+        kept, used, limit, least = 0, 0, 1000000, 0
+      end
+      local waiter = redis.pcall('HGET', KEYS[3], head[1])
+      local deadline, mode, name, ttl, flags, holder, least_wanted, extra, believed
+      if type(waiter) == 'string' then
+        deadline, mode, name, ttl, flags, holder = string.match(waiter, <% pattern entry | deadline mode name ttl flags holder %>)
+      end
+      if deadline then
+        least_wanted, extra, believed = <% permits flags %>
+      end
+      if least_wanted then
+        least_wanted, extra, believed = least_wanted + 0, extra + 0, believed + 0
+        least = believed < limit and 0 or least
+        limit = math.min(believed, limit)
+        least = believed == limit and least + 1 or least
+        extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - least_wanted))
+        used = used + least_wanted + extra
+      end
+      if least_wanted
+        and used <= limit and believed <= 1000000 -- its permits are free
+        and (not head[2] or used == limit) -- and nobody else's
+        and deadline + 0 >= ms -- it is alive
+        and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
+        and now > known and now <= 9e15 -- the clock is a token
+        and kept <= ms -- nobody has to know another time
+        and (mode == 'u' or mode == '-' or <% receivers mode | name %>[2] ~= 0) then
+        local text = string.format('%.0f', now)
+        local wants, granted = string.gsub(flags, '[^hw]', ''), string.format('%.0f', least_wanted + extra)
+        wants = wants == '' and '-' or wants
+        redis.call('ZREM', KEYS[7], ARGV[1]) -- first, because a server out of memory allows it, and then the rest
+        redis.call('HDEL', KEYS[8], ARGV[1])
+        local waiting = 0
+        if head[2] then
+          redis.call('ZREM', KEYS[2], head[1])
+          redis.call('HDEL', KEYS[3], head[1])
+          waiting = redis.call('ZCARD', KEYS[2])
+        else -- the queue ends with this waiter
+          redis.call('DEL', KEYS[2], KEYS[3])
+        end
+        redis.call('ZADD', KEYS[7], string.format('%.0f', ms + ttl), head[1])
+        redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
+        local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
+        local left = string.format('%.0f', latest - ms + 1000) -- outlive
+        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
+        redis.call('PEXPIRE', KEYS[7], left)
+        redis.call('PEXPIRE', KEYS[8], left)
+        redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
+        if mode ~= '-' then
+          local message = <% admitted head[1] | text | ttl | waiting | '0' | granted %>
+          <% publish mode | name | message %>
+        end
+        return 1
+      end
     elseif size == 1 then
       -- The group ends, and the key is vacant. The deletion comes first because a server out of
       -- memory allows it, and then the rest.
@@ -53,23 +125,15 @@ if type(value) == 'string' then
       redis.call('SET', KEYS[1], string.format('%.0f', known), 'PX',
         string.format('%.0f', ARGV[6] + math.max(0, math.ceil((known - now) / 1000))))
       return 1
-    else
-      if kind == '=p' then -- see uncount in shares.lua
-        used = used - weight
-        least = most + 0 == limit and least - 1 or least
-        shown = number + 0 == shown and 0 or shown
-      end
-      if last and last + 0 == known -- the counter knows the last token
-        and (kind == '=r' or least > 0) then -- the smallest limit stays
-        redis.call('ZREM', KEYS[7], ARGV[1]) -- first, likewise
-        redis.call('HDEL', KEYS[8], ARGV[1])
-        local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
-        local left = string.format('%.0f', latest - ms + 1000) -- outlive
-        redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
-        redis.call('PEXPIRE', KEYS[7], left)
-        redis.call('PEXPIRE', KEYS[8], left)
-        return 1
-      end
+    elseif last and last + 0 == known then -- the counter knows the last token
+      redis.call('ZREM', KEYS[7], ARGV[1]) -- first, likewise
+      redis.call('HDEL', KEYS[8], ARGV[1])
+      local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
+      local left = string.format('%.0f', latest - ms + 1000) -- outlive
+      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
+      redis.call('PEXPIRE', KEYS[7], left)
+      redis.call('PEXPIRE', KEYS[8], left)
+      return 1
     end
   end
 end

@@ -30,36 +30,20 @@ local function lost(members, alike)
   return -2
 end
 
--- extend renews a member, of which value is the lock's and entry the member's. It returns true, and
--- how many permits there are as the members believe; or false if one of the two can't be read.
-local function extend(lock, members, details, owner, value, entry, deadline, ttl, watch, permits)
+-- rewrite renews a member of which something else changes than its time. value is the lock's and entry
+-- the member's, and both can be read. latest is until when a member holds its share.
+local function rewrite(lock, details, owner, value, entry, latest, watch, permits)
   local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
   local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
   token, shown, kept, used, limit, least = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(least)
-  if not kind or not channel then
-    return false
-  end
-  -- This write comes first because a server out of memory allows it, and then allows the rest.
-  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
-  local later = math.max(tonumber(deadline), ms + ttl)
-  redis.call('ZADD', members, string.format('%.0f', later), owner)
-  local fewer = tonumber(permits) > 0 and tonumber(permits) < tonumber(weight)
-  local set = watch == '1' and not string.find(flags, 'h', 1, true)
-  if fewer then
+  if tonumber(permits) > 0 and tonumber(permits) < tonumber(weight) then
     used, weight = used - weight + permits, permits
   end
-  if set then
+  if watch == '1' and not string.find(flags, 'h', 1, true) then
     flags = <% addFlag flags | h %>
   end
-  if fewer or set then
-    redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
-  end
-  local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
-  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
-  local left = string.format('%.0f', latest - ms + outlive)
-  redis.call('PEXPIRE', members, left)
-  redis.call('PEXPIRE', details, left)
-  return true, kind == '=p' and limit or 0
+  redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', latest)
 end
 
 for i = 1, (#ARGV - 2) / 5 do
@@ -75,17 +59,40 @@ for i = 1, (#ARGV - 2) / 5 do
     answer = -2
   elseif type(value) ~= 'string' then
     bad = value
-  elseif string.sub(value, 1, 1) == '=' and not string.find(value, <% pattern group %>) then
-    answer = -1
   elseif string.sub(value, 1, 1) == '=' then
-    local deadline, entry = redis.pcall('ZSCORE', members, mine), redis.pcall('HGET', details, mine)
-    if type(deadline) == 'table' or type(entry) == 'table' then
-      bad = type(deadline) == 'table' and deadline or entry
-    elseif not deadline or tonumber(deadline) <= ms then
-      answer = lost(members, string.sub(value, 1, 2) == mode)
+    local kind, smallest = string.match(value, <% pattern group | kind limit least %>)
+    local top = kind and redis.pcall('ZRANGE', members, '-1', '-1', 'WITHSCORES')
+    local entry = top and redis.pcall('HGET', details, mine)
+    local deadline = top and top[2] -- of the member that lasts the longest
+    if top and not top.err and top[1] ~= mine then
+      deadline = redis.pcall('ZSCORE', members, mine)
+    end
+    if not kind then
+      answer = -1
+    elseif top.err or type(entry) == 'table' or type(deadline) == 'table' then
+      bad = top.err and top or type(entry) == 'table' and entry or deadline
+    elseif not deadline or deadline + 0 <= ms then
+      answer = lost(members, kind == mode)
     else
-      held, limit = extend(lock, members, details, mine, value, entry or '', deadline, ttl, watch, permits)
-      bad = not held
+      local flags, weight, holder = string.match(entry or '', <% pattern member | flags weight holder %>)
+      if not flags then
+        bad = true
+      else
+        held, limit = true, kind == '=p' and smallest + 0 or 0
+        local later = math.max(deadline, ms + ttl)
+        local latest = math.max(top[2], later)
+        local left, ends = string.format('%.0f', latest - ms + outlive), string.format('%.0f', latest)
+        -- This write comes first because a server out of memory allows it, and then allows the rest.
+        redis.call('PEXPIRE', members, left)
+        redis.call('PEXPIRE', details, left)
+        redis.call('ZADD', members, string.format('%.0f', later), mine)
+        if watch == '1' and not string.find(flags, 'h', 1, true)
+          or permits ~= '0' and permits ~= weight and permits + 0 < weight + 0 then
+          rewrite(lock, details, mine, value, entry, ends, watch, permits)
+        else
+          redis.call('SET', lock, value, 'PXAT', ends)
+        end
+      end
     end
   else
     local token, owner, channel, flags, holder = string.match(value, <% pattern record %>)

@@ -77,7 +77,12 @@ func (c *call) releaseShares(prefix string, q *store.ReleaseRequest, address str
 	c.text(q.Owner)
 	c.number(q.Token)
 	c.millis(q.HoldBack)
-	c.flag(q.Uncertain)
+	switch {
+	case q.Clean && !q.Uncertain:
+		c.text("2")
+	default:
+		c.flag(q.Uncertain)
+	}
 	switch {
 	case q.Rest == nil:
 		c.text("-")

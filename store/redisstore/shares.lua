@@ -275,6 +275,12 @@ local function take(owner, channel, ttl, flags, holder)
   return {1, last, size, clocked}
 end
 
+-- full says whether nobody can join the group, whoever waits: all permits are out. With a ceiling
+-- somebody who requests too much could have to leave the queue.
+local function full()
+  return group and group.kind == '=p' and not most and group.used >= group.limit
+end
+
 -- serve gives the key to the first in its queue, and to the next ones, as long as their shares
 -- fit. The owner that asks, if there is one, has its turn in its place and gets its reply. Any
 -- other is notified. A waiter that requests too much leaves, and is told to ask. serve returns false if the
@@ -282,6 +288,9 @@ end
 local function serve(asker)
   local served = 0
   while not record do
+    if served > 0 and not asker and full() then
+      return true
+    end
     local choice = choose(asker and asker.owner, asker and asker.place, has_its_turn)
     if not choice then
       return served > 0

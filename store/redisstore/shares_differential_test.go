@@ -26,12 +26,16 @@ func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
 			onEachServer(t, func(t *testing.T, sv *server) {
 				d := newSharesDifferential(t, sv, file)
 				rapid.Check(t, func(t *rapid.T) {
-					for range 20 {
+					for range 60 { // few of these states are for a handoff
 						st := d.drawShared(t)
 						d.compare(t, st, draw(d, t))
 					}
 				})
-				for _, what := range []string{"=r alone", "=r beside others", "=p alone", "=p beside others"} {
+				usual := []string{"=r alone", "=r beside others", "=p alone", "=p beside others"}
+				if file == "release_shares.lua" {
+					usual = append(usual, "=p handed on alone", "=p handed on beside others")
+				}
+				for _, what := range usual {
 					if d.taken[what] == 0 {
 						t.Errorf("no state was for the shortcut of %s", what)
 					}
@@ -45,6 +49,7 @@ type sharesDifferential struct {
 	*differential
 	members int // of the state drawn last
 	kind    string
+	waiters int
 }
 
 // newSharesDifferential parts a script in its shortcuts and its rest.
@@ -87,10 +92,17 @@ func (d *sharesDifferential) compare(t *rapid.T, st differentialState, args []st
 		}
 		return
 	}
+	what := d.kind
+	if d.waiters > 0 {
+		what += " handed on"
+	}
 	if d.members > 1 || d.members == 1 && reply[0] == "9" {
-		d.taken[d.kind+" beside others"]++
+		d.taken[what+" beside others"]++
 	} else {
-		d.taken[d.kind+" alone"]++
+		d.taken[what+" alone"]++
+	}
+	if d.waiters == 0 && args[3] == clean { // it does what the rest does without a guard
+		args = append(slices.Clone(args[:len(args)-1]), "0")
 	}
 	if want := d.run(t, st, d.rest, len(d.keys), args); !slices.Equal(reply, want) {
 		t.Fatalf("the shortcuts answer %q, the rest %q\nstate %q\nargs %q", reply, want, st, args)
@@ -100,6 +112,9 @@ func (d *sharesDifferential) compare(t *rapid.T, st differentialState, args []st
 	}
 }
 
+// clean is what release_shares.lua gets about a release that is clean.
+const clean = "2"
+
 // usually returns the usual value most of the time.
 func usually(t *rapid.T, name, usual string, others ...string) string {
 	return rapid.SampledFrom(append(slices.Repeat([]string{usual}, 12), others...)).Draw(t, name)
@@ -107,7 +122,7 @@ func usually(t *rapid.T, name, usual string, others ...string) string {
 
 // drawShared returns a state in which the key is usually free or a group has it.
 func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
-	d.members, d.kind = 0, rapid.SampledFrom([]string{"=r", "=p"}).Draw(t, "kind")
+	d.members, d.waiters, d.kind = 0, 0, rapid.SampledFrom([]string{"=r", "=p"}).Draw(t, "kind")
 	set := func(key, value string) {
 		switch value {
 		case "":
@@ -131,7 +146,13 @@ func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
 		}
 	}
 	set(d.keys[3], counter)
-	switch usually(t, "queue", "none", "another", "me", "foreign") {
+	queue := usually(t, "queue", "none", "another", "me", "foreign")
+	if d.members > 0 && rapid.IntRange(0, 1).Draw(t, "somebody waits") == 1 {
+		queue = "some"
+	}
+	switch queue {
+	case "some":
+		st = append(st, d.drawWaiters(t)...)
 	case "another":
 		st = append(st, []string{"ZADD", d.keys[1], strconv.Itoa(before), "other"}, []string{"HSET", d.keys[2], "other", strconv.Itoa(nowMS+1000) + " - 450000 - x"})
 	case "me":
@@ -155,8 +176,29 @@ func (d *sharesDifferential) drawShared(t *rapid.T) (st differentialState) {
 		epoch(d.id, nowMS, 2_000_000, nowMS+hours, nowMS-1000), epoch(d.id, nowMS+1, 2_000_000, nowMS+hours, nowMS),
 		epoch("abc", nowMS-1, 2_000_000, nowMS+hours, nowMS), epoch(d.id, nowMS-1, 1_499_999, nowMS+hours, nowMS),
 		epoch(d.id, nowMS-1, 2_000_000, nowMS, nowMS), epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1),
+		epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1), epoch(d.id, nowMS-1, 2_000_000, nowMS+hours, nowMS+1),
 		epoch(d.id, nowMS-7_000, 2_000_000, nowMS+hours, nowMS), epoch(d.id, nowMS-7_000, 2_000_000, nowMS+hours, nowMS),
 		"damaged", "a list"))
+	return st
+}
+
+// drawWaiters returns who waits for a group: usually for permits, alive and reachable.
+func (d *sharesDifferential) drawWaiters(t *rapid.T) (st differentialState) {
+	d.waiters = rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "waiters")
+	for i := range d.waiters {
+		owner := usually(t, "waiter", "w"+strconv.Itoa(i), "w "+strconv.Itoa(i), "w "+strconv.Itoa(i), "w "+strconv.Itoa(i), me)
+		flags := fmt.Sprint(rapid.SampledFrom([]string{"", "", "h", "hw"}).Draw(t, "waiter hears"), "p", rapid.IntRange(1, 2).Draw(t, "waiter weight"),
+			"+", rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "waiter extra"), "/", rapid.SampledFrom([]int{7, 7, 7, 5, 5, 3, 2, 1}).Draw(t, "waiter limit"),
+			rapid.SampledFrom([]string{"", "", "g"}).Draw(t, "waiter's grace"))
+		flags = usually(t, "waiter flags", flags, "-", "r", "p1+0/1000001")
+		channel := rapid.SampledFrom([]string{"-", "u" + d.told, "u" + d.told, "p" + d.told}).Draw(t, "waiter channel")
+		deadline := usually(t, "waiter alive", strconv.Itoa(nowMS+1000), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1))
+		ttl := usually(t, "waiter ttl", "450000", "9000000", "0", "1234567890123456", "1234567890123456", "1234567890123456")
+		st = append(st, []string{"ZADD", d.keys[1], strconv.Itoa(before + 100 + i), owner})
+		if entry := usually(t, "entry", deadline+" "+channel+" "+ttl+" "+flags+" who waits", "", "damaged"); entry != "" {
+			st = append(st, []string{"HSET", d.keys[2], owner, entry})
+		}
+	}
 	return st
 }
 
@@ -173,7 +215,7 @@ func (d *sharesDifferential) drawGroup(t *rapid.T) (st differentialState, lock s
 		ends, _ := strconv.Atoi(usually(t, "ends", strconv.Itoa(nowMS+rapid.IntRange(1, 9).Draw(t, "ms")*400_000), strconv.Itoa(nowMS), strconv.Itoa(nowMS-1)))
 		weight, most, token := 0, 0, before+i
 		if d.kind == "=p" {
-			weight, most = rapid.IntRange(1, 2).Draw(t, "weight"), rapid.SampledFrom([]int{5, 5, 7}).Draw(t, "limit")
+			weight, most = rapid.IntRange(1, 2).Draw(t, "weight"), rapid.SampledFrom([]int{5, 5, 7, 2}).Draw(t, "limit")
 			if most < limit {
 				limit, least = most, 0
 			}
@@ -219,7 +261,7 @@ func (d *sharesDifferential) drawShare(t *rapid.T) []string {
 // drawLeave returns the arguments that release_shares.lua describes.
 func (d *sharesDifferential) drawLeave(t *rapid.T) []string {
 	args := []string{
-		usually(t, "owner", me, "m0", "m1", "stranger"), strconv.Itoa(before), usually(t, "keep", "0", "5000"), usually(t, "uncertain", "0", "1"),
+		usually(t, "owner", me, "m0", "m1", "stranger"), strconv.Itoa(before), usually(t, "keep", "0", "5000"), rapid.SampledFrom([]string{"0", "0", clean, clean, clean, "1"}).Draw(t, "uncertain"),
 		usually(t, "rest", "-", "r", "1"),
 	}
 	if usually(t, "requeue", "no", "yes") == "yes" {
