@@ -74,7 +74,7 @@ func (c *checker) checkRepeats(j *job) {
 				c.report.Repeats++
 			case j.ended[r.Op] != 0:
 				c.violate("runs", j.key, "%s and %s have both run and ended in interval %d", before.Op, r.Op, r.Slot)
-			case r.Begin > ended:
+			case r.Token > before.Token: // otherwise it is a run before, whose beginning was told late
 				c.violate("runs", j.key, "%s began at %v in interval %d, in which %s had ended at %v", r.Op, r.End, r.Slot, before.Op, ended)
 			}
 		}

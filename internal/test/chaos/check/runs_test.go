@@ -76,10 +76,10 @@ func TestGoodRuns(t *testing.T) {
 		"two runs, because of a loss":       tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).fault("FLUSHALL", 400, 410, true).began("2", 0, 1, 6, 500, 510).ran("2", 0, 1, 6, 500, 520),
 		"two runs, because of an empty store": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).emptied(400, 410).
 			began("2", 0, 1, 6, 500, 510).ran("2", 0, 1, 6, 500, 520),
-		"a call that begins before the end": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 700).began("2", 0, 2, 6, 690, 710),
-		"nobody can reach the store":        tale{}.clocked().saw("1", 300, 310, false, "unreachable").saw("2", 900, 910, false, "unreachable"),
-		"another is at work":                tale{}.clocked().saw("1", 300, 310, true, ""),
-		"a call between two intervals":      tale{}.clocked().saw("1", 1750, 1760, false, ""),
+		"a beginning that is told late": tale{}.clocked().began("1", 0, 1, 5, 300, 710).began("2", 0, 2, 6, 400, 410).ran("2", 0, 2, 6, 400, 420),
+		"nobody can reach the store":    tale{}.clocked().saw("1", 300, 310, false, "unreachable").saw("2", 900, 910, false, "unreachable"),
+		"another is at work":            tale{}.clocked().saw("1", 300, 310, true, ""),
+		"a call between two intervals":  tale{}.clocked().saw("1", 1750, 1760, false, ""),
 		"a clock that was set back": tale{}.clocked().began("1", 1, 1, 5, 2110, 2120).ran("1", 1, 1, 5, 2110, 2130).shifted(2200, -900).
 			knew("2", 1, 1, 5, 2310, 2320),
 		"a clock that is set forward meanwhile": tale{}.clocked().began("1", 1, 1, 5, 1000, 1020).shifted(1010, 1000),
@@ -104,6 +104,7 @@ func TestBadRuns(t *testing.T) {
 		"two that have ended, with a step of the clock": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 600).
 			forward(505, 10).began("2", 0, 2, 6, 506, 510).ran("2", 0, 2, 6, 506, 590),
 		"one that begins after the end":                tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).began("2", 0, 2, 6, 500, 510),
+		"one that was called before the end":           tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 320).began("2", 0, 2, 6, 1, 550),
 		"one that begins after others knew of the end": tale{}.clocked().began("1", 0, 1, 5, 300, 310).knew("2", 0, 1, 5, 400, 410).began("3", 0, 2, 6, 500, 510),
 		"two that have ended, as others knew":          tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 2, 6, 350, 360).knew("3", 0, 2, 6, 380, 390).knew("4", 0, 1, 5, 400, 410),
 		"one attempt, twice":                           tale{}.clocked().began("1", 0, 1, 5, 300, 310).began("2", 0, 1, 6, 500, 510),
