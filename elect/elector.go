@@ -25,8 +25,12 @@ type Elector struct {
 	term atomic.Pointer[Term]
 }
 
-// Lead keeps the term until ctx ends, or somebody resigns the term. Then [Run] campaigns anew.
+// Lead keeps the term until ctx ends, or somebody resigns the term. Then [Run] campaigns anew. Without a
+// context or a term it fails with ErrInvalidOption.
 func (e *Elector) Lead(ctx context.Context, term *Term) error {
+	if ctx == nil || term == nil {
+		return fmt.Errorf("elect: %w: nil context or term", asynclock.ErrInvalidOption)
+	}
 	e.term.Store(term)
 	defer e.term.CompareAndSwap(term, nil)
 	<-ctx.Done()
