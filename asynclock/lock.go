@@ -222,8 +222,11 @@ func (w *waiter) leaveFor(reason error) {
 func (w *waiter) endWaitLocked(reason error) {
 	s, now := w.state, watchdog.Refresh()
 	if w.Stage == machine.Queued {
-		if obstacle := s.obstacleLocked(w, now); obstacle != nil {
+		switch obstacle := s.obstacleLocked(w, now); {
+		case obstacle != nil:
 			reason = failure.Join(reason, obstacle)
+		case errors.Is(reason, context.DeadlineExceeded): // who gives up early has learnt nothing of the store
+			reason = failure.Join(reason, errNoAnswer)
 		}
 	}
 	s.leaveLocked(w, reason, now)
@@ -245,9 +248,12 @@ func (s *keyState) leaveLocked(w *waiter, err error, now watchdog.Instant) {
 
 // waitEnded returns the error of a wait whose context has ended, or nil if it has not.
 func waitEnded(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || cause == err { //nolint:errorlint // is it the very same value?
+	switch err, cause := ctx.Err(), context.Cause(ctx); {
+	case cause == nil:
 		return err
+	case errors.Is(cause, err): // it says the same, or more
+		return cause
+	default:
+		return failure.Join(err, cause)
 	}
-	return failure.Join(err, cause)
 }

@@ -171,6 +171,7 @@ func WithQueueLimit(n int) LockOption {
 
 // WithWait bounds the wait for the key: after d it fails with [context.DeadlineExceeded]. The error
 // also matches what was in the way: [ErrHeld], which says who held the key, [ErrGrace] or [ErrUnreachable].
+// If the store has not answered within d, it is ErrUnreachable.
 // With 0 the request does not wait at all, and fails with ErrHeld like [Client.TryLock], or with
 // ErrUnreachable if the answer was lost. The wait ends with the call's context in any case.
 // The function of [Client.WithLock] is not bounded by d. A future has to be claimed within d, as it

@@ -12,6 +12,10 @@ import (
 type waitedError time.Duration
 
 func (e waitedError) Error() string { return fmt.Sprintf("waited for %v", time.Duration(e)) }
+func (waitedError) Unwrap() error   { return context.DeadlineExceeded }
+
+// errNoAnswer is what a wait ended in that was over before the store had answered its first request.
+var errNoAnswer = fmt.Errorf("%w: no answer yet", ErrUnreachable)
 
 // neverWaits reports whether a request with these settings does not wait: a TryLock, or one with
 // WithWait(0). It refuses to let a TryLock wait.

@@ -82,7 +82,23 @@ func TestWithWaitOnASilentStore(t *testing.T) {
 	onEachWaitingCall(t, bound, func(w *world, call waitingCall) {
 		c := w.client()
 		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
-		wantError(w, call(w.Context(), c, asynclock.WithWait(bound)), context.DeadlineExceeded)
+		err := call(w.Context(), c, asynclock.WithWait(bound))
+		wantError(w, err, context.DeadlineExceeded, asynclock.ErrUnreachable)
+		if errors.Is(err, asynclock.ErrHeld) {
+			w.Errorf("got %v, want nothing about a holder", err)
+		}
+	})
+	onEachWaitingCall(t, bound, func(w *world, call waitingCall) {
+		c := w.client()
+		w.store.Every(asynclocktest.Any, asynclocktest.Hang)
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		time.AfterFunc(bound, cancel)
+		err := call(ctx, c)
+		wantError(w, err, context.Canceled)
+		if errors.Is(err, asynclock.ErrUnreachable) {
+			w.Errorf("got %v, want nothing about the store: the caller did not want the answer", err)
+		}
 	})
 }
 
@@ -183,7 +199,7 @@ func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 		}
 		scene(t, name+", held by another", func(w *world) {
 			lock(w, w.client(asynclock.WithDescription("the holder")), "key")
-			ends(w.T, "another client", w.client(), "context deadline exceeded: waited for 1s: held by the holder with token 1", asynclock.ErrHeld)
+			ends(w.T, "another client", w.client(), "asynclock: lock \"key\": waited for 1s: held by the holder with token 1", asynclock.ErrHeld)
 		})
 		scene(t, name+", held by this client", func(w *world) {
 			c := w.client(asynclock.WithDescription("myself"))

@@ -13,7 +13,8 @@
 // A term begins when its note is in the store, with the candidate's value. So observers that look later see
 // it. It ends when it is resigned or lost. A campaign goes on after a loss: an outage of the store ends a term, not the
 // campaign. After a term that was resigned, the candidate is behind all others that wait. Candidates of one
-// client may follow each other first, for 10 ms at most.
+// client may follow each other first, for 10 ms at most. To give way and stand again, let the function of Run
+// return nil. [ErrResign] leaves for good.
 //
 // The key is an ordinary lock's. A plain Lock of it is one more candidate, without a value. An operator
 // keeps leaders out that way. Readers ([asynclock.Client.RLock]) and holders of permits keep leaders out, too, but

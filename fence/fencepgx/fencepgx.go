@@ -81,4 +81,4 @@ func (f *Fence) Migrate(ctx context.Context, db DB) error {
 	})
 }
 
-var errNothing = fmt.Errorf("%w: no context, no transaction or no Fence of New", fence.ErrInvalidOption)
+var errNothing = fmt.Errorf("%w: ctx, tx or db is nil, or the Fence is not of New", fence.ErrInvalidOption)

@@ -63,12 +63,18 @@ func (p Place) GuardRow(row string, h fence.Holder, raise func(row string, token
 	return fence.Admit(h, p.Resource, newest)
 }
 
-var errNoTransaction = fmt.Errorf("%w: no context, or no transaction", fence.ErrInvalidOption)
+var (
+	errNoContext     = fmt.Errorf("%w: ctx is nil", fence.ErrInvalidOption)
+	errNoTransaction = fmt.Errorf("%w: tx is nil, and a token is checked in a transaction", fence.ErrInvalidOption)
+)
 
 // Raise returns how a transaction of database/sql raises a fence in a table.
 func (d *Dialect) Raise(ctx context.Context, tx *sql.Tx, table string) func(row string, token int64) (int64, error) {
 	return func(row string, token int64) (newest int64, err error) {
-		if ctx == nil || tx == nil {
+		switch {
+		case ctx == nil:
+			return 0, errNoContext
+		case tx == nil:
 			return 0, errNoTransaction
 		}
 		if d.read == "" {
@@ -90,7 +96,7 @@ type Exec func(ctx context.Context, statement string) error
 // takes no right to make one.
 func (d *Dialect) Migrate(ctx context.Context, p Place, exec Exec) error {
 	if ctx == nil {
-		return errNoTransaction
+		return errNoContext
 	}
 	probe := fmt.Sprintf(d.probe, p.Table)
 	if exec(ctx, probe) == nil {

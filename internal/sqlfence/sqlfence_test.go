@@ -42,8 +42,8 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 	var none context.Context
-	if err := Postgres.Migrate(none, Place{"p", "t", ""}, nil); !errors.Is(err, errNoTransaction) {
-		t.Errorf("no context: got %v, want %v", err, errNoTransaction)
+	if err := Postgres.Migrate(none, Place{"p", "t", ""}, nil); !errors.Is(err, errNoContext) {
+		t.Errorf("no context: got %v, want %v", err, errNoContext)
 	}
 }
 
