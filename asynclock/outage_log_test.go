@@ -108,3 +108,22 @@ func TestLateFailuresAreNoSecondOutage(t *testing.T) {
 		log.wantLines(w, up, 1)
 	})
 }
+
+// Single requests fail, and nobody asks the store in between. That is no outage of an hour.
+func TestFailuresThatAreFarApartAreNoOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn))
+		for range 3 {
+			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Refuse)
+			_, err := c.TryLock(w.Context(), "key")
+			wantError(w, err, asynclock.ErrUnreachable)
+			w.pass(time.Hour)
+		}
+		log.wantLines(w, down, 0)
+		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
+		_, err := c.Lock(w.Context(), "key")
+		wantError(w, err, asynclock.ErrUnreachable)
+		log.wantLines(w, down, 1)
+	})
+}
