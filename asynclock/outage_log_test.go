@@ -113,17 +113,18 @@ func TestLateFailuresAreNoSecondOutage(t *testing.T) {
 func TestFailuresThatAreFarApartAreNoOutage(t *testing.T) {
 	story(t, func(w *world) {
 		var log notebook
-		c := w.client(log.option(slog.LevelWarn))
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(10*time.Hour))
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Refuse)
 		for range 3 {
-			w.store.Next(asynclocktest.Acquire.Any, asynclocktest.Refuse)
-			_, err := c.TryLock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrUnreachable)
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
 			w.pass(time.Hour)
 		}
 		log.wantLines(w, down, 0)
-		w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
-		_, err := c.Lock(w.Context(), "key")
-		wantError(w, err, asynclock.ErrUnreachable)
+		for range 3 {
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
+			w.pass(time.Second)
+		}
 		log.wantLines(w, down, 1)
 	})
 }
