@@ -102,10 +102,21 @@ func eachLane[T any](calls []T, laneOf func(T) int, send func(together []T)) {
 		lanes[lane] = append(lanes[lane], call)
 	}
 	var flying sync.WaitGroup
+	panics := make(chan any, len(lanes))
 	for _, together := range lanes {
-		flying.Go(func() { send(together) }) // ends with the call; the caller waits for it
+		flying.Go(func() { // ends with the call; the caller waits for it
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+			}()
+			send(together)
+		})
 	}
 	flying.Wait()
+	if len(panics) > 0 {
+		panic(<-panics) // the caller may survive it, as with one lane
+	}
 }
 
 // onAcquire handles the answer to a request.

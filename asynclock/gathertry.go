@@ -122,7 +122,7 @@ func (a *gatherer) tryOnce(tries []keyTry) (again bool) {
 func (a *gatherer) tryAgain(tries []keyTry) {
 	var wait time.Duration
 	for i := range tries {
-		if first := tries[i].call; first != nil && first.Again {
+		if first := tries[i].again(); first != nil {
 			wait = max(wait, machine.SecondTry(watchdog.Now().Sub(first.Sent), first.Timeout))
 		}
 	}
@@ -140,7 +140,7 @@ func (a *gatherer) tryAgain(tries []keyTry) {
 	}
 	var calls []*machine.Acquire
 	for i := range tries {
-		if first := tries[i].call; first == nil || !first.Again {
+		if tries[i].again() == nil {
 			continue
 		}
 		if call := tries[i].waiter.secondRequest(); call != nil {
@@ -148,6 +148,14 @@ func (a *gatherer) tryAgain(tries []keyTry) {
 		}
 	}
 	a.client.acquireAll(a.ctx, calls)
+}
+
+// again returns the first request of a try that has to make another one, or nil. A try that is over has none.
+func (t *keyTry) again() *machine.Acquire {
+	if t.over || t.call == nil || !t.call.Again {
+		return nil
+	}
+	return t.call
 }
 
 // answer waits for the answer to a try whose request was sent, and makes its lease a part of the whole.

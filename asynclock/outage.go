@@ -16,6 +16,10 @@ import (
 // blip is how long requests may fail before the log says so. Those who try again at once often succeed.
 const blip = time.Second
 
+// lull is how far apart failures may be that are of one outage. After a longer silence nobody knows what was
+// between them.
+const lull = 10 * time.Second
+
 // outages knows the lanes in which nothing but failures has come lately. Each outage is logged twice: when
 // it has lasted for longer than a blip, and when the store answers again.
 type outages struct {
@@ -28,6 +32,7 @@ type outages struct {
 // An outage is the failures of a lane since its last answer.
 type outage struct {
 	since    watchdog.Instant // when the first failure came
+	last     watchdog.Instant // when the latest one came
 	reported bool
 }
 
@@ -54,10 +59,14 @@ func (c *Client) outageGoesOn(key string, err error) {
 		if o.of == nil {
 			o.of = make(map[int]*outage)
 		}
-		o.of[lane] = &outage{since: now}
+		o.of[lane] = &outage{since: now, last: now}
 		o.failing.Add(1)
 		return
 	}
+	if !current.reported && now.Sub(current.last) > lull {
+		current.since = now
+	}
+	current.last = now
 	down := now.Sub(current.since)
 	if current.reported || down < blip {
 		return

@@ -108,3 +108,23 @@ func TestLateFailuresAreNoSecondOutage(t *testing.T) {
 		log.wantLines(w, up, 1)
 	})
 }
+
+// Single requests fail, and nobody asks the store in between. That is no outage of an hour.
+func TestFailuresThatAreFarApartAreNoOutage(t *testing.T) {
+	story(t, func(w *world) {
+		var log notebook
+		c := w.client(log.option(slog.LevelWarn), asynclock.WithTTL(10*time.Hour))
+		l := lock(w, c, "key", asynclock.WithRenewal(false))
+		w.store.Every(asynclocktest.Renew.Any, asynclocktest.Refuse)
+		for range 3 {
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
+			w.pass(time.Hour)
+		}
+		log.wantLines(w, down, 0)
+		for range 3 {
+			wantError(w, l.Renew(w.Context(), 10*time.Hour), asynclock.ErrUnreachable)
+			w.pass(time.Second)
+		}
+		log.wantLines(w, down, 1)
+	})
+}

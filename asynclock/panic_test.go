@@ -180,3 +180,26 @@ func TestPanicOfAContextLeavesTheKeyUsable(t *testing.T) {
 		unlock(w, l)
 	})
 }
+
+// A panic on a goroutine of its own would end the process.
+func TestPanicInOneOfSeveralLanesIsTheCallers(t *testing.T) {
+	story(t, func(w *world) {
+		s := &panickingStore{Store: lanes{memstore.New()}}
+		c, err := asynclock.New(s)
+		if err != nil {
+			w.Fatal(err)
+		}
+		s.acquire.Store(true)
+		recovered(w, func() { _, _ = c.LockAll(w.Context(), three) })
+		w.wait()
+		w.wantNoKeyHeld(c, three...)
+		m := lockAll(w, c, three)
+		s.release.Store(true)
+		recovered(w, func() { _ = m.Unlock(w.Context()) })
+		unlockAll(w, m)
+		w.wantNoKeyHeld(c, three...)
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+	})
+}
