@@ -18,9 +18,9 @@ import (
 // comes before any function definition either leaves everything as it is, and the rest to the
 // rest, or does what the rest would have done: the same reply, keys and times to live.
 func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
-	states := 60 // few of these are for a handoff
+	states := 240 // few of these are for a handoff
 	if testing.Short() {
-		states = 300 // rapid draws a fifth then
+		states = 1200 // rapid draws a fifth then
 	}
 	for file, draw := range map[string]func(*sharesDifferential, *rapid.T) []string{
 		"acquire_shares.lua": (*sharesDifferential).drawShare,
