@@ -18,6 +18,10 @@ import (
 // comes before any function definition either leaves everything as it is, and the rest to the
 // rest, or does what the rest would have done: the same reply, keys and times to live.
 func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
+	states := 240 // few of these are for a handoff
+	if testing.Short() {
+		states = 1200 // rapid draws a fifth then
+	}
 	for file, draw := range map[string]func(*sharesDifferential, *rapid.T) []string{
 		"acquire_shares.lua": (*sharesDifferential).drawShare,
 		"release_shares.lua": (*sharesDifferential).drawLeave,
@@ -26,7 +30,7 @@ func TestTheShortcutsOfSharesDoAsTheRest(t *testing.T) {
 			onEachServer(t, func(t *testing.T, sv *server) {
 				d := newSharesDifferential(t, sv, file)
 				rapid.Check(t, func(t *rapid.T) {
-					for range 60 { // few of these states are for a handoff
+					for range states {
 						st := d.drawShared(t)
 						d.compare(t, st, draw(d, t))
 					}
