@@ -20,20 +20,23 @@ const blip = time.Second
 // between them.
 const lull = 10 * time.Second
 
-// outages knows the lanes in which nothing but failures has come lately. Each outage is logged twice: when
-// it has lasted for longer than a blip, and when the store answers again.
+// outages knows the lanes in which nothing but failures has come lately. An outage begins with the first lane
+// and ends with the last. It is logged twice: when it has lasted for longer than a blip, and when the store
+// answers again.
 type outages struct {
 	failing atomic.Int32 // how many lanes; mostly 0, and then an answer costs no mutex
 
-	mu sync.Mutex
-	of map[int]*outage // by the store's lane
+	mu       sync.Mutex
+	of       map[int]*outage  // by the store's lane
+	reported bool             // the log says that there is one
+	since    watchdog.Instant // when the one began that the log tells of
 }
 
 // An outage is the failures of a lane since its last answer.
 type outage struct {
-	since    watchdog.Instant // when the first failure came
-	last     watchdog.Instant // when the latest one came
-	reported bool
+	since   watchdog.Instant // when the first failure came
+	last    watchdog.Instant // when the latest one came
+	lasting bool             // longer than a blip
 }
 
 // heard notes what a request for the key has come to.
@@ -63,32 +66,47 @@ func (c *Client) outageGoesOn(key string, err error) {
 		o.failing.Add(1)
 		return
 	}
-	if !current.reported && now.Sub(current.last) > lull {
+	if !current.lasting && now.Sub(current.last) > lull {
 		current.since = now
 	}
 	current.last = now
 	down := now.Sub(current.since)
-	if current.reported || down < blip {
+	if down < blip {
 		return
 	}
-	current.reported = true
+	current.lasting = true
+	if o.reported {
+		return
+	}
+	o.reported, o.since = true, current.since
 	c.log.Add(slog.LevelWarn, "the store can't be reached, or refuses; leases last until their deadlines, and requests are repeated",
 		slog.Time("since", time.Now().Add(-down)), slog.String("key", key), slog.Any("error", err))
 }
 
 // outageEnds notes an answer in the key's lane.
 func (c *Client) outageEnds(key string) {
-	lane, o := c.session.Lane(key), &c.outages
+	lane, now, o := c.session.Lane(key), watchdog.Now(), &c.outages
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	over := o.of[lane]
-	if over == nil {
-		return
-	}
-	delete(o.of, lane)
-	o.failing.Add(-1)
-	if over.reported {
+	if o.over(lane, now) && o.reported {
+		o.reported = false
 		c.log.Add(slog.LevelWarn, "the store can be reached again",
-			slog.Duration("after", watchdog.Now().Sub(over.since).Round(time.Millisecond)), slog.String("key", key))
+			slog.Duration("after", now.Sub(o.since).Round(time.Millisecond)), slog.String("key", key))
 	}
+}
+
+// over forgets a lane, and all in which nobody has asked for a while. It reports whether no lane is left in which
+// an outage lasts.
+func (o *outages) over(lane int, now watchdog.Instant) bool {
+	ended := true
+	for other, outage := range o.of {
+		switch {
+		case other == lane, now.Sub(outage.last) > lull:
+			delete(o.of, other)
+			o.failing.Add(-1)
+		case outage.lasting:
+			ended = false
+		}
+	}
+	return ended
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
 // The stories of this file are about what an operator reads of an outage.
@@ -54,6 +55,10 @@ func TestAnOutageIsLoggedOnceAndItsEnd(t *testing.T) {
 			w.pass(10 * ttl)
 			log.wantLines(w, down, 1)
 			log.wantLines(w, up, 1)
+
+			w.store.Next(asynclocktest.Renew.Any, asynclocktest.Refuse)
+			w.pass(ttl)
+			log.wantLines(w, down, 1) // a blip after an outage is one, too
 
 			w.store.Every(asynclocktest.Renew.Any, fault)
 			w.pass(ttl)
@@ -126,5 +131,43 @@ func TestFailuresThatAreFarApartAreNoOutage(t *testing.T) {
 			w.pass(time.Second)
 		}
 		log.wantLines(w, down, 1)
+	})
+}
+
+// A store with many lanes has one outage, from the first lane that fails to the last. A lane in which nobody asks any
+// more has none.
+func TestAnOutageOfSeveralLanesIsLoggedOnce(t *testing.T) {
+	of := func(keys string) func(asynclocktest.Call) bool {
+		return func(call asynclocktest.Call) bool { return strings.ContainsAny(call.Key, keys) }
+	}
+	hold := func(w *world, log *notebook) {
+		w.store = asynclocktest.Wrap(lanes{memstore.New()})
+		c := w.client(log.option(slog.LevelWarn))
+		for _, key := range []string{"a", "b", "c"} {
+			lock(w, c, key)
+		}
+	}
+	scene(t, "until the last is back", func(w *world) {
+		var log notebook
+		hold(w, &log)
+		stop := w.store.Every(of("abc"), asynclocktest.Refuse)
+		w.pass(ttl/3 + 2*time.Second)
+		log.wantLines(w, down, 1)
+		stop()
+		stop = w.store.Every(of("b"), asynclocktest.Refuse)
+		w.pass(2 * time.Second)
+		log.wantLines(w, up, 0)
+		stop()
+		w.pass(2 * time.Second)
+		log.wantLines(w, up, 1)
+		log.wantLines(w, down, 1)
+	})
+	scene(t, "unless nobody asks there", func(w *world) {
+		var log notebook
+		hold(w, &log)
+		w.store.Every(of("b"), asynclocktest.Refuse)
+		w.pass(10 * ttl)
+		log.wantLines(w, down, 1)
+		log.wantLines(w, up, 1)
 	})
 }

@@ -97,6 +97,8 @@ func TestBadRuns(t *testing.T) {
 	for name, bad := range map[string]tale{
 		"two that have ended": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 600).
 			began("2", 0, 2, 6, 500, 510).ran("2", 0, 2, 6, 500, 590),
+		"two that have ended, and the later one told so first": tale{}.clocked().began("1", 0, 1, 5, 300, 710).ran("1", 0, 1, 5, 300, 720).
+			began("2", 0, 2, 6, 400, 410).ran("2", 0, 2, 6, 400, 420),
 		"two that have ended, with a loss before": tale{}.clocked().fault("FLUSHALL", 1, 2, true).began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 600).
 			began("2", 0, 2, 6, 500, 510).ran("2", 0, 2, 6, 500, 590),
 		"two that have ended, with a loss after": tale{}.clocked().began("1", 0, 1, 5, 300, 310).ran("1", 0, 1, 5, 300, 600).
