@@ -310,7 +310,7 @@ func TestBadInput(t *testing.T) {
 			w.wantError(none.Resign(w.Context()), asynclock.ErrInvalidOption)
 			w.wantError(none.Proclaim(w.Context(), nil), asynclock.ErrInvalidOption)
 		}
-		w.wantError(new(elect.Elector).IsLeader(nil), asynclock.ErrInvalidOption) //nolint:staticcheck // that is the point
+		w.wantError(new(elect.Elector).IsLeader(nil), asynclock.ErrInvalidOption)              //nolint:staticcheck // that is the point
 		w.wantError(new(elect.Elector).Lead(nil, new(elect.Term)), asynclock.ErrInvalidOption) //nolint:staticcheck // likewise
 		w.wantError(new(elect.Elector).Lead(w.Context(), nil), asynclock.ErrInvalidOption)
 	})

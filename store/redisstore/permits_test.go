@@ -86,3 +86,33 @@ func TestALimitLeavesWithTheLastPartThatIsHeldBack(t *testing.T) {
 		t.Errorf("Limit: got %d, want 9", got.Limit)
 	}
 }
+
+// A release serves each waiter for whom there are permits, in one step. A waiter behind a part that is held back is
+// told when it becomes the first, because it has to know when that part ends.
+func TestAReleaseOfPermitsReachesSeveralWaiters(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b, c := join(t, st), join(t, st), join(t, st)
+		queue := func(c *client, owner string) {
+			c.waitForMessage("another "+owner, owner) // the client has a channel now
+			c.Want(permits("key", owner, 1, 2), store.Waiting)
+		}
+		for _, other := range []string{"b1", "c1", "b2", "c2"} {
+			a.Hold("another "+other, "of-a")
+		}
+		a.Want(permits("key", "both", 2, 2), store.Granted)
+		queue(b, "b1")
+		queue(c, "c1")
+		a.release(store.ReleaseRequest{Key: "key", Owner: "both"})
+		b.Heard(store.EventGrant, "b1")
+		c.Heard(store.EventGrant, "c1")
+
+		queue(b, "b2")
+		queue(c, "c2")
+		b.release(store.ReleaseRequest{Key: "key", Owner: "b1", HoldBack: time.Hour})
+		b.Heard(store.EventWake, "b2")
+		c.release(store.ReleaseRequest{Key: "key", Owner: "c1"})
+		b.Heard(store.EventGrant, "b2")
+		c.Heard(store.EventWake, "c2")
+	})
+}
