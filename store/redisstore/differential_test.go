@@ -310,7 +310,7 @@ func (d *differential) read(t *rapid.T) (all []string) {
 func alike(a, b string) bool {
 	n, err := strconv.ParseInt(a, 10, 64)
 	m, err2 := strconv.ParseInt(b, 10, 64)
-	if err != nil || err2 != nil || max(n, m) < 90_000 || n > 100_000_000_000 {
+	if err != nil || err2 != nil || max(n, m) < 10_000 || n > 100_000_000_000 {
 		return a == b
 	}
 	return max(n-m, m-n) < 60_000
