@@ -27,7 +27,7 @@ func TestSequencesOfSharesDoAsTheRest(t *testing.T) {
 				side.reset(t)
 			}
 			walk := sharesWalk{sides: sides, owners: make(map[string]string), sound: true}
-			for range 20 {
+			for range 8 {
 				walk.step(t)
 			}
 		})
