@@ -4,6 +4,7 @@ package redisconn
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/rueidis"
 )
@@ -125,7 +126,7 @@ func (c *Conn) doOn(ctx context.Context, node rueidis.Client, command rueidis.Co
 
 // Aside makes a call on a goroutine of its own and returns the result. If ctx ends before, it
 // returns ctx's error. The goroutine then goes on until the client library returns, and keeps its
-// place.
+// place. A panic in the call is an error.
 func Aside[T any](ctx context.Context, place chan struct{}, call func() T) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
@@ -135,18 +136,32 @@ func Aside[T any](ctx context.Context, place chan struct{}, call func() T) (resu
 	case <-ctx.Done():
 		return result, ctx.Err()
 	}
-	done := make(chan T, 1)
+	type outcome struct {
+		result T
+		err    error
+	}
+	done := make(chan outcome, 1)
 	go func() { // ends when the library returns, which closing the client makes it do
-		defer func() { <-place }()
-		done <- call()
+		got := outcome{err: errExited}
+		defer func() {
+			<-place
+			done <- got
+		}()
+		defer Recovered(&got.err)
+		got.result = call()
+		got.err = nil
 	}()
 	select {
-	case result = <-done:
-		return result, nil
+	case got := <-done:
+		return got.result, got.err
 	case <-ctx.Done():
 		return result, ctx.Err()
 	}
 }
+
+// errExited is the error of a call that has neither returned nor panicked: a function of the application's has ended its
+// goroutine.
+var errExited = errors.New("redisconn: the call has ended its goroutine")
 
 // places bound how many goroutines Aside has. In a Cluster those who wait for a silent node must
 // not take the places of others, so there are as many for each range of slots, which are usually

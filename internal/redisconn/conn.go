@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -24,6 +23,8 @@ type Conn struct {
 	solo   *solo  // beside the line, for a caller that is alone; may be nil
 	places places // of these calls
 
+	subscribed subscriptions // of Inboxes
+
 	closed atomic.Bool
 }
 
@@ -31,9 +32,9 @@ type Conn struct {
 // other traffic delays neither a renewal nor a message. [ForLocks] configures both. A single server
 // gets a third one when calls follow each other closely: see solo. The errors are those of asynclock.
 func Open(option rueidis.ClientOption) (*Conn, error) {
-	option = ForLocks(option)
+	option = guarded(ForLocks(option))
 	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
-	forCommands.DialCtxFn = l.dialer(dialerOf(option))
+	forCommands.DialCtxFn = l.dialer(option.DialCtxFn)
 	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
 		return nil, unopened(err)
@@ -130,9 +131,3 @@ func CheckJoin(id string, events func(store.Event), closed bool) error {
 	}
 	return nil
 }
-
-// UnsubscribeWithin is how long to wait for the answer to an unsubscription. Until the answer
-// comes, nobody reads the messages that still arrive. After some of them rueidis stops reading that
-// connection, which others use too, and then the answer never comes. The unsubscription takes
-// effect all the same.
-const UnsubscribeWithin = 100 * time.Millisecond

@@ -77,6 +77,7 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	option.ReadNodeSelector = nil
 	option.Standalone.ReplicaAddress = nil
 	option.ReplicaOnly = false
+	option.EnableReplicaAZInfo = false // no replica is asked, and rueidis panics where a server without HELLO has such a zone
 	return option
 }
 

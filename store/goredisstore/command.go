@@ -141,9 +141,24 @@ func (d *driver) route(ctx context.Context, commands []*command) {
 	}
 	var sending sync.WaitGroup
 	for node, share := range shares {
-		sending.Go(func() { send(ctx, node, share) }) // ends as send does
+		sending.Go(func() { sendRecovered(ctx, node, share) }) // ends as send does
 	}
 	sending.Wait()
+}
+
+// sendRecovered is send on a goroutine of its own, where nobody else recovers a panic of go-redis or of a hook.
+func sendRecovered(ctx context.Context, node *redis.Client, commands []*command) {
+	var err error
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, c := range commands {
+			c.err, c.result = err, redisstore.ErrorResult(err)
+		}
+	}()
+	defer redisconn.Recovered(&err)
+	send(ctx, node, commands)
 }
 
 // nodeOf returns the primary of a key.
@@ -166,7 +181,8 @@ func send(ctx context.Context, node *redis.Client, commands []*command) {
 		return
 	}
 	for _, c := range unknown {
-		c.words[0], c.words[1], c.ahead = "eval", c.source, false
+		c.words = append([]any{"eval", c.source}, c.words[2:]...) // hooks may still read those that were sent
+		c.ahead = false
 	}
 	sendOnce(ctx, node, unknown)
 }

@@ -33,6 +33,7 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 		{"ContextTimeoutEnabled", func(o *redis.Options) { o.ContextTimeoutEnabled = false }},
 		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = 0 }},
 		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = 1 }},
+		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = -2 }}, // go-redis sends nothing then
 		{"ReadTimeout", func(o *redis.Options) { o.ReadTimeout = -1 }},
 		{"ReadTimeout", func(o *redis.Options) { o.ReadTimeout = -2 }},
 		{"WriteTimeout", func(o *redis.Options) { o.WriteTimeout = -1 }},

@@ -104,6 +104,7 @@ func (r refusal) checkPromises(p promises) error {
 	}
 	refuse(!p.contextTimeout, "ContextTimeoutEnabled", "is false, so commands would outlast their context: set true")
 	refuse(p.retries > 0, "MaxRetries", "is not -1, so go-redis would send a script again whose answer was lost: set -1")
+	refuse(p.retries < -1, "MaxRetries", "is below -1, so go-redis would send nothing: set -1")
 	refuse(p.read <= 0, "ReadTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
 	refuse(p.write <= 0, "WriteTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
 	refuse(p.limiter != nil, "Limiter", "may refuse a renewal, and then a lease is lost: use a client without it")

@@ -47,14 +47,17 @@ func join(t testing.TB, st *Store) *client {
 
 // queueAndLeave queues a new client for key, which then leaves, and waits until
 // the server has noted that nobody receives its messages any more. Close does
-// not: should the server take its time, it goes without the answer.
-func (sv *server) queueAndLeave(t *testing.T, st *Store, key, owner string) (gone *client) {
+// not: should the server take its time, it goes without the answer. The client has
+// a store of its own, whose connection ends.
+func (sv *server) queueAndLeave(t *testing.T, key, owner string) (gone *client) {
 	t.Helper()
+	st := sv.newStore(t)
 	gone = join(t, st)
 	gone.waitForMessage(key, owner)
 	if err := gone.session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	st.Close()
 	kit.Eventually(t, "nobody receives its messages", func() bool {
 		for _, in := range gone.session.open() {
 			if sv.receivers(t, in.channel) > 0 {

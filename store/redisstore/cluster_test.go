@@ -38,7 +38,7 @@ func TestClusterMessagesStayInTheSlot(t *testing.T) {
 	st := sv.store(t)
 	a, b := join(t, st), join(t, st)
 	a.Hold("key", "a")
-	sv.queueAndLeave(t, st, "key", "lost")
+	sv.queueAndLeave(t, "key", "lost")
 	b.waitForMessage("key", "b")
 	want := "s" + sv.prefix + ":" + string(appendTag(nil, bucketOf("key"))) + ":c:" + b.session.id
 	if got := b.session.address(t.Context(), "key"); got != want {

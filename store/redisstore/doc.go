@@ -72,14 +72,14 @@
 //
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
 //	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
-//	+zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe
+//	+zscore +hget +hset +hdel +hlen +publish +subscribe
 //	+pubsub|numsub +info|replication +info|server
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
-// +ssubscribe +sunsubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
+// +ssubscribe +pubsub|shardnumsub. To list keys: +scan, and in a
 // Cluster +role. Behind Sentinel: +role, without which no client connects.
 //
-// Redis 6.2 does not know +spublish, +ssubscribe and +sunsubscribe: leave them out there.
+// Redis 6.2 does not know +spublish and +ssubscribe: leave them out there.
 //
 // # Reading the code
 //

@@ -35,7 +35,8 @@ type Driver interface {
 	Publish(ctx context.Context, channel Channel, payload string) (receivers int64, err error)
 	// Receive subscribes to a channel, as [pubsub.Source] describes. It returns nil when the server ends
 	// the subscription, as it does when a slot moves, and an [ErrUnsharded] where there are no sharded
-	// channels. When it has returned, the server soon knows of no such subscription.
+	// channels. When it has returned, nothing is delivered any more, but the server may still count
+	// the subscription as a receiver, for as long as other subscriptions share its connection.
 	Receive(ctx context.Context, channel Channel, confirmed func(), deliver func(payload string)) error
 
 	// Cluster reports whether the deployment is a Cluster, and is used as one.

@@ -139,9 +139,9 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.acquaint(t, long)
-	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -unsubscribe -pubsub")
+	rights := strings.Fields("on >secret resetkeys resetchannels ~" + sv.prefix + ":{* -@all " + documentedRights + " -publish -subscribe -pubsub")
 	sv.Do(t, append([]string{"ACL", "SETUSER", "mute"}, rights...)...)
-	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe", "+unsubscribe")...)...)
+	sv.Do(t, append([]string{"ACL", "SETUSER", "deaf"}, append(rights, "+publish", "+pubsub", "+subscribe")...)...)
 	for _, user := range []string{"mute", "deaf"} {
 		option := sv.Option
 		option.Username, option.Password = user, "secret"
@@ -181,7 +181,7 @@ func TestWithoutPubSubWaitersAsk(t *testing.T) {
 		}
 
 		// Once it works, waiters say so by themselves.
-		sv.Do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "+unsubscribe", "&"+sv.prefix+":c:*")
+		sv.Do(t, "ACL", "SETUSER", user, "+publish", "+pubsub", "+subscribe", "&"+sv.prefix+":c:*")
 		b.release(store.ReleaseRequest{Key: "key-" + user, Owner: "c3"})
 		a.Hold("key-"+user, "d4")
 		b.waitForMessage("key-"+user, "e5")
@@ -217,7 +217,7 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 
 // documentedRights are those that the package comment lists.
 const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem" +
-	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +unsubscribe +pubsub|numsub +info|replication +info|server"
+	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +pubsub|numsub +info|replication +info|server"
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	t.Parallel()

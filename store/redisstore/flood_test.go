@@ -29,7 +29,7 @@ func TestAFloodedQueue(t *testing.T) {
 	honest.Want(early, store.Waiting)
 
 	const many = asynclock.DefaultQueueLimit
-	flooder := join(t, st)
+	flooder := join(t, sv.newStore(t)) // its connection ends with it
 	flood := make([]store.AcquireRequest, many)
 	for i := range flood {
 		flood[i] = redistest.Request("key", "flood-"+strconv.Itoa(i))

@@ -50,7 +50,7 @@ func TestAHandoffSkipsTheDeadAndTheUnreachable(t *testing.T) {
 		dead := redistest.Request("key", "dead")
 		dead.WaiterTTL = 10 * time.Millisecond
 		b.Want(dead, store.Waiting)
-		gone := sv.queueAndLeave(t, st, "key", "lost")
+		gone := sv.queueAndLeave(t, "key", "lost")
 		b.Wait("key", "b")
 		sv.Pass(50 * time.Millisecond)
 

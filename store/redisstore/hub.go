@@ -11,13 +11,12 @@ import (
 	"github.com/asynclock/asynclock-go/pubsub"
 )
 
-// A hub has what the sessions of a store observe. They share subscriptions: on a connection that several share, the end
-// of one subscription would end those of the others to the same channel.
+// A hub has what the sessions of a store observe. They share subscriptions.
 type hub struct {
 	mu      sync.Mutex // is held for moments, and while nothing is called
 	buckets map[int]*watched
-	leaving map[int]*watched // the last of each bucket whose subscription is being ended
-	silent  bool             // the log has said that announcements don't come through
+	leaving map[*watched]struct{} // those whose subscription is being ended
+	silent  bool                  // the log has said that announcements don't come through
 }
 
 // A watched bucket is one of which keys are observed. It has the subscription to the bucket's announcements.
@@ -26,8 +25,7 @@ type watched struct {
 	live   bool
 	silent bool // an outage is known, and has not ended
 	inbox  *pubsub.Inbox
-	after  <-chan struct{} // closed when the subscription before has ended; nil: there was none
-	ended  chan struct{}   // closed when this and those before have ended
+	ended  chan struct{} // closed when the subscription has ended
 }
 
 // join adds an observer, and returns the bucket of the key.
@@ -53,18 +51,14 @@ func (h *hub) isLive(b *watched) bool {
 	return b.live
 }
 
-// openLocked subscribes, when the subscription before has ended.
+// openLocked subscribes.
 func (h *hub) openLocked(st *Store, bucket int) *watched {
 	if h.buckets == nil {
-		h.buckets, h.leaving = make(map[int]*watched), make(map[int]*watched)
+		h.buckets, h.leaving = make(map[int]*watched), make(map[*watched]struct{})
 	}
-	source := observers(st, bucket)
 	b := &watched{keys: make(map[string][]*session), ended: make(chan struct{})}
-	if before := h.leaving[bucket]; before != nil {
-		b.after, source.after = before.ended, before.ended
-	}
 	h.buckets[bucket] = b
-	b.inbox = pubsub.Open(source, pubsub.Handler{
+	b.inbox = pubsub.Open(observers(st, bucket), pubsub.Handler{
 		Message: func(payload string) { st.announced(b, payload) },
 		Up:      func() { st.hears(b, nil) },
 		Down:    func(err error) { st.hears(b, err) },
@@ -89,30 +83,25 @@ func (h *hub) leave(s *session, matches func(key string) bool) (changed bool) {
 		}
 		if len(b.keys) == 0 {
 			delete(h.buckets, bucket)
-			h.leaving[bucket] = b
-			go h.end(bucket, b) // ends when the subscription has ended
+			h.leaving[b] = struct{}{}
+			go h.end(b) // ends when the subscription has ended
 		}
 	}
 	return h.turnedLocked()
 }
 
-func (h *hub) end(bucket int, b *watched) {
+func (h *hub) end(b *watched) {
 	_ = b.inbox.Close(context.Background())
-	if b.after != nil {
-		<-b.after
-	}
 	close(b.ended)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leaving[bucket] == b {
-		delete(h.leaving, bucket)
-	}
+	delete(h.leaving, b)
 }
 
 // awaitEnds waits until the subscriptions that are being ended have ended.
 func (h *hub) awaitEnds(ctx context.Context) error {
 	h.mu.Lock()
-	leaving := slices.Collect(maps.Values(h.leaving))
+	leaving := slices.Collect(maps.Keys(h.leaving))
 	h.mu.Unlock()
 	for _, b := range leaving {
 		select {

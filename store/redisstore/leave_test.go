@@ -13,7 +13,7 @@ import (
 )
 
 // Whoever leaves while messages come in does not keep the connection, which others
-// share, from being read for longer than redisconn.UnsubscribeWithin.
+// share, from being read for longer than redisconn.quitWithin.
 func TestLeavingUnderALoadOfMessages(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)

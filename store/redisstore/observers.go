@@ -19,7 +19,6 @@ import (
 // heard another's message since the last proof takes that for a proof.
 type observersChannel struct {
 	store            *Store
-	after            <-chan struct{} // closed when the subscription before has ended; nil: there was none
 	classic, sharded *channel
 
 	heard   atomic.Bool                  // another's message has come since the last proof
@@ -43,13 +42,6 @@ func (o *observersChannel) current() *channel {
 
 // Receive subscribes and stays subscribed.
 func (o *observersChannel) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
-	if o.after != nil {
-		select {
-		case <-o.after:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 	o.deliver.Store(&deliver)
 	return o.current().Receive(ctx, func() {
 		o.heard.Store(false) // what came before proves nothing about this connection

@@ -4,7 +4,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -55,41 +54,19 @@ func (d rueidisDriver) Scan(ctx context.Context, pattern string) iter.Seq2[[]str
 	return redisconn.Pages(ctx, d.conn, pattern)
 }
 
-// Receive subscribes and stays subscribed. rueidis subscribes again by itself
-// after a lost connection, and returns nil when the server ends the
-// subscription, as it does when a slot moves to another node.
+// Receive subscribes and stays subscribed, as [redisconn.Conn.Receive] describes.
 func (d rueidisDriver) Receive(ctx context.Context, ch Channel, confirmed func(), deliver func(string)) error {
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
-		if s.Channel == ch.Name && (s.Kind == "subscribe" || s.Kind == "ssubscribe") {
-			confirmed()
-		}
-	})
-	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, client rueidis.CommandClient) error {
-		return unsubscribe(ch, err, client)
-	})
 	b := d.conn.Inboxes.B()
 	subscribe := b.Subscribe().Channel(ch.Name).Build()
 	if ch.Sharded {
 		subscribe = b.Ssubscribe().Channel(ch.Name).Build()
 	}
-	return unsharded(ch, d.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) }))
-}
-
-// unsubscribe is called on the connection that Receive used. Ending Receive's
-// context leaves the subscription there, and with it a receiver that handoffs
-// would count on.
-func unsubscribe(ch Channel, err error, client rueidis.CommandClient) error {
-	if !errors.Is(err, context.Canceled) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
-	defer cancel()
-	command := client.B().Unsubscribe().Channel(ch.Name).Build()
-	if ch.Sharded {
-		command = client.B().Sunsubscribe().Channel(ch.Name).Build()
-	}
-	client.Do(ctx, command) // should it fail, so does the connection
-	return err
+	err := d.conn.Receive(ctx, subscribe, func(s rueidis.PubSubSubscription) {
+		if s.Channel == ch.Name && (s.Kind == "subscribe" || s.Kind == "ssubscribe") {
+			confirmed()
+		}
+	}, func(m rueidis.PubSubMessage) { deliver(m.Message) })
+	return unsharded(ch, err)
 }
 
 func (d rueidisDriver) Publish(ctx context.Context, ch Channel, payload string) (int64, error) {
@@ -101,7 +78,7 @@ func (d rueidisDriver) Publish(ctx context.Context, ch Channel, payload string) 
 	if err == nil && receivers == 0 {
 		// Replicas redirect EXISTS, but not subscriptions, so the client may know only
 		// the old primary.
-		d.conn.Inboxes.Do(ctx, d.conn.Inboxes.B().Exists().Key(ch.Name).Build())
+		d.conn.FindPrimary(ctx, ch.Name)
 	}
 	return receivers, unsharded(ch, err)
 }

@@ -181,7 +181,7 @@ func TestTheUnreachableAreNotOvertaken(t *testing.T) {
 	st := sv.store(t)
 	a := join(t, st)
 	a.Want(read("key", "a"), store.Granted)
-	sv.queueAndLeave(t, st, "key", "writer")
+	sv.queueAndLeave(t, "key", "writer")
 	a.Want(read("key", "b"), store.Waiting)
 	a.Want(tryOf(read("key", "c")), store.Held)
 	a.release(store.ReleaseRequest{Key: "key", Owner: "a"})

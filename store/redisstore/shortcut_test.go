@@ -183,7 +183,7 @@ func TestTheShortcutOfReleaseSkipsTheUnreachable(t *testing.T) {
 		st := sv.store(t)
 		c := join(t, st)
 		token := c.Hold("key", "a").Token
-		sv.queueAndLeave(t, st, "key", "lost")
+		sv.queueAndLeave(t, "key", "lost")
 		c.Wait("key", "b")
 		sv.Pass(time.Millisecond)
 		c.release(store.ReleaseRequest{Key: "key", Owner: "a", Token: token})

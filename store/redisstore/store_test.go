@@ -217,6 +217,14 @@ func TestOverRESP2(t *testing.T) {
 		if got := len(list(t, b, "")); got != 1 {
 			t.Errorf("List: got %d keys, want 1", got)
 		}
+		for _, c := range []*client{a, b} {
+			if err := c.session.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := join(t, st).Wait("key", "c"); got.Recheck != 0 {
+			t.Errorf("Recheck of who comes after all have left: got %v, want messages", got.Recheck)
+		}
 	})
 }
 

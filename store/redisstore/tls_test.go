@@ -21,7 +21,7 @@ import (
 const (
 	rightsToList     = " +scan"
 	rightsInSentinel = " +role"
-	rightsInCluster  = " +cluster|slots +cluster|shards +asking +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +role"
+	rightsInCluster  = " +cluster|slots +cluster|shards +asking +spublish +ssubscribe +pubsub|shardnumsub +role"
 )
 
 // As docs/security.md would have it: encrypted, the servers and the client known

@@ -75,7 +75,7 @@
 //
 //	~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval
 //	+hello +ping +get +set +del +unlink +delex +pexpire +pttl +time +zadd +zcard
-//	+zscore +zremrangebyscore +publish +psubscribe +punsubscribe
+//	+zscore +zremrangebyscore +publish +psubscribe
 //
 // where servers before 8.4 know no DELEX. To list keys: +scan, and in a Cluster
 // +role, besides what a Cluster's clients need: +cluster|slots +cluster|shards

@@ -4,12 +4,10 @@ package springredis
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/redis/rueidis"
 
-	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -56,29 +54,15 @@ type channels struct {
 	probes string
 }
 
-// Receive subscribes and stays subscribed. rueidis subscribes again by itself
-// after a lost connection. The server confirms the patterns in their order.
+// Receive subscribes and stays subscribed, as [redisconn.Conn.Receive] describes. The server confirms the patterns in
+// their order.
 func (ch *channels) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+	subscribe := ch.store.conn.Inboxes.B().Psubscribe().Pattern(ch.patterns...).Build()
+	return ch.store.conn.Receive(ctx, subscribe, func(s rueidis.PubSubSubscription) {
 		if s.Kind == "psubscribe" && s.Channel == ch.patterns[len(ch.patterns)-1] {
 			confirmed()
 		}
-	})
-	ctx = rueidis.WithOnReceiveReturnHook(ctx, ch.unsubscribe)
-	subscribe := ch.store.conn.Inboxes.B().Psubscribe().Pattern(ch.patterns...).Build()
-	return ch.store.conn.Inboxes.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { deliver(m.Message) })
-}
-
-// unsubscribe is called on the connection that Receive used. Ending Receive's
-// context leaves the subscription there.
-func (ch *channels) unsubscribe(err error, client rueidis.CommandClient) error {
-	if !errors.Is(err, context.Canceled) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), redisconn.UnsubscribeWithin)
-	defer cancel()
-	client.Do(ctx, client.B().Punsubscribe().Pattern(ch.patterns...).Build()) // should it fail, so does the connection
-	return err
+	}, func(m rueidis.PubSubMessage) { deliver(m.Message) })
 }
 
 // Publish sends a probe as the scripts send what is free.

@@ -172,7 +172,7 @@ func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.registry = "shop"
-	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +punsubscribe +scan"
+	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +scan"
 	sv.Do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
 	sv.Option.Username, sv.Option.Password = "shop", "pw"
 	var log kit.Journal

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// On a goroutine of ours, nobody but us could recover a panic of the client library or of a function that it calls.
+func TestAPanicOfACallIsAnError(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("boom")
+	for name, call := range map[string]func() int{
+		"a value":  func() int { panic(cause) },
+		"nil":      func() int { var m map[int]int; m[1] = 1; return 1 },
+		"its exit": func() int { runtime.Goexit(); return 1 },
+	} {
+		place := make(chan struct{}, 1)
+		got, err := Aside(t.Context(), place, call)
+		if !errors.Is(Classify(err), store.ErrOutcomeUnknown) || got != 0 {
+			t.Errorf("%s: got %d, %v; want ErrOutcomeUnknown", name, got, err)
+		}
+		if name == "a value" && (!errors.Is(err, cause) || !strings.Contains(err.Error(), "TestAPanicOfACallIsAnError.func1")) {
+			t.Errorf("got %v, want what and where it was", err)
+		}
+		if len(place) != 0 {
+			t.Errorf("%s: its place is taken for ever", name)
+		}
+	}
+}
+
+// What an application gives to rueidis for its connections is called on goroutines of ours.
+func TestAPanicOfADialerIsAnError(t *testing.T) {
+	t.Parallel()
+	option := rueidis.ClientOption{
+		InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true,
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { panic("no route") },
+	}
+	if _, err := Open(option); !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "no route") {
+		t.Errorf("a dialer: got %v, want ErrUnreachable", err)
+	}
+	s := &moodyServer{conns: make(map[net.Conn][]string)}
+	option.DialCtxFn = s.dial
+	option.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) { panic("no vault") }
+	if _, err := Open(option); err == nil || !strings.Contains(err.Error(), "no vault") {
+		t.Errorf("a provider of credentials: got %v, want its panic as an error", err)
+	}
+}
