@@ -39,7 +39,7 @@ func TestAPanicOfACallIsAnError(t *testing.T) {
 	}
 }
 
-// What an application gives to rueidis for its connections is called on goroutines of ours.
+// Goroutines of ours call the functions that an application gives to rueidis for its connections.
 func TestAPanicOfADialerIsAnError(t *testing.T) {
 	t.Parallel()
 	option := rueidis.ClientOption{

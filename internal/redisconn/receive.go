@@ -17,8 +17,8 @@ import (
 //
 // So a subscription that nobody needs any more is left behind on its connection. A connection of our own is ended when
 // it has no others, or many of those. QUIT is answered once, whatever the answer is. Others on the connection then
-// subscribe again by themselves. What is left behind stays as long as the connection on an application's client, and
-// over RESP2.
+// subscribe again by themselves. On an application's client, and over
+// RESP2, a subscription stays as long as its connection.
 
 const (
 	// leftBehind is how many subscriptions may be left behind beside fewer that are in use.

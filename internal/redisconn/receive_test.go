@@ -213,8 +213,7 @@ func TestTheSameChannelTwice(t *testing.T) {
 	})
 }
 
-// What is left behind beside a subscription that lasts does not grow without bound: the connection is ended, and what
-// lasts subscribes again.
+// Few subscriptions are left behind beside one that lasts: the connection is ended, and that one subscribes again.
 func TestWhatIsLeftBehindIsBounded(t *testing.T) {
 	t.Parallel()
 	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
