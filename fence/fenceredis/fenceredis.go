@@ -76,6 +76,8 @@ func New(c Client, opts ...Option) (*Fence, error) {
 		o(f)
 	}
 	switch {
+	case c.refused != nil:
+		return nil, c.refused
 	case c.eval == nil:
 		return nil, fmt.Errorf("%w: no client", fence.ErrInvalidOption)
 	case f.retention < MinRetention || f.retention > maxRetention:

@@ -156,7 +156,7 @@ func TestForeignDataIsRefused(t *testing.T) {
 
 // evals is a client that a test answers for.
 func evals(reply any, err error) Client {
-	return Client{func(context.Context, string, []string, []string) (any, error) { return reply, err }}
+	return Client{eval: func(context.Context, string, []string, []string) (any, error) { return reply, err }}
 }
 
 func TestAnswersThatMakeNoSense(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 
 func TestBadInputIsRefused(t *testing.T) {
 	t.Parallel()
-	never := Client{func(context.Context, string, []string, []string) (any, error) { panic("sent") }}
+	never := Client{eval: func(context.Context, string, []string, []string) (any, error) { panic("sent") }}
 	f, good := newFence(t, never), Command{"GET", "k"}
 	var none context.Context
 	do := func(ctx context.Context, f *Fence, h fence.Holder, commands ...Command) error {
