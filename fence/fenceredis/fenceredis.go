@@ -11,7 +11,8 @@
 //
 // The fence of a key is a string beside the data. In a Cluster it is in the slot of the lock's key, so
 // data that it protects needs the same hash tag: {order:42}, if the lock's key is order:42. If the
-// lock's key has a hash tag itself, this one. Otherwise the server refuses with CROSSSLOT.
+// lock's key has a hash tag itself, this one. Otherwise the server refuses with CROSSSLOT. Data of the lock's
+// own name is there in any case. For a key that can be no hash tag, as a}b, it is the only such data.
 package fenceredis
 
 import (
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -180,18 +182,12 @@ func (f *Fence) verdict(h fence.Holder, reply any) ([]any, error) {
 	return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), errReply)
 }
 
-// name returns the Redis key of a fence. It has the hash tag of the lock's key, or all of that key in
-// braces, which is in the same slot.
+// name returns the Redis key of a fence, which is in the slot of the lock's key. It has that key's hash tag, or all of the
+// key in braces. Braces can't enclose a key that has a closing one itself, so such a key has a number for a tag.
 func (f *Fence) name(key string) string {
-	return prefix + "{" + hashTag(key) + "}:" + url.QueryEscape(f.resource) + ":" + key
-}
-
-// hashTag returns the part of a key that decides its slot.
-func hashTag(key string) string {
-	if _, rest, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
-			return tag
-		}
+	tag := redisslot.Hashed(key)
+	if strings.Contains(tag, "}") {
+		tag = redisslot.Tag(key)
 	}
-	return key
+	return prefix + "{" + tag + "}:" + url.QueryEscape(f.resource) + ":" + key
 }

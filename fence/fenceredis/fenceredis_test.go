@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -229,13 +230,15 @@ func FuzzName(f *testing.F) {
 	f.Add("{t}c", "a:b", "b:{t}c", "a")
 	f.Add("{", "", "}{", "")
 	f.Add("{}x", "r", "{{}}", "r")
+	f.Add("a}b", "", "}x", "")
+	f.Add("{}", "", "a{}b", "")
 	f.Fuzz(func(t *testing.T, key, resource, otherKey, otherResource string) {
 		name, other := (&Fence{resource: resource}).name(key), (&Fence{resource: otherResource}).name(otherKey)
 		if same := key == otherKey && resource == otherResource; (name == other) != same {
 			t.Errorf("(%q, %q) and (%q, %q): got %q and %q", key, resource, otherKey, otherResource, name, other)
 		}
-		if tag := hashTag(key); !strings.Contains(tag, "}") && tag != "" && hashTag(name) != tag {
-			t.Errorf("%q: got the tag %q in %q, want %q", key, hashTag(name), name, tag)
+		if redisslot.Of(name) != redisslot.Of(key) && key != "" {
+			t.Errorf("%q: its fence %q is in slot %d, want %d", key, name, redisslot.Of(name), redisslot.Of(key))
 		}
 	})
 }
