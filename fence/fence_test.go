@@ -4,7 +4,9 @@ package fence
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +93,32 @@ func TestNewStamp(t *testing.T) {
 	}
 	if s, err := NewStamp("k", 0); !errors.Is(err, ErrInvalidToken) || s != (Stamp{}) {
 		t.Errorf("got %v, %v, want ErrInvalidToken", s, err)
+	}
+}
+
+// A Stamp travels as JSON. Before, it was {}, and the receiver had no token.
+func TestStampTravelsAsJSON(t *testing.T) {
+	t.Parallel()
+	sent := []Stamp{{"order:42", 1<<63 - 1}, {"注文\x00\"<", 1}}
+	text, err := json.Marshal(sent)
+	if want := `[{"key":"order:42","token":"9223372036854775807"},`; err != nil || !strings.HasPrefix(string(text), want) {
+		t.Fatalf("got %s, %v, want it to begin with %s", text, err, want)
+	}
+	var got []Stamp
+	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got, sent) {
+		t.Errorf("got %v, %v, want %v", got, err, sent)
+	}
+	if text, err := json.Marshal(Stamp{}); !errors.Is(err, ErrInvalidKey) {
+		t.Errorf("the zero Stamp: got %s, %v, want ErrInvalidKey", text, err)
+	}
+	for text, want := range map[string]error{
+		`{}`: ErrInvalidKey, `null`: ErrInvalidKey, `{"key":"k"}`: ErrInvalidToken, `{"key":"k","token":"-1"}`: ErrInvalidToken,
+		`{"key":"k","token":7}`: nil, `"k"`: nil,
+	} {
+		s := Stamp{"before", 1}
+		if err := json.Unmarshal([]byte(text), &s); err == nil || want != nil && !errors.Is(err, want) || s != (Stamp{"before", 1}) {
+			t.Errorf("%s: got %v and the error %v, want it unchanged, and %v", text, s, err, want)
+		}
 	}
 }
 

@@ -1,7 +1,11 @@
 -- KEYS  the fence, then the key of each command
 -- ARGV  the token, how long the fence is kept in milliseconds, then of each command
 --       how many words it has without its key, and these words
-local token, newest = ARGV[1], redis.call('GET', KEYS[1]) or '0'
+local token, newest = ARGV[1], redis.pcall('GET', KEYS[1]) or '0'
+if type(newest) == 'table' then
+	if string.find(newest.err, 'WRONGTYPE', 1, true) then return {-1} end
+	return newest
+end
 if not string.find(newest, '^%d+$') then return {-1} end
 -- Tokens of equal length compare as text. As numbers they would be doubles.
 if #token < #newest or #token == #newest and token < newest then return {0, newest} end

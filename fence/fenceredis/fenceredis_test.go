@@ -144,9 +144,9 @@ func TestForeignDataIsRefused(t *testing.T) {
 			}
 		}
 		sv.Do(t, "DEL", f.name(id))
-		sv.Do(t, "RPUSH", f.name(id), "1")
-		if _, err := f.Do(t.Context(), newStamp(t, id, 7), Command{"SET", id, "1"}); err == nil {
-			t.Error("a list: got no error")
+		sv.Do(t, "HSET", f.name(id), "1", "1")
+		if _, err := f.Do(t.Context(), newStamp(t, id, 7), Command{"SET", id, "1"}); !errors.Is(err, ErrForeignData) {
+			t.Errorf("a hash: got %v, want ErrForeignData", err)
 		}
 		if got := sv.Do(t, "EXISTS", id); got != "0" {
 			t.Error("something was written")
