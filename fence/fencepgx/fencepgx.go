@@ -69,8 +69,9 @@ type DB interface {
 }
 
 // Migrate makes the table, unless it is there. Programs may call it at each start, several at once. A
-// user who may not make tables may call it where the table is there. fencesql has the statement, for
-// those who make tables by a tool of their own.
+// user who may not make tables may call it where the table is there. A transaction goes on behind it; a table
+// that it has made is there for others once it commits. fencesql has the statement, for those who make tables
+// by a tool of their own.
 func (f *Fence) Migrate(ctx context.Context, db DB) error {
 	if f == nil || f.place.Table == "" || ctx == nil || db == nil {
 		return errNothing

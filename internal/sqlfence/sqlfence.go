@@ -98,6 +98,12 @@ func (d *Dialect) Migrate(ctx context.Context, p Place, exec Exec) error {
 	if ctx == nil {
 		return errNoContext
 	}
+	if d.migrate != "" {
+		if err := exec(ctx, fmt.Sprintf(d.migrate, p.Table, d.Schema(p.Table))); err != nil {
+			return fmt.Errorf("%s: migrate: %w", p.Package, err)
+		}
+		return nil
+	}
 	probe := fmt.Sprintf(d.probe, p.Table)
 	if exec(ctx, probe) == nil {
 		return nil

@@ -26,7 +26,7 @@ func TestMigrate(t *testing.T) {
 		"another table": {[]bool{true, false, true}, true},
 	} {
 		var sent []string
-		err := Postgres.Migrate(t.Context(), Place{"p", "t", ""}, func(_ context.Context, statement string) error {
+		err := SQLite.Migrate(t.Context(), Place{"p", "t", ""}, func(_ context.Context, statement string) error {
 			word, _, _ := strings.Cut(statement, " ")
 			sent = append(sent, word)
 			if len(sent) <= len(c.fails) && !c.fails[len(sent)-1] {
