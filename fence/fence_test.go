@@ -17,8 +17,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A lease is a holder, as it stands.
-var _ Holder = (*asynclock.Lease)(nil)
+// Leases are holders, as they stand.
+var (
+	_ Holder  = (*asynclock.Lease)(nil)
+	_ Holders = (*asynclock.MultiLease)(nil)
+	_ Holders = Stamps(nil)
+)
 
 func TestAdmit(t *testing.T) {
 	t.Parallel()
@@ -96,6 +100,35 @@ func TestNewStamp(t *testing.T) {
 	}
 }
 
+// Callers that list keys in other orders show them to fences in the same one.
+func TestNewStamps(t *testing.T) {
+	t.Parallel()
+	want := Stamps{{"a", 3}, {"a:10", 1}, {"a:9", 2}, {"é", 4}}
+	got, err := NewStamps(Stamps{want[3], want[1], want[0], want[2]})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if got.Token("a:9") != 2 || got.Token("b") != 0 {
+		t.Errorf("got the tokens %d and %d, want 2 and 0", got.Token("a:9"), got.Token("b"))
+	}
+	for name, c := range map[string]struct {
+		holders Holders
+		want    error
+	}{
+		"nil":      {nil, ErrInvalidToken},
+		"no lease": {(*asynclock.MultiLease)(nil), ErrInvalidToken},
+		"zero":     {new(asynclock.MultiLease), ErrInvalidToken},
+		"none":     {Stamps{}, ErrInvalidToken},
+		"token 0":  {Stamps{{"a", 1}, {"b", 0}}, ErrInvalidToken},
+		"no key":   {Stamps{{"a", 1}, {}}, ErrInvalidKey},
+		"twice":    {Stamps{{"a", 1}, {"b", 2}, {"a", 1}}, ErrInvalidOption},
+	} {
+		if got, err := NewStamps(c.holders); !errors.Is(err, c.want) || got != nil {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, c.want)
+		}
+	}
+}
+
 // A Stamp travels as JSON. Before, it was {}, and the receiver had no token.
 func TestStampTravelsAsJSON(t *testing.T) {
 	t.Parallel()
@@ -166,5 +199,11 @@ func TestGateRefusesBadInput(t *testing.T) {
 	}
 	if err := g.Do(t.Context(), Stamp{"k", 1}, nil); !errors.Is(err, ErrInvalidOption) {
 		t.Errorf("nil function: got %v, want ErrInvalidOption", err)
+	}
+	if err := g.DoAll(t.Context(), Stamps{}, func() error { return nil }); !errors.Is(err, ErrInvalidToken) {
+		t.Errorf("no keys: got %v, want ErrInvalidToken", err)
+	}
+	if err := g.DoAll(t.Context(), Stamps{{"k", 1}}, nil); !errors.Is(err, ErrInvalidOption) {
+		t.Errorf("nil function for several: got %v, want ErrInvalidOption", err)
 	}
 }

@@ -57,10 +57,24 @@ func (f *Fence) Guard(ctx context.Context, tx pgx.Tx, h fence.Holder) error {
 	if f == nil || f.place.Table == "" || ctx == nil || tx == nil {
 		return errNothing
 	}
-	return f.place.Guard(h, func(row string, token int64) (newest int64, err error) {
+	return f.place.Guard(h, f.raise(ctx, tx))
+}
+
+// GuardAll is [Fence.Guard] for all keys of h, which may be a lease of several keys (asynclock.MultiLease). fencesql says
+// more of it.
+func (f *Fence) GuardAll(ctx context.Context, tx pgx.Tx, h fence.Holders) error {
+	if f == nil || f.place.Table == "" || ctx == nil || tx == nil {
+		return errNothing
+	}
+	return f.place.GuardAll(h, f.raise(ctx, tx))
+}
+
+// raise returns how a transaction raises a fence.
+func (f *Fence) raise(ctx context.Context, tx pgx.Tx) func(row string, token int64) (int64, error) {
+	return func(row string, token int64) (newest int64, err error) {
 		err = tx.QueryRow(ctx, sqlfence.Postgres.Statement(f.place.Table), row, token).Scan(&newest)
 		return newest, err
-	})
+	}
 }
 
 // A DB is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.

@@ -75,6 +75,31 @@ func TestGuardRefusesSmallerTokens(t *testing.T) {
 	}
 }
 
+// Each key has a fence, the one that Guard knows.
+func TestGuardAll(t *testing.T) {
+	t.Parallel()
+	f, pool := newFence(t, "fencepgx_all")
+	other, err := fence.NewStamp("order:41", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		token    int64
+		admitted bool
+	}{{7, true}, {7, true}, {6, false}, {8, true}} {
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			return f.GuardAll(t.Context(), tx, fence.Stamps{newStamp(t, step.token), other})
+		})
+		if step.admitted && err != nil || !step.admitted && !errors.Is(err, fence.ErrStale) {
+			t.Errorf("token %d: got %v, want it let in: %t", step.token, err, step.admitted)
+		}
+	}
+	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return f.Guard(t.Context(), tx, newStamp(t, 7)) })
+	if !errors.Is(err, fence.ErrStale) {
+		t.Errorf("Guard: got %v, want ErrStale", err)
+	}
+}
+
 // Migrate in a transaction leaves it in order, also if another transaction makes the table meanwhile.
 func TestMigrateInATransaction(t *testing.T) {
 	t.Parallel()
@@ -196,6 +221,8 @@ func TestBadInputIsRefused(t *testing.T) {
 		"no transaction":   f.Guard(t.Context(), nil, newStamp(t, 1)),
 		"no holder":        f.Guard(t.Context(), struct{ pgx.Tx }{}, nil),
 		"no context":       f.Guard(none, struct{ pgx.Tx }{}, newStamp(t, 1)),
+		"all, no keys":     f.GuardAll(t.Context(), struct{ pgx.Tx }{}, fence.Stamps{}),
+		"all, nothing":     f.GuardAll(t.Context(), nil, fence.Stamps{newStamp(t, 1)}),
 		"migrate, no pool": f.Migrate(t.Context(), nil),
 		"migrate, zero":    new(Fence).Migrate(t.Context(), nil),
 		"table":            made(WithTable("t; DROP TABLE orders")),

@@ -134,6 +134,42 @@ func TestFenceIsKept(t *testing.T) {
 	})
 }
 
+// All tokens are compared before any counts, and before any command runs.
+func TestDoAllIsOneStep(t *testing.T) {
+	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) {
+		f, id := newFence(t, Rueidis(sv.Raw)), uuid.NewString()
+		a, b, c := "a"+id, "b"+id, "c"+id
+		all := func(tokens ...int64) (stamps fence.Stamps) {
+			for i, token := range tokens {
+				stamps = append(stamps, newStamp(t, []string{c, b, a}[i], token))
+			}
+			return stamps
+		}
+		if replies, err := f.DoAll(t.Context(), all(5, 6, 7), Command{"SET", id, "1"}, Command{"INCR", id}); err != nil || !reflect.DeepEqual(replies, []any{"OK", int64(2)}) {
+			t.Errorf("got %v, %v, want both replies", replies, err)
+		}
+		var stale *fence.StaleError
+		_, err := f.DoAll(t.Context(), all(4, 9, 9), Command{"INCR", id})
+		if !errors.As(err, &stale) || *stale != (fence.StaleError{Key: c, Token: 4, Newest: 5}) {
+			t.Errorf("a stale token: got %v, want one of %s", err, c)
+		}
+		if got := sv.Do(t, "GET", id); got != "2" {
+			t.Errorf("after a refusal: got %s, want 2", got)
+		}
+		for key, token := range map[string]int64{a: 7, b: 6, c: 5} { // no 9 has counted
+			if _, err := f.Do(t.Context(), newStamp(t, key, token), Command{"GET", id}); err != nil {
+				t.Errorf("%s: got %v, want no error", key, err)
+			}
+		}
+		sv.Do(t, "DEL", f.name(b))
+		sv.Do(t, "HSET", f.name(b), "1", "1")
+		if _, err := f.DoAll(t.Context(), all(5, 6, 7), Command{"INCR", id}); !errors.Is(err, ErrForeignData) || !strings.Contains(err.Error(), b) {
+			t.Errorf("foreign data: got %v, want ErrForeignData of %s", err, b)
+		}
+		sv.Do(t, "DEL", id, f.name(a), f.name(b), f.name(c))
+	})
+}
+
 func TestForeignDataIsRefused(t *testing.T) {
 	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) {
 		f, id := newFence(t, Rueidis(sv.Raw)), uuid.NewString()
@@ -162,7 +198,17 @@ func evals(reply any, err error) Client {
 
 func TestAnswersThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []any{nil, "OK", []any{}, []any{int64(2)}, []any{"1"}, []any{int64(0)}, []any{int64(0), "7"}, []any{int64(0), int64(9)}} {
+	for _, reply := range []any{
+		nil, "OK",
+		[]any{},
+		[]any{int64(2), int64(1)},
+		[]any{"1"},
+		[]any{int64(0)},
+		[]any{int64(0), int64(1), "7"},
+		[]any{int64(0), int64(1), int64(9)},
+		[]any{int64(0), int64(2), "9"},
+		[]any{int64(-1), int64(0)},
+	} {
 		if _, err := newFence(t, evals(reply, nil)).Do(t.Context(), newStamp(t, "k", 7), Command{"GET", "k"}); err == nil || errors.Is(err, fence.ErrStale) {
 			t.Errorf("%v: got %v, want another error", reply, err)
 		}
@@ -189,6 +235,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		"zero Fence":     do(t.Context(), new(Fence), stamp, good),
 		"no context":     do(none, f, stamp, good),
 		"no holder":      do(t.Context(), f, nil, good),
+		"no holders":     func() error { _, err := f.DoAll(t.Context(), nil, good); return err }(),
 		"no command":     do(t.Context(), f, stamp),
 		"nil command":    do(t.Context(), f, stamp, good, nil),
 		"no key":         do(t.Context(), f, stamp, Command{"PING"}),

@@ -54,6 +54,17 @@ func (p Place) Guard(h fence.Holder, raise func(row string, token int64) (newest
 	return p.GuardRow(p.row(h.Key()), h, raise)
 }
 
+// GuardAll is Guard for each of several keys, in the order of [fence.NewStamps].
+func (p Place) GuardAll(h fence.Holders, raise func(row string, token int64) (newest int64, err error)) error {
+	stamps, err := fence.NewStamps(h)
+	for _, s := range stamps {
+		if err := p.Guard(s, raise); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // GuardRow is Guard where the name of the row is another's choice.
 func (p Place) GuardRow(row string, h fence.Holder, raise func(row string, token int64) (newest int64, err error)) error {
 	newest, err := raise(row, h.Token())
