@@ -41,7 +41,7 @@ func (c *Client) has(info *Info) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.keys[info.Key]
-	return s != nil && s.machine.Has(info.Token)
+	return s != nil && s.machine.Has(info.Mode, info.Token)
 }
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty

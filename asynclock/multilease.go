@@ -22,7 +22,7 @@ import (
 //
 // It has what a [Lease] has, except for what is about one key. All parts are Exclusive. A note belongs to one key:
 // write it with the Lease that [LeaseFrom] finds in [MultiLease.Context]. A downgrade or an unlock of that one ends the
-// whole.
+// whole. It is a fence.Holders, so fences take the tokens of all keys at once.
 type MultiLease struct {
 	_ noCopy
 

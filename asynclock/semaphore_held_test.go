@@ -84,6 +84,25 @@ func TestARefusalByOnesOwnClientSaysHowManyPermitsAreTaken(t *testing.T) {
 	})
 }
 
+// Inspect says whose permits are out, also to a client that got some before another did.
+func TestInspectKnowsWhoHoldsPermits(t *testing.T) {
+	story(t, func(w *world) {
+		first, second, none := w.client(), w.client(), w.client()
+		early, late := takePermits(w, semaphore(w, first, 3), 1), takePermits(w, semaphore(w, second, 3), 1)
+		for c, mine := range map[*asynclock.Client]bool{first: true, second: true, none: false} {
+			if info, err := c.Inspect(w.Context(), "key"); err != nil || info.Mine != mine {
+				w.Errorf("Inspect: got %+v, %v; want mine %v", info, err, mine)
+			}
+		}
+		unlock(w, early)
+		w.wait()
+		if info, err := first.Inspect(w.Context(), "key"); err != nil || info.Mine {
+			w.Errorf("after the end: got %+v, %v; want mine false", info, err)
+		}
+		unlock(w, late)
+	})
+}
+
 func wantPermitsTaken(w *world, err error, used int, text string) {
 	w.Helper()
 	var held *asynclock.HeldError

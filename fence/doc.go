@@ -22,7 +22,7 @@
 //
 // A fence is about one key and one resource. Tokens of two keys say nothing about each other, and
 // neither do those of one key in two lock stores. A resource that is written under two keys has two
-// fences; a write under both shows both tokens. A resource that two lock stores protect under one
+// fences; a write under both shows both tokens ([Holders]). A resource that two lock stores protect under one
 // name needs two resource names.
 //
 // An equal token is let in: one lease writes as often as it likes. A smaller one is refused with

@@ -4,7 +4,9 @@ package fence
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +17,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A lease is a holder, as it stands.
-var _ Holder = (*asynclock.Lease)(nil)
+// Leases are holders, as they stand.
+var (
+	_ Holder  = (*asynclock.Lease)(nil)
+	_ Holders = (*asynclock.MultiLease)(nil)
+	_ Holders = Stamps(nil)
+)
 
 func TestAdmit(t *testing.T) {
 	t.Parallel()
@@ -94,6 +100,61 @@ func TestNewStamp(t *testing.T) {
 	}
 }
 
+// Callers that list keys in other orders show them to fences in the same one.
+func TestNewStamps(t *testing.T) {
+	t.Parallel()
+	want := Stamps{{"a", 3}, {"a:10", 1}, {"a:9", 2}, {"é", 4}}
+	got, err := NewStamps(Stamps{want[3], want[1], want[0], want[2]})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if got.Token("a:9") != 2 || got.Token("b") != 0 {
+		t.Errorf("got the tokens %d and %d, want 2 and 0", got.Token("a:9"), got.Token("b"))
+	}
+	for name, c := range map[string]struct {
+		holders Holders
+		want    error
+	}{
+		"nil":      {nil, ErrInvalidToken},
+		"no lease": {(*asynclock.MultiLease)(nil), ErrInvalidToken},
+		"zero":     {new(asynclock.MultiLease), ErrInvalidToken},
+		"none":     {Stamps{}, ErrInvalidToken},
+		"token 0":  {Stamps{{"a", 1}, {"b", 0}}, ErrInvalidToken},
+		"no key":   {Stamps{{"a", 1}, {}}, ErrInvalidKey},
+		"twice":    {Stamps{{"a", 1}, {"b", 2}, {"a", 1}}, ErrInvalidOption},
+	} {
+		if got, err := NewStamps(c.holders); !errors.Is(err, c.want) || got != nil {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, c.want)
+		}
+	}
+}
+
+// A Stamp travels as JSON. Before, it was {}, and the receiver had no token.
+func TestStampTravelsAsJSON(t *testing.T) {
+	t.Parallel()
+	sent := []Stamp{{"order:42", 1<<63 - 1}, {"注文\x00\"<", 1}}
+	text, err := json.Marshal(sent)
+	if want := `[{"key":"order:42","token":"9223372036854775807"},`; err != nil || !strings.HasPrefix(string(text), want) {
+		t.Fatalf("got %s, %v, want it to begin with %s", text, err, want)
+	}
+	var got []Stamp
+	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got, sent) {
+		t.Errorf("got %v, %v, want %v", got, err, sent)
+	}
+	if text, err := json.Marshal(Stamp{}); !errors.Is(err, ErrInvalidKey) {
+		t.Errorf("the zero Stamp: got %s, %v, want ErrInvalidKey", text, err)
+	}
+	for text, want := range map[string]error{
+		`{}`: ErrInvalidKey, `null`: ErrInvalidKey, `{"key":"k"}`: ErrInvalidToken, `{"key":"k","token":"-1"}`: ErrInvalidToken,
+		`{"key":"k","token":7}`: nil, `"k"`: nil,
+	} {
+		s := Stamp{"before", 1}
+		if err := json.Unmarshal([]byte(text), &s); err == nil || want != nil && !errors.Is(err, want) || s != (Stamp{"before", 1}) {
+			t.Errorf("%s: got %v and the error %v, want it unchanged, and %v", text, s, err, want)
+		}
+	}
+}
+
 var errWrite = errors.New("write failed")
 
 func TestGateRefusesSmallerTokens(t *testing.T) {
@@ -138,5 +199,11 @@ func TestGateRefusesBadInput(t *testing.T) {
 	}
 	if err := g.Do(t.Context(), Stamp{"k", 1}, nil); !errors.Is(err, ErrInvalidOption) {
 		t.Errorf("nil function: got %v, want ErrInvalidOption", err)
+	}
+	if err := g.DoAll(t.Context(), Stamps{}, func() error { return nil }); !errors.Is(err, ErrInvalidToken) {
+		t.Errorf("no keys: got %v, want ErrInvalidToken", err)
+	}
+	if err := g.DoAll(t.Context(), Stamps{{"k", 1}}, nil); !errors.Is(err, ErrInvalidOption) {
+		t.Errorf("nil function for several: got %v, want ErrInvalidOption", err)
 	}
 }

@@ -5,6 +5,7 @@ package fence
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -27,6 +28,8 @@ type entry struct {
 	newest int64         // belongs to the holder that is inside
 }
 
+var errNothing = fmt.Errorf("%w: no context, or nothing to do", ErrInvalidOption)
+
 // Do lets a holder in, and runs write while no other holder of the same key is inside. It returns
 // what write returns. A [*StaleError] says that a later holder has been inside; write was not called
 // then. A token counts once it is let in, whether or not write succeeds.
@@ -39,7 +42,7 @@ func (g *Gate) Do(ctx context.Context, h Holder, write func() error) error {
 		return err
 	}
 	if ctx == nil || write == nil {
-		return fmt.Errorf("%w: no context, or nothing to do", ErrInvalidOption)
+		return errNothing
 	}
 	e := g.entry(h.Key())
 	select {
@@ -52,6 +55,24 @@ func (g *Gate) Do(ctx context.Context, h Holder, write func() error) error {
 		return err
 	}
 	e.newest = h.Token()
+	return write()
+}
+
+// DoAll is [Gate.Do] for all keys of h, which may be a lease of several keys. It waits for one key after the other, in the
+// order of [NewStamps]. A Do inside may wait for a caller that waits for this one. A
+// token counts once it is let in, whether or not those of the other keys are. Other errors: those of NewStamps.
+func (g *Gate) DoAll(ctx context.Context, h Holders, write func() error) error {
+	stamps, err := NewStamps(h)
+	if err != nil {
+		return err
+	}
+	if write == nil {
+		return errNothing
+	}
+	for _, s := range slices.Backward(stamps) { // the first key is the outermost
+		inner := write
+		write = func() error { return g.Do(ctx, s, inner) }
+	}
 	return write()
 }
 

@@ -138,3 +138,28 @@ func TestGateKeepsWritersInOrder(t *testing.T) {
 		t.Errorf("got %v, want 64 to be the last", written)
 	}
 }
+
+// A holder of several keys waits for one after the other, in their order. So it has nothing that the holder of a smaller
+// key could wait for.
+func TestGateTakesKeysInTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g Gate
+		leave := enter(t, &g, "a", 5)
+		done := make(chan error, 1)
+		go func() { done <- g.DoAll(t.Context(), Stamps{{"b", 5}, {"a", 6}}, func() error { return nil }) }() // ends after leave
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.Do(ctx, Stamp{"b", 5}, func() error { return nil }); err != nil {
+			t.Errorf("the larger key meanwhile: got %v, want no error", err)
+		}
+		if err := errors.Join(leave(), <-done); err != nil {
+			t.Error(err)
+		}
+		err := g.DoAll(t.Context(), Stamps{{"a", 7}, {"b", 4}}, func() error { t.Error("let in"); return nil })
+		if !errors.Is(err, ErrStale) {
+			t.Errorf("one stale token: got %v, want ErrStale", err)
+		}
+	})
+}

@@ -25,8 +25,8 @@ type Info struct {
 
 	Queue []WaiterInfo // the first few of them, in order; nil from List
 
-	// Mine: the client that was asked is the holder, as far as it knows. The client sets it; stores
-	// leave it false.
+	// Mine: the client that was asked is the holder, or one of several, as far as it knows. The client sets
+	// it; stores leave it false.
 	Mine bool
 }
 

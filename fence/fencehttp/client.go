@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"slices"
 
@@ -78,7 +79,8 @@ func Err(r *http.Response) error {
 	default:
 		return nil
 	}
-	if r.Header.Get("Content-Type") != problemMedia {
+	// A server or a proxy may have added a charset. An error is about such a parameter only if there is a type.
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != problemMedia {
 		return nil // of another precondition
 	}
 	var p problem

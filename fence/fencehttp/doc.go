@@ -11,6 +11,9 @@
 // The client sends with a [Transport], under [NewContext]. The service wraps its handlers in [Require],
 // and shows the [Holder] of the request to a fence of its own.
 //
+// The header is about one key. A request on behalf of several has a fence.Stamps in its body, which the service
+// shows to a fence by GuardAll or DoAll.
+//
 // # What is not safe
 //
 // Require reads the header, and refuses a request without one. It does not compare tokens, because that

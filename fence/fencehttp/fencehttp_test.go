@@ -206,14 +206,17 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A 412 of an ETag, or whatever else, is no stale token.
-func TestErrLeavesOtherAnswersAlone(t *testing.T) {
+// A 412 of an ETag, or whatever else, is no stale token. A problem of ours is one in any spelling.
+func TestErrKnowsItsAnswers(t *testing.T) {
 	t.Parallel()
+	const stale = `{"type":"` + problemType + `","key":"k","token":"1","newest":"2"}`
 	for name, c := range map[string]struct {
 		status      int
 		media, body string
 		want        string
 	}{
+		"with a charset":       {http.StatusPreconditionFailed, "Application/problem+json; charset=utf-8", stale, "stale"},
+		"with a bad charset":   {http.StatusPreconditionFailed, "application/problem+json; charset=", stale, "stale"},
 		"another precondition": {http.StatusPreconditionFailed, "text/plain", "etag", ""},
 		"another problem":      {http.StatusPreconditionFailed, problemMedia, `{"type":"about:blank"}`, ""},
 		"cut short":            {http.StatusPreconditionFailed, problemMedia, `{"type":"`, "unexpected EOF"},

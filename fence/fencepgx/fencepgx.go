@@ -57,10 +57,24 @@ func (f *Fence) Guard(ctx context.Context, tx pgx.Tx, h fence.Holder) error {
 	if f == nil || f.place.Table == "" || ctx == nil || tx == nil {
 		return errNothing
 	}
-	return f.place.Guard(h, func(row string, token int64) (newest int64, err error) {
+	return f.place.Guard(h, f.raise(ctx, tx))
+}
+
+// GuardAll is [Fence.Guard] for all keys of h, which may be a lease of several keys (asynclock.MultiLease). fencesql says
+// more of it.
+func (f *Fence) GuardAll(ctx context.Context, tx pgx.Tx, h fence.Holders) error {
+	if f == nil || f.place.Table == "" || ctx == nil || tx == nil {
+		return errNothing
+	}
+	return f.place.GuardAll(h, f.raise(ctx, tx))
+}
+
+// raise returns how a transaction raises a fence.
+func (f *Fence) raise(ctx context.Context, tx pgx.Tx) func(row string, token int64) (int64, error) {
+	return func(row string, token int64) (newest int64, err error) {
 		err = tx.QueryRow(ctx, sqlfence.Postgres.Statement(f.place.Table), row, token).Scan(&newest)
 		return newest, err
-	})
+	}
 }
 
 // A DB is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.
@@ -69,8 +83,9 @@ type DB interface {
 }
 
 // Migrate makes the table, unless it is there. Programs may call it at each start, several at once. A
-// user who may not make tables may call it where the table is there. fencesql has the statement, for
-// those who make tables by a tool of their own.
+// user who may not make tables may call it where the table is there. A transaction goes on behind it; a table
+// that it has made is there for others once it commits. fencesql has the statement, for those who make tables
+// by a tool of their own.
 func (f *Fence) Migrate(ctx context.Context, db DB) error {
 	if f == nil || f.place.Table == "" || ctx == nil || db == nil {
 		return errNothing

@@ -11,7 +11,8 @@
 //
 // The fence of a key is a string beside the data. In a Cluster it is in the slot of the lock's key, so
 // data that it protects needs the same hash tag: {order:42}, if the lock's key is order:42. If the
-// lock's key has a hash tag itself, this one. Otherwise the server refuses with CROSSSLOT.
+// lock's key has a hash tag itself, this one. Otherwise the server refuses with CROSSSLOT. Data of the lock's
+// own name is there in any case. For a key that can be no hash tag, as a}b, it is the only such data.
 package fenceredis
 
 import (
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -76,6 +78,8 @@ func New(c Client, opts ...Option) (*Fence, error) {
 		o(f)
 	}
 	switch {
+	case c.refused != nil:
+		return nil, c.refused
 	case c.eval == nil:
 		return nil, fmt.Errorf("%w: no client", fence.ErrInvalidOption)
 	case f.retention < MinRetention || f.retention > maxRetention:
@@ -109,17 +113,41 @@ func WithRetention(d time.Duration) Option { return func(f *Fence) { f.retention
 // commands may have run. A client that sends commands again may run them twice: MaxRetries of go-redis
 // is 3 by default.
 func (f *Fence) Do(ctx context.Context, h fence.Holder, commands ...Command) ([]any, error) {
-	if f == nil || f.client.eval == nil {
-		return nil, fmt.Errorf("%w: a Fence comes from New", fence.ErrInvalidOption)
-	}
 	if err := fence.Check(h); err != nil {
 		return nil, err
+	}
+	stamp, err := fence.NewStamp(h.Key(), h.Token())
+	if err != nil {
+		return nil, err
+	}
+	return f.do(ctx, fence.Stamps{stamp}, commands)
+}
+
+// DoAll is [Fence.Do] for all keys of h, which may be a lease of several keys (asynclock.MultiLease). It is one step as well:
+// the commands run if no token is smaller than one that was shown before, and otherwise no token counts. In a
+// Cluster, all these keys need one hash tag. Other errors: those of [fence.NewStamps].
+func (f *Fence) DoAll(ctx context.Context, h fence.Holders, commands ...Command) ([]any, error) {
+	stamps, err := fence.NewStamps(h)
+	if err != nil {
+		return nil, err
+	}
+	return f.do(ctx, stamps, commands)
+}
+
+// do runs the script. The stamps have been checked.
+func (f *Fence) do(ctx context.Context, stamps fence.Stamps, commands []Command) ([]any, error) {
+	if f == nil || f.client.eval == nil {
+		return nil, fmt.Errorf("%w: a Fence comes from New", fence.ErrInvalidOption)
 	}
 	if err := checkCommands(ctx, commands); err != nil {
 		return nil, err
 	}
-	keys := []string{f.name(h.Key())}
-	args := []string{strconv.FormatInt(h.Token(), 10), strconv.FormatInt(f.retention.Milliseconds(), 10)}
+	var keys []string
+	args := []string{strconv.FormatInt(f.retention.Milliseconds(), 10), strconv.Itoa(len(stamps))}
+	for _, s := range stamps {
+		keys = append(keys, f.name(s.Key()))
+		args = append(args, strconv.FormatInt(s.Token(), 10))
+	}
 	for _, c := range commands {
 		keys = append(keys, c[1])
 		args = append(args, strconv.Itoa(len(c)-1), c[0])
@@ -127,9 +155,9 @@ func (f *Fence) Do(ctx context.Context, h fence.Holder, commands ...Command) ([]
 	}
 	reply, err := f.client.eval(ctx, script, keys, args)
 	if err != nil {
-		return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), err)
+		return nil, fmt.Errorf("fenceredis: %q: %w", stamps.Keys(), err)
 	}
-	return f.verdict(h, reply)
+	return f.verdict(stamps, reply)
 }
 
 func checkCommands(ctx context.Context, commands []Command) error {
@@ -152,44 +180,43 @@ func checkCommands(ctx context.Context, commands []Command) error {
 var errReply = errors.New("the script answers with what it never should")
 
 // verdict reads the script's answer.
-func (f *Fence) verdict(h fence.Holder, reply any) ([]any, error) {
+func (f *Fence) verdict(stamps fence.Stamps, reply any) ([]any, error) {
 	answer, _ := reply.([]any)
-	if len(answer) == 0 {
-		return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), errReply)
-	}
-	switch answer[0] {
-	case int64(1):
+	if len(answer) > 0 && answer[0] == int64(1) {
 		return answer[1:], nil
+	}
+	if len(answer) < 2 {
+		return nil, fmt.Errorf("fenceredis: %q: %w", stamps.Keys(), errReply)
+	}
+	i, _ := answer[1].(int64) // which fence it is about
+	if i < 1 || i > int64(len(stamps)) {
+		return nil, fmt.Errorf("fenceredis: %q: %w", stamps.Keys(), errReply)
+	}
+	switch s := stamps[i-1]; answer[0] {
 	case int64(0):
-		if len(answer) == 2 {
-			text, _ := answer[1].(string)
+		if len(answer) == 3 {
+			text, _ := answer[2].(string)
 			newest, err := strconv.ParseInt(text, 10, 64)
 			if err == nil {
-				err = fence.Admit(h, f.resource, newest)
+				err = fence.Admit(s, f.resource, newest)
 			}
 			if errors.Is(err, fence.ErrStale) {
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("fenceredis: the fence of %q: %w", h.Key(), ErrForeignData) // more digits than a token has
+		fallthrough // more digits than a token has
 	case int64(-1):
-		return nil, fmt.Errorf("fenceredis: the fence of %q: %w", h.Key(), ErrForeignData)
+		return nil, fmt.Errorf("fenceredis: the fence of %q: %w", s.Key(), ErrForeignData)
 	}
-	return nil, fmt.Errorf("fenceredis: %q: %w", h.Key(), errReply)
+	return nil, fmt.Errorf("fenceredis: %q: %w", stamps.Keys(), errReply)
 }
 
-// name returns the Redis key of a fence. It has the hash tag of the lock's key, or all of that key in
-// braces, which is in the same slot.
+// name returns the Redis key of a fence, which is in the slot of the lock's key. It has that key's hash tag, or all of the
+// key in braces. Braces can't enclose a key that has a closing one itself, so such a key has a number for a tag.
 func (f *Fence) name(key string) string {
-	return prefix + "{" + hashTag(key) + "}:" + url.QueryEscape(f.resource) + ":" + key
-}
-
-// hashTag returns the part of a key that decides its slot.
-func hashTag(key string) string {
-	if _, rest, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
-			return tag
-		}
+	tag := redisslot.Hashed(key)
+	if strings.Contains(tag, "}") {
+		tag = redisslot.Tag(key)
 	}
-	return key
+	return prefix + "{" + tag + "}:" + url.QueryEscape(f.resource) + ":" + key
 }

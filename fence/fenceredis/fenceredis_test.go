@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/asynclock/asynclock-go/fence"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 )
 
@@ -133,6 +134,42 @@ func TestFenceIsKept(t *testing.T) {
 	})
 }
 
+// All tokens are compared before any counts, and before any command runs.
+func TestDoAllIsOneStep(t *testing.T) {
+	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) {
+		f, id := newFence(t, Rueidis(sv.Raw)), uuid.NewString()
+		a, b, c := "a"+id, "b"+id, "c"+id
+		all := func(tokens ...int64) (stamps fence.Stamps) {
+			for i, token := range tokens {
+				stamps = append(stamps, newStamp(t, []string{c, b, a}[i], token))
+			}
+			return stamps
+		}
+		if replies, err := f.DoAll(t.Context(), all(5, 6, 7), Command{"SET", id, "1"}, Command{"INCR", id}); err != nil || !reflect.DeepEqual(replies, []any{"OK", int64(2)}) {
+			t.Errorf("got %v, %v, want both replies", replies, err)
+		}
+		var stale *fence.StaleError
+		_, err := f.DoAll(t.Context(), all(4, 9, 9), Command{"INCR", id})
+		if !errors.As(err, &stale) || *stale != (fence.StaleError{Key: c, Token: 4, Newest: 5}) {
+			t.Errorf("a stale token: got %v, want one of %s", err, c)
+		}
+		if got := sv.Do(t, "GET", id); got != "2" {
+			t.Errorf("after a refusal: got %s, want 2", got)
+		}
+		for key, token := range map[string]int64{a: 7, b: 6, c: 5} { // no 9 has counted
+			if _, err := f.Do(t.Context(), newStamp(t, key, token), Command{"GET", id}); err != nil {
+				t.Errorf("%s: got %v, want no error", key, err)
+			}
+		}
+		sv.Do(t, "DEL", f.name(b))
+		sv.Do(t, "HSET", f.name(b), "1", "1")
+		if _, err := f.DoAll(t.Context(), all(5, 6, 7), Command{"INCR", id}); !errors.Is(err, ErrForeignData) || !strings.Contains(err.Error(), b) {
+			t.Errorf("foreign data: got %v, want ErrForeignData of %s", err, b)
+		}
+		sv.Do(t, "DEL", id, f.name(a), f.name(b), f.name(c))
+	})
+}
+
 func TestForeignDataIsRefused(t *testing.T) {
 	redistest.OnEachServer(t, func(t *testing.T, sv *redistest.Server) {
 		f, id := newFence(t, Rueidis(sv.Raw)), uuid.NewString()
@@ -143,9 +180,9 @@ func TestForeignDataIsRefused(t *testing.T) {
 			}
 		}
 		sv.Do(t, "DEL", f.name(id))
-		sv.Do(t, "RPUSH", f.name(id), "1")
-		if _, err := f.Do(t.Context(), newStamp(t, id, 7), Command{"SET", id, "1"}); err == nil {
-			t.Error("a list: got no error")
+		sv.Do(t, "HSET", f.name(id), "1", "1")
+		if _, err := f.Do(t.Context(), newStamp(t, id, 7), Command{"SET", id, "1"}); !errors.Is(err, ErrForeignData) {
+			t.Errorf("a hash: got %v, want ErrForeignData", err)
 		}
 		if got := sv.Do(t, "EXISTS", id); got != "0" {
 			t.Error("something was written")
@@ -156,12 +193,22 @@ func TestForeignDataIsRefused(t *testing.T) {
 
 // evals is a client that a test answers for.
 func evals(reply any, err error) Client {
-	return Client{func(context.Context, string, []string, []string) (any, error) { return reply, err }}
+	return Client{eval: func(context.Context, string, []string, []string) (any, error) { return reply, err }}
 }
 
 func TestAnswersThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []any{nil, "OK", []any{}, []any{int64(2)}, []any{"1"}, []any{int64(0)}, []any{int64(0), "7"}, []any{int64(0), int64(9)}} {
+	for _, reply := range []any{
+		nil, "OK",
+		[]any{},
+		[]any{int64(2), int64(1)},
+		[]any{"1"},
+		[]any{int64(0)},
+		[]any{int64(0), int64(1), "7"},
+		[]any{int64(0), int64(1), int64(9)},
+		[]any{int64(0), int64(2), "9"},
+		[]any{int64(-1), int64(0)},
+	} {
 		if _, err := newFence(t, evals(reply, nil)).Do(t.Context(), newStamp(t, "k", 7), Command{"GET", "k"}); err == nil || errors.Is(err, fence.ErrStale) {
 			t.Errorf("%v: got %v, want another error", reply, err)
 		}
@@ -170,7 +217,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 
 func TestBadInputIsRefused(t *testing.T) {
 	t.Parallel()
-	never := Client{func(context.Context, string, []string, []string) (any, error) { panic("sent") }}
+	never := Client{eval: func(context.Context, string, []string, []string) (any, error) { panic("sent") }}
 	f, good := newFence(t, never), Command{"GET", "k"}
 	var none context.Context
 	do := func(ctx context.Context, f *Fence, h fence.Holder, commands ...Command) error {
@@ -188,6 +235,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		"zero Fence":     do(t.Context(), new(Fence), stamp, good),
 		"no context":     do(none, f, stamp, good),
 		"no holder":      do(t.Context(), f, nil, good),
+		"no holders":     func() error { _, err := f.DoAll(t.Context(), nil, good); return err }(),
 		"no command":     do(t.Context(), f, stamp),
 		"nil command":    do(t.Context(), f, stamp, good, nil),
 		"no key":         do(t.Context(), f, stamp, Command{"PING"}),
@@ -229,13 +277,15 @@ func FuzzName(f *testing.F) {
 	f.Add("{t}c", "a:b", "b:{t}c", "a")
 	f.Add("{", "", "}{", "")
 	f.Add("{}x", "r", "{{}}", "r")
+	f.Add("a}b", "", "}x", "")
+	f.Add("{}", "", "a{}b", "")
 	f.Fuzz(func(t *testing.T, key, resource, otherKey, otherResource string) {
 		name, other := (&Fence{resource: resource}).name(key), (&Fence{resource: otherResource}).name(otherKey)
 		if same := key == otherKey && resource == otherResource; (name == other) != same {
 			t.Errorf("(%q, %q) and (%q, %q): got %q and %q", key, resource, otherKey, otherResource, name, other)
 		}
-		if tag := hashTag(key); !strings.Contains(tag, "}") && tag != "" && hashTag(name) != tag {
-			t.Errorf("%q: got the tag %q in %q, want %q", key, hashTag(name), name, tag)
+		if redisslot.Of(name) != redisslot.Of(key) && key != "" {
+			t.Errorf("%q: its fence %q is in slot %d, want %d", key, name, redisslot.Of(name), redisslot.Of(key))
 		}
 	})
 }

@@ -56,7 +56,8 @@ var dialects = map[Dialect]*sqlfence.Dialect{
 //
 // At READ COMMITTED, a later holder's Guard waits for the end of an earlier holder's transaction. At
 // REPEATABLE READ and above, PostgreSQL answers with SQLSTATE 40001 instead if the later transaction
-// began to read before the earlier commit. Recent MariaDB may answer with error 1020 there. SQLite has
+// began to read before the earlier commit. Recent MariaDB may answer with error 1020 there. At any level it may answer with 1213 to those who wait
+// for a transaction that has made a key's row, and is rolled back. SQLite has
 // one writer at a time, and answers SQLITE_BUSY where its busy timeout is too short or its snapshot too
 // old. After each of these, roll back and repeat the transaction.
 //
@@ -112,6 +113,22 @@ func (f *Fence) Guard(ctx context.Context, tx *sql.Tx, h fence.Holder) error {
 		return errZero
 	}
 	return f.place.Guard(h, f.dialect.Raise(ctx, tx, f.place.Table))
+}
+
+// GuardAll is [Fence.Guard] for all keys of h, which may be a lease of several keys, as of asynclock's LockAll:
+//
+//	err := locks.WithLockAll(ctx, keys, func(ctx context.Context, accounts *asynclock.MultiLease) error {
+//		...
+//		if err := fences.GuardAll(ctx, tx, accounts); err != nil {
+//
+// It takes a round trip for each key, in the order of [fence.NewStamps]. So transactions never deadlock by it, in whatever order
+// they list their keys. They may if they call Guard or GuardAll twice, or have locked other rows before. The error
+// is a [*fence.StaleError] if a later holder of any key has committed. Other errors: those of Guard and of NewStamps.
+func (f *Fence) GuardAll(ctx context.Context, tx *sql.Tx, h fence.Holders) error {
+	if f == nil || f.dialect == nil {
+		return errZero
+	}
+	return f.place.GuardAll(h, f.dialect.Raise(ctx, tx, f.place.Table))
 }
 
 // Migrate makes the table, unless it is there. Programs may call it at each start, several at once.

@@ -65,6 +65,8 @@ func TestBadInputIsRefused(t *testing.T) {
 		"no context":         made.Guard(none, nil, stamp),
 		"no holder":          made.Guard(t.Context(), nil, nil),
 		"no token":           made.Guard(t.Context(), nil, fence.Stamp{}),
+		"all, zero Fence":    new(Fence).GuardAll(t.Context(), nil, fence.Stamps{stamp}),
+		"all, no holder":     made.GuardAll(t.Context(), nil, nil),
 		"migrate, zero":      new(Fence).Migrate(t.Context(), nil),
 		"migrate, nil":       (*Fence)(nil).Migrate(t.Context(), nil),
 		"migrate, no pool":   made.Migrate(t.Context(), nil),

@@ -14,6 +14,9 @@ type Dialect struct {
 
 	create string // makes the table, if there is none
 	probe  string // fails without a table that has both columns
+	// migrate does both in one statement, which fails only if there is no such table in the end. It has create for a
+	// second argument. Empty: a statement that fails does no harm.
+	migrate string
 }
 
 // Postgres is for PostgreSQL.
@@ -24,7 +27,17 @@ var Postgres = Dialect{
 	key TEXT COLLATE "C" PRIMARY KEY,
 	token BIGINT NOT NULL
 )`,
-	probe: "SELECT key, token FROM %s WHERE FALSE",
+	// A statement that fails would end a transaction of the caller's. Of several who make the table at once, some fail:
+	// inside, that is undone alone.
+	migrate: `DO $$ BEGIN
+	IF to_regclass('%[1]s') IS NULL THEN
+		BEGIN
+			%[2]s;
+		EXCEPTION WHEN unique_violation OR duplicate_table OR duplicate_object THEN
+		END;
+	END IF;
+	PERFORM key, token FROM %[1]s WHERE FALSE;
+END $$`,
 }
 
 // MySQL is for MariaDB and MySQL.

@@ -54,6 +54,17 @@ func (p Place) Guard(h fence.Holder, raise func(row string, token int64) (newest
 	return p.GuardRow(p.row(h.Key()), h, raise)
 }
 
+// GuardAll is Guard for each of several keys, in the order of [fence.NewStamps].
+func (p Place) GuardAll(h fence.Holders, raise func(row string, token int64) (newest int64, err error)) error {
+	stamps, err := fence.NewStamps(h)
+	for _, s := range stamps {
+		if err := p.Guard(s, raise); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // GuardRow is Guard where the name of the row is another's choice.
 func (p Place) GuardRow(row string, h fence.Holder, raise func(row string, token int64) (newest int64, err error)) error {
 	newest, err := raise(row, h.Token())
@@ -97,6 +108,12 @@ type Exec func(ctx context.Context, statement string) error
 func (d *Dialect) Migrate(ctx context.Context, p Place, exec Exec) error {
 	if ctx == nil {
 		return errNoContext
+	}
+	if d.migrate != "" {
+		if err := exec(ctx, fmt.Sprintf(d.migrate, p.Table, d.Schema(p.Table))); err != nil {
+			return fmt.Errorf("%s: migrate: %w", p.Package, err)
+		}
+		return nil
 	}
 	probe := fmt.Sprintf(d.probe, p.Table)
 	if exec(ctx, probe) == nil {

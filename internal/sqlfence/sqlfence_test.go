@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/asynclock/asynclock-go/fence"
 )
 
 var errStatement = errors.New("no such table")
@@ -26,7 +28,7 @@ func TestMigrate(t *testing.T) {
 		"another table": {[]bool{true, false, true}, true},
 	} {
 		var sent []string
-		err := Postgres.Migrate(t.Context(), Place{"p", "t", ""}, func(_ context.Context, statement string) error {
+		err := SQLite.Migrate(t.Context(), Place{"p", "t", ""}, func(_ context.Context, statement string) error {
 			word, _, _ := strings.Cut(statement, " ")
 			sent = append(sent, word)
 			if len(sent) <= len(c.fails) && !c.fails[len(sent)-1] {
@@ -44,6 +46,38 @@ func TestMigrate(t *testing.T) {
 	var none context.Context
 	if err := Postgres.Migrate(none, Place{"p", "t", ""}, nil); !errors.Is(err, errNoContext) {
 		t.Errorf("no context: got %v, want %v", err, errNoContext)
+	}
+}
+
+// Keys that a caller lists in any order are guarded in one, and none behind a refusal.
+func TestGuardAllGoesInTheOrderOfKeys(t *testing.T) {
+	t.Parallel()
+	var guarded []string
+	raise := func(row string, token int64) (newest int64, err error) {
+		guarded = append(guarded, row)
+		return max(token, 5), nil
+	}
+	all := func(tokens ...int64) fence.Stamps {
+		var stamps fence.Stamps
+		for i, token := range tokens {
+			s, err := fence.NewStamp(string(rune('c'-i)), token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stamps = append(stamps, s)
+		}
+		return stamps
+	}
+	if err := (Place{}).GuardAll(all(5, 6, 7), raise); err != nil || !slices.Equal(guarded, []string{"a", "b", "c"}) {
+		t.Errorf("got %v, %v, want a, b and c", guarded, err)
+	}
+	guarded = nil
+	var stale *fence.StaleError
+	if err := (Place{}).GuardAll(all(5, 4, 5), raise); !errors.As(err, &stale) || stale.Key != "b" || len(guarded) != 2 {
+		t.Errorf("got %v after %v, want a StaleError of b, and nothing behind it", err, guarded)
+	}
+	if err := (Place{}).GuardAll(nil, raise); !errors.Is(err, fence.ErrInvalidToken) {
+		t.Errorf("no keys: got %v, want ErrInvalidToken", err)
 	}
 }
 

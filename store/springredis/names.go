@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -50,7 +51,7 @@ func (n names) lock(key string) string { return n.registryKey + ":" + key }
 
 // side is a side key of the lock with this Redis key.
 func side(redisKey, kind string) string {
-	return sidePrefix + ":{" + tags()[slotOf(redisKey)] + "}:" + redisKey + ":" + kind
+	return sidePrefix + ":{" + redisslot.Tag(redisKey) + "}:" + redisKey + ":" + kind
 }
 
 // keysOf are the Redis keys that scripts need to give a lock to somebody, in

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -34,35 +34,6 @@ func TestNamesNeverChange(t *testing.T) {
 	}
 }
 
-// The examples of the Cluster specification and of its reference code.
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	if got := crc16("123456789"); got != 0x31c3 {
-		t.Errorf("crc16: got %#x, want 0x31c3", got)
-	}
-	for redisKey, same := range map[string]string{
-		"{user1000}.following": "user1000", "foo{{bar}}zap": "{bar", "foo{bar}{zap}": "bar", "a{b": "a{b", "a}b{c}": "c",
-	} {
-		if got, want := slotOf(redisKey), int(crc16(same)%slots); got != want {
-			t.Errorf("slot of %q: got %d, want that of %q, %d", redisKey, got, same, want)
-		}
-	}
-	if got, want := slotOf("foo{}{bar}"), int(crc16("foo{}{bar}")%slots); got != want {
-		t.Errorf("slot of what begins with empty braces: got %d, want that of the whole, %d", got, want)
-	}
-}
-
-// The server computes the same slots.
-func TestSlotsAreTheServers(t *testing.T) {
-	t.Parallel()
-	sv := onServer(t, redistest.Option(t, "ASYNCLOCK_CLUSTER_URL"))
-	for _, redisKey := range []string{"a", "shop:order:42", "{a}b", "a{b}c", "a{}b", "a}b{c", "{{}}", "größe", "x{", "}x"} {
-		if got, want := int64(slotOf(redisKey)), sv.Number(t, "CLUSTER", "KEYSLOT", redisKey); got != want {
-			t.Errorf("slot of %q: got %d, want %d", redisKey, got, want)
-		}
-	}
-}
-
 // FuzzNames: side keys are where the lock is, whatever its name, and are the names
 // of nothing else; and keys are found in their Redis keys.
 func FuzzNames(f *testing.F) {
@@ -78,8 +49,8 @@ func FuzzNames(f *testing.F) {
 		lock := n.lock(key)
 		for _, kind := range []string{"f", "x"} {
 			name := side(lock, kind)
-			if slotOf(name) != slotOf(lock) {
-				t.Errorf("%q is in slot %d, and its lock in %d", name, slotOf(name), slotOf(lock))
+			if redisslot.Of(name) != redisslot.Of(lock) {
+				t.Errorf("%q is in slot %d, and its lock in %d", name, redisslot.Of(name), redisslot.Of(lock))
 			}
 			if _, ok := n.keyOf(name); ok {
 				t.Errorf("%q is a lock's name, too", name)

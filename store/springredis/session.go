@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/backoff"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/internal/redisslot"
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -41,7 +42,7 @@ func newSession(st *Store, id string, events func(store.Event)) *session {
 // Elsewhere all keys share one lane.
 func (s *session) Lane(key string) int {
 	if s.store.conn.Cluster() {
-		return slotOf(s.store.names.lock(key))
+		return redisslot.Of(s.store.names.lock(key))
 	}
 	return 0
 }

@@ -267,11 +267,15 @@ func (k *Key) Held() (token int64, holder string, ok bool) {
 	return 0, "", false
 }
 
-// Has reports whether a holding with this token is this client's. The store may not know the last
-// token of a holding that passes from lease to lease.
-func (k *Key) Has(token int64) bool {
+// Has reports whether a holding with this token is this client's, or one beside it: the token is the largest of those who
+// hold the key together. The store may not know the last token of a holding that passes from lease to lease.
+func (k *Key) Has(mode store.Mode, token int64) bool {
 	for s := &k.stakes; s != nil; s = s.next {
-		if h := s.holding; h != nil && min(h.grant.Token, h.token()) <= token && token <= h.token() {
+		h := s.holding
+		if h == nil || min(h.grant.Token, h.token()) > token {
+			continue
+		}
+		if token <= h.token() || s.isTenure() && s.terms.Mode == mode {
 			return true
 		}
 	}

@@ -129,5 +129,26 @@ func TestRedisCluster(t *testing.T) {
 	}
 }
 
+// A ring sends a script to the server of its first key, and reads the others elsewhere. A pipeline would have sent nothing.
+func TestClientsThatCanHaveNoFenceAreRefused(t *testing.T) {
+	t.Parallel()
+	ring, single := goredis.NewRing(new(goredis.RingOptions)), goredis.NewClient(new(goredis.Options))
+	t.Cleanup(func() { _, _ = ring.Close(), single.Close() })
+	for name, c := range map[string]fenceredis.Client{
+		"ring":          fenceredis.GoRedis(ring),
+		"hidden ring":   fenceredis.GoRedis(goredis.UniversalClient(ring)),
+		"embedded ring": fenceredis.GoRedis(struct{ *goredis.Ring }{ring}),
+		"pipeline":      fenceredis.GoRedis(single.Pipeline()),
+		"MULTI":         fenceredis.GoRedis(single.TxPipeline()),
+	} {
+		if _, err := fenceredis.New(c); !errors.Is(err, fence.ErrInvalidOption) {
+			t.Errorf("%s: got %v, want ErrInvalidOption", name, err)
+		}
+	}
+	if _, err := fenceredis.New(fenceredis.GoRedis(single)); err != nil {
+		t.Errorf("a single server: got %v, want no error", err)
+	}
+}
+
 // leftover are goroutines that clients leave behind.
 var leftover = redistest.Leftover()

@@ -105,22 +105,3 @@ func cached(ctx context.Context, locks *asynclock.Client, cache pages, key strin
 	}
 	return "", context.Cause(ctx)
 }
-
-// A transfer locks the keys of both rows.
-func Example_rows() {
-	with(func(ctx context.Context, locks *asynclock.Client) error {
-		return transfer(ctx, locks, 7, 3, func(_ context.Context, tokens map[string]int64) error {
-			fmt.Println("tokens:", len(tokens))
-			return nil
-		})
-	})
-	// Output:
-	// tokens: 2
-}
-
-func transfer(ctx context.Context, locks *asynclock.Client, from, to int, book func(context.Context, map[string]int64) error) error {
-	keys := []string{fmt.Sprintf("account:%d", from), fmt.Sprintf("account:%d", to)} // in any order
-	return locks.WithLockAll(ctx, keys, func(ctx context.Context, accounts *asynclock.MultiLease) error {
-		return book(ctx, accounts.Tokens())
-	}, asynclock.WithWait(2*time.Second))
-}
