@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,10 +150,18 @@ func handleSignals() (signals chan os.Signal, stop func()) {
 func (a *app) command(path string, command []string, lease *asynclock.Lease) *exec.Cmd {
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
-	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
+	cmd.Env = append(environment(), keyVariable+"="+lease.Key(),
 		tokenVariable+"="+strconv.FormatInt(lease.Token(), 10))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	return cmd
+}
+
+// environment returns ours without the server's URL, whose password is not for the command and all that it starts.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.EqualFold(name, urlVariable) // Windows knows no case
+	})
 }
 
 // settings returns the lock options of the flags.

@@ -100,6 +100,19 @@ func TestRunGivesTheCommandItsStreamsAndEnvironment(t *testing.T) {
 	}
 }
 
+// TestTheCommandGetsNoURL: the password in it is not for the command.
+func TestTheCommandGetsNoURL(t *testing.T) {
+	redis := startRedis(t)
+	t.Setenv("ASYNCLOCK_REDIS_URL", redis.url)
+	for _, name := range []string{"run", "elect"} {
+		got := run(t, name, name, "--", program(t), "env")
+		got.want(t, 0)
+		if !strings.HasPrefix(got.stdout, name+" ") || !strings.HasSuffix(got.stdout, ` ""`) {
+			t.Errorf("%s: got %q, want the key, the token and no URL", name, got.stdout)
+		}
+	}
+}
+
 // TestRunOfACommandWithFlags: what follows the command is not ours.
 func TestRunOfACommandWithFlags(t *testing.T) {
 	t.Parallel()
