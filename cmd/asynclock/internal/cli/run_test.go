@@ -169,6 +169,19 @@ func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// TestRunQuietly: nothing is said if another has the lock, and all else is.
+func TestRunQuietly(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	redis.hold(t, "k")
+	redis.run(t, "run", "k", "--quiet", "--wait", "0", "--", bin, "exit", "0").want(t, 75)
+	redis.run(t, "run", "k", "--quiet", "--wait", "2s", "--", bin, "exit", "0").want(t, 124)
+	redis.run(t, "run", "free", "-q", "--wait", "0", "--", bin, "exit", "3").want(t, 3)
+	redis.run(t, "run", "k", "--quiet", "--wait", "0", "--", "no-such-command-anywhere").want(t, 127, "command not found")
+	place{"redis://127.0.0.1:1"}.run(t, "run", "k", "--quiet", "--wait", "0", "--", bin, "exit", "0").want(t, 69, "store unreachable")
+}
+
 // TestRunHoldsWhileTheCommandRuns, for longer than the TTL, and says who it is.
 func TestRunHoldsWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
