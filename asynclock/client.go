@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -215,6 +216,14 @@ func (c *Client) lockSettings(defaults *lockSettings, options []LockOption) (*lo
 }
 
 // enter and leave count the keys that Close has to wait for.
+// TTL returns the TTL of the client's locks, which [WithTTL] changes for one lock.
+func (c *Client) TTL() time.Duration {
+	if c == nil || c.session == nil {
+		return DefaultTTL
+	}
+	return c.settings.lock.TTL
+}
+
 func (c *Client) enter() { c.inUse.Add(1) }
 
 func (c *Client) leave() { c.leaveOf(&c.inUse) }
