@@ -215,8 +215,7 @@ func (c *Client) lockSettings(defaults *lockSettings, options []LockOption) (*lo
 	return &s, nil
 }
 
-// enter and leave count the keys that Close has to wait for.
-// TTL returns the TTL of the client's locks, which [WithTTL] changes for one lock.
+// TTL returns the TTL of the client's locks, if no [WithTTL] of a call says another.
 func (c *Client) TTL() time.Duration {
 	if c == nil || c.session == nil {
 		return DefaultTTL
@@ -224,6 +223,7 @@ func (c *Client) TTL() time.Duration {
 	return c.settings.lock.TTL
 }
 
+// enter and leave count the keys that Close has to wait for.
 func (c *Client) enter() { c.inUse.Add(1) }
 
 func (c *Client) leave() { c.leaveOf(&c.inUse) }
