@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -212,6 +213,14 @@ func (c *Client) lockSettings(defaults *lockSettings, options []LockOption) (*lo
 	}
 	c.retentionFor(&s)
 	return &s, nil
+}
+
+// TTL returns the TTL of the client's locks, if no [WithTTL] of a call says another.
+func (c *Client) TTL() time.Duration {
+	if c == nil || c.session == nil {
+		return DefaultTTL
+	}
+	return c.settings.lock.TTL
 }
 
 // enter and leave count the keys that Close has to wait for.

@@ -18,6 +18,9 @@ func TestZeroClient(t *testing.T) {
 	ctx := t.Context()
 	fn := func(context.Context, *asynclock.Lease) error { return errors.New("fn was called") }
 	for name, c := range map[string]*asynclock.Client{"nil": nil, "zero": {}} {
+		if got := c.TTL(); got != asynclock.DefaultTTL {
+			t.Errorf("TTL of a %s client: got %v, want %v", name, got, asynclock.DefaultTTL)
+		}
 		_, lockErr := c.Lock(ctx, "key")
 		_, tryErr := c.TryLock(ctx, "key")
 		_, futureErr := (<-c.LockChan(ctx, "key")).Lease()

@@ -22,6 +22,10 @@
 // its beginning. Otherwise one process may call before that moment and another one after it, and both run the
 // job. [WithOffset] moves the moment.
 //
+// The key of a process that died is free after the TTL: that of the client, but a third of the interval at most. Calls
+// that come later in the interval run the job again. A longer TTL in [WithLockOptions] counts as it is. If it is not
+// shorter than the interval, the job of a process that died is not repeated in its interval.
+//
 // For a least distance between starts, use TryLock with [asynclock.WithMinHold]. Use the same for schedules
 // that are no fixed distance apart, as those of a cron library are in months and in summer time.
 //

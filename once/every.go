@@ -50,6 +50,7 @@ func Every(
 const (
 	mostSpread = time.Second
 	mostPause  = 5 * time.Second
+	leastPause = 100 * time.Millisecond // after a store's grace that has ended by now
 	// far is from where on a pause is divided. Clocks differ in their rates, and timers stop while a
 	// machine is suspended.
 	far = 2 * time.Hour
@@ -60,12 +61,15 @@ func (r *round) pause() time.Duration {
 	if !r.settled {
 		return backoff.Jitter(min(r.schedule.every/10, mostPause), 0.2)
 	}
-	left := r.start.Add(r.schedule.every).Sub(r.clock.now())
+	left := r.left()
 	if left > far {
 		return left / 2
 	}
 	return max(left+rand.N(min(r.schedule.every/100, mostSpread)), 0)
 }
+
+// left returns how long the present interval lasts.
+func (r *round) left() time.Duration { return r.start.Add(r.schedule.every).Sub(r.clock.now()) }
 
 // sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {

@@ -53,6 +53,12 @@ func (s schedule) missed(last, start time.Time) int {
 	return int(min(max(start.Sub(last)/s.every-1, 0), mostCount))
 }
 
+// lockTTL is how long a process that has died keeps others from the job: a part of the interval, so that the job can be
+// repeated in it. A smaller part would lose leases that live in short outages of the store.
+func (s schedule) lockTTL(longest time.Duration) time.Duration {
+	return min(longest, max(s.every/3, asynclock.MinTTL)).Truncate(time.Millisecond)
+}
+
 // noteTTL is how long the record of a run is kept.
 func (s schedule) noteTTL() time.Duration {
 	return max(7*24*time.Hour, 3*s.every)

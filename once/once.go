@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -32,10 +33,14 @@ type Outcome struct {
 // Do calls fn if the job has not run yet in the present interval, and nobody runs it now. The context of
 // fn ends with ctx, or when the lease ends. The package comment says what an interval is.
 //
-// A run has ended when fn has returned, also with an error: the job is not repeated in this interval.
-// It has not ended if ctx had ended before fn returned an error, if the lease was lost, or if fn panicked.
+// A run has ended when fn has returned, also with an error, and that is recorded: the job is not repeated in this
+// interval. If the process dies or stalls between the two, the job is repeated although it was done.
+// A run has not ended if ctx had ended before fn returned an error, if the lease was lost, or if fn panicked.
 // Then the next call in the interval is another attempt. The same holds if fn has unlocked the lease. Then the error
 // is [asynclock.ErrInvalidOption] and [asynclock.ErrUnlocked].
+//
+// A store that was started or promoted lately grants nothing for a while ([asynclock.ErrGrace]). Do waits for that if
+// the interval lasts longer, because nobody can know yet whether another runs the job.
 //
 // The error is fn's, or that of the lock and its note: those of [asynclock.Client.TryLock],
 // [asynclock.Client.Note] and [asynclock.Lease.SetNote]. If both failed, it matches both. There is no error if there was nothing
@@ -112,15 +117,35 @@ func newJob(
 	}
 	// A minimum hold is not needed, and nobody could tell a key that is held back from one whose job
 	// runs.
-	j.lock = append(j.lock,
-		asynclock.WithWait(0), asynclock.WithReentry(false), asynclock.WithMinHold(0), asynclock.WithRetention(0))
-	return j, nil
+	j.lock = slices.Concat([]asynclock.LockOption{asynclock.WithTTL(j.schedule.lockTTL(locks.TTL()))}, j.lock, []asynclock.LockOption{
+		asynclock.WithWait(0), asynclock.WithReentry(false), asynclock.WithMinHold(0), asynclock.WithRetention(0),
+	})
+	return j, j.checkLock()
 }
 
+// checkLock returns the error of options that only the lock can judge. Otherwise it would show when the job is due.
+func (j *job) checkLock() error {
+	ended, end := context.WithCancel(context.Background())
+	end() // so that the lock ends after the check of its arguments, and nothing is sent
+	if _, err := j.locks.Lock(ended, j.key, j.lock...); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// do repeats a round while the store grants nothing yet, as long as the interval lasts.
 func (j *job) do(ctx context.Context) *round {
-	r := &round{job: j}
-	r.do(ctx)
-	return r
+	for {
+		r := &round{job: j}
+		r.do(ctx)
+		var grace *asynclock.GraceError
+		if !errors.As(r.lockErr, &grace) || r.outcome.Ran || r.left() <= grace.Remaining {
+			return r
+		}
+		if sleep(ctx, max(grace.Remaining, leastPause)); ctx.Err() != nil {
+			return r
+		}
+	}
 }
 
 // A round is one call of Do.

@@ -35,7 +35,7 @@ func WithAttempts(n int) Option {
 }
 
 // WithLockOptions passes options on to the lock under which the job runs, for example
-// [asynclock.WithTTL]. These have no effect: WithWait, WithReentry, WithMinHold, WithRetention.
+// [asynclock.WithTTL]. Without it the TTL is that of the client, but a third of the interval at most. These have no effect: WithWait, WithReentry, WithMinHold, WithRetention.
 func WithLockOptions(options ...asynclock.LockOption) Option {
 	return func(j *job) error {
 		j.lock = append(j.lock, options...)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -47,6 +48,21 @@ func Wrap(inner certmagic.Storage, locks *asynclock.Client, prefix string, optio
 	}
 	return &Storage{Storage: inner, locks: locks, prefix: prefix, options: options}, nil
 }
+
+// String names the kind of the inner storage and no field of it, which may be a password. certmagic logs its storage
+// with each certificate.
+func (s *Storage) String() string {
+	if s == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("certmagiclock.Storage(%T)", s.Storage)
+}
+
+// Format writes what String returns, whatever the verb.
+func (s *Storage) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
+
+// MarshalText returns what String returns, for JSON and for loggers.
+func (s *Storage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Lock takes a name, and waits for it as long as ctx lasts. The errors are those of [asynclock.Client.Lock].
 func (s *Storage) Lock(ctx context.Context, name string) error {

@@ -12,8 +12,25 @@
 //	…
 //	err = m.Up()
 //
-// The driver's own lock is not used. In PostgreSQL that one belongs to a session, and behind a pooler in
-// transaction mode it stays in a session of another. In SQLite it is for one process only.
+// # The database's own lock
+//
+// migrate's drivers take the lock of their database when they are made, in WithInstance and Open, while they look for
+// the table of versions. Nobody can wrap them before. Afterwards, that lock is not used.
+//
+// In PostgreSQL it is an advisory lock, which belongs to a session, and a driver waits for it without an end. Behind a
+// pooler in transaction mode it stays in a session of another, and the next driver hangs. So behind such a pooler open
+// the database with [WithoutAdvisoryLocks]. If processes may start before the table of versions is there, make the driver
+// under a lock of another key, because PostgreSQL may fail one of two that create it:
+//
+//	db := sql.OpenDB(migratelock.WithoutAdvisoryLocks(stdlib.GetConnector(*config)))
+//	…
+//	err = locks.WithLock(ctx, "migrate:orders:table", func(context.Context, *asynclock.Lease) (err error) {
+//		driver, err = pgx.WithInstance(db, &pgx.Config{})
+//		return err
+//	})
+//
+// Or let migrations connect past the pooler. In MySQL, NoLock in the driver's Config does the same. In SQLite the own lock
+// is for one process only.
 //
 // # What happens if
 //

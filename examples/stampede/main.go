@@ -7,6 +7,9 @@
 // It is not what makes the value right. A request that finds the key held does not queue for it, because its turn
 // would only tell it that the value is there. It looks into the cache again instead.
 //
+// If Redis can't be reached, or grants nothing yet because it was started lately, each process renders once, under a
+// lock of its own.
+//
 // If the lease is lost, the context ends the rendering, and another request renders. A rendering that goes on
 // regardless may end after the next one. So the cache refuses a page whose token is older than the last.
 package main
@@ -60,9 +63,15 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 			return err
 		}
 		defer locks.Close(ctx)
+		own, err := asynclock.New(memstore.New())
+		if err != nil {
+			return err
+		}
+		defer own.Close(ctx)
+		p := process{locks, own, &pages, render}
 		for range requests {
 			go func() {
-				page, err := cached(ctx, locks, &pages, "home", render)
+				page, err := p.cached(ctx, "home")
 				if err == nil && page != "welcome" {
 					err = fmt.Errorf("got the page %q", page)
 				}
@@ -83,37 +92,49 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 	return failed
 }
 
+// A process serves pages.
+type process struct {
+	locks  *asynclock.Client // of all processes
+	own    *asynclock.Client // of this one
+	pages  *cache
+	render func(context.Context) (string, error)
+}
+
 // cached returns a page. It renders the page if the cache has none and nobody else is rendering it.
-func cached(
-	ctx context.Context, locks *asynclock.Client, pages *cache, name string, render func(context.Context) (string, error),
-) (string, error) {
+func (p *process) cached(ctx context.Context, name string) (string, error) {
 	for {
-		if page, ok := pages.get(name); ok {
+		if page, ok := p.pages.get(name); ok {
 			return page, nil
 		}
-		page, err := asynclock.Do(ctx, locks, "render:"+name, func(ctx context.Context, lease *asynclock.Lease) (string, error) {
-			if page, ok := pages.get(name); ok { // another was quicker
-				return page, nil
-			}
-			page, err := render(ctx)
-			if err != nil {
-				return "", err
-			}
-			return page, pages.put(ctx, lease, name, page)
-		}, asynclock.WithWait(0))
-		switch {
-		case err == nil:
-			return page, nil
-		case errors.Is(err, asynclock.ErrUnreachable): // no locks: to render twice is better than to serve nothing
-			return render(ctx)
-		case !errors.Is(err, asynclock.ErrHeld) && !errors.Is(err, asynclock.ErrLost) && !errors.Is(err, fence.ErrStale):
-			return "", err
+		page, err := asynclock.Do(ctx, p.locks, "render:"+name, p.fill(name, p.pages.put), asynclock.WithWait(0))
+		if errors.Is(err, asynclock.ErrUnreachable) { // no locks, or none yet: some renderings are better than no page
+			page, err = asynclock.Do(ctx, p.own, "render:"+name, p.fill(name, p.pages.add))
+		}
+		if !errors.Is(err, asynclock.ErrHeld) && !errors.Is(err, asynclock.ErrLost) && !errors.Is(err, fence.ErrStale) {
+			return page, err
 		}
 		select { // another renders the page
 		case <-time.After(20*time.Millisecond + rand.N(10*time.Millisecond)):
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
+	}
+}
+
+// A keeper keeps a page.
+type keeper func(ctx context.Context, lease fence.Holder, name, page string) error
+
+// fill returns what renders a page under a lock, and keeps it.
+func (p *process) fill(name string, keep keeper) func(context.Context, *asynclock.Lease) (string, error) {
+	return func(ctx context.Context, lease *asynclock.Lease) (string, error) {
+		if page, ok := p.pages.get(name); ok { // another was quicker
+			return page, nil
+		}
+		page, err := p.render(ctx)
+		if err != nil {
+			return "", err
+		}
+		return page, keep(ctx, lease, name, page)
 	}
 }
 
@@ -135,6 +156,12 @@ func (c *cache) put(ctx context.Context, lease fence.Holder, name, page string) 
 		c.pages.Store(name, page)
 		return nil
 	})
+}
+
+// add keeps a page if there is none. A token of one process says nothing to the others.
+func (c *cache) add(_ context.Context, _ fence.Holder, name, page string) error {
+	c.pages.LoadOrStore(name, page)
+	return nil
 }
 
 // connector returns what makes the client of a process: of the Redis at url, or, without one, of a store in

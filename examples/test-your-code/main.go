@@ -43,6 +43,10 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 		return err
 	}
 	defer second.Close(ctx)
+	// A Redis that was started lately grants nothing for a while. Lock waits for that, and WithWait(0) doesn't.
+	if err := first.WithLock(ctx, "payouts", func(context.Context, *asynclock.Lease) error { return nil }); err != nil {
+		return err
+	}
 
 	people := []string{"Ada", "Grace", "Edsger"}
 	b := newMemoryBank()

@@ -82,10 +82,12 @@ runs under the same key exclude each other.
 To see it at work, with nothing installed:
 
   asynclock demo
-` + environmentHelp + exitCodesHelp,
+`,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { a.parsed = true },
+		// With 2, "lock" would make it suggest "unlock", which takes a key from its holder.
+		SuggestionsMinimumDistance: 1,
 	}
 	root.PersistentFlags().StringVar(&a.url, "redis", "",
 		"`URL` of the Redis server; default $"+urlVariable)
@@ -98,6 +100,8 @@ To see it at work, with nothing installed:
 		a.runCommand(), a.electCommand(), a.guardCommand(),
 		a.lsCommand(), a.inspectCommand(), a.runsCommand(), a.unlockCommand(), a.permitsCommand(),
 		a.versionCommand(),
+		&cobra.Command{Use: "server", Short: "How to say where the server is", Long: strings.TrimSpace(environmentHelp)},
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSpace(exitCodesHelp)},
 	)
 	return root
 }

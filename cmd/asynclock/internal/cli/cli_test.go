@@ -87,6 +87,33 @@ func TestHelpIsOnStdout(t *testing.T) {
 	}
 }
 
+// TestHelpIsShort: what asynclock prints without arguments fits a terminal, and names the pages with the rest.
+func TestHelpIsShort(t *testing.T) {
+	t.Parallel()
+	got := run(t)
+	if lines := strings.Count(got.stdout, "\n"); lines > 50 || strings.Contains(got.stdout, "Exit codes:") {
+		t.Errorf("got %d lines, want 50 at most, without the exit codes: %s", lines, got.stdout)
+	}
+	for topic, want := range map[string]string{"server": "rediss:// for TLS", "exit-codes": "79  run: the lease was lost"} {
+		if !strings.Contains(got.stdout, "asynclock "+topic) {
+			t.Errorf("got %s, want it to name the topic %q", got.stdout, topic)
+		}
+		if page := run(t, "help", topic); !strings.Contains(page.stdout, want) {
+			t.Errorf("help %s: got %q, want %q", topic, page.stdout, want)
+		}
+	}
+}
+
+// TestLockSuggestsRun, and not a command that takes keys by force.
+func TestLockSuggestsRun(t *testing.T) {
+	t.Parallel()
+	got := run(t, "lock", "k")
+	got.want(t, 64, `unknown command "lock"`, "\trun\n")
+	if strings.Contains(got.stderr, "unlock") {
+		t.Errorf("got %q, want it not to suggest unlock", got.stderr)
+	}
+}
+
 // TestHelpHasExamples: each command about keys shows how it is called.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()

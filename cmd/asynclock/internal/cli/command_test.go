@@ -29,7 +29,7 @@ func command(args []string) int {
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		fmt.Fprint(os.Stderr, "copied")
 	case "env":
-		fmt.Printf("%s %s", os.Getenv("ASYNCLOCK_KEY"), os.Getenv("ASYNCLOCK_TOKEN"))
+		fmt.Printf("%s %s %q", os.Getenv("ASYNCLOCK_KEY"), os.Getenv("ASYNCLOCK_TOKEN"), os.Getenv("ASYNCLOCK_REDIS_URL"))
 	case "touch": // FILE
 		touch(args[1])
 	case "kill-self":

@@ -35,7 +35,7 @@ Exit codes:
     1  demo: an update made under the lock was lost, or a stale token accepted
    64  the command line, a key or an option is invalid
    65  the data under the key is not asynclock's; nothing was changed
-   69  the server can't be reached, or did not answer
+   69  the server can't be reached, did not answer, or grants nothing for long
    70  any other error
    75  run --wait 0: held by another; or too many are already waiting;
        unlock: held with another token; or not confirmed

@@ -39,6 +39,9 @@ Keys that come or go meanwhile may or may not be in the list.
 			}
 			defer locks.close()
 			infos, err := list(cmd.Context(), locks, prefix)
+			if name := cmd.Flags().Lookup("prefix"); err == nil && len(infos) == 0 && name.Changed {
+				a.complain("no locks under the name %q, which --prefix gives; keys that begin so: asynclock ls %s", a.prefix, a.prefix)
+			}
 			switch {
 			case err != nil && len(infos) == 0:
 				return err

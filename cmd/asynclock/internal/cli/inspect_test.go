@@ -73,6 +73,20 @@ func object(t *testing.T, text string, fields ...string) map[string]any {
 	return got
 }
 
+// TestLsSaysThatPrefixIsAnotherName: --prefix looks like what ls takes as an argument.
+func TestLsSaysThatPrefixIsAnotherName(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	redis.hold(t, "orders/42")
+	got := redis.run(t, "ls", "--prefix", "orders")
+	got.want(t, 0, `no locks under the name "orders", which --prefix gives; keys that begin so: asynclock ls orders`)
+	if !strings.HasPrefix(got.stdout, "KEY") {
+		t.Errorf("got stdout %q, want the head of the table", got.stdout)
+	}
+	redis.run(t, "ls", "none").want(t, 0)
+	redis.run(t, "ls", "--prefix", "asynclock").want(t, 0)
+}
+
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)

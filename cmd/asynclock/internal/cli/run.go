@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +42,7 @@ type runOptions struct {
 	maxHold time.Duration
 	minHold time.Duration
 	wait    waitLimit
+	quiet   bool
 	grace   time.Duration
 	part    part
 }
@@ -48,11 +50,12 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	o := runOptions{wait: forever}
 	cmd := &cobra.Command{
-		Use:   "run KEY [flags] -- COMMAND [ARG...]",
-		Short: "Run a command under a lock",
-		Long:  runHelp + environmentHelp + exitCodesHelp,
+		Use:        "run KEY [flags] -- COMMAND [ARG...]",
+		SuggestFor: []string{"lock"},
+		Short:      "Run a command under a lock",
+		Long:       runHelp + environmentHelp + exitCodesHelp,
 		Example: `  # Nightly, from cron on every host: one of them runs it, the others exit with 75.
-  asynclock run nightly --wait 0 --min-hold 1h -- /usr/local/bin/nightly
+  asynclock run nightly --wait 0 --min-hold 1h --quiet -- /usr/local/bin/nightly
 
   # One deployment at a time; wait at most ten minutes for the lock.
   asynclock run deploy/prod --wait 10m -- ./deploy.sh --all
@@ -79,7 +82,8 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not at all")
+	flags.Var(&o.wait, "wait", "how long to wait for the lock; 0: not while another has it")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "don't say that another has the lock, nor what is waited for")
 	flags.DurationVar(&o.ttl, "ttl", asynclock.DefaultTTL,
 		"how long the server keeps the lock if asynclock dies, and how long a server outage it survives")
 	flags.DurationVar(&o.grace, "grace", 0,
@@ -149,10 +153,18 @@ func handleSignals() (signals chan os.Signal, stop func()) {
 func (a *app) command(path string, command []string, lease *asynclock.Lease) *exec.Cmd {
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
-	cmd.Env = append(os.Environ(), keyVariable+"="+lease.Key(),
+	cmd.Env = append(environment(), keyVariable+"="+lease.Key(),
 		tokenVariable+"="+strconv.FormatInt(lease.Token(), 10))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	return cmd
+}
+
+// environment returns ours without the server's URL, whose password is not for the command and all that it starts.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.EqualFold(name, urlVariable) // Windows knows no case
+	})
 }
 
 // settings returns the lock options of the flags.
@@ -195,22 +207,37 @@ func (a *app) lock(ctx context.Context, locks *connection, o runOptions) (*async
 	if err != nil {
 		return nil, err
 	}
+	say := a.complain
+	if o.quiet {
+		say = func(string, ...any) {}
+	}
 	if o.wait == 0 {
-		return try(ctx, o.key)
+		lease, err := tryAfterGrace(ctx, try, o.key, say)
+		if o.isSilent(err) {
+			err = &exitError{exitHeld, nil}
+		}
+		return lease, err
 	}
 	wait, leaveQueue := o.wait.context(ctx)
 	defer leaveQueue()
-	endReport := a.reportWait(wait, locks, o.key)
+	endReport := reportWait(wait, locks, o.key, say)
 	lease, err := take(wait, o.key)
 	endReport()
 	// A wait that ended is that and nothing else, whatever stood in its way.
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && wait.Err() != nil && o.isSilent(err):
+		err = &exitError{exitTimedOut, nil}
 	case errors.Is(err, context.DeadlineExceeded) && wait.Err() != nil:
 		err = &exitError{exitTimedOut, fmt.Errorf("no lock on %q within %v%s", o.key, time.Duration(o.wait), obstacle(err))}
 	case errors.Is(err, context.Canceled):
 		err = context.Canceled
 	}
 	return lease, err
+}
+
+// isSilent reports whether the user needs no text of err, because another has the lock.
+func (o *runOptions) isSilent(err error) bool {
+	return o.quiet && errors.As(err, new(*asynclock.HeldError))
 }
 
 // obstacle returns what a wait that ended waited for, as the end of a sentence.

@@ -100,6 +100,19 @@ func TestRunGivesTheCommandItsStreamsAndEnvironment(t *testing.T) {
 	}
 }
 
+// TestTheCommandGetsNoURL: the password in it is not for the command.
+func TestTheCommandGetsNoURL(t *testing.T) {
+	redis := startRedis(t)
+	t.Setenv("ASYNCLOCK_REDIS_URL", redis.url)
+	for _, name := range []string{"run", "elect"} {
+		got := run(t, name, name, "--", program(t), "env")
+		got.want(t, 0)
+		if !strings.HasPrefix(got.stdout, name+" ") || !strings.HasSuffix(got.stdout, ` ""`) {
+			t.Errorf("%s: got %q, want the key, the token and no URL", name, got.stdout)
+		}
+	}
+}
+
 // TestRunOfACommandWithFlags: what follows the command is not ours.
 func TestRunOfACommandWithFlags(t *testing.T) {
 	t.Parallel()
@@ -154,6 +167,19 @@ func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	if got := redis.run(t, "run", "free", "--", bin, "exit", "0"); got.stderr != "" {
 		t.Errorf("of a free key: got %q, want nothing said", got.stderr)
 	}
+}
+
+// TestRunQuietly: nothing is said if another has the lock, and all else is.
+func TestRunQuietly(t *testing.T) {
+	t.Parallel()
+	redis := startRedis(t)
+	bin := program(t)
+	redis.hold(t, "k")
+	redis.run(t, "run", "k", "--quiet", "--wait", "0", "--", bin, "exit", "0").want(t, 75)
+	redis.run(t, "run", "k", "--quiet", "--wait", "2s", "--", bin, "exit", "0").want(t, 124)
+	redis.run(t, "run", "free", "-q", "--wait", "0", "--", bin, "exit", "3").want(t, 3)
+	redis.run(t, "run", "k", "--quiet", "--wait", "0", "--", "no-such-command-anywhere").want(t, 127, "command not found")
+	place{"redis://127.0.0.1:1"}.run(t, "run", "k", "--quiet", "--wait", "0", "--", bin, "exit", "0").want(t, 69, "store unreachable")
 }
 
 // TestRunHoldsWhileTheCommandRuns, for longer than the TTL, and says who it is.

@@ -26,10 +26,15 @@ func TestRealServers(t *testing.T) {
 	}
 }
 
-// TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing: a wait says it, and so does its end.
+// TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing: a wait says it, and so does its
+// end. A job that takes no wait runs after that.
 func TestAServerThatHasJustStartedSaysForHowLongItGrantsNothing(t *testing.T) {
 	t.Parallel()
 	at := place{redistest.Start(t, servers.Config{}).URL()}
+	nightly := at.background(t.Context(), "run", "nightly", "--wait", "0", "--", program(t), "exit", "7")
+	defer func() {
+		finished(t, nightly).want(t, 7, `waiting for "nightly": the server was started or promoted lately, and grants nothing for 1`)
+	}()
 	got := at.run(t, "run", "k", "--wait", "2s", "--", program(t), "exit", "0")
 	got.want(t, 124, `waiting for "k": nobody holds it, but the server was started or promoted lately, and grants nothing for 1`, `no lock on "k" within 2s: `)
 }

@@ -82,10 +82,36 @@ func (w *waitReport) look(ctx context.Context) (waitReason, string) {
 	}
 	var grace *asynclock.GraceError
 	if info.Waiters > 0 && errors.As(w.told(ctx), &grace) {
-		return waitReason{kind: grantsNothing}, fmt.Sprintf(
-			"nobody holds it, but the server was started or promoted lately, and grants nothing for %v yet", grace.Remaining.Round(time.Second))
+		return waitReason{kind: grantsNothing}, "nobody holds it, but " + describeGrace(grace)
 	}
 	return waitReason{}, ""
+}
+
+func describeGrace(grace *asynclock.GraceError) string {
+	return fmt.Sprintf("the server was started or promoted lately, and grants nothing for %v yet", grace.Remaining.Round(time.Second))
+}
+
+// mostGrace bounds how long tryAfterGrace waits.
+const mostGrace = 10 * time.Minute
+
+// tryAfterGrace takes the key unless another has it. While the server grants nothing yet, nobody can know that. If all
+// hosts gave up then, a nightly job would run on none of them.
+func tryAfterGrace(ctx context.Context, try taking, key string, say func(string, ...any)) (*asynclock.Lease, error) {
+	for begin, said := time.Now(), false; ; said = true {
+		lease, err := try(ctx, key)
+		var grace *asynclock.GraceError
+		if !errors.As(err, &grace) || time.Since(begin)+grace.Remaining > mostGrace {
+			return lease, err
+		}
+		if !said {
+			say("waiting for %q: %s", key, describeGrace(grace))
+		}
+		select {
+		case <-time.After(max(grace.Remaining, lookPatience/10)): // it may have ended while the answer came
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // told returns what this client's wait for the key has been told. A TryLock beside it is refused with
@@ -99,11 +125,11 @@ func (c *connection) told(ctx context.Context, key string) error {
 	return err
 }
 
-// reportWait says on stderr why we wait for the key, until the returned function is called.
-func (a *app) reportWait(ctx context.Context, locks *connection, key string) (end func()) {
+// reportWait says why we wait for the key, until the returned function is called.
+func reportWait(ctx context.Context, locks *connection, key string, say func(string, ...any)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	told := func(ctx context.Context) error { return locks.told(ctx, key) }
-	w := waitReport{key, locks.Inspect, told, a.complain}
+	w := waitReport{key, locks.Inspect, told, say}
 	ended := make(chan struct{})
 	go func() { // ends with ctx; end waits for it
 		defer close(ended)

@@ -15,6 +15,57 @@ import (
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
+// TestTryAfterGrace: a server that grants nothing yet is waited for, within bounds, and what it answers then counts.
+func TestTryAfterGrace(t *testing.T) {
+	t.Parallel()
+	grace := func(left time.Duration) error { return &asynclock.Error{Err: &asynclock.GraceError{Remaining: left}} }
+	for name, tt := range map[string]struct {
+		answers []error // to one try after the other
+		want    error   // of the last
+		waits   time.Duration
+	}{
+		"no grace":         {[]error{nil}, nil, 0},
+		"held":             {[]error{asynclock.ErrHeld}, asynclock.ErrHeld, 0},
+		"free afterwards":  {[]error{grace(15 * time.Second), nil}, nil, 15 * time.Second},
+		"held afterwards":  {[]error{grace(15 * time.Second), asynclock.ErrHeld}, asynclock.ErrHeld, 15 * time.Second},
+		"another restart":  {[]error{grace(9 * time.Minute), grace(30 * time.Second), nil}, nil, 9*time.Minute + 30*time.Second},
+		"over by now":      {[]error{grace(0), nil}, nil, 200 * time.Millisecond},
+		"too long":         {[]error{grace(time.Hour)}, asynclock.ErrGrace, 0},
+		"too many at last": {[]error{grace(9 * time.Minute), grace(2 * time.Minute)}, asynclock.ErrGrace, 9 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin, tries, said := time.Now(), 0, 0
+				_, err := tryAfterGrace(t.Context(), func(context.Context, string, ...asynclock.LockOption) (*asynclock.Lease, error) {
+					tries++
+					return nil, tt.answers[tries-1]
+				}, "k", func(string, ...any) { said++ })
+				if !errors.Is(err, tt.want) || tries != len(tt.answers) || time.Since(begin) != tt.waits {
+					t.Errorf("got %v after %d tries and %v, want %v after %d and %v", err, tries, time.Since(begin), tt.want, len(tt.answers), tt.waits)
+				}
+				if said != min(tries-1, 1) {
+					t.Errorf("said %d times why it waits, want once if it waits", said)
+				}
+			})
+		})
+	}
+}
+
+// TestTryAfterGraceEndsWithItsContext, as a signal ends it.
+func TestTryAfterGraceEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := tryAfterGrace(ctx, func(context.Context, string, ...asynclock.LockOption) (*asynclock.Lease, error) {
+			return nil, &asynclock.GraceError{Remaining: time.Minute}
+		}, "k", func(string, ...any) {})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's end", err)
+		}
+	})
+}
+
 // TestWaitReport: nothing for a second, then each reason once, until the wait is over.
 func TestWaitReport(t *testing.T) {
 	t.Parallel()
