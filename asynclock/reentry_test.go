@@ -17,7 +17,7 @@ import (
 func (w *world) join(ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
 	w.Helper()
 	before := w.calls(asynclocktest.Any)
-	joined, err := c.Lock(ctx, l.Key(), asynclock.WithReentry(true))
+	joined, err := c.Lock(ctx, l.Key(), asynclock.WithReentry(true), asynclock.WithWait(time.Minute))
 	if err != nil {
 		w.Fatal(err)
 	}
