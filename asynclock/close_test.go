@@ -213,7 +213,7 @@ func TestClosedClientRefusesWork(t *testing.T) {
 // it: that adds nothing to wait for.
 func TestWorkUnderALeaseMayReenterWhileClosing(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		p := w.closing(w.Context(), c)
 		joined := w.join(l.Context(), c, l)

@@ -61,18 +61,17 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	}
 	ctx = l.outlivedBy(ctx)
 	w := newReader(ctx)
-	w.state, w.reentry = l.state, l.core.Reentry
+	w.state = l.state
 	reply := store.ReleaseReply{Err: ErrOutcomeUnknown}
 	// This also runs if the store panics: the key must not be held by nobody.
-	defer func() { reader, err = w.endDowngrade(d, &reply) }()
+	defer func() { reader, err = l.endDowngrade(d, w, &reply) }()
 	reply = c.requestRest(ctx, l.core.Terms.TTL, d)
 	return nil, nil
 }
 
 // outlivedBy returns ctx, or one without an end if ctx was made under l: that has just ended it.
 func (l *Lease) outlivedBy(ctx context.Context) context.Context {
-	lc, _ := ctx.Value(innermost{}).(*leaseContext)
-	for ; lc != nil; lc = lc.outer {
+	for lc := leaseContextOf(ctx); lc != nil; lc = lc.outer {
 		if lc.lease == l {
 			return context.WithoutCancel(ctx)
 		}
@@ -119,13 +118,14 @@ func (l *Lease) beginDowngrade() (*machine.Downgrade, error) {
 }
 
 // endDowngrade handles the store's answer.
-func (w *waiter) endDowngrade(d *machine.Downgrade, reply *store.ReleaseReply) (*Lease, error) {
-	s := w.state
+func (l *Lease) endDowngrade(d *machine.Downgrade, w *waiter, reply *store.ReleaseReply) (*Lease, error) {
+	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()
 	var fx machine.Effects
 	s.machine.EndDowngrade(d, &w.Waiter, reply, now, &fx)
 	s.carryOutLocked(&fx, now)
-	return w.lease(), w.Err
+	l.reader = w.lease()
+	return l.reader, w.Err
 }

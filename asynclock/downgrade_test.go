@@ -215,7 +215,7 @@ func TestDowngradeOfALeaseThatIsLost(t *testing.T) {
 
 func TestLeasesThatCantBeDowngraded(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		refused := func(why string, l *asynclock.Lease) {
 			_, err := l.Downgrade(w.Context())
 			if wantError(w, err, asynclock.ErrInvalidOption); err == nil {

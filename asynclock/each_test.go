@@ -78,7 +78,7 @@ func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
 // A joining future that shares its channel with others waits for the key after its lease, too.
 func TestLockEachUnderALeaseThatEnds(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "b")
 		results := c.LockEach(context.WithoutCancel(l.Context()), []string{"", "b", "c"}) // the first is refused at once
 		w.wait()
@@ -187,7 +187,7 @@ func TestInfoSaysWhatIsMine(t *testing.T) {
 // Leases of several keys end at the same time. The futures under them share a channel, and nobody has
 // received a result yet, so all of them wait for their keys.
 func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
-	c, err := asynclock.New(memstore.New())
+	c, err := asynclock.New(memstore.New(), asynclock.WithReentry(true))
 	if err != nil {
 		t.Fatal(err)
 	}

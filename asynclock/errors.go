@@ -78,10 +78,16 @@ var (
 	// ErrPermits: a request for more permits than the semaphore has.
 	ErrPermits = machine.ErrPermits
 
-	// ErrUpgrade: the call was made under a lease of the same key, and wants the key in another way: for
-	// itself under a reader's, or permits under a writer's. It would wait for itself, and two such
-	// callers for each other. Unlock that lease first.
-	ErrUpgrade = errors.New("asynclock: the key is held in another way by the caller itself")
+	// ErrReentry: the context of the call was made under a lease of the same key, and the call does not join
+	// it. It would wait for that lease, and so possibly for its own caller. Unlock that lease first, or let the
+	// call join it by [WithReentry](true). Work that may run after the lease takes the context from outside it.
+	ErrReentry = errors.New("asynclock: the context was made under a lease of this key: unlock that first, " +
+		"join it by WithReentry(true), or wait with the context from outside")
+
+	// ErrUpgrade is the ErrReentry, which it also matches, of a call that can't join: it wants the key in another
+	// way. It wants the key for itself under a reader's lease, or permits under a writer's. Two such callers
+	// would wait for each other. Unlock that lease first. WithReentry does not help.
+	ErrUpgrade error = upgradeError{}
 
 	// ErrClosed: the client is closed.
 	ErrClosed = store.ErrClosed
@@ -194,6 +200,16 @@ func (e *HeldError) permits(by string) (text string) {
 
 // Is reports that a HeldError is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// An upgradeError is ErrUpgrade. Its text advises nothing that does not help.
+type upgradeError struct{}
+
+func (upgradeError) Error() string {
+	return "asynclock: the context was made under a lease of this key that has it in another way: unlock that first"
+}
+
+// Is reports that it is an ErrReentry.
+func (upgradeError) Is(target error) bool { return target == ErrReentry }
 
 // A noAnswerError is [ErrOutcomeUnknown] in the words of a caller: Lock promises that nothing is held
 // after an error, so the outcome of its request is no question.

@@ -23,13 +23,14 @@ var sentinels = map[string]error{
 	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrGrace": asynclock.ErrGrace, "ErrTooSlow": asynclock.ErrTooSlow, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
 	"ErrInvalidKey": asynclock.ErrInvalidKey, "ErrInvalidOption": asynclock.ErrInvalidOption,
 	"ErrForeignData": asynclock.ErrForeignData, "ErrDenied": asynclock.ErrDenied,
+	"ErrReentry": asynclock.ErrReentry, "ErrUpgrade": asynclock.ErrUpgrade, "ErrLockOrder": asynclock.ErrLockOrder,
 }
 
 // Each error matches itself and, if it is a kind of another, that one.
 func TestSentinelsAreToldApart(t *testing.T) {
 	kinds := map[string]string{
 		"ErrExpired": "ErrLost", "ErrStolen": "ErrLost", "ErrForced": "ErrLost", "ErrMaxHold": "ErrLost", "ErrNotRenewed": "ErrLost",
-		"ErrGrace": "ErrUnreachable", "ErrTooSlow": "ErrUnreachable",
+		"ErrGrace": "ErrUnreachable", "ErrTooSlow": "ErrUnreachable", "ErrUpgrade": "ErrReentry",
 	}
 	for name, err := range sentinels {
 		wrapped := fmt.Errorf("work: %w", &asynclock.Error{Op: "lock", Key: "key", Err: err})

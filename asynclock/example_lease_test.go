@@ -68,37 +68,6 @@ func ExampleLeaseFrom() {
 	// order 42 is not locked
 }
 
-// Code that runs under a lease of a key joins it when it asks for the key again. Code that can't have
-// that says so, for example work that was detached from its request and goes on after it.
-func ExampleWithReentry() {
-	ctx := context.Background()
-	locks, err := asynclock.New(memstore.New())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer locks.Close(ctx)
-
-	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
-		joined, err := locks.TryLock(ctx, "order:42")
-		if err != nil {
-			return err
-		}
-		fmt.Println("shares the lease:", joined.Token() == lease.Token())
-		if err := joined.Unlock(ctx); err != nil {
-			return err
-		}
-		_, err = locks.TryLock(ctx, "order:42", asynclock.WithReentry(false))
-		fmt.Println("is refused like anyone else:", errors.Is(err, asynclock.ErrHeld))
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// shares the lease: true
-	// is refused like anyone else: true
-	// <nil>
-}
-
 // A worker takes whichever of its keys is free first, without a goroutine for each.
 func ExampleClient_LockEach() {
 	ctx := context.Background()

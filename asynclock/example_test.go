@@ -166,15 +166,12 @@ func ExampleClient_WithLock() {
 	defer locks.Close(ctx)
 
 	err = locks.WithLock(ctx, "order:42", func(ctx context.Context, lease *asynclock.Lease) error {
-		// Asked for again with this context, the key is ours already.
-		return locks.WithLock(ctx, "order:42", func(_ context.Context, inner *asynclock.Lease) error {
-			fmt.Println("the same lease:", inner.Token() == lease.Token())
-			return errors.New("out of stock")
-		})
+		fmt.Println("held:", lease.Valid(0))
+		return errors.New("out of stock")
 	})
 	fmt.Println(err)
 	// Output:
-	// the same lease: true
+	// held: true
 	// out of stock
 }
 

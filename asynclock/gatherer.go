@@ -149,7 +149,7 @@ func (a *gatherer) waitForNext() error {
 // request makes a future for the key.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.Terms, w.reentry, w.result = &a.settings.Terms, a.settings.reentry, result
+	w.Terms, w.result = &a.settings.Terms, result
 	if a.join(w, key) {
 		result <- Result{w}
 		return w

@@ -71,7 +71,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.Terms, w.reentry, w.Try = &a.settings.Terms, a.settings.reentry, true
+		w.Terms, w.Try = &a.settings.Terms, true
 		if a.join(w, key) {
 			a.answer(t)
 		}

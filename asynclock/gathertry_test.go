@@ -139,7 +139,7 @@ func TestTryLockAllSaysThatItsContextHasEnded(t *testing.T) {
 
 func TestTryLockAllJoinsWhatItIsUnder(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "b")
 		m, err := c.TryLockAll(l.Context(), three)
 		if err != nil {

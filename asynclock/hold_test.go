@@ -285,7 +285,7 @@ func TestMinHoldWithinMaxHoldKeepsTheKeyNoLonger(t *testing.T) {
 
 func TestMinHoldIsForTheWholeOfAJoinedHolding(t *testing.T) {
 	story(t, func(w *world) {
-		here, there := w.client(asynclock.WithMinHold(time.Minute)), w.client()
+		here, there := w.client(asynclock.WithMinHold(time.Minute), asynclock.WithReentry(true)), w.client()
 		l := lock(w, here, "key")
 		free := time.Now().Add(time.Minute)
 		joined, err := here.Lock(l.Context(), "key")

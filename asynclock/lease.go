@@ -31,6 +31,7 @@ type Lease struct {
 	notes    chan struct{} // has room for whoever writes a note; nil: nobody has yet
 	ctx      *leaseContext
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
+	reader   *Lease                  // that Downgrade made of it; nil if none
 }
 
 // A noCopy makes go vet refuse copies of what has it: a copy of a Lease would be unlocked by itself.
@@ -42,7 +43,7 @@ func (*noCopy) Unlock() {}
 // begin makes l the lease of w.
 func (l *Lease) begin(s *keyState, w *waiter) *machine.Lease {
 	l.state, l.parent = s, w.ctx
-	l.core.Caller, l.core.Reentry = l, w.reentry
+	l.core.Caller = l
 	return &l.core
 }
 
@@ -94,7 +95,7 @@ func (l *Lease) Mode() Mode {
 // Context returns a context that ends when the lease ends, at the latest at its trust deadline,
 // with [Lease.Err] as its cause. It has the values of the context that the key was requested with,
 // but neither its end nor its deadline. A request for the same key with this context, or with one
-// made from it, joins this lease instead of waiting for it.
+// made from it, does not wait for this lease: it fails with [ErrReentry], or joins the lease with [WithReentry](true).
 func (l *Lease) Context() context.Context {
 	if l.isNone() {
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -16,13 +16,13 @@ import (
 //
 // If the store has a queue, clients are served in the order in which they queued. The waiters of
 // one client are served in the order in which they came. If ctx was made under a lease of the same
-// key that still lasts (see [Lease.Context]), the new lease joins it at once, except with
-// [WithReentry](false). Options that differ from those of that lease are refused with
-// [ErrInvalidOption].
+// key that still lasts (see [Lease.Context]), Lock fails at once with [ErrReentry], or joins that lease
+// with [WithReentry](true).
 //
 // Errors: ctx's own and its cause, [ErrQueueFull], [ErrUnreachable] when the store has not answered
 // for a third of the TTL (at least one second, at most ten), [ErrTooSlow] when its answers came too
-// late for as long, [ErrClosed], [ErrInvalidKey], [ErrInvalidOption], [ErrForeignData], [ErrDenied].
+// late for as long, [ErrReentry], [ErrUpgrade], [ErrClosed], [ErrInvalidKey], [ErrInvalidOption], [ErrForeignData],
+// [ErrDenied].
 // When ctx ends the wait, the error also matches what the call waited for, as far as the client
 // knows: [ErrHeld] as a [*HeldError], [ErrGrace] or ErrUnreachable. After an error the client holds
 // nothing. If a lost request took the key, the client gives it back in the background.
@@ -120,16 +120,16 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 	if w.ctx.Err() != nil {
 		return nil, waitEnded(w.ctx)
 	}
-	w.Terms, w.reentry = &settings.Terms, settings.reentry
-	if !w.reentry {
+	w.Terms = &settings.Terms
+	l := leaseContextOf(w.ctx).leaseOf(c, key, settings.reentry)
+	if l == nil {
 		return settings, nil
 	}
-	if l := c.under(w.ctx, key); l != nil {
-		if w.mode == Permits {
-			return settings, canTakePermits(l.core.Terms)
-		}
+	if err := settings.mayNest(l.core.Terms); err != nil {
+		return nil, err
+	}
+	if settings.reentry && settings.Mode != Permits {
 		w.join(l)
-		return settings, settings.canJoin(l.core.Terms)
 	}
 	return settings, nil
 }

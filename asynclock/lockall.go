@@ -3,6 +3,7 @@
 package asynclock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,8 +23,8 @@ const MaxKeys = 256
 // itself may deadlock, as with any lock. So may a caller that calls LockAll under a lease of a key
 // that it does not list.
 //
-// If ctx was made under a lease of one of the keys, that lease is joined, as with [Client.Lock]. All
-// keys that are not held have to sort after those that are held. Otherwise the error is
+// If ctx was made under a lease of one of the keys, LockAll fails with [ErrReentry], or joins that lease with
+// [WithReentry](true), as [Client.Lock] does. Then all keys that are not held have to sort after those that are held. Otherwise the error is
 // [ErrLockOrder], at once, or as soon as the lease of a smaller key ends. Keys sort by their bytes.
 //
 // Keys that are had early are renewed while the others are waited for, also with [WithRenewal](false). For a moment LockAll may hold
@@ -40,7 +41,7 @@ func (c *Client) LockAll(ctx context.Context, keys []string, options ...LockOpti
 // TryLockAll takes all keys if they are free at once, as [Client.TryLock] would find them. Otherwise
 // it takes none, and the error is that of the first key that could not be had: usually [ErrHeld], as
 // a [*HeldError]. Until TryLockAll returns, it may hold some of the keys. It never waits for a key,
-// so it may be called under a lease of any of them and never returns [ErrLockOrder].
+// so with [WithReentry](true) it may be called under a lease of any of them and never returns [ErrLockOrder].
 func (c *Client) TryLockAll(ctx context.Context, keys []string, options ...LockOption) (*MultiLease, error) {
 	a := &gatherer{client: c, ctx: ctx, op: "try lock all", try: true}
 	return a.lockAll(keys, options)
@@ -85,7 +86,7 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 	if a.ctx.Err() != nil {
 		return a.failed(a.keys[0], waitEnded(a.ctx))
 	}
-	a.outer, _ = a.ctx.Value(innermost{}).(*leaseContext)
+	a.outer = leaseContextOf(a.ctx)
 	if err := a.checkOrder(); err != nil {
 		return err
 	}
@@ -94,22 +95,21 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 	return nil
 }
 
-// checkOrder refuses a request that would wait for a key while it holds a larger one, and options
-// that a lease to join can't have.
+// checkOrder refuses a request that may not be made under the leases that the caller has of its keys, and
+// one that would wait for a key while it holds a larger one.
 func (a *gatherer) checkOrder() error {
 	missing := ""
 	for _, key := range a.keys {
 		l := a.under(key)
-		switch {
-		case l == nil && missing == "":
-			missing = key // not empty, because no key is
-		case l == nil:
-		case missing != "" && !a.try:
+		if l == nil {
+			missing = cmp.Or(missing, key) // no key is empty
+			continue
+		}
+		if err := a.settings.mayNest(l.core.Terms); err != nil {
+			return a.failed(key, err)
+		}
+		if missing != "" && !a.try {
 			return a.failed(missing, ErrLockOrder)
-		default:
-			if err := a.settings.canJoin(l.core.Terms); err != nil {
-				return a.failed(key, err)
-			}
 		}
 	}
 	return nil
@@ -117,10 +117,7 @@ func (a *gatherer) checkOrder() error {
 
 // under returns the lease of the key that the request was made under, or nil.
 func (a *gatherer) under(key string) *Lease {
-	if !a.settings.reentry {
-		return nil
-	}
-	return a.outer.leaseOf(a.client, key)
+	return a.outer.leaseOf(a.client, key, a.settings.reentry)
 }
 
 // bound makes a context of our own that ends when the waiting has to end.

@@ -15,7 +15,7 @@ import (
 // must not wait for that while it holds the larger one: whoever takes the smaller one may want the other.
 func TestLockAllIsRefusedWhenALeaseThatItWasMadeUnderEnds(t *testing.T) {
 	story(t, func(w *world) {
-		gate, ours, theirs := w.bounded(), w.bounded(), w.bounded()
+		gate, ours, theirs := w.bounded(), w.bounded(asynclock.WithReentry(true)), w.bounded()
 		largest := lock(w, gate, "c")
 		smaller := lock(w, ours, "a")
 		larger, err := ours.Lock(smaller.Context(), "b")
@@ -106,7 +106,7 @@ func TestLockAllDoesNotWaitLongForWhatItGivesBack(t *testing.T) {
 // The whole has ended, so nobody renews its parts. A lease that joins one of them is renewed.
 func TestALeaseThatJoinsAPartOfAnEndedWholeIsRenewed(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.bounded(), w.bounded()
+		ours, theirs := w.bounded(asynclock.WithReentry(true)), w.bounded()
 		first := lock(w, ours, "a")
 		m, err := ours.LockAll(first.Context(), []string{"a", "b"})
 		if err != nil {

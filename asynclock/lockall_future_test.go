@@ -159,7 +159,7 @@ func TestLockAllChanIsNotClaimedTooLate(t *testing.T) {
 // A future under a lease of all its keys keeps neither Close nor, for long, the keys.
 func TestLockAllChanUnderALease(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.bounded()
+		c := w.bounded(asynclock.WithReentry(true))
 		outer := lockAll(w, c, []string{"a", "b"})
 		unclaimed := <-c.LockAllChan(outer.Context(), []string{"b", "a"})
 		claimed, err := (<-c.LockAllChan(outer.Context(), []string{"b", "a"})).Lease()

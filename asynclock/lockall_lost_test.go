@@ -164,7 +164,7 @@ func TestLockAllHoldsNoLargerKeyThanALostOne(t *testing.T) {
 // A part that another lease has joined is renewed for that lease.
 func TestLockAllRenewsALostPartForThoseWhoJoinedIt(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.bounded(), w.bounded()
+		ours, theirs := w.bounded(asynclock.WithReentry(true)), w.bounded()
 		m := lockAll(w, ours, []string{"a", "b", "c"})
 		a, err := ours.Lock(m.Context(), "a")
 		if err != nil {

@@ -187,7 +187,7 @@ func TestLockAllGivesUpOnALaneThatHangs(t *testing.T) {
 // A key that is listed twice counts once in each call, also under a lease of it.
 func TestAKeyThatIsListedTwiceCountsOnce(t *testing.T) {
 	story(t, func(w *world) {
-		c, twice := w.bounded(), []string{"a", "b", "a"}
+		c, twice := w.bounded(asynclock.WithReentry(true)), []string{"a", "b", "a"}
 		outer, ctx := (*asynclock.Lease)(nil), w.Context()
 		for range 2 {
 			for name, call := range map[string]func() (*asynclock.MultiLease, error){

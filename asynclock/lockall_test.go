@@ -19,9 +19,9 @@ import (
 
 // bounded makes the next client. Its requests wait for hours and not for ever, so that a story that
 // is wrong ends.
-func (w *world) bounded() *asynclock.Client {
+func (w *world) bounded(options ...asynclock.ClientOption) *asynclock.Client {
 	w.Helper()
-	return w.client(asynclock.WithWait(3 * time.Hour))
+	return w.client(append([]asynclock.ClientOption{asynclock.WithWait(3 * time.Hour)}, options...)...)
 }
 
 // close closes a client that holds nothing by now.

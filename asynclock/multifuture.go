@@ -21,8 +21,8 @@ import (
 //
 // A goroutine waits for each call, unlike for [Client.LockChan]. It ends with the claim, or when the
 // keys are given back. Keys that are had early are renewed while others are waited for, for as long
-// as ctx lasts. So a caller that loses interest has to end ctx. If ctx was made under a lease of one of
-// the keys, that lease is joined at once, not with the claim.
+// as ctx lasts. So a caller that loses interest has to end ctx. With [WithReentry](true) a lease that ctx was made
+// under is joined at once, not with the claim.
 func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...LockOption) <-chan MultiResult {
 	results := make(chan MultiResult, 1)
 	f := &multiFuture{gatherer: gatherer{client: c, ctx: ctx, op: "lock all"}, settled: make(chan struct{})}

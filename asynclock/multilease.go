@@ -172,7 +172,8 @@ func (m *MultiLease) Tokens() map[string]int64 {
 
 // Context returns a context that ends when the lease ends, with [MultiLease.Err] as its cause. It
 // has the values of the context that the keys were requested with, but neither its end nor its
-// deadline. A request for one of the keys with this context joins the lease of that key.
+// deadline. A request for one of the keys with this context fails with [ErrReentry], or joins the lease of that key
+// with [WithReentry](true).
 // [LeaseFrom] returns the lease of one key. If that one is unlocked by itself, the whole ends. Its own
 // context knows the lease of that key only, so make others from this one.
 func (m *MultiLease) Context() context.Context {

@@ -144,7 +144,7 @@ func TestMultiLeaseEndsIfAPartIsUnlocked(t *testing.T) {
 // A request for one of the keys under the lease joins it, also of all of them.
 func TestMultiLeaseIsJoinedByContext(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.bounded()
+		c := w.bounded(asynclock.WithReentry(true))
 		ctx := context.WithValue(w.Context(), w, "value")
 		m, err := c.LockAll(ctx, []string{"a", "b", "c"})
 		if err != nil {
@@ -181,7 +181,7 @@ func TestMultiLeaseIsJoinedByContext(t *testing.T) {
 // A caller under a lease must not wait for a smaller key. It is told so at once.
 func TestLockAllKeepsTheOrderOfKeysThatAreHeld(t *testing.T) {
 	story(t, func(w *world) {
-		c, other := w.bounded(), w.bounded()
+		c, other := w.bounded(asynclock.WithReentry(true)), w.bounded()
 		b := lock(w, c, "b")
 		_, err := c.LockAll(b.Context(), []string{"b", "a", "c"})
 		wantError(w, err, asynclock.ErrLockOrder)
@@ -203,7 +203,7 @@ func TestLockAllKeepsTheOrderOfKeysThatAreHeld(t *testing.T) {
 		}
 		unlockAll(w, m)
 		_, err = c.TryLockAll(b.Context(), []string{"a", "b"}, asynclock.WithReentry(false))
-		wantError(w, err, asynclock.ErrHeld)
+		wantError(w, err, asynclock.ErrReentry)
 		_, err = c.LockAll(b.Context(), []string{"b", "c"}, asynclock.WithTTL(time.Minute))
 		wantError(w, err, asynclock.ErrInvalidOption)
 		wantOp(w, err, "lock all", "b")

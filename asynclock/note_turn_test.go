@@ -46,7 +46,7 @@ func TestNotesOfOneLeaseAreWrittenOneAfterTheOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
-				c := w.client()
+				c := w.client(asynclock.WithReentry(true))
 				l := lock(w, c, "key")
 				second := other(w, c, l)
 				w.store.Next(asynclocktest.WriteNote.Any, asynclocktest.LoseReply, asynclocktest.Refuse)

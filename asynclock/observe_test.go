@@ -149,7 +149,7 @@ func TestCloseTellsObserversOfTheEnd(t *testing.T) {
 // Leases that share a holding have one token, and it ends with the last of them.
 func TestTheEndOfASharedHoldingIsAnnouncedWhenItEnds(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()
 		d := w.observe(theirs)
 		outer := lock(w, ours, "key", asynclock.WithDescription("us"))
 		inner, err := ours.Lock(outer.Context(), "key")

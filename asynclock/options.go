@@ -190,14 +190,16 @@ func WithWait(d time.Duration) LockOption {
 	})
 }
 
-// WithReentry says whether the lease takes part in re-entry. Default true: a request joins the lease
-// of the same key that its context was made under, if that lease still lasts (see [Lease.Context]).
-// Everything that runs under one such context then shares the lease, also goroutines that run at the
-// same time, and work that was detached with [context.WithoutCancel].
+// WithReentry says what a request does whose context was made under a lease of the same key that still
+// lasts (see [Lease.Context]). Default false: it fails at once with [ErrReentry], because whoever waits for it inside
+// the lease would wait in vain.
 //
-// With false the request never joins a lease, and its lease is never joined. A request under a lease
-// of the same key then waits for that lease to end, so whoever waits for the request inside the
-// lease waits in vain.
+// With true it joins that lease and returns another one, with the same token. The key is given back by the last
+// Unlock. Options that differ from those of the lease are refused with [ErrInvalidOption]. Goroutines that join
+// one lease are inside together, also work that was detached with [context.WithoutCancel]: the lease excludes others,
+// not them.
+//
+// Only the request's own option counts, not that of the lease. Permits of a [Semaphore] are never joined.
 func WithReentry(on bool) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		s.reentry = on

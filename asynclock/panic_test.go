@@ -109,7 +109,7 @@ func TestPanicOfTheStoreLeavesTheKeyUsable(t *testing.T) {
 		"lock all, which has joined a key": func(w *world, c *asynclock.Client, s *panickingStore) {
 			held := lock(w, c, "key")
 			s.acquire.Store(true)
-			recovered(w, func() { _, _ = c.LockAll(held.Context(), []string{"key", "key2"}) })
+			recovered(w, func() { _, _ = c.LockAll(held.Context(), []string{"key", "key2"}, asynclock.WithReentry(true)) })
 			unlock(w, held)
 		},
 		"unlock all": func(w *world, c *asynclock.Client, s *panickingStore) {

@@ -31,8 +31,13 @@ type leaseContext struct {
 
 func newLeaseContext(parent context.Context, l *Lease) *leaseContext {
 	ctx, cancel := context.WithCancelCause(parent)
-	outer, _ := parent.Value(innermost{}).(*leaseContext)
-	return &leaseContext{Context: ctx, lease: l, outer: outer, cancel: cancel}
+	return &leaseContext{Context: ctx, lease: l, outer: leaseContextOf(parent), cancel: cancel}
+}
+
+// leaseContextOf returns the innermost leaseContext that ctx is or was made from, or nil.
+func leaseContextOf(ctx context.Context) *leaseContext {
+	c, _ := ctx.Value(innermost{}).(*leaseContext)
+	return c
 }
 
 // Value returns the context itself for the key innermost.
@@ -43,46 +48,71 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// under returns the lease of the key that ctx was made under, or nil if there is
-// none that still lasts.
-func (c *Client) under(ctx context.Context, key string) *Lease {
-	lc, _ := ctx.Value(innermost{}).(*leaseContext)
-	return lc.leaseOf(c, key)
-}
-
 // leaseOf returns the client's lease of the key that c or a context outside it belongs to, or nil if
-// there is none that still lasts.
-func (c *leaseContext) leaseOf(client *Client, key string) *Lease {
+// there is none that still lasts. A request with re-entry may join the holding of one that has ended,
+// as long as others share it.
+func (c *leaseContext) leaseOf(client *Client, key string, reentry bool) *Lease {
 	for ; c != nil; c = c.outer {
-		l := c.lease
-		if l.state.shard.client == client && l.state.machine.Name == key && l.core.Reentry && l.lasts() {
+		if !c.lease.isOf(client, key) {
+			continue
+		}
+		if l := c.lease.inEffect(reentry); l != nil {
 			return l
 		}
 	}
 	return nil
 }
 
+// isOf reports whether l is the client's lease of the key.
+func (l *Lease) isOf(client *Client, key string) bool {
+	return l.state.shard.client == client && l.state.machine.Name == key
+}
+
 // LeaseFrom returns the innermost lease of the key that ctx was made under: by [Client.WithLock],
 // [Client.WithLockAll], [Do], [Lease.Context] or [MultiLease.Context]. It is how code deep below finds the token. The lease may have ended
-// meanwhile; [Lease.Valid] tells. LeaseFrom reports false if there is no such lease, or ctx is nil.
+// meanwhile; [Lease.Valid] tells. LeaseFrom reports false if there is no such lease, or ctx is nil. It also does so if
+// leases of several clients have that key, because their tokens have nothing in common: then use [Client.LeaseFrom].
 func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 	if ctx == nil {
 		return nil, false
 	}
-	lc, _ := ctx.Value(innermost{}).(*leaseContext)
-	for ; lc != nil; lc = lc.outer {
-		if lc.lease.state.machine.Name == key {
+	var found *Lease
+	for lc := leaseContextOf(ctx); lc != nil; lc = lc.outer {
+		switch l := lc.lease; {
+		case l.state.machine.Name != key:
+		case found == nil:
+			found = l
+		case found.state.shard.client != l.state.shard.client:
+			return nil, false
+		}
+	}
+	return found, found != nil
+}
+
+// LeaseFrom is [LeaseFrom] for leases of this client.
+func (c *Client) LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
+	if ctx == nil {
+		return nil, false
+	}
+	for lc := leaseContextOf(ctx); lc != nil; lc = lc.outer {
+		if lc.lease.isOf(c, key) {
 			return lc.lease, true
 		}
 	}
 	return nil, false
 }
 
-// canJoin returns an error if a request has options that a lease it joins can't have, because the
-// lease shares a holding that was made with others.
-func (s *lockSettings) canJoin(held *machine.Terms) error {
-	if held.Mode != Exclusive && held.Mode != s.Mode {
+// mayNest returns an error if a request may not be made under a lease of the same key. It would wait for
+// that lease, and so possibly for its own caller. A request that joins may not have options that the lease
+// can't have, because the lease shares a holding that was made with others.
+func (s *lockSettings) mayNest(held *machine.Terms) error {
+	switch {
+	case s.Mode == Permits && held.Mode == Permits:
+		return nil // there may be enough for both
+	case s.Mode == Permits, held.Mode != Exclusive && held.Mode != s.Mode:
 		return ErrUpgrade
+	case !s.reentry:
+		return ErrReentry
 	}
 	for _, o := range []struct {
 		given given
@@ -103,25 +133,23 @@ func (s *lockSettings) canJoin(held *machine.Terms) error {
 	return nil
 }
 
-// canTakePermits returns an error for a request of permits under a lease of the same key that excludes
-// them. Permits under others are no re-entry.
-func canTakePermits(held *machine.Terms) error {
-	if held.Mode != Permits {
-		return ErrUpgrade
-	}
-	return nil
-}
-
-// lasts reports whether the holding that l belongs or belonged to still lasts.
-func (l *Lease) lasts() bool {
+// inEffect returns l, or the reader's lease that [Lease.Downgrade] made of it, or nil if that has ended. Joinable
+// says that it counts as long as the holding lasts that it belongs or belonged to.
+func (l *Lease) inEffect(joinable bool) *Lease {
 	s := l.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
+	if l.reader != nil {
+		l = l.reader
+	}
 	now := watchdog.Refresh()
 	var fx machine.Effects
 	lasts := s.machine.Lasts(&l.core, now, &fx)
 	s.carryOutLocked(&fx, now)
-	return lasts
+	if !lasts || !joinable && l.core.Err != nil {
+		return nil
+	}
+	return l
 }
 
 // join makes w a waiter that will join l.

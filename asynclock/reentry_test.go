@@ -13,11 +13,11 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
-// join asks for the key under ctx and fails unless that joins l at once.
+// join asks for the key under ctx with re-entry, and fails unless that joins l at once.
 func (w *world) join(ctx context.Context, c *asynclock.Client, l *asynclock.Lease) *asynclock.Lease {
 	w.Helper()
 	before := w.calls(asynclocktest.Any)
-	joined, err := c.Lock(ctx, l.Key())
+	joined, err := c.Lock(ctx, l.Key(), asynclock.WithReentry(true), asynclock.WithWait(time.Minute))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestAskingUnderALeaseJoinsIt(t *testing.T) {
 			w.Errorf("value: got %v, want that of the context it was asked for with", got)
 		}
 		cancel()
-		tried, err := c.TryLock(l.Context(), "key")
+		tried, err := c.TryLock(l.Context(), "key", asynclock.WithReentry(true))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -121,10 +121,20 @@ func TestNestedLeasesAreAllJoined(t *testing.T) {
 	})
 }
 
+// bothWays tells a story without re-entry, which is the default, and with it.
+func bothWays(t *testing.T, tell func(w *world, reentry asynclock.LockOption)) {
+	t.Helper()
+	for _, on := range []bool{false, true} {
+		t.Run(fmt.Sprintf("WithReentry(%v)", on), func(t *testing.T) {
+			story(t, func(w *world) { tell(w, asynclock.WithReentry(on)) })
+		})
+	}
+}
+
 // Only the work that a lease belongs to joins it.
 func TestStrangersWaitLikeAnyoneElse(t *testing.T) {
-	story(t, func(w *world) {
-		c, other := w.client(), w.client()
+	bothWays(t, func(w *world, reentry asynclock.LockOption) {
+		c, other := w.client(reentry), w.client(reentry)
 		l := lock(w, c, "key")
 		for _, who := range []struct {
 			name   string
@@ -158,8 +168,8 @@ func TestEndedLeaseIsNotJoined(t *testing.T) {
 		{"lost", func(w *world, l *asynclock.Lease) { w.pass(ttl) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			story(t, func(w *world) {
-				client := w.client()
+			bothWays(t, func(w *world, reentry asynclock.LockOption) {
+				client := w.client(reentry)
 				l := lock(w, client, "key", asynclock.WithRenewal(false))
 				ctx := l.Context()
 				c.end(w, l)
@@ -221,7 +231,7 @@ func TestLossEndsAllThatJoined(t *testing.T) {
 
 func TestMaxHoldOfTheFirstBoundsAllThatJoin(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key", asynclock.WithMaxHold(time.Minute))
 		w.pass(50 * time.Second)
 		joined, err := c.Lock(l.Context(), "key")
@@ -238,7 +248,7 @@ func TestMaxHoldOfTheFirstBoundsAllThatJoin(t *testing.T) {
 // ends first, the future waits for the key like a call of Lock.
 func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		claimed, forgotten, late := c.LockChan(l.Context(), "key"), c.LockChan(l.Context(), "key"), c.LockChan(context.WithoutCancel(l.Context()), "key")
 		result := <-claimed
@@ -267,7 +277,7 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 // A result that was received before the holding ended can't wait any more.
 func TestResultThatIsClaimedAfterTheHoldingIsNotClaimed(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		late := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
 		unlock(w, l)
@@ -280,7 +290,7 @@ func TestResultThatIsClaimedAfterTheHoldingIsNotClaimed(t *testing.T) {
 // Joining futures whose lease is lost wait their turn, in their order.
 func TestFuturesUnderALostLeaseWaitInOrder(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key", asynclock.WithMaxHold(time.Second))
 		ctx := context.WithoutCancel(l.Context())
 		first, second := c.LockChan(ctx, "key"), c.LockChan(ctx, "key")
@@ -302,7 +312,7 @@ func TestFuturesUnderALostLeaseWaitInOrder(t *testing.T) {
 // Close fails a future that has not joined yet, and whose lease it has to give up.
 func TestCloseFailsAFutureThatHasNotJoined(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
 		abandon(c)
@@ -314,7 +324,7 @@ func TestCloseFailsAFutureThatHasNotJoined(t *testing.T) {
 // A context that ends takes a future with it that has not joined yet.
 func TestContextOfAFutureThatHasNotJoinedEnds(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		ctx, cancel := context.WithCancel(context.WithoutCancel(l.Context()))
 		future := c.LockChan(ctx, "key")
@@ -327,29 +337,10 @@ func TestContextOfAFutureThatHasNotJoinedEnds(t *testing.T) {
 	})
 }
 
-// A request without re-entry waits for the lease. A lease without it is waited for.
-func TestWithoutReentry(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
-		l := lock(w, c, "key")
-		inside := w.ask(context.WithoutCancel(l.Context()), c, "key", asynclock.WithReentry(false))
-		inside.waits()
-		unlock(w, l)
-		unlock(w, inside.has())
-
-		l = lock(w, c, "key", asynclock.WithReentry(false))
-		under := w.ask(context.WithoutCancel(l.Context()), c, "key")
-		under.waits()
-		unlock(w, l)
-		unlock(w, under.has())
-		w.wantUnused()
-	})
-}
-
 // Options that a joined lease can't have are refused; those that it has anyway are not.
 func TestOptionsOfAJoinedLease(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client(asynclock.WithMinHold(0))
+		c := w.client(asynclock.WithMinHold(0), asynclock.WithReentry(true))
 		l := lock(w, c, "key", asynclock.WithMaxHold(time.Minute), asynclock.WithTTL(10*time.Second))
 		for name, option := range map[string]asynclock.LockOption{
 			"WithTTL":         asynclock.WithTTL(ttl), // the client's default, but not this lease's

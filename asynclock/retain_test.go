@@ -57,7 +57,7 @@ func (w *world) wantAsked(want int) {
 // a larger token, and none of the store's business.
 func TestRetainedKeyIsTakenAgainWithoutTheStore(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.retainer()
+		c := w.retainer(asynclock.WithReentry(true))
 		leases := []*asynclock.Lease{w.retained(c)}
 		take := func(l *asynclock.Lease, err error) {
 			w.Helper()

@@ -19,9 +19,9 @@ import "context"
 // [WithRetention] makes reading cheap: the key stays
 // with the client until a writer requests it.
 //
-// If ctx was made under a lease of the same key that still lasts, the new lease joins it. So a reader
-// that calls another does not wait for a writer that queued in between. Under a lease of RLock, Lock
-// fails with [ErrUpgrade]. With [WithReentry](false) it would wait for its own reader.
+// If ctx was made under a lease of the same key that still lasts, RLock fails at once with [ErrReentry]. A writer that
+// queued in between would otherwise wait for the outer reader, and the inner one for that writer. With
+// [WithReentry](true) the new lease joins the outer one. Under a lease of RLock, Lock fails with [ErrUpgrade] in any case.
 //
 // Errors: those of Lock, and [ErrUnsupported] from a store that has no readers ([Features]).
 // [WithMinHold] is refused with [ErrInvalidOption].

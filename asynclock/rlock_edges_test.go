@@ -18,7 +18,7 @@ import (
 
 func TestReentryOfReadersAndWriters(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		ways := map[string]func(ctx context.Context) (*asynclock.Lease, error){
 			"Lock":     func(ctx context.Context) (*asynclock.Lease, error) { return c.Lock(ctx, "key") },
 			"TryLock":  func(ctx context.Context) (*asynclock.Lease, error) { return c.TryLock(ctx, "key") },
@@ -67,7 +67,7 @@ func TestReentryOfReadersAndWriters(t *testing.T) {
 // The tenure of readers lasts until the last lease under it was unlocked, whichever that is.
 func TestAReaderThatJoinedByReentryKeepsTheKey(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()
 		outer := rlock(w, ours, "key")
 		inner, err := ours.RLock(outer.Context(), "key")
 		if err != nil {

@@ -15,8 +15,8 @@ import (
 // An upgrade is refused at once, without a request, also with a bound on the wait. So two readers that both
 // want to write don't wait for each other, and a writer that waits makes no difference.
 func TestAnUpgradeIsRefusedAtOnce(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+	bothWays(t, func(w *world, reentry asynclock.LockOption) {
+		ours, theirs := w.client(reentry), w.client(reentry)
 		readers := map[*asynclock.Client]*asynclock.Lease{ours: rlock(w, ours, "key"), theirs: rlock(w, theirs, "key")}
 		writer := w.ask(w.Context(), w.client(), "key")
 		start, before := time.Now(), w.calls(asynclocktest.Any)
@@ -55,8 +55,8 @@ func TestAnUpgradeIsRefusedAtOnce(t *testing.T) {
 
 // Under a reader's lease that was lost, every call waits like any other, and joins nothing.
 func TestUnderAReaderThatWasLostAnythingWaits(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+	bothWays(t, func(w *world, reentry asynclock.LockOption) {
+		ours, theirs := w.client(reentry), w.client()
 		reader := rlock(w, ours, "key")
 		under := context.WithoutCancel(reader.Context())
 		if _, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil {

@@ -88,8 +88,8 @@ func (s *Semaphore) Key() string {
 
 // Acquire takes n permits, and waits for them as long as ctx lasts, or as long as [WithWait] says. The
 // lease has all of them, and [Lease.Unlock] gives all back. A caller that has permits and asks for more may
-// wait for ever, like two that wait for each other: take at once what you need. The lease never joins one
-// that ctx was made under.
+// wait for ever, like two that wait for each other: take at once what you need. That is so also under a lease of
+// permits, because no request joins them.
 //
 // Errors: those of [Client.Lock], and
 //   - [ErrPermits]: there are fewer than n.

@@ -14,8 +14,8 @@ import (
 )
 
 func TestReentryOfPermits(t *testing.T) {
-	story(t, func(w *world) {
-		c := w.client()
+	bothWays(t, func(w *world, reentry asynclock.LockOption) {
+		c := w.client(reentry)
 		s := semaphore(w, c, 3)
 		permit := takePermits(w, s, 1)
 		under := permit.Context()

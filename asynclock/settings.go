@@ -44,8 +44,7 @@ func defaultSettings() clientSettings {
 				QueueLimit: DefaultQueueLimit,
 				Holder:     defaultHolder(),
 			},
-			wait:    -1,
-			reentry: true,
+			wait: -1,
 		},
 		log: asynclog.Default,
 	}

@@ -224,7 +224,7 @@ func TestWaitThatEndedSaysWhatItWaitedFor(t *testing.T) {
 // have joined a lease. That lease has ended, and another has the key.
 func (w *world) wantFutureEnds(wait time.Duration, want error) {
 	w.Helper()
-	c := w.client()
+	c := w.client(asynclock.WithReentry(true))
 	l := lock(w, c, "key")
 	ahead := w.ask(w.Context(), c, "key")
 	future := c.LockChan(context.WithoutCancel(l.Context()), "key", asynclock.WithWait(wait))

@@ -18,7 +18,6 @@ type waiter struct {
 
 	semaphore  *Semaphore // whose permits it wants; nil if none
 	mode       Mode       // what it takes of the key
-	reentry    bool       // the lease may be joined
 	sent       bool       // the result is in the channel, or was
 	watchPlace int32      // index in watch
 	watch      *watch

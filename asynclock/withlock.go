@@ -11,8 +11,8 @@ import (
 
 // WithLock runs fn under the key: it takes the key as [Client.Lock] does, calls fn, and unlocks,
 // also when fn panics. The context of fn is derived from ctx. It also ends when the lease ends,
-// with the lease's error as its cause. A request for the same key with this context joins the
-// lease.
+// with the lease's error as its cause. A request for the same key with this context fails with
+// [ErrReentry], or joins the lease with [WithReentry](true).
 //
 // Whose error it is:
 //   - If the key was not taken, fn was not called. The error is that of Lock: an [*Error], mostly [ErrHeld] after

@@ -177,7 +177,7 @@ func TestWithLockEndsWithTheCallersContext(t *testing.T) {
 // work's.
 func TestWithLockIsReentrant(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		err := c.WithLock(w.Context(), "key", func(ctx context.Context, outer *asynclock.Lease) error {
 			return c.WithLock(ctx, "key", func(ctx context.Context, inner *asynclock.Lease) error {
 				if inner.Token() != outer.Token() {

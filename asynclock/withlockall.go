@@ -7,7 +7,7 @@ import "context"
 // WithLockAll is [Client.WithLock] for several keys: it takes them as [Client.LockAll] does, calls
 // fn, and unlocks, also when fn panics. The context of fn is derived from ctx. It also ends when the
 // lease ends, with the lease's error as its cause. A request for one of the keys with this context
-// joins the lease of that key.
+// fails with [ErrReentry], or joins the lease of that key with [WithReentry](true).
 //
 // The error is fn's, or that of LockAll. If a key was lost while fn ran, the error also matches
 // [ErrLost], even if fn returned nil.

@@ -26,8 +26,8 @@ var ErrResign = errors.New("elect: resign")
 // because the loss may have caused it. While the store fails, Run tries again, every few seconds.
 //
 // Other errors of Run: the cause of the end of ctx, and errors that no repetition helps, such as
-// [asynclock.ErrClosed], [asynclock.ErrInvalidKey], [asynclock.ErrInvalidOption], [asynclock.ErrDenied], or
-// [asynclock.ErrUnsupported] for a value in a store without notes.
+// [asynclock.ErrClosed], [asynclock.ErrInvalidKey], [asynclock.ErrInvalidOption], [asynclock.ErrDenied],
+// [asynclock.ErrReentry] under a term of the same key, or [asynclock.ErrUnsupported] for a value in a store without notes.
 func Run(
 	ctx context.Context, locks *asynclock.Client, key string, lead func(ctx context.Context, term *Term) error, options ...Option,
 ) error {
@@ -47,7 +47,7 @@ func Run(
 			return r.leadErr
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case failure.Final(r.lockErr):
+		case isFinal(r.lockErr):
 			return r.lockErr
 		case r.led:
 			failures = 0
@@ -118,12 +118,15 @@ func (c *candidate) next(ctx context.Context) (*Term, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if failure.Final(err) {
+		if isFinal(err) {
 			return nil, err
 		}
 		c.pause(ctx, failures)
 	}
 }
+
+// isFinal reports whether no repetition helps. A campaign under a term of the same key would wait for that term.
+func isFinal(err error) bool { return failure.Final(err) || errors.Is(err, asynclock.ErrReentry) }
 
 // pause waits after a failure.
 func (c *candidate) pause(ctx context.Context, failures int) {

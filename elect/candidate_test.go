@@ -261,15 +261,21 @@ func TestADefaultWaitOfTheClientEndsNoCampaign(t *testing.T) {
 	})
 }
 
-// A campaign under a term of the same key waits like any other.
-func TestACampaignUnderATermIsAnotherCandidate(t *testing.T) {
+// A campaign under a term of the same key would wait for that term, so it fails at once. It never joins the term.
+func TestACampaignUnderATermIsRefused(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c := w.client(asynclock.WithReentry(true))
 		err := elect.Run(w.Context(), c, key, func(ctx context.Context, term *elect.Term) error {
-			short, cancel := context.WithTimeout(ctx, time.Second)
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
-			err := elect.Run(short, c, key, func(context.Context, *elect.Term) error { return errors.New("led twice") })
-			w.wantError(err, context.DeadlineExceeded)
+			err := elect.Run(ctx, c, key, func(context.Context, *elect.Term) error { return errors.New("led twice") })
+			w.wantError(err, asynclock.ErrReentry)
+			_, err = (<-elect.Campaign(ctx, c, key)).Term()
+			w.wantError(err, asynclock.ErrReentry)
+			if took := time.Since(start); took != 0 {
+				w.Errorf("the refusals took %v, want no time", took)
+			}
 			return elect.ErrResign
 		})
 		w.wantError(err)

@@ -71,7 +71,7 @@ func newSettings(key string, options []Option) (settings, error) {
 			return s, failed(key, err)
 		}
 	}
-	// A term is never retained, because nobody would lead. A campaign under a term of the same key is a candidate of its own.
+	// A term is never retained, because nobody would lead. A campaign under a term joins none, because it would lead twice.
 	s.lock = append(s.lock, asynclock.WithWait(anyWait), asynclock.WithReentry(false), asynclock.WithRetention(0))
 	return s, nil
 }

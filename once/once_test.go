@@ -391,7 +391,8 @@ func TestTheRecordIsReadAgainUnderTheLock(t *testing.T) {
 
 func TestAnotherInTheSameClientRunsTheJob(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client(asynclock.WithMinHold(time.Hour), asynclock.WithRetention(time.Hour), asynclock.WithWait(time.Hour))
+		c := w.client(asynclock.WithMinHold(time.Hour), asynclock.WithRetention(time.Hour), asynclock.WithWait(time.Hour),
+			asynclock.WithReentry(true))
 		_, err := once.Do(w.Context(), c, key, every, func(ctx context.Context, _ once.Run) error {
 			o, err := once.Do(ctx, c, key, every, w.never) // no re-entry
 			if err != nil || !o.Running {

@@ -31,7 +31,7 @@ func New(ctx context.Context, locks *asynclock.Client, logger cron.Logger) (*Loc
 }
 
 // A Func is a job that knows its lease. Its context ends with that of the [Locker], and when the lease ends,
-// with the lease's error as its cause. A request for the same key with this context joins the lease.
+// with the lease's error as its cause.
 type Func func(ctx context.Context, lease *asynclock.Lease) error
 
 // Once returns a wrapper whose jobs run only if the key is free. Jobs that share a wrapper exclude each other,

@@ -20,7 +20,7 @@ import (
 var ErrNoLease = errors.New("gocronlock: the task was begun without its lock")
 
 // A Func is a job that knows its lease. Its context ends with the job's context, and when the lease ends, with
-// the lease's error as its cause. A request for the same key with this context joins the lease.
+// the lease's error as its cause.
 type Func func(ctx context.Context, lease *asynclock.Lease) error
 
 // Task returns a task with a name, and the options that its job needs. The options have the name

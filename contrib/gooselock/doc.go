@@ -26,9 +26,12 @@
 // # To stop at a loss
 //
 // goose can't be told of a loss by a locker, but it obeys its context. So call it under a lease of the same
-// key. The locker joins that lease, and goose begins no other migration when it is lost:
+// key, and make the locker with [asynclock.WithReentry], so that it joins that lease. Then goose begins no other
+// migration when the lease is lost:
 //
-//	err := locks.WithLock(ctx, "migrate:orders", func(ctx context.Context, _ *asynclock.Lease) error {
+//	locker, err := gooselock.New(locks, "migrate:orders", asynclock.WithReentry(true))
+//	…
+//	err = locks.WithLock(ctx, "migrate:orders", func(ctx context.Context, _ *asynclock.Lease) error {
 //		_, err := provider.Up(ctx)
 //		return err
 //	})

@@ -65,7 +65,7 @@ func Example_lease() {
 	defer db.Close()
 	db.SetMaxOpenConns(1) // so that all use the same memory
 	migrations := fstest.MapFS{"1_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id INTEGER);\n")}}
-	locker, err := gooselock.New(locks, "migrate:orders")
+	locker, err := gooselock.New(locks, "migrate:orders", asynclock.WithReentry(true))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func New(locks *asynclock.Client, key string, options ...asynclock.LockOption) (
 	return &Locker{locks: locks, key: key, options: slices.Clone(options)}, nil
 }
 
-// Lock takes the key and waits for it; goose calls it. If ctx was made under a lease of the key, Lock joins that
-// lease. The database is not used. The errors are those of [asynclock.Client.Lock].
+// Lock takes the key and waits for it; goose calls it. The database is not used. The errors are those of
+// [asynclock.Client.Lock].
 func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	if l == nil {
 		l = new(Locker) // whose client refuses

@@ -134,15 +134,13 @@ func TestUpReturnsALoss(t *testing.T) {
 // As the package comment says.
 func TestUpUnderALeaseStopsAtALoss(t *testing.T) {
 	story(t, func(w *world) {
-		p := w.process()
+		p := w.process(asynclock.WithReentry(true))
 		g := w.provider(p, nothing, func(ctx context.Context, _ *sql.Tx) error {
 			w.store.Cut(0)
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}, nothing)
-		ctx, cancel := context.WithTimeout(w.Context(), time.Hour) // it would wait for itself
-		defer cancel()
-		err := p.locks.WithLock(ctx, key, func(ctx context.Context, _ *asynclock.Lease) error {
+		err := p.locks.WithLock(w.Context(), key, func(ctx context.Context, _ *asynclock.Lease) error {
 			_, err := g.Up(ctx)
 			return err
 		})
@@ -154,11 +152,9 @@ func TestUpUnderALeaseStopsAtALoss(t *testing.T) {
 
 func TestUpUnderALeaseUnlocks(t *testing.T) {
 	story(t, func(w *world) {
-		p, other := w.process(), w.process()
+		p, other := w.process(asynclock.WithReentry(true)), w.process()
 		g := w.provider(p, nothing)
-		ctx, cancel := context.WithTimeout(w.Context(), time.Hour) // it would wait for itself
-		defer cancel()
-		err := p.locks.WithLock(ctx, key, func(ctx context.Context, _ *asynclock.Lease) error {
+		err := p.locks.WithLock(w.Context(), key, func(ctx context.Context, _ *asynclock.Lease) error {
 			_, err := g.Up(ctx)
 			return err
 		})

@@ -119,7 +119,7 @@ func instance(ctx context.Context, connect func() (*asynclock.Client, error), so
 
 // newProvider makes a goose whose migrations are fenced. Its locker joins the lease of the caller.
 func newProvider(locks *asynclock.Client, db *sql.DB, fences *fencesql.Fence, lease fence.Holder) (*goose.Provider, error) {
-	locker, err := gooselock.New(locks, key)
+	locker, err := gooselock.New(locks, key, asynclock.WithReentry(true))
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@
 //		return err
 //	}
 //	defer store.Close()
-//	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
+//	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL), asynclock.WithReentry(true))
 //
 // The Java key "order:42" is the Go key "order:42". docs/stores/spring.md says which releases
 // are safe peers, what to set on the Java side, how to migrate, and what each method of the

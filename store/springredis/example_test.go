@@ -36,7 +36,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
+	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL), asynclock.WithReentry(true))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func ExampleOpenURL() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL))
+	locks, err := asynclock.New(store, asynclock.WithTTL(springredis.DefaultTTL), asynclock.WithReentry(true))
 	if err != nil {
 		log.Fatal(err)
 	}

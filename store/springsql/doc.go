@@ -12,7 +12,7 @@
 //		return err
 //	}
 //	defer store.Close()
-//	locks, err := asynclock.New(store, asynclock.WithTTL(springsql.DefaultTTL))
+//	locks, err := asynclock.New(store, asynclock.WithTTL(springsql.DefaultTTL), asynclock.WithReentry(true))
 //
 // docs/stores/spring.md says with which releases of Java, and how to migrate. docs/stores/sql.md says which
 // rights it takes and what a lock costs. Where no Java service has to take part, use package

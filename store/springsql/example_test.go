@@ -33,7 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	locks, err := asynclock.New(store, asynclock.WithTTL(springsql.DefaultTTL))
+	locks, err := asynclock.New(store, asynclock.WithTTL(springsql.DefaultTTL), asynclock.WithReentry(true))
 	if err != nil {
 		log.Fatal(err)
 	}

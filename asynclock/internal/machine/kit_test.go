@@ -61,7 +61,7 @@ func (h *host) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) 
 }
 
 func (*host) NewLease(w *machine.Waiter) *machine.Lease {
-	l := &machine.Lease{Caller: w.Caller, Reentry: true}
+	l := &machine.Lease{Caller: w.Caller}
 	w.Caller.(*caller).lease = l //nolint:forcetypeassert // every waiter of these tests has one
 	return l
 }

@@ -32,7 +32,6 @@ type Lease struct {
 	next    *Lease
 
 	Weight    int32 // Permits: how many it has; of a root, how many its leases and joiners have
-	Reentry   bool  // others may join it
 	admitted  int32 // how many of joiners may join a tenure
 	unlocked  bool  // Unlock was called
 	uncertain bool  // of Owner; see Attempt

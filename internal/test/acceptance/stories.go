@@ -81,7 +81,7 @@ var Stories = []Story{
 
 	// Holding.
 	{"another goroutine unlocks", anotherGoroutineUnlocks, AnyStore},
-	{"re-entry is by context", reentryIsByContext, AnyStore},
+	{"re-entry is by context, and asked for", reentryIsByContext, AnyStore},
 	{"WithLock reports a loss that its function did not notice", withLockReportsLoss, AnyStore | Notified},
 	{"the minimum hold outlasts Unlock", minHoldOutlastsUnlock, AnyStore},
 	{"who queued before a minimum hold has the key at its end", minHoldEndsOnTime, Queues | Notified},

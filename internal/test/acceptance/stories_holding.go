@@ -61,7 +61,10 @@ func reentryIsByContext(env *Env) {
 	outer := env.lock(ours, "key")
 	ctx, cancel := context.WithCancel(outer.Context())
 	defer cancel()
-	inner, err := ours.Lock(ctx, "key")
+	if _, err := ours.Lock(ctx, "key"); !errors.Is(err, asynclock.ErrReentry) {
+		env.Errorf("Lock under a lease: got %v, want ErrReentry", err)
+	}
+	inner, err := ours.Lock(ctx, "key", asynclock.WithReentry(true))
 	if err != nil {
 		env.Fatal(err)
 	}
@@ -87,7 +90,7 @@ func reentryIsByContext(env *Env) {
 					first.Token(), second.Token(), outer.Token())
 			}
 			return nil
-		})
+		}, asynclock.WithReentry(true))
 	})
 	if err != nil {
 		env.Errorf("nested WithLock: got %v, want no error", err)

@@ -76,7 +76,8 @@ func springAfter(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	locks, err := asynclock.New(store, asynclock.WithOwnedStore(), asynclock.WithTTL(springredis.DefaultTTL))
+	locks, err := asynclock.New(store, asynclock.WithOwnedStore(), asynclock.WithTTL(springredis.DefaultTTL),
+		asynclock.WithReentry(true))
 	if err != nil {
 		return err
 	}

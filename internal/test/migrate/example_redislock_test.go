@@ -31,7 +31,7 @@ func Example_redislock() {
 		return redislockBoth(ctx, locks, locker, func(ctx context.Context) error {
 			_, err := locker.Obtain(ctx, "order:42", time.Second, nil)
 			fmt.Println("the old release is kept out:", errors.Is(err, redislock.ErrNotObtained))
-			tryNew(ctx, locks, "order:42")
+			tryNew(locks, "order:42")
 			return saveOrder(ctx, 42)
 		})
 	})

@@ -30,7 +30,7 @@ func Example_redsync() {
 			var taken *redsync.ErrTaken
 			err := mutexes.NewMutex("order:42", redsync.WithExpiry(time.Minute)).TryLockContext(ctx)
 			fmt.Println("the old release is kept out:", errors.As(err, &taken))
-			tryNew(ctx, locks, "order:42")
+			tryNew(locks, "order:42")
 			return saveOrder(ctx, 42)
 		})
 	})

@@ -34,7 +34,7 @@ func Example_rueidislock() {
 		return rueidislockBoth(ctx, locks, locker, func(ctx context.Context) error {
 			_, _, err := locker.TryWithContext(ctx, "order:42")
 			fmt.Println("the old release is kept out:", errors.Is(err, rueidislock.ErrNotLocked))
-			tryNew(ctx, locks, "order:42")
+			tryNew(locks, "order:42")
 			return saveOrder(ctx, 42)
 		})
 	})

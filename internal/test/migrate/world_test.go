@@ -45,7 +45,7 @@ func saveOrder(ctx context.Context, id int) error {
 }
 
 // tryNew prints whether a service with the new lock alone is kept out.
-func tryNew(ctx context.Context, locks *asynclock.Client, key string) {
-	_, err := locks.TryLock(ctx, key, asynclock.WithReentry(false))
+func tryNew(locks *asynclock.Client, key string) {
+	_, err := locks.TryLock(context.Background(), key)
 	fmt.Println("the new release is kept out:", errors.Is(err, asynclock.ErrHeld))
 }
