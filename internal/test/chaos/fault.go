@@ -128,6 +128,9 @@ var faults = []fault{
 	{name: "clock set back", lane: storage, strike: (*blow).turnBack},
 	// Leases end early then, which is not promised against.
 	{name: "clock set forward", lane: storage, lossy: true, strike: (*blow).turnForward},
+	{name: "a long script", lane: storage, moves: true, strike: (*blow).runScript},
+	{name: "replica of nobody", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).followNobody},
+	{name: "restart with much to read", lane: storage, moves: true, only: []string{standalone}, strike: (*blow).restartSlowly},
 }
 
 // faultsNamed returns the faults with these names.

@@ -38,7 +38,7 @@ const nothingFailsOverByItself = time.Minute
 func startSite(ctx context.Context, kind, dir string, env []string) (*site, error) {
 	c := servers.Config{
 		Dir: dir, Env: env, Patience: nothingFailsOverByItself,
-		Args: []string{"--enable-debug-command", "yes"}, // for a fault that the server does to itself
+		Args: append([]string{"--enable-debug-command", "yes"}, refusesSoon...), // for faults that the server does to itself
 	}
 	switch kind {
 	case standalone:
