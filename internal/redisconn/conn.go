@@ -24,6 +24,7 @@ type Conn struct {
 	places places // of these calls
 
 	subscribed subscriptions // of Inboxes
+	resp3      atomic.Bool   // the server has said so
 
 	closed atomic.Bool
 }

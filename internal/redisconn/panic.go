@@ -20,14 +20,14 @@ type panicError struct {
 	where string
 }
 
+// Error shows what the runtime says of a mistake, and of other values the type only: they may have secrets. It wraps
+// nothing: what the value means to others does not say what became of the call.
 func (e *panicError) Error() string {
-	return fmt.Sprintf("the client library, or a function given to it, panicked in %s: %v", e.where, e.value)
-}
-
-// Unwrap returns the value of the panic, if it is an error.
-func (e *panicError) Unwrap() error {
-	err, _ := e.value.(error)
-	return err
+	text := fmt.Sprintf("%T", e.value)
+	if mistake, ok := e.value.(runtime.Error); ok {
+		text = mistake.Error()
+	}
+	return "the client library, or a function given to it, panicked in " + e.where + ": " + text
 }
 
 // Recovered makes the error of a panic. It is to be deferred.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -16,13 +17,14 @@ import (
 // goroutine of its own, or takes the second answer for that of the next command. docs/upstream/rueidis.md has more.
 //
 // So a subscription that nobody needs any more is left behind on its connection. A connection of our own is ended when
-// it has no others, or many of those. QUIT is answered once, whatever the answer is. Others on the connection then
-// subscribe again by themselves. On an application's client, and over
-// RESP2, a subscription stays as long as its connection.
+// it has no others, or very many of those. QUIT is answered once, whatever the answer is. Others on the connection then
+// subscribe again by themselves, and their owners ask for what they may have missed. On an application's client, and over
+// RESP2, a subscription stays as long as its connection: over RESP2, rueidis never replaces that.
 
 const (
-	// leftBehind is how many subscriptions may be left behind beside fewer that are in use.
-	leftBehind = 32
+	// leftBehind is how many subscriptions may be left behind beside others. Observers leave no more than a channel for
+	// each of 256 buckets, and the rest is for the channels of clients.
+	leftBehind = 1280
 	// quitWithin is how long to wait for the answer to QUIT. Until the answer comes, nobody reads the messages that still
 	// arrive. After some of them rueidis stops reading that connection, which others use too, and then the answer
 	// never comes. The server ends the connection all the same.
@@ -36,18 +38,22 @@ func (c *Conn) Receive(ctx context.Context, subscribe rueidis.Completed, confirm
 	defer Recovered(&err)
 	name := strings.Join(subscribe.Commands(), " ")
 	c.subscribed.add(name)
+	var there atomic.Bool // the present connection has the subscription
 	left := false
 	defer func() {
 		if !left {
 			c.subscribed.remove(name)
 		}
 	}()
-	ctx = rueidis.WithOnSubscriptionHook(ctx, confirmed)
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		there.Store(true)
+		confirmed(s)
+	})
 	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
-		if ctx.Err() != nil {
+		if there.Swap(false) && ctx.Err() != nil {
 			left = true
-			if c.subscribed.leave(name) && c.owned {
-				quit(conn)
+			if c.subscribed.leave(name) && c.quit(conn) {
+				c.subscribed.forget()
 			}
 		}
 		return err
@@ -62,14 +68,28 @@ func (c *Conn) FindPrimary(ctx context.Context, key string) {
 	c.Inboxes.Do(ctx, c.Inboxes.B().Exists().Key(key).Build())
 }
 
-// quit ends a connection, unless it is refused. Over RESP2, rueidis would never replace it; there PING is answered by a list
-// where there are subscriptions.
-func quit(conn rueidis.CommandClient) {
+// quit ends a connection, if it is ours and may be ended. It reports whether the server has agreed.
+func (c *Conn) quit(conn rueidis.CommandClient) bool {
+	if !c.owned {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), quitWithin)
 	defer cancel()
-	if pong, err := conn.Do(ctx, conn.B().Ping().Build()).ToString(); err == nil && pong == "PONG" {
-		conn.Do(ctx, conn.B().Quit().Build()) // should it fail, so does the connection
+	return c.speaksRESP3(ctx) && conn.Do(ctx, conn.B().Quit().Build()).Error() == nil
+}
+
+// speaksRESP3 asks on another connection, because rueidis does not understand this answer on one with subscriptions over
+// RESP2. It remembers the answer.
+func (c *Conn) speaksRESP3(ctx context.Context) bool {
+	if c.resp3.Load() {
+		return true
 	}
+	answer, err := c.Do(ctx, c.Commands.B().Hello().Build()).ToMessage()
+	if err != nil || !answer.IsMap() {
+		return false
+	}
+	c.resp3.Store(true)
+	return true
 }
 
 // subscriptions are those of a Conn, by what subscribes to them.
@@ -111,9 +131,12 @@ func (s *subscriptions) leave(name string) (end bool) {
 	if s.removeLocked(name) {
 		s.left[name] = struct{}{}
 	}
-	if len(s.used) > 0 && len(s.left) <= max(leftBehind, len(s.used)) {
-		return false
-	}
+	return len(s.used) == 0 || len(s.left) > leftBehind
+}
+
+// forget forgets what was left behind, on all connections of a Cluster: what was left elsewhere counts no more.
+func (s *subscriptions) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	clear(s.left)
-	return true
 }

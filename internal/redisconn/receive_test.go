@@ -24,10 +24,14 @@ import (
 type moodyServer struct {
 	mu     sync.Mutex
 	mood   string
+	old    bool                  // answers another HELLO as over RESP2
 	conns  map[net.Conn][]string // the channels of each
 	dialed int
 	words  []string // the first of each command
 }
+
+// sulking is the mood in which subscriptions are not answered.
+const sulking = "sulking"
 
 func (s *moodyServer) dial(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	near, far := net.Pipe()
@@ -62,8 +66,12 @@ func (s *moodyServer) answer(conn net.Conn, words []string) string {
 	defer s.mu.Unlock()
 	s.words = append(s.words, words[0])
 	switch {
+	case words[0] == "HELLO" && s.old:
+		return "*2\r\n+proto\r\n:2\r\n"
 	case words[0] == "HELLO":
 		return "%2\r\n+version\r\n+7.0.0\r\n+proto\r\n:3\r\n"
+	case s.mood == sulking && words[0] == "SUBSCRIBE":
+		return ""
 	case s.mood != "" && words[0] != "QUIT": // which Redis answers in any mood
 		return "-" + s.mood + "\r\n"
 	case words[0] == "SUBSCRIBE":
@@ -200,7 +208,7 @@ func TestTheSameChannelTwice(t *testing.T) {
 	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
 		end := receive(t, conn, "a")
 		dialed := s.dialed
-		for range 3 * leftBehind {
+		for range 2 * leftBehind {
 			receive(t, conn, "a")()
 		}
 		if s.dialed != dialed {
@@ -218,15 +226,56 @@ func TestWhatIsLeftBehindIsBounded(t *testing.T) {
 	t.Parallel()
 	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
 		end := receive(t, conn, "lasts")
-		for i := range 10 * leftBehind {
+		dialed := s.dialed
+		for i := range leftBehind {
 			receive(t, conn, fmt.Sprint(i))()
-			time.Sleep(time.Second) // what lasts may subscribe again
 		}
+		if s.dialed != dialed {
+			t.Errorf("got %d more connections, want none so far", s.dialed-dialed)
+		}
+		receive(t, conn, "one more")()
+		time.Sleep(time.Second) // the one that lasts may subscribe again
 		got := s.subscribed()
-		if len(got) != 1 || !slices.Contains(got[0], "lasts") || len(got[0]) > leftBehind+1 {
-			t.Errorf("got %v, want one connection with the one that lasts and at most %d others", got, leftBehind)
+		if len(got) != 1 || !slices.Contains(got[0], "lasts") || len(got[0]) > 1 {
+			t.Errorf("got %v, want one connection with the one that lasts", got)
 		}
 		end()
+	})
+}
+
+// A caller that has gone before its subscription was there ends no connection: over RESP2 there would be no other.
+func TestWhoHasNotSubscribedEndsNothing(t *testing.T) {
+	t.Parallel()
+	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
+		s.be(sulking)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { // ends with ctx
+			subscribe := conn.Inboxes.B().Subscribe().Channel("a").Build()
+			ended <- conn.Receive(ctx, subscribe, func(rueidis.PubSubSubscription) {}, func(rueidis.PubSubMessage) {})
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+		if slices.Contains(s.words, "QUIT") {
+			t.Errorf("got the commands %v, want no end of the connection", s.words)
+		}
+	})
+}
+
+// Over RESP2 no connection is ended.
+func TestOverRESP2NoConnectionIsEnded(t *testing.T) {
+	t.Parallel()
+	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
+		s.mu.Lock()
+		s.old = true
+		s.mu.Unlock()
+		receive(t, conn, "a")()
+		if slices.Contains(s.words, "QUIT") {
+			t.Errorf("got the commands %v, want no end of the connection", s.words)
+		}
 	})
 }
 

@@ -28,6 +28,8 @@ type command struct {
 	result redisstore.Result
 	value  any   // what the result is made of
 	err    error // of the result
+
+	answered bool // or has failed
 }
 
 // evalOf is a run of a script, by its name.
@@ -45,6 +47,7 @@ func evalOf(run *redisstore.Run) *command {
 
 // read notes what a sent command was answered, or the error of one that was not.
 func (c *command) read(ctx context.Context, sent *redis.Cmd, unanswered error) {
+	c.answered = true
 	value, err := sent.Result()
 	if !isAnswered(sent) {
 		err = unanswered
@@ -154,7 +157,9 @@ func sendRecovered(ctx context.Context, node *redis.Client, commands []*command)
 			return
 		}
 		for _, c := range commands {
-			c.err, c.result = err, redisstore.ErrorResult(err)
+			if !c.answered {
+				c.err, c.result = err, redisstore.ErrorResult(err)
+			}
 		}
 	}()
 	defer redisconn.Recovered(&err)
@@ -182,7 +187,7 @@ func send(ctx context.Context, node *redis.Client, commands []*command) {
 	}
 	for _, c := range unknown {
 		c.words = append([]any{"eval", c.source}, c.words[2:]...) // hooks may still read those that were sent
-		c.ahead = false
+		c.ahead, c.answered = false, false
 	}
 	sendOnce(ctx, node, unknown)
 }

@@ -19,10 +19,10 @@ func TestLeavingAServerThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	for _, state := range []struct {
 		name, code string
-		begin, end func(*server, *testing.T)
+		begin, end func(*testing.T, *server)
 	}{
-		{"a long script", "BUSY", (*server).beginScript, func(sv *server, t *testing.T) { sv.Do(t, "SCRIPT", "KILL") }},
-		{"a replica without its primary", "MASTERDOWN", (*server).followNobody, func(sv *server, t *testing.T) { sv.Do(t, "REPLICAOF", "NO", "ONE") }},
+		{"a long script", "BUSY", beginScript, func(t *testing.T, sv *server) { sv.Do(t, "SCRIPT", "KILL") }},
+		{"a replica without its primary", "MASTERDOWN", followNobody, func(t *testing.T, sv *server) { sv.Do(t, "REPLICAOF", "NO", "ONE") }},
 	} {
 		t.Run(state.name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +41,7 @@ func TestLeavingAServerThatRefusesEverything(t *testing.T) {
 				return err != nil && strings.HasPrefix(err.Error(), state.code)
 			}
 
-			state.begin(sv, t)
+			state.begin(t, sv)
 			kit.Eventually(t, "the server refuses everything", refuses)
 			if err := watches.session.Observe(watched[0], false); err != nil {
 				t.Error(err)
@@ -51,7 +51,7 @@ func TestLeavingAServerThatRefusesEverything(t *testing.T) {
 					t.Errorf("Close: got %v, want no error", err)
 				}
 			}
-			state.end(sv, t)
+			state.end(t, sv)
 			kit.Eventually(t, "it serves again", func() bool { return !refuses() })
 
 			token := stays.Hold("key", "a").Token
@@ -76,7 +76,7 @@ func hears(st *Store, buckets int) bool {
 }
 
 // beginScript begins one that does not end by itself.
-func (sv *server) beginScript(t *testing.T) {
+func beginScript(t *testing.T, sv *server) {
 	t.Helper()
 	other, err := rueidis.NewClient(sv.Option)
 	if err != nil {
@@ -86,7 +86,7 @@ func (sv *server) beginScript(t *testing.T) {
 	go other.Do(context.WithoutCancel(t.Context()), other.B().Eval().Script("while true do end").Numkeys(0).Build()) // ends when the script is killed
 }
 
-func (sv *server) followNobody(t *testing.T) {
+func followNobody(t *testing.T, sv *server) {
 	t.Helper()
 	sv.Do(t, "REPLICAOF", "127.0.0.1", "1")
 }

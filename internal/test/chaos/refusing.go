@@ -37,9 +37,8 @@ func (b *blow) runScript() error {
 		_ = node.Do(ctx, "SCRIPT", "KILL") // fails if the script has not begun
 		select {
 		case err := <-ended:
-			var status *exec.ExitError
-			if errors.As(err, &status) {
-				return nil // it says that it was killed
+			if _, killed := errors.AsType[*exec.ExitError](err); killed {
+				return nil
 			}
 			return err
 		case <-time.After(10 * time.Millisecond):

@@ -41,12 +41,10 @@ func (b *bank) book(ctx context.Context, accounts fence.Holders, from, to, amoun
 	if err := b.fences.GuardAll(ctx, tx, accounts); err != nil {
 		return err // ErrStale: a later holder of an account has committed
 	}
-	const add = "UPDATE accounts SET balance = balance + ? WHERE id = ?"
-	if _, err := tx.ExecContext(ctx, add, -amount, from); err != nil {
-		return err // the table has CHECK (balance >= 0)
-	}
-	if _, err := tx.ExecContext(ctx, add, amount, to); err != nil {
-		return err
+	for account, change := range map[int]int{from: -amount, to: amount} {
+		if _, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = balance + ? WHERE id = ?", change, account); err != nil {
+			return err // the table has CHECK (balance >= 0)
+		}
 	}
 	return tx.Commit()
 }
