@@ -5,6 +5,7 @@ package storetest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -70,8 +71,8 @@ func hostilePrefixes(w *world) {
 	names := w.hostileNames()
 	for _, key := range names {
 		r := w.request()
-		r.Key = key
-		a.hold(r)
+		r.Key, r.TTL = key, 10*time.Minute // a list looks at all keys of a server that has many, and this test makes many lists
+		defer a.hold(r).release()
 	}
 	for _, prefix := range append(slices.Clone(names), w.key[:len(w.key)-1]) {
 		var want []string
