@@ -65,12 +65,18 @@ func TestADialThatMayTakeLongerDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
-			if _, err := dial(); err == nil {
-				t.Error("got a connection, want an error")
-			}
-			if took := time.Since(began); took < timeout-100*time.Millisecond {
-				t.Errorf("dialed for %v, want %v", took, timeout)
+			for { // again if the machine was too busy to connect in the second that a host has to answer
+				began := time.Now()
+				_, err := dial()
+				took := time.Since(began)
+				var late *net.OpError
+				if errors.As(err, &late) && late.Op == "dial" && name == "encryption" {
+					continue
+				}
+				if err == nil || took < timeout-100*time.Millisecond {
+					t.Errorf("got %v after %v, want an error after %v", err, took, timeout)
+				}
+				return
 			}
 		})
 	}

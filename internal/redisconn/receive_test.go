@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -26,13 +27,20 @@ type moodyServer struct {
 	old    bool                  // answers another HELLO as over RESP2
 	conns  map[net.Conn][]string // the channels of each
 	dialed int
-	words  []string // the first of each command
+	words  []string      // the first of each command
+	held   chan struct{} // dials wait until it is closed, unless it is nil
 }
 
 // sulking is the mood in which subscriptions are not answered.
 const sulking = "sulking"
 
 func (s *moodyServer) dial(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	near, far := net.Pipe()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,6 +279,39 @@ func TestOverRESP2NoConnectionIsEnded(t *testing.T) {
 		receive(t, conn, "a")()
 		if slices.Contains(s.words, "QUIT") {
 			t.Errorf("got the commands %v, want no end of the connection", s.words)
+		}
+	})
+}
+
+// rueidis keeps a connection that is dialed while its client is closed.
+func TestAConnectionThatIsDialedDuringCloseIsClosed(t *testing.T) {
+	t.Parallel()
+	onMoodyServer(t, false, func(t *testing.T, s *moodyServer, conn *Conn) {
+		held := make(chan struct{})
+		s.mu.Lock()
+		s.held = held
+		for c := range s.conns {
+			c.Close()
+		}
+		s.mu.Unlock()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { // ends with ctx
+			subscribe := conn.Inboxes.B().Subscribe().Channel("a").Build()
+			ended <- conn.Receive(ctx, subscribe, func(rueidis.PubSubSubscription) {}, func(rueidis.PubSubMessage) {})
+		}()
+		synctest.Wait()
+		conn.Close()
+		close(held)
+		synctest.Wait()
+		cancel()
+		<-ended //nolint:errcheck // whatever it is
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.conns) > 0 {
+			t.Errorf("got %d connections after Close, want none", len(s.conns))
 		}
 	})
 }

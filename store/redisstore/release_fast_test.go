@@ -30,7 +30,7 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 		}
 		fast, release := script("release_fast.lua"), script("release.lua")
 		holds := make(map[string]int)
-		rapid.Check(t, func(t *rapid.T) {
+		check := func(t *rapid.T) {
 			for range 20 {
 				st, owner, used := d.drawHolding(t)
 				reply := d.run(t, st, fast, len(releaseFastKinds), []string{owner, used, "3600000"})
@@ -63,7 +63,12 @@ func TestTheFastReleaseDoesAsTheRest(t *testing.T) {
 					t.Fatalf("left behind:\nby release_fast.lua %q\nby release.lua      %q\nstate %q\n%s %s", after, want, st, owner, used)
 				}
 			}
-		})
+		}
+		for range 5 { // the rarest is drawn once in a hundred times
+			if rapid.Check(t, check); len(holds) == 4 {
+				break
+			}
+		}
 		for _, who := range []string{"nobody", "nobody, and the key is vacant", "the only waiter", "the first waiter"} {
 			if holds[who] == 0 {
 				t.Errorf("release_fast.lua had no state after which %s holds the key", who)
