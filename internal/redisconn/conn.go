@@ -18,6 +18,7 @@ type Conn struct {
 	Commands rueidis.Client // runs the scripts, by Do and DoMulti
 	Inboxes  rueidis.Client // holds the subscriptions; may be the same
 	owned    bool           // Close closes both
+	dialed   dialed         // their connections, if they are owned
 
 	line   *line  // of Commands; nil where calls are made aside
 	solo   *solo  // beside the line, for a caller that is alone; may be nil
@@ -34,18 +35,22 @@ type Conn struct {
 // gets a third one when calls follow each other closely: see solo. The errors are those of asynclock.
 func Open(option rueidis.ClientOption) (*Conn, error) {
 	option = guarded(ForLocks(option))
+	c := &Conn{owned: true}
+	option.DialCtxFn = c.dialed.dialer(option.DialCtxFn, option.DisableTCPNoDelay)
 	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
 	forCommands.DialCtxFn = l.dialer(option.DialCtxFn)
 	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
+		c.dialed.end()
 		return nil, unopened(err)
 	}
 	inboxes, err := rueidis.NewClient(option)
 	if err != nil {
 		commands.Close()
+		c.dialed.end()
 		return nil, unopened(err)
 	}
-	c := &Conn{Commands: commands, Inboxes: inboxes, owned: true, places: newPlaces(commands.Mode())}
+	c.Commands, c.Inboxes, c.places = commands, inboxes, newPlaces(commands.Mode())
 	if hasOneConnection(commands, option) {
 		l.client = commands
 		l.open.Store(true)
@@ -96,6 +101,7 @@ func (c *Conn) Close() (first bool) {
 	if c.owned {
 		c.Commands.Close()
 		c.Inboxes.Close()
+		c.dialed.end()
 	}
 	return true
 }

@@ -158,9 +158,6 @@ func (l *line) probing() (p *probe, begun bool) {
 func (l *line) run() {
 	for l.runProbe() {
 	}
-	if l.life.Err() != nil {
-		l.client.Close() // again: rueidis keeps a connection that is dialed while it closes
-	}
 }
 
 // runProbe runs a probe. It reports whether it has begun another one, for calls that were abandoned

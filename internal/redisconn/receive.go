@@ -35,7 +35,6 @@ const (
 // subscribes again by itself after a lost connection. The result is nil if the server ends the subscription, as it does
 // when a slot moves to another node.
 func (c *Conn) Receive(ctx context.Context, subscribe rueidis.Completed, confirmed func(rueidis.PubSubSubscription), deliver func(rueidis.PubSubMessage)) (err error) {
-	defer c.closeAgain()
 	defer Recovered(&err)
 	name := strings.Join(subscribe.Commands(), " ")
 	c.subscribed.add(name)
@@ -65,16 +64,8 @@ func (c *Conn) Receive(ctx context.Context, subscribe rueidis.Completed, confirm
 // FindPrimary makes the client that subscribes look for the primary of a key, if it knows an old one.
 func (c *Conn) FindPrimary(ctx context.Context, key string) {
 	var err error
-	defer c.closeAgain()
 	defer Recovered(&err)
 	c.Inboxes.Do(ctx, c.Inboxes.B().Exists().Key(key).Build())
-}
-
-// closeAgain closes the client that subscribes again, if it was closed: rueidis keeps a connection that is dialed meanwhile.
-func (c *Conn) closeAgain() {
-	if c.owned && c.Closed() {
-		c.Inboxes.Close()
-	}
 }
 
 // quit ends a connection, if it is ours and may be ended. It reports whether the server has agreed.

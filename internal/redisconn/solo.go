@@ -198,18 +198,11 @@ func (s *solo) leave(err error) {
 // probe makes the connection if need be, and sees whether the server answers. If it does not, the
 // next calls that follow each other closely probe again after a pause.
 func (s *solo) probe() {
-	if err := s.ping(); s.probed(err) && s.client != nil {
-		s.client.Close() // again: rueidis keeps a connection that is dialed while it closes
-	}
-}
-
-// probed notes the end of a probe. It reports whether the solo was closed meanwhile.
-func (s *solo) probed(err error) (ended bool) {
+	err := s.ping()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.state == soloIsEnded:
-		return true
 	case errors.Is(err, errNoDeadline):
 		s.state = soloIsEnded
 	case err != nil:
@@ -217,7 +210,6 @@ func (s *solo) probed(err error) (ended bool) {
 	default:
 		s.state, s.last = soloFree, time.Now()
 	}
-	return false
 }
 
 func (s *solo) ping() error {
