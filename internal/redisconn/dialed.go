@@ -5,8 +5,11 @@ package redisconn
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -17,8 +20,12 @@ import (
 type dialed struct {
 	mu    sync.Mutex
 	open  map[*dialedConn]struct{}
-	ended bool
+	ended chan struct{} // closed when none is open any more; nil until the end
 }
+
+// closesWithin is how long rueidis may take to close a connection: a second, if the server says nothing. In a Cluster
+// its Close does not wait for that. It takes a connection that is closed before for one that the server has closed.
+const closesWithin = 1200 * time.Millisecond
 
 // dialer dials with dial.
 func (d *dialed) dialer(dial dialFunc, delayed bool) dialFunc {
@@ -52,7 +59,7 @@ func delayWrites(conn net.Conn) {
 func (d *dialed) add(c *dialedConn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ended {
+	if d.ended != nil {
 		return false
 	}
 	if d.open == nil {
@@ -65,19 +72,39 @@ func (d *dialed) add(c *dialedConn) bool {
 func (d *dialed) remove(c *dialedConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.open, c)
+	if _, ok := d.open[c]; !ok {
+		return
+	}
+	if delete(d.open, c); d.ended != nil && len(d.open) == 0 {
+		close(d.ended)
+	}
 }
 
-// end closes what is open, and what is dialed from now on.
+// end refuses what is dialed from now on. It returns when all connections are closed, by rueidis or else by itself.
 func (d *dialed) end() {
 	d.mu.Lock()
-	d.ended = true
-	rest := d.open
-	d.open = nil
+	d.ended = make(chan struct{})
+	none := len(d.open) == 0
 	d.mu.Unlock()
-	for c := range rest {
-		_ = c.Conn.Close()
+	if none {
+		return
 	}
+	limit := time.NewTimer(closesWithin)
+	defer limit.Stop()
+	select {
+	case <-d.ended:
+	case <-limit.C:
+		for _, c := range d.rest() {
+			_ = c.Close()
+		}
+	}
+}
+
+// rest returns the connections that are still open.
+func (d *dialed) rest() []*dialedConn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.open))
 }
 
 // A dialedConn is a connection until it is closed.

@@ -19,6 +19,7 @@ type event struct {
 	Action  string
 	Package string
 	Test    string // "" in what concerns the whole package
+	Output  string
 }
 
 type testName struct{ pkg, test string }
@@ -32,6 +33,7 @@ type record struct {
 	// broken are packages that failed although none of their tests did: they left goroutines
 	// behind, say, or did not compile. A repetition runs none of their tests, and passes.
 	broken []string
+	said   map[string]string // what broken packages have printed outside of their tests
 }
 
 func readRecord(file string) (record, error) {
@@ -45,9 +47,10 @@ func readRecord(file string) (record, error) {
 
 // newRecord reads events until in ends.
 func newRecord(in io.Reader) (r record, err error) {
-	r.last = make(map[testName]string)
+	r.last, r.said = make(map[testName]string), make(map[string]string)
 	failed := make(map[testName]bool) // at least once
 	tests := make(map[string]bool)    // packages of which a test has failed since they were started
+	said := make(map[string]string)
 	lines := bufio.NewReader(in)
 	for err == nil {
 		var line string
@@ -60,12 +63,18 @@ func newRecord(in io.Reader) (r record, err error) {
 		switch e.Action {
 		case "start":
 			delete(tests, e.Package)
+			delete(said, e.Package)
+		case "output":
+			if e.Test == "" {
+				said[e.Package] += e.Output
+			}
 		case "fail":
 			switch {
 			case e.Test != "":
 				failed[name], tests[e.Package], r.last[name] = true, true, e.Action
 			case !tests[e.Package]:
 				r.broken = append(r.broken, e.Package)
+				r.said[e.Package] = said[e.Package]
 			}
 		case "pass", "skip":
 			if e.Test != "" {
@@ -101,7 +110,7 @@ func hasPart(failed map[testName]bool, of testName) bool {
 func (r record) forgive(out io.Writer, root string) bool {
 	forgiven := true
 	for _, pkg := range r.broken {
-		fmt.Fprintf(out, "FAIL: %s failed without a test that did\n", pkg)
+		fmt.Fprintf(out, "%sFAIL: %s failed without a test that did\n", r.said[pkg], pkg)
 		forgiven = false
 	}
 	for _, name := range r.mended {

@@ -72,9 +72,10 @@ func TestWhatIsForgiven(t *testing.T) {
 		},
 		{
 			name: "goroutines were left behind, which no repetition shows",
-			in: events([3]string{"start", real}, [3]string{"pass", real, "TestReal"}, [3]string{"fail", real},
-				[3]string{"start", real}, [3]string{"pass", real}),
-			want: "FAIL: " + real + " failed without a test that did\n",
+			in: events([3]string{"start", real}, [3]string{"pass", real, "TestReal"}) +
+				`{"Action":"output","Package":"` + real + `","Output":"goleak: found one\n"}` + "\n" +
+				events([3]string{"fail", real}, [3]string{"start", real}, [3]string{"pass", real}),
+			want: "goleak: found one\nFAIL: " + real + " failed without a test that did\n",
 		},
 		{
 			name: "a build that failed",
