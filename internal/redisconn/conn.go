@@ -36,7 +36,7 @@ type Conn struct {
 func Open(option rueidis.ClientOption) (*Conn, error) {
 	option = guarded(ForLocks(option))
 	c := &Conn{owned: true}
-	option.DialCtxFn = c.dialed.dialer(option.DialCtxFn, option.DisableTCPNoDelay)
+	option.DialCtxFn = c.dialed.dialer(option.DialCtxFn)
 	forCommands, l := option, newLine(1<<option.RingScaleEachConn-spare)
 	forCommands.DialCtxFn = l.dialer(option.DialCtxFn)
 	commands, err := rueidis.NewClient(forCommands)
@@ -87,7 +87,8 @@ func Share(client rueidis.Client) (*Conn, error) {
 	return &Conn{Commands: client, Inboxes: client, places: newPlaces(client.Mode())}, nil
 }
 
-// Close closes what [Open] has opened. It reports whether this was the first call.
+// Close closes what [Open] has opened. It reports whether this was the first call. A server that says nothing may cost a
+// second for each client, and a connection that is being made 1.2 s.
 func (c *Conn) Close() (first bool) {
 	if c.closed.Swap(true) {
 		return false

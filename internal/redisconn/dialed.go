@@ -23,19 +23,16 @@ type dialed struct {
 	ended chan struct{} // closed when none is open any more; nil until the end
 }
 
-// closesWithin is how long rueidis may take to close a connection: a second, if the server says nothing. In a Cluster
-// its Close does not wait for that. It takes a connection that is closed before for one that the server has closed.
+// closesWithin is how long rueidis may take to close a connection: a second, if the server says nothing. In a Cluster, its
+// Close does not wait for that. If we closed the connection earlier, rueidis would look for the servers again.
 const closesWithin = 1200 * time.Millisecond
 
 // dialer dials with dial.
-func (d *dialed) dialer(dial dialFunc, delayed bool) dialFunc {
+func (d *dialed) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, dialer *net.Dialer, encryption *tls.Config) (net.Conn, error) {
 		conn, err := dial(ctx, address, dialer, encryption)
 		if err != nil {
 			return nil, err
-		}
-		if delayed {
-			delayWrites(conn)
 		}
 		c := &dialedConn{Conn: conn, of: d}
 		if !d.add(c) {
@@ -43,16 +40,6 @@ func (d *dialed) dialer(dial dialFunc, delayed bool) dialFunc {
 			return nil, rueidis.ErrClosing
 		}
 		return c, nil
-	}
-}
-
-// delayWrites does what DisableTCPNoDelay asks for. rueidis does it to connections only that it knows the type of.
-func delayWrites(conn net.Conn) {
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
-	}
-	if plain, ok := conn.(*net.TCPConn); ok {
-		_ = plain.SetNoDelay(false)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestTheEndOfConnections(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var d dialed
 				near, far := net.Pipe()
-				dial := d.dialer(func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return near, nil }, false)
+				dial := d.dialer(func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return near, nil })
 				conn, err := dial(t.Context(), "", nil, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -70,7 +70,8 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 	}
 	option.AlwaysPipelining = !option.DisableAutoPipelining
 	option.DisableCache = true
-	option.ConnLifetime = 0 // a command under way at the end of a lifetime may be sent twice
+	option.DisableTCPNoDelay = false // a request that waits for others to fill a packet may take longer than a lock
+	option.ConnLifetime = 0          // a command under way at the end of a lifetime may be sent twice
 	option.ClientTrackingOptions = nil
 	option.SendToReplicas = nil
 	option.ReplicaSelector = nil //nolint:staticcheck // deprecated, but it must not be in effect

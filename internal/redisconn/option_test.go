@@ -23,10 +23,10 @@ func TestOpenLeavesTheCallersChoices(t *testing.T) {
 	}
 	chosen = rueidis.ClientOption{PipelineMultiplex: 2, DisableAutoPipelining: true, ConnWriteTimeout: time.Minute}
 	chosen.Dialer.KeepAlive = time.Hour
-	chosen.ConnLifetime = time.Minute // the one choice that can't be left
+	chosen.ConnLifetime, chosen.DisableTCPNoDelay = time.Minute, true // the choices that can't be left
 	chosen.Sentinel.MasterSet = "m"
 	got = ForLocks(chosen)
-	if got.PipelineMultiplex != 2 || got.ConnLifetime != 0 || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
+	if got.PipelineMultiplex != 2 || got.ConnLifetime != 0 || got.DisableTCPNoDelay || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
 		t.Errorf("choices: got %+v", got)
 	}
 	for attempts := range 100 {

@@ -50,8 +50,8 @@ var _ store.Store = (*Store)(nil)
 // up for locks where option leaves the choice: one connection per server and
 // client, always pipelined, a dead server noticed after 3 s. Without a Dialer.Timeout and a
 // dial function, a dial waits for a second for an address that says nothing. Client-side
-// caching is off in any case; a Sentinel client asks the sentinels every 5 s besides
-// listening to them.
+// caching and DisableTCPNoDelay are off in any case; a Sentinel client asks the sentinels every
+// 5 s besides listening to them.
 //
 // Commands never go to replicas, whatever option says. The errors are those of
 // asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied.
