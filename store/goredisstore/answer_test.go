@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,7 +20,7 @@ import (
 func startWith(t *testing.T, change func(*redis.Options)) (*servers.Redis, *redis.Client) {
 	t.Helper()
 	sv := redistest.Start(t, servers.Config{})
-	o := &redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1}
+	o := &redis.Options{Addr: sv.Addr}
 	change(o)
 	client := redis.NewClient(o)
 	t.Cleanup(func() { client.Close() })
@@ -44,61 +43,10 @@ func TestARefusedConnectionIsTheErrorOfEachCommand(t *testing.T) {
 	if got := c.Acquire(redistest.Attempt("a", "o")).Err; !errors.Is(got, store.ErrDenied) {
 		t.Errorf("a request: got %v, want ErrDenied", got)
 	}
-	d, err := newDriver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDriverOf(t, client)
 	got := &command{key: "key", words: []any{"get", "key"}}
 	if d.do(t.Context(), []*command{got}); !errors.Is(d.Failure(got.err), store.ErrDenied) {
 		t.Errorf("GET: got %v, want ErrDenied instead of nothing", got.err)
-	}
-}
-
-// A swallower is a hook that answers nothing, or with an error of its own.
-type swallower struct {
-	redis.Hook
-
-	err error
-}
-
-func (s swallower) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (s swallower) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (s swallower) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(context.Context, []redis.Cmder) error { return s.err }
-}
-
-// A hook of the application may refuse a command. Nothing is known then of what the server did.
-func TestACommandThatAHookSwallowsHasAnError(t *testing.T) {
-	t.Parallel()
-	open := errors.New("the circuit is open")
-	for _, err := range []error{nil, open, redis.Nil} {
-		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1})
-		defer client.Close()
-		client.AddHook(swallower{err: err})
-		got := redistest.Join(t, newStore(t, client)).Acquire(redistest.Attempt("key", "o")).Err
-		if !errors.Is(got, store.ErrOutcomeUnknown) || err == open && !errors.Is(got, open) { //nolint:errorlint // the very one
-			t.Errorf("%v: got %v, want ErrOutcomeUnknown, and the hook's error", err, got)
-		}
-	}
-}
-
-// go-redis may keep the values of keys. A list of locks is not made of these.
-func TestNothingIsReadFromTheClientsCache(t *testing.T) {
-	t.Parallel()
-	_, client := startWith(t, func(o *redis.Options) { o.ClientSideCacheConfig = new(redis.ClientSideCacheConfig) })
-	d, err := newDriver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		d.GetAll(t.Context(), []string{"key"})
-	}
-	calls, err := client.InfoMap(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := calls["Commandstats"]["cmdstat_get"]; !strings.HasPrefix(got, "calls=3,") {
-		t.Errorf("the server: got %q, want 3 calls of GET", got)
 	}
 }
 
@@ -114,7 +62,7 @@ func awaitBlocked(t *testing.T, sv *servers.Redis, n int) {
 // Blocking commands of the application may take the whole pool. Leases are renewed all the same.
 func TestLeasesAreRenewedWhileThePoolIsExhausted(t *testing.T) {
 	t.Parallel()
-	sv, client := startWith(t, func(o *redis.Options) { o.PoolSize = 2 })
+	sv, client := startWith(t, func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 2 })
 	c := redistest.Join(t, newStore(t, client))
 	token := c.Hold("key", "owner").Token
 	ctx, cancel := context.WithCancel(t.Context())

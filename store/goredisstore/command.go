@@ -102,7 +102,7 @@ const redirections = 3
 // make makes commands, and again those that the server has not run.
 func (d *driver) make(ctx context.Context, commands []*command) {
 	if d.cluster == nil { // the server may be a node of one: MOVED is an error then
-		send(ctx, d.single, commands)
+		d.send(ctx, d.single, commands)
 		return
 	}
 	for range redirections {
@@ -144,13 +144,13 @@ func (d *driver) route(ctx context.Context, commands []*command) {
 	}
 	var sending sync.WaitGroup
 	for node, share := range shares {
-		sending.Go(func() { sendRecovered(ctx, node, share) }) // ends as send does
+		sending.Go(func() { d.sendRecovered(ctx, node, share) }) // ends as send does
 	}
 	sending.Wait()
 }
 
 // sendRecovered is send on a goroutine of its own, where nobody else recovers a panic of go-redis or of a hook.
-func sendRecovered(ctx context.Context, node *redis.Client, commands []*command) {
+func (d *driver) sendRecovered(ctx context.Context, node *redis.Client, commands []*command) {
 	var err error
 	defer func() {
 		if err == nil {
@@ -163,7 +163,7 @@ func sendRecovered(ctx context.Context, node *redis.Client, commands []*command)
 		}
 	}()
 	defer redisconn.Recovered(&err)
-	send(ctx, node, commands)
+	d.send(ctx, node, commands)
 }
 
 // nodeOf returns the primary of a key.
@@ -179,8 +179,8 @@ func (d *driver) nodeOf(ctx context.Context, key string) (*redis.Client, error) 
 }
 
 // send sends commands to a node, and then whole the scripts that it does not know.
-func send(ctx context.Context, node *redis.Client, commands []*command) {
-	sendOnce(ctx, node, commands)
+func (d *driver) send(ctx context.Context, node *redis.Client, commands []*command) {
+	d.sendOnce(ctx, node, commands)
 	unknown := which(commands, "NOSCRIPT")
 	if len(unknown) == 0 {
 		return
@@ -189,13 +189,12 @@ func send(ctx context.Context, node *redis.Client, commands []*command) {
 		c.words = append([]any{"eval", c.source}, c.words[2:]...) // hooks may still read those that were sent
 		c.ahead, c.answered = false, false
 	}
-	sendOnce(ctx, node, unknown)
+	d.sendOnce(ctx, node, unknown)
 }
 
-// sendOnce sends commands to a node, in one write. It is a pipeline even of one command: go-redis has
-// some connections for pipelines alone, which the application's blocking commands do not take, and
-// answers no pipeline from its client-side cache.
-func sendOnce(ctx context.Context, node *redis.Client, commands []*command) {
+// sendOnce sends commands to a node, in one write.
+func (d *driver) sendOnce(ctx context.Context, node *redis.Client, commands []*command) {
+	d.conns.doubt(node.Options().Addr)
 	pipe, sent := node.Pipeline(), make([]*redis.Cmd, len(commands))
 	for i, c := range commands {
 		if c.ahead {

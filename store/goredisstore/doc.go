@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goredisstore opens a redisstore with the options of go-redis, or on a client of it. So a program whose Redis
+// Package goredisstore opens a redisstore with the options of go-redis, or of a client of it. So a program whose Redis
 // client is go-redis has one configuration for its data and its locks.
 //
 //	options := &redis.Options{Addr: "127.0.0.1:6379", Password: password}
 //	store, err := goredisstore.Open(options)
 //
 // The store has connections of its own, by rueidis, and is what redisstore.Open returns. It has the
-// same guarantees, speed and cost. Package redisstore describes them. [New] uses a client that the
-// application has instead. The guarantees are the same, and [New] says what it costs.
+// same guarantees, speed and cost. Package redisstore describes them. [New] connects by go-redis instead, with the
+// same guarantees, and says what it costs.
 //
 // # What becomes of each field
 //
@@ -30,6 +30,8 @@
 // # Reading the code
 //
 // fields.go decides about each field. values.go refuses values that can't be carried. translate.go,
-// dial.go and credentials.go make the options of rueidis. new.go and driver.go are for a client of the
-// application: command.go sends scripts, and receive.go has the subscriptions.
+// dial.go and credentials.go make the options of rueidis.
+//
+// new.go and driver.go are for a store by go-redis. own.go makes its clients, and conns.go knows their connections. command.go
+// sends scripts, and receive.go has the subscriptions.
 package goredisstore

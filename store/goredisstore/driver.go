@@ -21,12 +21,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// A driver is a redisstore.Driver on a client of the application.
+// A driver is a redisstore.Driver by go-redis.
 type driver struct {
-	client  redis.UniversalClient
-	single  *redis.Client        // nil in a Cluster
-	cluster *redis.ClusterClient // nil elsewhere
-	places  places               // of calls under way
+	client  redis.UniversalClient // one of these, which is ours
+	single  *redis.Client         // nil in a Cluster
+	cluster *redis.ClusterClient  // nil elsewhere
+	conns   *conns                // theirs
+	places  places                // of calls under way
 	closed  atomic.Bool
 }
 
@@ -34,8 +35,12 @@ var _ redisstore.Driver = (*driver)(nil)
 
 func (d *driver) Cluster() bool { return d.cluster != nil }
 
-// Close leaves the client open.
-func (d *driver) Close() { d.closed.Store(true) }
+// Close ends all connections.
+func (d *driver) Close() {
+	d.closed.Store(true)
+	_ = d.client.Close() // fails if a connection is closed that the server has closed
+	d.conns.end()
+}
 
 // Eval runs a script.
 func (d *driver) Eval(ctx context.Context, run redisstore.Run) redisstore.Result {
@@ -119,6 +124,7 @@ type page struct {
 func (d *driver) scan(ctx context.Context, node *redis.Client, pattern string, yield func([]string, error) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
 		got, err := redisconn.Aside(ctx, d.places[0], func() (p page) {
+			d.conns.doubt(node.Options().Addr)
 			p.names, p.cursor, p.err = node.Scan(ctx, cursor, pattern, redisconn.ScanPage).Result()
 			p.err = ended(ctx, p.err)
 			return p

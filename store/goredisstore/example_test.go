@@ -51,8 +51,6 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	options.ContextTimeoutEnabled = true // a command ends with its context
-	options.MaxRetries = -1              // nothing is sent twice
 	client := redis.NewClient(options)
 	defer client.Close()
 

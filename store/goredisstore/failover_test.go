@@ -27,7 +27,7 @@ func TestAFailoverMakesNoTwoHolders(t *testing.T) {
 	primary, replica := d.Nodes[0], d.Nodes[1]
 	redistest.OnServer(t, rueidis.ClientOption{InitAddress: []string{primary.Addr}, ForceSingleClient: true}).Acquaint(t, prefix, ttl)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: servers.MasterSet, SentinelAddrs: []string{d.Sentinels[0].Addr}, ContextTimeoutEnabled: true, MaxRetries: -1,
+		MasterName: servers.MasterSet, SentinelAddrs: []string{d.Sentinels[0].Addr},
 	})
 	defer client.Close()
 	one, other := locksOf(t, client, prefix, ttl), locksOf(t, client, prefix, ttl)

@@ -48,10 +48,7 @@ func TestWhatIsClosedHasNoTimer(t *testing.T) { acceptance.WantNoTimers(t, stori
 
 // universal are the options of a client that New accepts.
 func universal(option rueidis.ClientOption) *redis.UniversalOptions {
-	return &redis.UniversalOptions{
-		Addrs: option.InitAddress, MasterName: option.Sentinel.MasterSet,
-		ContextTimeoutEnabled: true, MaxRetries: -1,
-	}
+	return &redis.UniversalOptions{Addrs: option.InitAddress, MasterName: option.Sentinel.MasterSet}
 }
 
 // connect opens a store on a client of its own, by a line that can be cut.
@@ -67,16 +64,6 @@ func connect(t *testing.T, url, prefix string, line *faultconn.Line) store.Store
 	}
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { client.Close() })
-	// An application has used its client before. Dialing to all nodes at once may take longer here than
-	// the first request waits for its inbox.
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() })
-	} else {
-		err = client.Ping(t.Context()).Err()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	return newStore(t, client, redisstore.WithPrefix(prefix))
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
@@ -22,35 +21,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// A client whose options make a promise untrue is refused, and the error says what to set.
-func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
+// A client whose options New can't take is refused, and the error names the field. Nothing else of them is a condition.
+func TestAClientThatCantBeTakenIsRefused(t *testing.T) {
 	t.Parallel()
-	good := redis.Options{ContextTimeoutEnabled: true, MaxRetries: -1}
-	for _, c := range []struct {
-		field  string
-		change func(*redis.Options)
-	}{
-		{"ContextTimeoutEnabled", func(o *redis.Options) { o.ContextTimeoutEnabled = false }},
-		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = 0 }},
-		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = 1 }},
-		{"MaxRetries", func(o *redis.Options) { o.MaxRetries = -2 }}, // go-redis sends nothing then
-		{"ReadTimeout", func(o *redis.Options) { o.ReadTimeout = -1 }},
-		{"ReadTimeout", func(o *redis.Options) { o.ReadTimeout = -2 }},
-		{"WriteTimeout", func(o *redis.Options) { o.WriteTimeout = -1 }},
-		{"Limiter", func(o *redis.Options) { o.Limiter = struct{ redis.Limiter }{} }},
-	} {
-		o := good
-		c.change(&o)
-		wantClientRefused(t, redis.NewClient(&o), "redis.Options", c.field)
-	}
+	wantClientRefused(t, redis.NewClient(&redis.Options{Limiter: struct{ redis.Limiter }{}}), "redis.Options", "Limiter")
 	for field, o := range map[string]*redis.ClusterOptions{
-		"ContextTimeoutEnabled": {},
-		"MaxRetries":            {ContextTimeoutEnabled: true, MaxRetries: 1},
-		"ReadTimeout":           {ContextTimeoutEnabled: true, ReadTimeout: -1},
-		"WriteTimeout":          {ContextTimeoutEnabled: true, WriteTimeout: -1},
-		"NewClient":             {ContextTimeoutEnabled: true, NewClient: otherClient},
-		"ReadOnly":              {ContextTimeoutEnabled: true, RouteRandomly: true},
-		"ClusterSlots":          {ContextTimeoutEnabled: true, ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }},
+		"NewClient":    {NewClient: otherClient},
+		"ClusterSlots": {ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }},
 	} {
 		o.Addrs = []string{"127.0.0.1:1"}
 		wantClientRefused(t, redis.NewClusterClient(o), "redis.ClusterOptions", field)
@@ -63,18 +40,54 @@ func TestAClientThatBreaksAPromiseIsRefused(t *testing.T) {
 			ring.Close()
 		}
 	}
-	usual := redis.NewClient(&redis.Options{})
-	defer usual.Close()
-	if _, err := New(usual); err == nil || !strings.Contains(err.Error(), "ContextTimeoutEnabled") || !strings.Contains(err.Error(), "MaxRetries") {
-		t.Errorf("a client of the usual kind: got %v, want all fields that are refused", err)
+}
+
+// The store's clients keep its promises, whatever the application's client is for.
+func TestOwnClientsKeepThePromises(t *testing.T) {
+	t.Parallel()
+	for _, o := range []redis.UniversalOptions{
+		{},
+		{ReadTimeout: -1, WriteTimeout: -2, MaxRetries: -2, PoolSize: 1, MaxActiveConns: 1, PoolTimeout: time.Hour},
+		{ReadTimeout: time.Hour, MaxRetries: 9, ConnMaxIdleTime: -1, RouteRandomly: true, ReadOnly: true, RouteByLatency: true, MinIdleConns: 4},
+	} {
+		o.Addrs = []string{"127.0.0.1:1"}
+		for _, o.IsClusterMode = range []bool{false, true} {
+			client := redis.NewUniversalClient(&o)
+			d := newDriverOf(t, client)
+			if err := client.Close(); err != nil {
+				t.Error(err)
+			}
+			if d.cluster != nil && d.cluster.Options().ReadOnly {
+				t.Errorf("%+v: its calls may go to replicas", o)
+			}
+			got := d.single
+			if got == nil {
+				got = d.cluster.Options().NewClient(new(redis.Options)) // a node
+				defer got.Close()
+			}
+			own := got.Options()
+			if !own.ContextTimeoutEnabled || own.MaxRetries != 0 || own.ReadTimeout != answerWithin || own.WriteTimeout != answerWithin ||
+				own.PoolSize != callsAtOnce || own.MaxActiveConns != 0 || own.PoolTimeout > time.Minute || own.ConnMaxIdleTime != idleWithin || own.MinIdleConns != 0 {
+				t.Errorf("%+v: got the options %+v", o, own)
+			}
+		}
 	}
-	client := redis.NewClient(&good)
+	client := redis.NewClient(&redis.Options{ReadTimeout: time.Second})
 	defer client.Close()
-	st, err := New(client)
-	if err != nil {
-		t.Fatalf("a client as it has to be: got %v, want no error", err)
+	if got := newDriverOf(t, client).single.Options().ReadTimeout; got != time.Second {
+		t.Errorf("ReadTimeout: got %v, want that of the application", got)
 	}
-	st.Close()
+}
+
+// newDriverOf makes a driver that ends with the test.
+func newDriverOf(t testing.TB, client redis.UniversalClient) *driver {
+	t.Helper()
+	d, err := newDriver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
 }
 
 // A wrapper is a client of the application's own making, which is no pointer.
@@ -132,47 +145,22 @@ func TestTheEndOfAnotherContextIsNotTheCallers(t *testing.T) {
 	}
 }
 
-// The application may close its client first. Nothing hangs then, and nothing is said to have been held.
+// The application may close its client first. The store has connections of its own.
 func TestTheApplicationMayCloseItsClientFirst(t *testing.T) {
 	t.Parallel()
 	_, client := startWith(t, func(*redis.Options) {})
 	st := newStore(t, client)
-	locks, err := asynclock.New(st, asynclock.WithOwnedStore(), asynclock.WithoutLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lease, err := locks.Lock(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locks.TryLock(t.Context(), "another"); !errors.Is(err, asynclock.ErrUnreachable) {
-		t.Errorf("TryLock: got %v, want ErrUnreachable", err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if err := lease.Unlock(ended); err == nil {
-		t.Error("Unlock: got no error, want one: the key is still held in the store")
-	}
-	closed := make(chan struct{})
-	go func() { // ends soon, or the test fails
-		defer close(closed)
-		_ = locks.Close(ended) // says that a key could not be given back
-	}()
-	select {
-	case <-closed:
-	case <-time.After(20 * time.Second):
-		t.Error("Close hangs")
-	}
+	redistest.Join(t, st).Hold("key", "owner")
 }
 
 // A server that forgot the scripts receives them whole, one by one and in batches.
 func TestScriptsAreSentWholeToAServerThatForgotThem(t *testing.T) {
 	t.Parallel()
 	sv := redistest.Start(t, servers.Config{})
-	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr})
 	defer client.Close()
 	c := redistest.Join(t, newStore(t, client))
 	for round := range 2 {
@@ -195,7 +183,7 @@ func TestScriptsAreSentWholeToAServerThatForgotThem(t *testing.T) {
 func TestACallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	sv := redistest.Start(t, servers.Config{})
-	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Second})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ReadTimeout: time.Second})
 	defer client.Close()
 	c := redistest.Join(t, newStore(t, client))
 	c.Hold("key", "owner")
@@ -241,7 +229,7 @@ func TestFailuresMeanSomething(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", c.err, got, c.want)
 		}
 	}
-	d.Close()
+	d.closed.Store(true)
 	if got := d.Failure(redis.ErrClosed); !errors.Is(got, store.ErrClosed) {
 		t.Errorf("after Close: got %v, want ErrClosed", got)
 	}
@@ -261,7 +249,7 @@ func (r reply) RedisError()   {}
 func TestASlotThatHasMovedIsFollowed(t *testing.T) {
 	t.Parallel()
 	d := redistest.StartCluster(t, servers.Config{}, 2)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{d.Nodes[0].Addr}, ContextTimeoutEnabled: true})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{d.Nodes[0].Addr}})
 	defer client.Close()
 	c := redistest.Join(t, newStore(t, client))
 	const key = "key"
@@ -274,7 +262,7 @@ func TestASlotThatHasMovedIsFollowed(t *testing.T) {
 func TestANodeOfAClusterRefusesWhatIsElsewhere(t *testing.T) {
 	t.Parallel()
 	d := redistest.StartCluster(t, servers.Config{}, 2)
-	client := redis.NewClient(&redis.Options{Addr: d.Nodes[0].Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: d.Nodes[0].Addr})
 	defer client.Close()
 	c := redistest.Join(t, newStore(t, client))
 	refused, granted := 0, 0
@@ -296,7 +284,7 @@ func TestANodeOfAClusterRefusesWhatIsElsewhere(t *testing.T) {
 // A list of an unreachable Cluster is an error, and not empty.
 func TestAListNeedsTheTopology(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer client.Close()
 	var got error
 	for _, err := range redistest.Join(t, newStore(t, client)).Session.List(t.Context(), "") {
@@ -335,12 +323,9 @@ func move(t *testing.T, d *servers.Deployment) {
 func TestAServerWithoutShardedMessagesIsNoticed(t *testing.T) {
 	t.Parallel()
 	sv := redistest.Start(t, servers.Config{Args: []string{"--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", ""}})
-	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr})
 	defer client.Close()
-	d, err := newDriver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDriverOf(t, client)
 	ch := redisstore.Channel{Name: "channel", Sharded: true}
 	if err := d.Receive(t.Context(), ch, func() {}, func(string) {}); !errors.Is(err, redisstore.ErrUnsharded) {
 		t.Errorf("Receive: got %v, want ErrUnsharded", err)
@@ -354,12 +339,9 @@ func TestAServerWithoutShardedMessagesIsNoticed(t *testing.T) {
 func TestASubscriptionEndsOnTheServer(t *testing.T) {
 	t.Parallel()
 	sv := redistest.Start(t, servers.Config{})
-	client := redis.NewClient(&redis.Options{Addr: sv.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: sv.Addr})
 	defer client.Close()
-	d, err := newDriver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDriverOf(t, client)
 	for _, sharded := range []bool{false, true} {
 		ch := redisstore.Channel{Name: "channel", Sharded: sharded}
 		confirmed, delivered, ended := make(chan struct{}), make(chan string, 1), make(chan error, 1)
@@ -393,10 +375,7 @@ func TestReceiveEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sv.Resume() //nolint:errcheck // the server ends anyway
-	d, err := newDriver(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDriverOf(t, client)
 	for _, sharded := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)

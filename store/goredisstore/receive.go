@@ -123,7 +123,7 @@ const greetWithin = 5 * time.Second
 // subscribe begins a subscription. Its channel is named in a second step, because the first one would
 // drop the error, and then connect once more.
 func (d *driver) subscribe(ctx context.Context, ch redisstore.Channel) (s *redis.PubSub, err error) {
-	ctx, cancel := context.WithTimeout(ctx, greetWithin)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, forMessages{}, true), greetWithin)
 	defer cancel()
 	if ch.Sharded {
 		node, err := d.nodeOf(ctx, ch.Name)

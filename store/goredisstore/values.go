@@ -3,12 +3,10 @@
 package goredisstore
 
 import (
-	"errors"
 	"net"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -84,29 +82,4 @@ func (r refusal) checkAddresses(field string, addresses []string, dialer bool) e
 		}
 	}
 	return nil
-}
-
-// promises are what a store on a client of the application depends on, as go-redis has completed it.
-type promises struct {
-	contextTimeout bool
-	retries        int
-	read, write    time.Duration
-	limiter        redis.Limiter
-}
-
-// checkPromises refuses a client that would make promises of the store untrue. It names all fields at once.
-func (r refusal) checkPromises(p promises) error {
-	var all []error
-	refuse := func(is bool, field, why string) {
-		if is {
-			all = append(all, r.because(field, why))
-		}
-	}
-	refuse(!p.contextTimeout, "ContextTimeoutEnabled", "is false, so commands would outlast their context: set true")
-	refuse(p.retries > 0, "MaxRetries", "is not -1, so go-redis would send a script again whose answer was lost: set -1")
-	refuse(p.retries < -1, "MaxRetries", "is below -1, so go-redis would send nothing: set -1")
-	refuse(p.read <= 0, "ReadTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
-	refuse(p.write <= 0, "WriteTimeout", "is no limit, so a call could hang for ever: leave it out, or set a limit")
-	refuse(p.limiter != nil, "Limiter", "may refuse a renewal, and then a lease is lost: use a client without it")
-	return errors.Join(all...)
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
-// openShared makes a client of go-redis and a store on it, which connect when they are used.
+// openShared makes a client of go-redis and a store by its options, which connects when it is used.
 func (w *worker) openShared(option rueidis.ClientOption) (*workersStore, error) {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: option.InitAddress, MasterName: option.Sentinel.MasterSet,
 		Dialer: func(ctx context.Context, _, address string) (net.Conn, error) {
 			return w.dial(ctx, address, new(net.Dialer), nil)
 		},
-		ContextTimeoutEnabled: true, MaxRetries: -1,
 	})
 	store, err := goredisstore.New(client, redisstore.WithPrefix(prefix), redisstore.WithFailoverGrace(slices.Max(w.TTLs)), redisstore.WithoutLogger())
 	if err != nil {
