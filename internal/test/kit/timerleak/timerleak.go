@@ -65,18 +65,21 @@ func find(path string) (found []string) {
 // sweep makes the runtime forget timers that were stopped, which it puts off: they
 // go when they would have fired, or all at once when they are more than a quarter of
 // those of a processor. So for a moment there is only one processor, and there are
-// many: all armed first, since what was stopped last goes with the next that is armed.
-// The profile is complete up to the collection before the last.
+// many: all armed first, and before one that is not stopped, since what was stopped
+// last goes alone with the next that is armed. Otherwise others that are armed for long
+// would be too many. The profile is complete up to the collection before the last.
 func sweep() {
 	all := runtime.GOMAXPROCS(1)
 	var many [10_000]*time.Timer
 	for i := range many {
 		many[i] = time.AfterFunc(time.Hour, func() {})
 	}
+	last := time.AfterFunc(2*time.Hour, func() {})
 	for _, timer := range many {
 		timer.Stop()
 	}
 	time.Sleep(time.Millisecond)
+	last.Stop()
 	runtime.GOMAXPROCS(all)
 	for range 3 {
 		runtime.GC()
