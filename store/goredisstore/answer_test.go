@@ -14,6 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore"
 )
 
 // startWith starts a server, and makes a client of it that New accepts, as changed.
@@ -59,12 +60,16 @@ func awaitBlocked(t *testing.T, sv *servers.Redis, n int) {
 	})
 }
 
-// Blocking commands of the application may take the whole pool. Leases are renewed all the same.
-func TestLeasesAreRenewedWhileThePoolIsExhausted(t *testing.T) {
+// Blocking commands of the application may take the whole pool. Leases are renewed, and messages and lists come all the
+// same.
+func TestLocksGoOnWhileThePoolIsExhausted(t *testing.T) {
 	t.Parallel()
 	sv, client := startWith(t, func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 2 })
 	c := redistest.Join(t, newStore(t, client))
 	token := c.Hold("key", "owner").Token
+	d := newDriverOf(t, client)
+	hears := listenTo(t, d, "channel")
+	within(t, "a subscription", hears.confirmed)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for range 2 {
@@ -75,6 +80,14 @@ func TestLeasesAreRenewedWhileThePoolIsExhausted(t *testing.T) {
 		if got.Err != nil {
 			t.Errorf("Renew: got %v, want no error", got.Err)
 		}
+	}
+	for key, err := range c.Session.List(t.Context(), "") {
+		if err != nil {
+			t.Errorf("List: got %v, %v, want no error", key, err)
+		}
+	}
+	if n, err := d.Publish(t.Context(), redisstore.Channel{Name: "channel"}, "text"); n != 1 || err != nil {
+		t.Errorf("Publish: got %d, %v, want 1", n, err)
 	}
 	if got := c.Session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]; got.Err != nil || !got.WasHeld {
 		t.Errorf("Release: got %+v, want the key held until now", got)

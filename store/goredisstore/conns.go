@@ -29,13 +29,17 @@ type dialNetworkFunc = func(ctx context.Context, network, address string) (net.C
 // dialer dials with dial, within the limit.
 func (c *conns) dialer(dial dialNetworkFunc, limit time.Duration) dialNetworkFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		messages, isForMessages := ctx.Value(forMessages{}).(*atomic.Bool)
+		if isForMessages && messages.Swap(true) {
+			return nil, errOneDial
+		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		dialed, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		one := &conn{Conn: dialed, address: address, of: c, messages: ctx.Value(forMessages{}) != nil}
+		one := &conn{Conn: dialed, address: address, of: c, messages: isForMessages}
 		one.wrote.Store(now())
 		one.read.Store(one.wrote.Load())
 		if !c.add(one) {
@@ -81,7 +85,7 @@ func (c *conns) end() {
 	}
 }
 
-// forMessages is a value in the context of a dial for messages.
+// forMessages is the key of an *atomic.Bool in the context of a dial for messages. There is one dial for each of these.
 type forMessages struct{}
 
 // suspectAfter is how long an answer may take before the server's other connections are doubted.

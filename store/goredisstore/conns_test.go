@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +55,7 @@ func TestIdleConnectionsAreDoubted(t *testing.T) {
 				return got.(*conn) //nolint:forcetypeassert // it is
 			}
 			idle, waiting, answered, used, other := connect(t.Context(), "a"), connect(t.Context(), "a"), connect(t.Context(), "a"), connect(t.Context(), "a"), connect(t.Context(), "b")
-			messages := connect(context.WithValue(t.Context(), forMessages{}, true), "a")
+			messages := connect(context.WithValue(t.Context(), forMessages{}, new(atomic.Bool)), "a")
 			server.ask(t, waiting)
 			time.Sleep(suspectAfter - time.Millisecond)
 			server.ask(t, answered)

@@ -33,5 +33,5 @@
 // dial.go and credentials.go make the options of rueidis.
 //
 // new.go and driver.go are for a store by go-redis. own.go makes its clients, and conns.go knows their connections. command.go
-// sends scripts, and receive.go has the subscriptions.
+// sends scripts. receive.go has the subscriptions, and feed.go the connection that they share.
 package goredisstore

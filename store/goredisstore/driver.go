@@ -27,7 +27,8 @@ type driver struct {
 	single  *redis.Client         // nil in a Cluster
 	cluster *redis.ClusterClient  // nil elsewhere
 	conns   *conns                // theirs
-	places  places                // of calls under way
+	feeds   *feeds
+	places  places // of calls under way
 	closed  atomic.Bool
 }
 
@@ -40,6 +41,7 @@ func (d *driver) Close() {
 	d.closed.Store(true)
 	_ = d.client.Close() // fails if a connection is closed that the server has closed
 	d.conns.end()
+	d.feeds.end()
 }
 
 // Eval runs a script.

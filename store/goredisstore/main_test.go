@@ -5,6 +5,7 @@ package goredisstore
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -64,7 +65,24 @@ func connect(t *testing.T, url, prefix string, line *faultconn.Line) store.Store
 	}
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { client.Close() })
-	return newStore(t, client, redisstore.WithPrefix(prefix))
+	st := newStore(t, client, redisstore.WithPrefix(prefix))
+	warmUp(t, st)
+	return st
+}
+
+// warmUp makes a store connect to all nodes. That may take longer here than a first request waits for its inbox.
+func warmUp(t *testing.T, st *redisstore.Store) {
+	t.Helper()
+	s, err := st.Open("warm", func(store.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 16 {
+		s.Inspect(t.Context(), fmt.Sprint("key", i)) //nolint:errcheck // the stories see what does not work
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // openWorker opens the store of another process, which is killed in the end.

@@ -18,7 +18,7 @@ import (
 // StreamingCredentialsProvider, or for a failover client whose FailoverOptions are not at hand.
 //
 // The connections are the store's own, so no command of the application delays a renewal: at most 16 to a server for
-// calls, and those for messages. docs/stores/goredis.md lists them. Pools, timeouts, retries, caches and hooks of the client have no
+// calls, and one for messages. docs/stores/goredis.md lists them. Pools, timeouts, retries, caches and hooks of the client have no
 // part in them. An exception is a ReadTimeout or WriteTimeout below 2 s, which is how soon a dead connection is given up.
 //
 //   - The commands of one client may overtake each other; that is safe and costs round trips.
@@ -45,7 +45,7 @@ var errClient = fmt.Errorf("%w: goredisstore: the client must be a *redis.Client
 
 // newDriver makes a driver with clients of our own.
 func newDriver(client redis.UniversalClient) (*driver, error) {
-	d := &driver{conns: new(conns)}
+	d := &driver{conns: new(conns), feeds: newFeeds()}
 	switch c := client.(type) {
 	case *redis.Client:
 		if c == nil {

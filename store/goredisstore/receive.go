@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -64,83 +63,28 @@ func unsharded(err error) error {
 	return err
 }
 
-// Receive subscribes on a connection of its own, and stays until that is lost. go-redis would
-// subscribe again by itself. But whoever called Receive does so at a better pace, and finds the new
-// primary of a slot.
-//
-// It returns when ctx ends, although go-redis may still be waiting for a silent server then.
+// Receive subscribes on the connection for messages that the server's channels share: see feed.
 func (d *driver) Receive(ctx context.Context, ch redisstore.Channel, confirmed func(), deliver func(string)) error {
-	err, ended := redisconn.Aside(ctx, make(chan struct{}, 1), func() error { return d.receive(ctx, ch, confirmed, deliver) })
-	if ended != nil {
-		return ended
+	type answer struct {
+		node *redis.Client
+		err  error
 	}
-	return err
-}
-
-// receive is Receive for as long as go-redis takes. It is told of nothing when ctx has ended.
-func (d *driver) receive(ctx context.Context, ch redisstore.Channel, confirmed func(), deliver func(string)) error {
-	subscription, err := d.subscribe(ctx, ch)
+	found, err := redisconn.Aside(ctx, d.places.of(ch.Name), func() (a answer) {
+		a.node, a.err = d.nodeOf(ctx, ch.Name)
+		return a
+	})
+	if err == nil {
+		err = found.err
+	}
 	if err != nil {
-		return unsharded(err)
+		return err
 	}
-	// Closing ends a read that waits, and tells the server that nobody receives any more.
-	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() }) // fails only if it is closed
-	defer func() {
-		stop()
-		_ = subscription.Close()
-	}()
-	for {
-		got, err := subscription.Receive(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && ch.Sharded:
-			if text, ok := serverError(err); ok && strings.HasPrefix(text, "MOVED ") && d.cluster != nil {
-				d.reload(ctx)
-			}
-			return unsharded(err)
-		case err != nil:
-			return err
-		}
-		switch m := got.(type) {
-		case *redis.Message:
-			deliver(m.Payload)
-		case *redis.Subscription:
-			switch m.Kind {
-			case "subscribe", "ssubscribe":
-				confirmed()
-			case "unsubscribe", "sunsubscribe":
-				return nil // we did not ask for it
-			}
-		}
+	err = d.feeds.listen(ctx, found.node, &listener{channel: ch, confirmed: confirmed, deliver: deliver})
+	if text, refused := serverError(err); refused && strings.HasPrefix(text, "MOVED ") && d.cluster != nil {
+		_, _ = redisconn.Aside(ctx, d.places.of(ch.Name), func() error { // the next one fails if it can't
+			d.reload(ctx)
+			return nil
+		})
 	}
-}
-
-// greetWithin is how long a silent server is greeted at most. A subscription that takes longer is given
-// up in any case.
-const greetWithin = 5 * time.Second
-
-// subscribe begins a subscription. Its channel is named in a second step, because the first one would
-// drop the error, and then connect once more.
-func (d *driver) subscribe(ctx context.Context, ch redisstore.Channel) (s *redis.PubSub, err error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, forMessages{}, true), greetWithin)
-	defer cancel()
-	if ch.Sharded {
-		node, err := d.nodeOf(ctx, ch.Name)
-		if err != nil {
-			return nil, err
-		}
-		s = node.SSubscribe(ctx)
-		return s, orClose(s, s.SSubscribe(ctx, ch.Name))
-	}
-	s = d.client.Subscribe(ctx)
-	return s, orClose(s, s.Subscribe(ctx, ch.Name))
-}
-
-// orClose closes what has failed.
-func orClose(s *redis.PubSub, err error) error {
-	if err != nil {
-		_ = s.Close()
-	}
-	return err
+	return unsharded(err)
 }
