@@ -42,13 +42,13 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 	commands, err := rueidis.NewClient(forCommands)
 	if err != nil {
 		c.dialed.end()
-		return nil, unopened(err)
+		return nil, c.unopened(err)
 	}
 	inboxes, err := rueidis.NewClient(option)
 	if err != nil {
 		commands.Close()
 		c.dialed.end()
-		return nil, unopened(err)
+		return nil, c.unopened(err)
 	}
 	c.Commands, c.Inboxes, c.places = commands, inboxes, newPlaces(commands.Mode())
 	if hasOneConnection(commands, option) {
@@ -62,14 +62,22 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 	return c, nil
 }
 
-// unopened translates the error of a first connection. No caller has a context that could have ended: a server that
-// is reached and says nothing may expect TLS, or none.
-func unopened(err error) error {
-	err = Classify(err)
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnreachable) {
-		return fmt.Errorf("%w: no answer, is it a TLS port? %w", store.ErrUnreachable, err)
+// unopened translates the error of a first connection. Nothing was sent but how the connection introduces itself, and no
+// caller has a context that could have ended: a server that is reached and says nothing may expect TLS, or none. Without a
+// dial, the options are wrong.
+func (c *Conn) unopened(err error) error {
+	var reply *rueidis.RedisError
+	switch {
+	case !c.dialed.tried.Load():
+		return fmt.Errorf("%w: %w", store.ErrInvalidOption, err)
+	case rueidis.IsRedisNil(err):
+		return fmt.Errorf("%w: the sentinels know no primary of this name", store.ErrUnreachable)
+	case errors.As(err, &reply):
+		return NotSent(Refused(reply.Error(), reply))
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("no answer, is it a TLS port? %w", err)
 	}
-	return err
+	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
 
 // hasOneConnection reports whether all calls of a client share one pipelined connection, which only

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -21,6 +22,7 @@ type dialed struct {
 	mu    sync.Mutex
 	open  map[*dialedConn]struct{}
 	ended chan struct{} // closed when none is open any more; nil until the end
+	tried atomic.Bool   // there was a dial
 }
 
 // closesWithin is how long rueidis may take to close a connection: a second, if the server says nothing. In a Cluster, its
@@ -30,9 +32,10 @@ const closesWithin = 1200 * time.Millisecond
 // dialer dials with dial.
 func (d *dialed) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, dialer *net.Dialer, encryption *tls.Config) (net.Conn, error) {
+		d.tried.Store(true)
 		conn, err := dial(ctx, address, dialer, encryption)
 		if err != nil {
-			return nil, err
+			return nil, &unsent{err}
 		}
 		c := &dialedConn{Conn: conn, of: d}
 		if !d.add(c) {

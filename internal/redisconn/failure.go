@@ -21,7 +21,7 @@ func Classify(err error) error {
 	var without *unsent
 	switch {
 	case errors.As(err, &without) && errors.As(without.cause, &reply):
-		return Refused(reply.Error(), reply) // to how the connection introduces itself
+		return NotSent(Refused(reply.Error(), reply)) // to how the connection introduces itself
 	case without != nil:
 		// The cause may be the end of a context, but not of the caller's.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
@@ -36,6 +36,16 @@ func Classify(err error) error {
 	// It is unknown whether the command was sent. This includes rueidis.ErrClosing: commands that
 	// are under way to the old primary fail with it when Sentinel names another one.
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
+}
+
+// NotSent returns the error of a call that was certainly not sent. It is one that says so.
+func NotSent(err error) error {
+	for _, means := range []error{store.ErrUnreachable, store.ErrDenied, store.ErrInvalidOption, store.ErrClosed} {
+		if errors.Is(err, means) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
 
 // replyCodes maps error replies to errors by their first word.
@@ -55,6 +65,7 @@ var replyCodes = map[string]error{
 	"NOPERM":      store.ErrDenied,
 	"NOAUTH":      store.ErrDenied,
 	"WRONGPASS":   store.ErrDenied,
+	"DENIED":      store.ErrDenied, // by the protected mode
 	"WRONGTYPE":   store.ErrForeignData,
 }
 
@@ -66,6 +77,7 @@ var replyTexts = []struct {
 	{"max number of clients reached", store.ErrUnreachable},
 	{"asynclock: the slot is being moved", store.ErrUnreachable}, // by a script of ours, before its first write
 	{"non local key", store.ErrOutcomeUnknown},                   // inside a script: its slot is being moved
+	{"Client names cannot contain", store.ErrInvalidOption},      // HELLO and CLIENT SETNAME
 	{"DB index is out of range", store.ErrInvalidOption},         // SELECT
 	{"SELECT is not allowed", store.ErrInvalidOption},            // in a Cluster
 	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2

@@ -59,6 +59,9 @@ type unsent struct{ cause error }
 
 func (e *unsent) Error() string { return "no connection: " + e.cause.Error() }
 
+// Unwrap returns the cause.
+func (e *unsent) Unwrap() error { return e.cause }
+
 // dialer is option.DialCtxFn for the line's client. It dials with dial.
 func (l *line) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, dialer *net.Dialer, encryption *tls.Config) (net.Conn, error) {
@@ -139,6 +142,10 @@ func (l *line) connect(ctx context.Context) error {
 			return nil
 		}
 		if p != earlier {
+			var without *unsent
+			if errors.As(p.err, &without) {
+				return p.err // there was a dial, which has failed
+			}
 			return &unsent{p.err}
 		}
 	}

@@ -65,16 +65,21 @@ func guardedDial(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, dialer *net.Dialer, encryption *tls.Config) (conn net.Conn, err error) {
 		defer func() {
 			if value := recover(); value != nil {
-				err = &net.OpError{Op: "dial", Net: "tcp", Err: &panicError{value: value, where: panicked()}}
+				err = &panicError{value: value, where: panicked()}
 			}
 		}()
 		return dial(ctx, address, dialer, encryption)
 	}
 }
 
-// guardedCredentials is a provider whose panic is its error.
+// guardedCredentials is a provider whose panic is its error. Without credentials nothing is sent.
 func guardedCredentials(provide func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error)) func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
 	return func(about rueidis.AuthCredentialsContext) (_ rueidis.AuthCredentials, err error) {
+		defer func() {
+			if err != nil {
+				err = &unsent{err}
+			}
+		}()
 		defer Recovered(&err)
 		return provide(about)
 	}

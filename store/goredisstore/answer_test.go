@@ -45,7 +45,8 @@ func TestARefusedConnectionIsTheErrorOfEachCommand(t *testing.T) {
 		t.Errorf("a request: got %v, want ErrDenied", got)
 	}
 	d := newDriverOf(t, client)
-	got := &command{key: "key", words: []any{"get", "key"}}
+	got := &command{key: "key"}
+	got.words = []any{"get", word{"key", got}}
 	if d.do(t.Context(), []*command{got}); !errors.Is(d.Failure(got.err), store.ErrDenied) {
 		t.Errorf("GET: got %v, want ErrDenied instead of nothing", got.err)
 	}

@@ -3,13 +3,15 @@
 package goredisstore
 
 import (
+	"cmp"
 	"context"
+	"encoding"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -30,27 +32,46 @@ type command struct {
 	err    error // of the result
 
 	answered bool // or has failed
+	written  atomic.Bool
+}
+
+// A word is one of a command that tells when go-redis writes it.
+type word struct {
+	text string
+	of   *command
+}
+
+var _ encoding.BinaryMarshaler = word{}
+
+// MarshalBinary is called when there is a connection, and the word is about to be sent.
+func (w word) MarshalBinary() ([]byte, error) {
+	w.of.written.Store(true)
+	return []byte(w.text), nil
 }
 
 // evalOf is a run of a script, by its name.
 func evalOf(run *redisstore.Run) *command {
-	words := make([]any, 0, 3+len(run.Keys)+len(run.Args))
-	words = append(words, "evalsha", run.SHA1(), len(run.Keys))
-	for _, word := range run.Keys {
-		words = append(words, word)
+	c := &command{key: run.Keys[0], words: make([]any, 0, 3+len(run.Keys)+len(run.Args)), source: run.Source(), ahead: run.Ahead}
+	c.words = append(c.words, "evalsha", word{run.SHA1(), c}, len(run.Keys))
+	for _, key := range run.Keys {
+		c.words = append(c.words, key)
 	}
-	for _, word := range run.Args {
-		words = append(words, word)
+	for _, arg := range run.Args {
+		c.words = append(c.words, arg)
 	}
-	return &command{key: run.Keys[0], words: words, source: run.Source(), ahead: run.Ahead}
+	return c
 }
 
 // read notes what a sent command was answered, or the error of one that was not.
 func (c *command) read(ctx context.Context, sent *redis.Cmd, unanswered error) {
 	c.answered = true
+	if !c.written.Load() {
+		c.fail(ended(ctx, &unsent{unanswered}))
+		return
+	}
 	value, err := sent.Result()
-	if !isAnswered(sent) {
-		err = unanswered
+	if err == nil && value == nil {
+		err = errNoAnswer
 	}
 	c.value, c.err = value, ended(ctx, err)
 	switch text, refused := serverError(err); {
@@ -65,10 +86,16 @@ func (c *command) read(ctx context.Context, sent *redis.Cmd, unanswered error) {
 	}
 }
 
+// fail notes that a command was not answered.
+func (c *command) fail(err error) {
+	c.answered = true
+	c.err, c.result = err, redisstore.ErrorResult(err)
+}
+
 // isRefused reports whether the server did not run the command, and said so by this code.
 func (c *command) isRefused(code string) bool {
 	text, ok := serverError(c.err)
-	return ok && strings.HasPrefix(text, code+" ")
+	return ok && c.written.Load() && strings.HasPrefix(text, code+" ")
 }
 
 // inPipelines makes commands, at most redisconn.MaxPipeline at once.
@@ -137,7 +164,7 @@ func (d *driver) route(ctx context.Context, commands []*command) {
 	for _, c := range commands {
 		node, err := d.nodeOf(ctx, c.key)
 		if err != nil {
-			c.err, c.result = err, redisstore.ErrorResult(err)
+			c.fail(err)
 			continue
 		}
 		shares[node] = append(shares[node], c)
@@ -158,7 +185,7 @@ func (d *driver) sendRecovered(ctx context.Context, node *redis.Client, commands
 		}
 		for _, c := range commands {
 			if !c.answered {
-				c.err, c.result = err, redisstore.ErrorResult(err)
+				c.fail(err)
 			}
 		}
 	}()
@@ -173,7 +200,7 @@ func (d *driver) nodeOf(ctx context.Context, key string) (*redis.Client, error) 
 	}
 	node, err := d.cluster.MasterForKey(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoNode, err)
+		return nil, &unsent{err}
 	}
 	return node, nil
 }
@@ -186,8 +213,9 @@ func (d *driver) send(ctx context.Context, node *redis.Client, commands []*comma
 		return
 	}
 	for _, c := range unknown {
-		c.words = append([]any{"eval", c.source}, c.words[2:]...) // hooks may still read those that were sent
+		c.words = append([]any{"eval", word{c.source, c}}, c.words[2:]...) // go-redis may still read those that were sent
 		c.ahead, c.answered = false, false
+		c.written.Store(false)
 	}
 	d.sendOnce(ctx, node, unknown)
 }
@@ -203,20 +231,13 @@ func (d *driver) sendOnce(ctx context.Context, node *redis.Client, commands []*c
 		sent[i] = pipe.Do(ctx, c.words...)
 	}
 	_, err := pipe.Exec(ctx)
-	if err == nil || errors.Is(err, redis.Nil) || slices.ContainsFunc(sent, isAnswered) {
-		err = errNoAnswer
-	}
 	for i, c := range commands {
-		c.read(ctx, sent[i], err)
+		c.read(ctx, sent[i], cmp.Or(err, errNoAnswer))
 	}
 }
 
-// errNoAnswer: a hook of the application has swallowed a command or its answer.
+// errNoAnswer: go-redis has neither an answer nor an error.
 var errNoAnswer = errors.New("goredisstore: a command has neither an answer nor an error")
-
-// isAnswered reports whether a command of a pipeline has an answer or an error. None has, and the
-// pipeline has an error, if a new connection was refused by an answer of the server, such as WRONGPASS.
-func isAnswered(sent *redis.Cmd) bool { return sent.Err() != nil || sent.Val() != nil }
 
 // places bound how many goroutines wait for go-redis. In a Cluster those who wait for a silent node
 // must not take the places of others, so there are as many for each of some ranges of slots.

@@ -37,7 +37,7 @@ func (c *conns) dialer(dial dialNetworkFunc, limit time.Duration) dialNetworkFun
 		defer cancel()
 		dialed, err := dial(ctx, network, address)
 		if err != nil {
-			return nil, err
+			return nil, &unsent{err}
 		}
 		one := &conn{Conn: dialed, address: address, of: c, messages: isForMessages}
 		one.wrote.Store(now())

@@ -4,7 +4,6 @@ package goredisstore
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -63,7 +62,8 @@ func (d *driver) EvalAll(ctx context.Context, runs []redisstore.Run) []redisstor
 func (d *driver) GetAll(ctx context.Context, keys []string) []redisstore.Result {
 	commands := make([]*command, len(keys))
 	for i, key := range keys {
-		commands[i] = &command{key: key, words: []any{"get", key}}
+		commands[i] = &command{key: key}
+		commands[i].words = []any{"get", word{key, commands[i]}}
 	}
 	return d.inPipelines(ctx, commands)
 }
@@ -110,7 +110,7 @@ func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err erro
 	case err != nil:
 		return nil, err
 	case got.err != nil: // the topology could not be read
-		return nil, fmt.Errorf("%w: %w", errNoNode, got.err)
+		return nil, &unsent{got.err}
 	}
 	return got.masters, nil
 }
@@ -146,17 +146,25 @@ func (d *driver) scan(ctx context.Context, node *redis.Client, pattern string, y
 	}
 }
 
+// unsent is the error of a command that was not sent: there was no connection.
+type unsent struct{ cause error }
+
+func (e *unsent) Error() string { return "no connection: " + e.cause.Error() }
+func (e *unsent) Unwrap() error { return e.cause }
+
 // Failure says what an error of go-redis is.
 func (d *driver) Failure(err error) error {
-	var network *net.OpError
+	var without *unsent
+	nothing := errors.As(err, &without)
 	text, refused := serverError(err)
 	switch {
 	case d.closed.Load() && errors.Is(err, redis.ErrClosed):
 		return store.ErrClosed
+	case refused && nothing:
+		return redisconn.NotSent(redisstore.ServerError(text, err))
 	case refused:
 		return redisstore.ServerError(text, err)
-	case errors.As(err, &network) && network.Op == "dial", isStranger(err),
-		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed), errors.Is(err, errNoNode):
+	case nothing, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
 		// This comes first, because a dial that takes too long looks like the end of a context.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -164,17 +172,6 @@ func (d *driver) Failure(err error) error {
 	}
 	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 }
-
-// isStranger reports whether the other end of a new connection was found not to be the server, before anything was
-// sent but the greeting of TLS.
-func isStranger(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	return errors.As(err, &certificate) || errors.As(err, &record) && record.Conn != nil // otherwise it came later
-}
-
-// errNoNode: a Cluster has no node for a slot, or none at all, as far as go-redis can tell.
-var errNoNode = errors.New("goredisstore: no node")
 
 // serverError returns the server's error without the ERR that stands for no code.
 func serverError(err error) (text string, ok bool) {
@@ -190,12 +187,14 @@ func serverError(err error) (text string, ok bool) {
 // another error.
 func ended(ctx context.Context, err error) error {
 	var timeout net.Error
-	var network *net.OpError
+	var without *unsent
 	deadline, limited := ctx.Deadline()
 	switch {
 	case limited && errors.As(err, &timeout) && timeout.Timeout() && !time.Now().Before(deadline):
 		return context.DeadlineExceeded
-	case ctx.Err() != nil || errors.As(err, &network) && network.Op == "dial": // which Failure knows
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return ctx.Err()
+	case ctx.Err() != nil || errors.As(err, &without): // which Failure knows
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("goredisstore: within the client: %s", err.Error())

@@ -156,3 +156,12 @@ func TestALostConnectionForMessagesEnds(t *testing.T) {
 		t.Errorf("got %d connections, want the one that was lost", got)
 	}
 }
+
+// A sharded message that nobody receives is no failure.
+func TestAShardedMessageIsSent(t *testing.T) {
+	t.Parallel()
+	d := newDriverOf(t, clientAt(t, "ASYNCLOCK_CLUSTER_URL"))
+	if n, err := d.Publish(t.Context(), redisstore.Channel{Name: "channel", Sharded: true}, "text"); n != 0 || err != nil {
+		t.Errorf("got %d, %v, want none and no error", n, err)
+	}
+}

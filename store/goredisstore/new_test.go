@@ -4,7 +4,6 @@ package goredisstore
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -139,7 +138,7 @@ func TestTheEndOfAnotherContextIsNotTheCallers(t *testing.T) {
 			t.Errorf("%v, when the context has ended: got %v, want the same", err, got)
 		}
 	}
-	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	dial := &unsent{context.DeadlineExceeded}
 	if got := d.Failure(ended(t.Context(), dial)); !errors.Is(got, store.ErrUnreachable) {
 		t.Errorf("a dial: got %v, want ErrUnreachable", got)
 	}
@@ -207,16 +206,16 @@ func TestACallEndsWithItsContext(t *testing.T) {
 func TestFailuresMeanSomething(t *testing.T) {
 	t.Parallel()
 	d := new(driver)
-	dial := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	dial := &unsent{context.DeadlineExceeded}
 	for _, c := range []struct{ err, want error }{
 		{dial, store.ErrUnreachable},
-		{&tls.CertificateVerificationError{Err: errors.New("of another authority")}, store.ErrUnreachable},
-		{tls.RecordHeaderError{Conn: new(net.TCPConn)}, store.ErrUnreachable},
-		{tls.RecordHeaderError{}, store.ErrOutcomeUnknown},
+		{&unsent{redis.Nil}, store.ErrUnreachable}, // the sentinels know no such primary
+		{&unsent{reply("ERR This instance has cluster support disabled")}, store.ErrUnreachable},
+		{&unsent{reply("WRONGPASS invalid username-password pair")}, store.ErrDenied},
+		{&unsent{reply("ERR Client names cannot contain spaces")}, store.ErrInvalidOption},
 		{redis.ErrPoolTimeout, store.ErrUnreachable},
 		{redis.ErrPoolExhausted, store.ErrUnreachable},
 		{redis.ErrClosed, store.ErrUnreachable},
-		{errNoNode, store.ErrUnreachable},
 		{context.Canceled, context.Canceled},
 		{context.DeadlineExceeded, context.DeadlineExceeded},
 		{&net.OpError{Op: "read", Err: errors.New("reset")}, store.ErrOutcomeUnknown},

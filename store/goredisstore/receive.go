@@ -40,7 +40,8 @@ func (d *driver) publishSharded(ctx context.Context, ch redisstore.Channel, payl
 		receivers, err := d.single.SPublish(ctx, ch.Name, payload).Result()
 		return receivers, unsharded(err)
 	}
-	c := &command{key: ch.Name, words: []any{"spublish", ch.Name, payload}}
+	c := &command{key: ch.Name}
+	c.words = []any{"spublish", word{ch.Name, c}, payload}
 	d.make(ctx, []*command{c})
 	if c.err != nil {
 		return 0, unsharded(c.err)
