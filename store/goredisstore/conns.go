@@ -18,10 +18,14 @@ import (
 
 // conns are the connections of the clients that New makes.
 type conns struct {
+	dials chan struct{} // has an element for each dial under way
+
 	mu    sync.Mutex
 	open  map[string][]*conn // by address
 	ended bool
 }
+
+func newConns() *conns { return &conns{dials: make(chan struct{}, dialsAtOnce)} }
 
 // A dialNetworkFunc is the type of redis.Options.Dialer.
 type dialNetworkFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -33,9 +37,7 @@ func (c *conns) dialer(dial dialNetworkFunc, limit time.Duration) dialNetworkFun
 		if isForMessages && messages.Swap(true) {
 			return nil, errOneDial
 		}
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		dialed, err := dial(ctx, network, address)
+		dialed, err := dialWithin(ctx, limit, c.dials, func(ctx context.Context) (net.Conn, error) { return dial(ctx, network, address) })
 		if err != nil {
 			return nil, &unsent{err}
 		}

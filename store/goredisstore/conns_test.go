@@ -45,7 +45,7 @@ func TestIdleConnectionsAreDoubted(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []bool{false, true} { // the call that waits
 		synctest.Test(t, func(t *testing.T) {
-			server, all := make(pipes), new(conns)
+			server, all := make(pipes), newConns()
 			connect := func(ctx context.Context, address string) *conn {
 				got, err := all.dialer(server.dial, time.Minute)(ctx, "tcp", address)
 				if err != nil {

@@ -313,7 +313,7 @@ func TestALostAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	sv := redistest.Start(t, servers.Config{})
 	d := newDoor(t, to(sv.Addr, nil))
-	client := redis.NewClient(&redis.Options{Addr: d.Addr().String(), ReadTimeout: 100 * time.Millisecond})
+	client := redis.NewClient(&redis.Options{Addr: d.Addr().String(), ReadTimeout: time.Second})
 	defer client.Close()
 	c := redistest.Join(t, newStore(t, client))
 	c.Hold("key", "owner")

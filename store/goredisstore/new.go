@@ -45,7 +45,7 @@ var errClient = fmt.Errorf("%w: goredisstore: the client must be a *redis.Client
 
 // newDriver makes a driver with clients of our own.
 func newDriver(client redis.UniversalClient) (*driver, error) {
-	d := &driver{conns: new(conns), feeds: newFeeds()}
+	d := &driver{conns: newConns(), feeds: newFeeds()}
 	switch c := client.(type) {
 	case *redis.Client:
 		if c == nil {

@@ -112,7 +112,7 @@ func silence(t *testing.T, ttl time.Duration, idle int, busy bool) {
 	for i := range idle {
 		filling.Go(func() { c.Acquire(redistest.Attempt(fmt.Sprint("filler", i), "owner")) })
 	}
-	time.Sleep(200 * time.Millisecond) // they wait for the server, each on a connection of its own
+	time.Sleep(500 * time.Millisecond) // they wait for the server, each on a connection of its own
 	if err := sv.Resume(); err != nil {
 		t.Fatal(err)
 	}
