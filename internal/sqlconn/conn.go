@@ -51,7 +51,8 @@ type Conn struct {
 	release func()
 	dialect *dialect
 
-	complete atomic.Bool // the routines were there
+	standing atomic.Int32 // how many stand in line for a row, each with a connection
+	complete atomic.Bool  // the routines were there
 	closed   atomic.Bool
 
 	// WholeTransactions: the default level of statements is not READ COMMITTED, so each call

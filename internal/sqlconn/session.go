@@ -107,22 +107,24 @@ func (s *Session) SetLimit(ctx context.Context, key string, limit int32) error {
 
 // ask calls a routine for one key.
 func (s *Session) ask(ctx context.Context, routine, key string, put func(*Item)) (Answer, error) {
-	if err := s.usable(); err != nil {
-		return Answer{}, err
-	}
 	it, err := s.item(key)
 	if err != nil {
 		return Answer{}, err
 	}
 	put(&it)
-	answers, err := s.conn.Call(ctx, routine, []Item{it})
-	if err == nil && len(answers) != 1 {
-		err = ErrReply
-	}
-	if err != nil {
-		return Answer{}, err
-	}
-	return answers[0], nil
+	r := Do(ctx, s, Routine[Item, asked]{
+		Name:   routine,
+		Put:    func(it *Item) (Item, error) { return *it, nil },
+		Read:   func(_ *Item, a Answer) (asked, error) { return asked{answer: a}, nil },
+		Failed: func(err error) asked { return asked{err: err} },
+	}, []Item{it})[0]
+	return r.answer, r.err
+}
+
+// An asked is an answer, or an error.
+type asked struct {
+	answer Answer
+	err    error
 }
 
 func (s *Session) info(key string, a Answer) store.Info {

@@ -41,7 +41,7 @@ func answering(answers func(routine string, items []Item) ([]Answer, error)) *Se
 		out, err := json.Marshal(Reply{Clock: time.Now().UnixMicro(), Items: found})
 		return string(out), err
 	}
-	return &Session{conn: &Conn{Config: Config{Tables: plainTables{}}, dialect: &d}}
+	return &Session{conn: &Conn{Config: Config{Tables: plainTables{}}, db: sql.OpenDB(new(cutDriver)), dialect: &d}}
 }
 
 // acquire asks for keys in one batch, and returns why each was not granted.

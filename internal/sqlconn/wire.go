@@ -43,6 +43,9 @@ type Item struct {
 	Seq  int64  `json:"seq,omitempty"`  // of a note
 	Note []byte `json:"note,omitempty"` // in base64
 
+	// InLine is how long a request of one item waits for its row. Only MySQL's routines read it.
+	InLine int64 `json:"in_line,omitempty"`
+
 	After  string `json:"after"`
 	Prefix string `json:"prefix"`
 	Size   int    `json:"size,omitempty"`
@@ -124,10 +127,10 @@ const (
 	StatusFull    = 4
 	StatusGone    = 5
 	StatusTooMuch = 6
+	StatusLocked  = -4 // the row, not the lock; only for one of several items
 
 	statusExpired = -2
 	statusStolen  = -3
-	statusLocked  = -4 // the row, not the lock; only for one of several items
 	statusNoPart  = -5 // the rest is no part of what is held
 )
 

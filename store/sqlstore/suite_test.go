@@ -15,10 +15,7 @@ func TestRowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) {
 	suite.RowThatIsBeingMadeHoldsUpNoBatch(t)
 }
 
-func TestLockedRowDelaysNoOtherRenewal(t *testing.T) {
-	t.Parallel()
-	suite.LockedRowDelaysNoOtherRenewal(t)
-}
+func TestBatchSkipsLockedRows(t *testing.T) { t.Parallel(); suite.BatchSkipsLockedRows(t) }
 
 func TestRenewalWaitsForItsRow(t *testing.T) { t.Parallel(); suite.RenewalWaitsForItsRow(t) }
 
@@ -67,3 +64,5 @@ func TestMigrateAgainReplacesNothing(t *testing.T) {
 }
 
 func TestServersOfOtherSettings(t *testing.T) { t.Parallel(); suite.ServersOfOtherSettings(t) }
+
+func TestLockedRowsLeaveThePool(t *testing.T) { suite.LockedRowsLeaveThePool(t) }
