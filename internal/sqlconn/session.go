@@ -68,12 +68,12 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	info := s.info(key, a)
 	for _, w := range a.Queue {
 		holder, _ := DecodeName(w.Holder)
-		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: span(w.Age)})
 	}
 	for _, h := range a.Holders {
 		holder, _ := DecodeName(h.Holder)
 		info.Holders = append(info.Holders, store.HolderInfo{
-			Holder: holder, Token: h.Token, Weight: h.Weight, Remaining: time.Duration(h.Left) * time.Microsecond,
+			Holder: holder, Token: h.Token, Weight: h.Weight, Remaining: span(h.Left),
 		})
 	}
 	return info, nil
@@ -131,7 +131,7 @@ func (s *Session) info(key string, a Answer) store.Info {
 	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters, StoredLimit: a.Stored}
 	if a.Held {
 		info.Holder, info.Token = s.conn.Tables.Holder(a), a.Token
-		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
+		info.Remaining = max(span(a.Left), 0)
 		info.Mode = a.Mode
 	}
 	if info.Mode == store.Permits {

@@ -160,3 +160,17 @@ func TestAReleaseSaysWhyNothingWasHeld(t *testing.T) {
 		}
 	}
 }
+
+// A row of Java's table may end in the year 5000, or never.
+func TestTimesBeyondGosDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	const years = 3000 * 365 * 24 * int64(time.Hour/time.Microsecond)
+	a := Answer{Held: true, Left: years, Clock: 1}
+	if got := a.Remaining(store.Share{}); got < 290*365*24*time.Hour {
+		t.Errorf("Remaining: got %v, want some 292 years", got)
+	}
+	s := answering(func(string, []Item) ([]Answer, error) { return []Answer{a}, nil })
+	if got, err := s.Inspect(t.Context(), "key"); err != nil || got.Remaining < 290*365*24*time.Hour {
+		t.Errorf("Inspect: got %v, %v, want some 292 years", got.Remaining, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -160,7 +161,13 @@ func (a Answer) Remaining(wanted store.Share) time.Duration {
 	if left <= 0 {
 		return -1
 	}
-	return time.Duration(left) * time.Microsecond
+	return span(left)
+}
+
+// span returns a time that a routine gave. What is longer than 292 years lasts for these.
+func span(micros int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Microsecond)
+	return time.Duration(max(min(micros, most), -most)) * time.Microsecond
 }
 
 // Micros writes a duration, rounded up: a TTL must not be shorter than what the

@@ -116,10 +116,11 @@ CREATE PROCEDURE INT_LOCK_HOLDER(
 	IN v_live DATETIME(6), OUT answer LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET answer = '{"s": 3, "held": false}';
-	SELECT CONCAT('{"s": 3, "held": true, "left": ', TIMESTAMPDIFF(MICROSECOND, v_live, k.EXPIRED_AFTER),
+	SELECT CONCAT('{"s": 3, "held": true, "left": ', COALESCE(TIMESTAMPDIFF(MICROSECOND, v_live, k.EXPIRED_AFTER), 9000000000000000000), -- null: the 0th of a month
 		', "holder": ', JSON_QUOTE(CONVERT(COALESCE(l.HOLDER, '') USING utf8mb4)), ', "token": ', COALESCE(l.TOKEN, 0),
 		', "client": ', JSON_QUOTE(IF(l.LOCK_KEY IS NULL, LEFT(COALESCE(k.CLIENT_ID, '?'), 8), '')),
-		', "key": ', JSON_QUOTE(v_key), ', "name": ', JSON_QUOTE(CONVERT(COALESCE(l.KEY_NAME, '') USING utf8mb4)), '}')
+		', "key": ', JSON_QUOTE(v_key), ', "name": ', JSON_QUOTE(CONVERT(COALESCE((SELECT KEY_NAME FROM INT_LOCK_LEASE
+			WHERE LOCK_KEY = v_key AND REGION = v_region), '') USING utf8mb4)), '}')
 		INTO answer
 		FROM INT_LOCK k LEFT JOIN INT_LOCK_LEASE l
 			ON l.LOCK_KEY = v_key AND l.REGION = v_region AND l.CLIENT_ID = k.CLIENT_ID
@@ -206,7 +207,8 @@ CREATE PROCEDURE INT_LOCK_ACQUIRE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
-	DECLARE v_key, v_owner, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_client TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin; -- whatever is there
 	DECLARE v_now, v_live, v_until, v_stamp DATETIME(6);
 	DECLARE v_ttl, v_token, v_clock BIGINT;
 	DECLARE v_clocked, v_taken BOOLEAN;
@@ -469,7 +471,8 @@ CREATE PROCEDURE INT_LOCK_FORCE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
-	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_client TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin; -- whatever is there
 	DECLARE v_now, v_live, v_until DATETIME(6);
 	DECLARE v_meant, v_token BIGINT;
 	DECLARE v_held BOOLEAN;
@@ -524,9 +527,10 @@ BEGIN
 		IF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE(), TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
+				+ COALESCE(LEAST(TIMESTAMPDIFF(MICROSECOND, v_live, v_until), 86400000000), 86400000000))
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;

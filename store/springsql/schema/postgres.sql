@@ -241,6 +241,12 @@ BEGIN
 		ORDER BY LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
 END $$;
 
+-- How long it is until then, which may be for ever.
+CREATE OR REPLACE FUNCTION INT_LOCK_LEFT(v_until TIMESTAMP, v_live TIMESTAMP) RETURNS BIGINT LANGUAGE sql AS $$
+	SELECT CASE WHEN isfinite(v_until) THEN LEAST(EXTRACT(EPOCH FROM v_until - v_live) * 1000000, 9e18)::BIGINT
+		ELSE 9000000000000000000 END
+$$;
+
 -- The holder of a key, for people to read: held, left, holder, token, or client if Java holds
 -- it.
 CREATE OR REPLACE FUNCTION INT_LOCK_HOLDER(v_key CHAR(36), v_region VARCHAR(100), v_live TIMESTAMP)
@@ -249,7 +255,7 @@ DECLARE
 	v_answer JSONB;
 BEGIN
 	SELECT jsonb_build_object('held', TRUE,
-			'left', (EXTRACT(EPOCH FROM k.EXPIRED_AFTER - v_live) * 1000000)::BIGINT,
+			'left', INT_LOCK_LEFT(k.EXPIRED_AFTER, v_live),
 			'holder', COALESCE(l.HOLDER, ''), 'token', COALESCE(l.TOKEN, 0),
 			'client', CASE WHEN l.LOCK_KEY IS NULL THEN LEFT(k.CLIENT_ID, 8) ELSE '' END)
 		INTO v_answer
@@ -398,9 +404,10 @@ BEGIN
 		IF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = CURRENT_DATE,
-				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + (EXTRACT(EPOCH FROM v_until - v_live) * 1000000)::BIGINT)
+				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + LEAST(INT_LOCK_LEFT(v_until, v_live), 86400000000))
 				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
 		v_answers := v_answers || jsonb_build_object('held', v_held);

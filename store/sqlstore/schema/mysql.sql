@@ -861,7 +861,8 @@ BEGIN
 			DELETE FROM asynclock_share WHERE `key` = v_key;
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE asynclock_lock SET
 				token = IF(clocked AND owner <> '', GREATEST(token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_until)), token),
 				owner = NULL, held_until = v_now WHERE `key` = v_key;

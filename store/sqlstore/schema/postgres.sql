@@ -783,7 +783,8 @@ BEGIN
 			END IF;
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE asynclock_lock SET owner = NULL, inbox = '', watch = FALSE, held_until = clock_timestamp(),
 				token = CASE WHEN clocked AND owner <> '' THEN GREATEST(token, asynclock_clock(request) + asynclock_left(l)) ELSE token END
 				WHERE key = q.key RETURNING * INTO l;
