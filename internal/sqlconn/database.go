@@ -44,12 +44,13 @@ type dialect struct {
 	// replaces it.
 	replaced func(error) bool
 
+	runs  string // begins a call of a routine that answers nothing
 	call  func(ctx context.Context, db *sql.DB, r routineCall) (answer string, err error)
 	fence *sqlfence.Dialect
 
 	migrate func(ctx context.Context, db *sql.DB, m migration) error // one at a time in the database
-	// refuses, if not empty, asks why the server would refuse to write locks. An empty answer
-	// means that it would not refuse.
+	// refuses asks why the server would refuse to write locks. An empty answer means that it
+	// would not refuse.
 	refuses string
 }
 

@@ -32,14 +32,19 @@ var mySQL = dialect{
 		return n == 1146 || n == 1305
 	},
 	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
+	runs:      "CALL ",
 	call:      callMySQL,
 
 	fence: &sqlfence.MySQL,
 
 	migrate: migrateMySQL,
 
-	refuses: `SELECT IF(@@log_bin AND @@binlog_format = 'STATEMENT', 'the server logs statements (binlog_format = STATEMENT), which it '
-		'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW', '')`,
+	// A routine runs with the rights of who made it, and might write to a replica that is read-only to all others.
+	refuses: `SELECT CASE
+		WHEN @@read_only NOT IN ('0', 'OFF') THEN 'the server is read-only (read_only)'
+		WHEN @@log_bin AND @@binlog_format = 'STATEMENT' THEN 'the server logs statements (binlog_format = STATEMENT), which it '
+			'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW'
+		ELSE '' END`,
 }
 
 // isMissing reports whether this routine is missing, rather than one that it calls. The

@@ -29,11 +29,14 @@ var postgres = dialect{
 		return state == "42P01" || state == "42883" || state == "3F000"
 	},
 	duplicate: func(err error) bool { return postgresState(err) == "23505" },
+	runs:      "SELECT ",
 	call:      callPostgres,
 
 	fence: &sqlfence.Postgres,
 
 	migrate: migratePostgres,
+
+	refuses: "SELECT CASE current_setting('transaction_read_only') WHEN 'on' THEN 'the server is read-only (transaction_read_only)' ELSE '' END",
 }
 
 // callPostgres calls a function. After driver.ErrBadConn database/sql sends a statement

@@ -164,7 +164,7 @@ func (a Answer) Remaining(wanted store.Share) time.Duration {
 	return span(left)
 }
 
-// span returns a time that a routine gave. What is longer than 292 years lasts for these.
+// span returns a time that a routine gave, and 292 years for a longer one.
 func span(micros int64) time.Duration {
 	const most = int64(math.MaxInt64 / time.Microsecond)
 	return time.Duration(max(min(micros, most), -most)) * time.Microsecond

@@ -58,6 +58,8 @@ func TestUncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 
 func TestRightsSuffice(t *testing.T) { t.Parallel(); suite.RightsSuffice(t) }
 
+func TestReadOnlyServerIsRefused(t *testing.T) { t.Parallel(); suite.ReadOnlyServerIsRefused(t) }
+
 func TestMigrateAgainReplacesNothing(t *testing.T) {
 	t.Parallel()
 	suite.MigrateAgainReplacesNothing(t)
