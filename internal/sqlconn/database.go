@@ -19,8 +19,9 @@ import (
 // PostgresPool and MySQL make one. The store never closes the pool.
 //
 // Every statement takes one connection from the pool for as long as it runs, and never two at
-// once. It waits 20 ms at most for a row that others have locked. So a pool of one connection is enough. No statement runs inside a transaction of the
-// application: such a transaction is bound to a connection that the store never sees.
+// once. It waits 20 ms at most for a row that others have locked. So a pool of one connection is
+// enough. No statement runs inside a transaction of the application: such a transaction is bound
+// to a connection that the store never sees.
 type Database struct {
 	db      *sql.DB
 	pool    *pgxpool.Pool // instead of db

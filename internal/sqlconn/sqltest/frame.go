@@ -34,6 +34,7 @@ func OnMySQLWith(t testing.TB, variable, value string) Database {
 func (s Suite) GivenUpCallEnds(t *testing.T) {
 	b := s.NewTables(t, OnMySQL(t))
 	c := b.join(t)
+	c.Hold(Request("key", "a"))
 	b.lockGone(t, c, "a")
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()

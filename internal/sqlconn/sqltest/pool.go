@@ -40,8 +40,9 @@ const (
 	poolFree = 5
 	// poolWait is how much longer a statement of the application's may take beside locked rows.
 	poolWait = 50 * time.Millisecond
-	// poolNoise is what a busy machine may add to a single statement.
-	poolNoise = 450 * time.Millisecond
+	// poolNoise is what a busy machine may add to that. It may add more to a few.
+	poolNoise = 50 * time.Millisecond
+	poolFew   = 4
 )
 
 // LockedRowsLeaveThePool is a test: rows that somebody's transaction has locked take no connection from
@@ -88,10 +89,10 @@ func (b Tables) testPool(t *testing.T, c poolCase) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i < c.locked {
-			defer b.LockRow(t, b.KeyTables[0], l.Key()).Rollback() //nolint:errcheck // it ends anyway
-		} else {
+		if i < poolFree {
 			free = append(free, l)
+		} else {
+			defer b.LockRow(t, b.KeyTables[0], l.Key()).Rollback() //nolint:errcheck // it ends anyway
 		}
 		time.Sleep(c.ttl / 15) // so that each is renewed by itself
 	}
@@ -116,11 +117,9 @@ func (b Tables) testPool(t *testing.T, c poolCase) {
 	if live != poolFree {
 		t.Errorf("leases of free rows: %d live, want all %d", live, poolFree)
 	}
-	if got, most := part(beside, 0.99), part(without, 0.99)+poolWait; got > most {
-		t.Errorf("99 of 100 statements of the application: got %v, want %v at most", got, most)
-	}
-	if got, most := part(beside, 1), part(without, 1)+poolWait+poolNoise; got > most {
-		t.Errorf("the slowest statement of the application: got %v, want %v at most", got, most)
+	got, most := beside[len(beside)-1-poolFew], without[len(without)-1-poolFew]+poolWait+poolNoise
+	if got > most {
+		t.Errorf("statements of the application, except for the slowest %d: got %v, want %v at most", poolFew, got, most)
 	}
 }
 

@@ -183,6 +183,9 @@ func (s Suite) onSchema(t *testing.T, schema string) {
 	u.User = url.UserPassword(user, "secret")
 	theirs := Postgres(OpenDB(t, "pgx", u.String()))
 	s.wantDenied(t, theirs, prefix)
+	d.Run(t, "GRANT USAGE ON SCHEMA "+schema+" TO "+user)
+	d.Run(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+prefix+s.KeyTables[0]+" TO "+user) // as Java needs
+	s.wantDenied(t, theirs, prefix)
 	for _, grant := range grants(t, s.Rights.OnPostgres, prefix, user, schema) {
 		d.Run(t, grant)
 	}
