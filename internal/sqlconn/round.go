@@ -106,7 +106,7 @@ func (r *round[Request, Reply]) repeat(ctx context.Context) {
 		r.inLine = 0
 	}
 	for wait := firstRowPause; len(r.busy) > 0; wait = min(2*wait, longestRowPause) {
-		if r.inLine == 0 && (time.Until(until) < wait || pause(inTime, wait) != nil) {
+		if r.inLine == 0 && (time.Until(until) < 2*wait || pause(inTime, wait) != nil) { // about wait
 			break
 		}
 		busy := r.busy
