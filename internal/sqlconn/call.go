@@ -19,10 +19,10 @@ const (
 	firstPause = 2 * time.Millisecond
 )
 
-// Call runs a routine for the items. Where a row that it needs is locked for longer than inLine, nothing
+// Call runs a routine for the items. Where a row that it needs is locked for too long, nothing
 // has been done, and the error is errRowLocked. Of several items it tells by their answers, too.
 func (c *Conn) Call(ctx context.Context, routine string, items []Item) ([]Answer, error) {
-	return c.call(ctx, routine, items, mostInLine)
+	return c.call(ctx, routine, items, mostTogether)
 }
 
 func (c *Conn) call(ctx context.Context, routine string, items []Item, inLine time.Duration) ([]Answer, error) {

@@ -18,16 +18,24 @@ const (
 	mostInLine = 20 * time.Millisecond
 	// leastInLine is how long any other waits.
 	leastInLine = time.Millisecond
+	// mostTogether is how long several wait together. They skip locked rows, and wait only for one that
+	// somebody is making, and for what the server itself locks for a moment.
+	mostTogether = 250 * time.Millisecond
 	// lineOf divides the pool: that part of its connections may stand in line at once, at least one.
 	lineOf = 4
 	// longestLine is how many may do so in a large pool, or one without bound.
 	longestLine = 8
 )
 
-// rowPatience is how long the requests of a batch are repeated whose rows are locked. It is never more
-// than an eighth of the batch's remaining time: the answers to the other requests have come already,
-// and the client repeats these.
-const rowPatience = 500 * time.Millisecond
+// How long requests are repeated whose rows are locked.
+const (
+	// rowPatience is for several, whose other answers have come already, and for renewals, of which others
+	// wait for the answer. It is never more than an eighth of the remaining time.
+	rowPatience = time.Second
+	// longRowPatience is for any other request that is alone. It is never more than half of the remaining
+	// time. A key that many want may have its row locked by one request after the other.
+	longRowPatience = 10 * time.Second
+)
 
 // Pauses between the repetitions, in which no connection is kept. They double.
 const (

@@ -91,32 +91,38 @@ func (r *round[Request, Reply]) sendAlone(ctx context.Context) {
 	}
 }
 
-// repeat sends one by one the items whose rows are locked. Each has waited in line once in the end, unless
-// there is no time. Between the repetitions no connection is kept, and never another row.
+// repeat sends one by one the items whose rows are locked. Each waits in line for a moment, if there is
+// room. Between the repetitions no connection is kept, and never another row.
 func (r *round[Request, Reply]) repeat(ctx context.Context) {
-	patience := rowPatience
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/8)
-	}
+	patience := r.patience(ctx)
 	until := time.Now().Add(patience)
 	inTime, cancel := context.WithTimeoutCause(ctx, 2*patience, errRowUnanswered)
 	defer cancel()
 	r.inLine = min(mostInLine, patience/time.Duration(len(r.busy)))
-	if len(r.places) == 1 { // it has waited in line
-		r.inLine = 0
-	}
+	waited := len(r.places) == 1
 	for wait := firstRowPause; len(r.busy) > 0; wait = min(2*wait, longestRowPause) {
-		if r.inLine == 0 && (time.Until(until) < 2*wait || pause(inTime, wait) != nil) { // about wait
+		if waited && (time.Until(until) < 2*wait || pause(inTime, wait) != nil) { // about wait
 			break
 		}
 		busy := r.busy
-		r.busy = nil
+		r.busy, waited = nil, true
 		for i := range busy {
 			r.send(inTime, busy[i:i+1])
 		}
-		r.inLine = 0
 	}
 	r.settle(r.busy, nil, errRowLocked)
+}
+
+// patience returns how long the items whose rows are locked are sent again.
+func (r *round[Request, Reply]) patience(ctx context.Context) time.Duration {
+	most, part := rowPatience, 8
+	if len(r.places) == 1 && r.routine.Name != "RENEW" {
+		most, part = longRowPatience, 2
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline)/time.Duration(part))
+	}
+	return most
 }
 
 // call calls the routine for some of the items.
