@@ -19,8 +19,13 @@ const (
 	firstPause = 2 * time.Millisecond
 )
 
-// Call runs a routine for the items.
+// Call runs a routine for the items. Where a row that it needs is locked for too long, nothing
+// has been done, and the error is errRowLocked. Of several items it tells by their answers, too.
 func (c *Conn) Call(ctx context.Context, routine string, items []Item) ([]Answer, error) {
+	return c.call(ctx, routine, items, mostTogether)
+}
+
+func (c *Conn) call(ctx context.Context, routine string, items []Item, inLine time.Duration) ([]Answer, error) {
 	name := c.Routines + routine
 	for try := 1; ; try++ {
 		sent := time.Now()
@@ -29,7 +34,7 @@ func (c *Conn) Call(ctx context.Context, routine string, items []Item) ([]Answer
 			return nil, err
 		}
 		whole := c.WholeTransactions.Load()
-		out, err := c.dialect.call(ctx, c.db, routineCall{name, string(text), whole})
+		out, err := c.dialect.call(ctx, c.db, routineCall{name, string(text), inLine, whole})
 		if err == nil {
 			return c.read(out, sent)
 		}
@@ -77,6 +82,8 @@ func (c *Conn) failed(err error, routine string) error {
 	switch {
 	case c.closed.Load():
 		return store.ErrClosed
+	case c.dialect.locked(err):
+		return fmt.Errorf("%w: %w", errRowLocked, err)
 	case c.complete.Load() && c.dialect.replaced != nil && c.dialect.replaced(err):
 		means := store.ErrOutcomeUnknown // the routine may have come to its COMMIT
 		if c.dialect.again(err, routine) {

@@ -7,6 +7,7 @@ package sqlconn
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -51,7 +52,8 @@ type Conn struct {
 	release func()
 	dialect *dialect
 
-	complete atomic.Bool // the routines were there
+	standing atomic.Int32 // how many stand in line for a row, each with a connection
+	complete atomic.Bool  // the routines were there
 	closed   atomic.Bool
 
 	// WholeTransactions: the default level of statements is not READ COMMITTED, so each call
@@ -94,9 +96,6 @@ func (c *Conn) IsDuplicate(err error) bool { return c.dialect.duplicate(err) }
 
 // CheckServer refuses a server on which every lock would fail.
 func (c *Conn) CheckServer(ctx context.Context) error {
-	if c.dialect.refuses == "" {
-		return nil
-	}
 	why, err := Value[string](ctx, c, c.dialect.refuses)
 	if err == nil && why != "" {
 		err = &SchemaError{c.Prefix + "*", why}
@@ -108,6 +107,26 @@ func (c *Conn) CheckServer(ctx context.Context) error {
 func (c *Conn) CheckRoutines(ctx context.Context) error {
 	_, err := c.Call(ctx, "INSPECT", []Item{})
 	c.complete.Store(err == nil)
+	return err
+}
+
+// CheckWrites sweeps a little, to see whether the user has the rights to write. The arguments are those of
+// the routine.
+func (c *Conn) CheckWrites(ctx context.Context, args string) error {
+	name := c.Routines + "SWEEP"
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return c.Failure(err)
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	_, err = conn.ExecContext(ctx, c.dialect.runs+name+"("+args+")")
+	if err == nil {
+		return nil
+	}
+	_, _ = conn.ExecContext(ctx, "ROLLBACK") // should it fail, so does the connection
+	if err = c.failed(err, name); errors.Is(err, store.ErrUnreachable) || errors.Is(err, errServer) {
+		return nil // as where others sweep; locks repeat their requests
+	}
 	return err
 }
 

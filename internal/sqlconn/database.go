@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -18,8 +19,9 @@ import (
 // PostgresPool and MySQL make one. The store never closes the pool.
 //
 // Every statement takes one connection from the pool for as long as it runs, and never two at
-// once. So a pool of one connection is enough. No statement runs inside a transaction of the
-// application: such a transaction is bound to a connection that the store never sees.
+// once. It waits 20 ms at most for a row that others have locked. So a pool of one connection is
+// enough. No statement runs inside a transaction of the application: such a transaction is bound
+// to a connection that the store never sees.
 type Database struct {
 	db      *sql.DB
 	pool    *pgxpool.Pool // instead of db
@@ -35,24 +37,28 @@ type dialect struct {
 	missing func(error) bool   // there is no such table or routine
 	// duplicate: the row exists already.
 	duplicate func(error) bool
-	// again: the server rolled back, or the routine is missing for a moment. Try again.
+	// locked: a row, or the table, is locked by another transaction. The server rolled back.
+	locked func(error) bool
+	// again: the server rolled back, or the routine is missing for a moment. Try again at once.
 	again func(err error, routine string) bool
 	// replaced, if not nil: the routine is missing, which may last a moment while a migration
 	// replaces it.
 	replaced func(error) bool
 
+	runs  string // begins a call of a routine that answers nothing
 	call  func(ctx context.Context, db *sql.DB, r routineCall) (answer string, err error)
 	fence *sqlfence.Dialect
 
 	migrate func(ctx context.Context, db *sql.DB, m migration) error // one at a time in the database
-	// refuses, if not empty, asks why the server would refuse to write locks. An empty answer
-	// means that it would not refuse.
+	// refuses asks why the server would refuse to write locks. An empty answer means that it
+	// would not refuse.
 	refuses string
 }
 
 // A routineCall runs a routine by one statement, in a transaction of its own.
 type routineCall struct {
 	routine, argument string
+	inLine            time.Duration // how long it waits for a locked row
 	// whole: separate statements begin and end the transaction, so that it can be set to READ
 	// COMMITTED.
 	whole bool

@@ -36,7 +36,7 @@ func (c *Conn) Migrate(ctx context.Context, script string) error {
 		if err == nil {
 			return nil
 		}
-		if !c.dialect.again(err, "") || try == tries || pause(ctx, firstPause<<(try-1)) != nil {
+		if !c.dialect.again(err, "") && !c.dialect.locked(err) || try == tries || pause(ctx, firstPause<<(try-1)) != nil {
 			return fmt.Errorf("%s: migrate: %w", c.Package, c.dialect.failure(err))
 		}
 	}

@@ -23,22 +23,28 @@ var mySQL = dialect{
 	state:   mySQLState,
 	again: func(err error, routine string) bool {
 		n := mySQLNumber(err)
-		return n == 1213 || n == 1205 || n == 1020 || isMissing(err, routine)
+		return n == 1213 || n == 1020 || isMissing(err, routine)
 	},
+	locked:   mySQLLocked,
 	replaced: func(err error) bool { return mySQLNumber(err) == 1305 },
 	missing: func(err error) bool {
 		n := mySQLNumber(err)
 		return n == 1146 || n == 1305
 	},
 	duplicate: func(err error) bool { return mySQLNumber(err) == 1062 },
+	runs:      "CALL ",
 	call:      callMySQL,
 
 	fence: &sqlfence.MySQL,
 
 	migrate: migrateMySQL,
 
-	refuses: `SELECT IF(@@log_bin AND @@binlog_format = 'STATEMENT', 'the server logs statements (binlog_format = STATEMENT), which it '
-		'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW', '')`,
+	// A routine runs with the rights of who made it, and might write to a replica that is read-only to all others.
+	refuses: `SELECT CASE
+		WHEN @@read_only NOT IN ('0', 'OFF') THEN 'the server is read-only (read_only)'
+		WHEN @@log_bin AND @@binlog_format = 'STATEMENT' THEN 'the server logs statements (binlog_format = STATEMENT), which it '
+			'refuses for what is written at READ COMMITTED, as locks are; set it to MIXED or ROW'
+		ELSE '' END`,
 }
 
 // isMissing reports whether this routine is missing, rather than one that it calls. The
@@ -58,7 +64,7 @@ func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err 
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
 	err = conn.QueryRowContext(ctx, fmt.Sprintf("CALL %s(_utf8mb4 X'%X')", r.routine, r.argument)).Scan(&out)
-	if mySQLNumber(err) != 0 {
+	if mySQLNumber(err) != 0 && !mySQLLocked(err) {
 		// A routine that was killed in the middle has not reached its ROLLBACK. The
 		// connection must go back without locks, and with the application's own settings.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -88,7 +94,6 @@ var mySQLNumbers = map[uint16]error{
 	1129: store.ErrUnreachable, // too many connections of ours have failed
 	2003: store.ErrUnreachable, // a proxy can't connect to the server
 	9001: store.ErrUnreachable, // likewise, ProxySQL
-	1205: store.ErrUnreachable, // waited too long for a row
 	1213: store.ErrUnreachable, // deadlock, again each time
 	1020: store.ErrUnreachable, // likewise
 	1290: store.ErrUnreachable, // read only: a failover is under way
@@ -135,6 +140,9 @@ func mySQLNumber(err error) uint16 {
 	}
 	return 0
 }
+
+// mySQLLocked: the routine waited too long for a row. It has ended its transaction itself.
+func mySQLLocked(err error) bool { return mySQLNumber(err) == 1205 }
 
 func mySQLState(err error) string {
 	var sent *mysql.MySQLError

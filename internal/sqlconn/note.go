@@ -26,7 +26,7 @@ func (s *Session) NoteOf(a Answer) (store.Note, error) {
 	}
 	n := store.Note{Data: a.Note, Token: a.NoteToken, Time: time.UnixMicro(a.Clock), Held: a.Held}
 	if a.Held {
-		n.HolderToken, n.Remaining = a.Token, max(time.Duration(a.Left)*time.Microsecond, 0)
+		n.HolderToken, n.Remaining = a.Token, max(span(a.Left), 0)
 	}
 	if a.Held && a.Mode == store.Exclusive {
 		n.Holder = s.conn.Tables.Holder(a)

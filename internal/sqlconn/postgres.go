@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -21,17 +22,21 @@ var postgres = dialect{
 	batch:   128,
 	failure: postgresFailure,
 	state:   postgresState,
+	locked:  func(err error) bool { return postgresState(err) == "55P03" },
 	again:   func(err error, _ string) bool { return postgresRetries[postgresState(err)] },
 	missing: func(err error) bool {
 		state := postgresState(err)
 		return state == "42P01" || state == "42883" || state == "3F000"
 	},
 	duplicate: func(err error) bool { return postgresState(err) == "23505" },
+	runs:      "SELECT ",
 	call:      callPostgres,
 
 	fence: &sqlfence.Postgres,
 
 	migrate: migratePostgres,
+
+	refuses: "SELECT CASE current_setting('transaction_read_only') WHEN 'on' THEN 'the server is read-only (transaction_read_only)' ELSE '' END",
 }
 
 // callPostgres calls a function. After driver.ErrBadConn database/sql sends a statement
@@ -39,12 +44,12 @@ var postgres = dialect{
 // the statement must not be sent again, because the answer to the second try would be taken
 // for the first.
 func callPostgres(ctx context.Context, db *sql.DB, r routineCall) (out string, err error) {
-	statement := "SELECT " + r.routine + "($1::text::jsonb)::text"
+	statement, inLine := "SELECT "+r.routine+calling, strconv.FormatInt(max(r.inLine.Milliseconds(), 1), 10)
 	if r.whole {
-		return callInTransaction(ctx, db, statement+commitSoon, r.argument)
+		return callInTransaction(ctx, db, statement+commitSoon, r.argument, inLine)
 	}
 	if _, ours := db.Driver().(*stdlib.Driver); ours {
-		err = db.QueryRowContext(ctx, statement, r.argument).Scan(&out)
+		err = db.QueryRowContext(ctx, statement, r.argument, inLine).Scan(&out)
 		return out, err
 	}
 	conn, err := db.Conn(ctx)
@@ -52,23 +57,28 @@ func callPostgres(ctx context.Context, db *sql.DB, r routineCall) (out string, e
 		return "", err
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	if err = conn.QueryRowContext(ctx, statement, r.argument).Scan(&out); errors.Is(err, driver.ErrBadConn) {
+	if err = conn.QueryRowContext(ctx, statement, r.argument, inLine).Scan(&out); errors.Is(err, driver.ErrBadConn) {
 		err = errCut
 	}
 	return out, err
 }
 
+// calling bounds how long the routine waits for a row, or a table, that others have locked. FROM comes
+// first, and what is left of || before what is right. The COMMIT has no such bound: it may have to wait
+// until others have sent their notifications.
+const calling = "($1::text::jsonb)::text || left(set_config('lock_timeout', NULL, TRUE), 0) FROM set_config('lock_timeout', $2, TRUE) bound"
+
 // commitSoon gives the client a second between the routine's answer and its COMMIT. The
 // server then ends the transaction of a client that has stopped there. Until then the rows of
 // the whole batch are locked, and no TTL helps.
-const commitSoon = " FROM set_config('idle_in_transaction_session_timeout', '1000', TRUE)"
+const commitSoon = ", set_config('idle_in_transaction_session_timeout', '1000', TRUE) soon"
 
-func callInTransaction(ctx context.Context, db *sql.DB, statement, argument string) (out string, err error) {
+func callInTransaction(ctx context.Context, db *sql.DB, statement string, args ...any) (out string, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return "", err
 	}
-	if err := tx.QueryRowContext(ctx, statement, argument).Scan(&out); err != nil {
+	if err := tx.QueryRowContext(ctx, statement, args...).Scan(&out); err != nil {
 		_ = tx.Rollback() // it has failed already, and err says why
 		return "", err
 	}
@@ -92,7 +102,6 @@ var postgresStates = map[string]error{
 	"25P04": store.ErrUnreachable,    // lasted for too long
 	"53":    store.ErrUnreachable,    // out of connections, memory, disk
 	"54000": store.ErrUnreachable,    // the queue of messages is full
-	"55P03": store.ErrUnreachable,    // lock_timeout
 	"57":    store.ErrUnreachable,    // shutting down, crashed, starting up, canceled
 	"58":    store.ErrUnreachable,    // trouble with files
 	"25006": store.ErrUnreachable,    // a replica: a failover is under way

@@ -6,11 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // A Routine is a routine in the database, and the format of its requests and replies.
@@ -23,13 +20,15 @@ type Routine[Request, Reply any] struct {
 
 // Do calls a routine for the requests of a batch and returns their replies.
 func Do[Request, Reply any](ctx context.Context, s *Session, routine Routine[Request, Reply], batch []Request) []Reply {
-	r := &round[Request, Reply]{session: s, routine: routine, batch: batch, replies: make([]Reply, len(batch))}
+	r := &round[Request, Reply]{session: s, routine: routine, batch: batch, replies: make([]Reply, len(batch)), inLine: mostInLine}
 	r.prepare(ctx)
 	for chunk := range slices.Chunk(r.places, s.conn.dialect.batch) {
 		r.send(ctx, chunk)
 	}
 	r.sendAlone(ctx)
-	r.sendInLine(ctx)
+	if len(r.busy) > 0 {
+		r.repeat(ctx)
+	}
 	return r.replies
 }
 
@@ -41,8 +40,9 @@ type round[Request, Reply any] struct {
 	replies []Reply
 
 	places []place
-	alone  []place // refused by the server together with others
-	busy   []place // whose rows others have locked
+	alone  []place       // refused by the server together with others
+	busy   []place       // whose rows others have locked
+	inLine time.Duration // how long a request that is sent alone waits for its row
 }
 
 // A place is an item and the index of its request.
@@ -69,11 +69,17 @@ func (r *round[Request, Reply]) prepare(ctx context.Context) {
 // send sends some of the items in one call.
 func (r *round[Request, Reply]) send(ctx context.Context, some []place) {
 	answers, err := r.call(ctx, some)
-	if errors.Is(err, errServer) && len(some) > 1 {
-		r.alone = append(r.alone, some...)
-		return
+	if err != nil && errors.Is(context.Cause(ctx), errRowUnanswered) {
+		err = errRowUnanswered
 	}
-	r.settle(some, answers, err)
+	switch {
+	case errors.Is(err, errRowLocked):
+		r.busy = append(r.busy, some...)
+	case errors.Is(err, errServer) && len(some) > 1:
+		r.alone = append(r.alone, some...)
+	default:
+		r.settle(some, answers, err)
+	}
 }
 
 // sendAlone sends one by one the items that the server refused together. Nothing has been
@@ -85,43 +91,52 @@ func (r *round[Request, Reply]) sendAlone(ctx context.Context) {
 	}
 }
 
-// rowPatience is how long all requests of a batch together wait for locked rows. They never
-// wait for more than half of the batch's remaining time, because the answers to the other
-// requests have come already and must arrive in time.
-const rowPatience = time.Second
-
-// errRowLocked: another transaction is open on the lock's row. The request may still have
-// succeeded while we were giving it up.
-var errRowLocked = fmt.Errorf("%w: the row is locked by another transaction", store.ErrOutcomeUnknown)
-
-// sendInLine sends one by one the items whose rows are locked, and each waits for its row.
-// Meanwhile no other rows are kept locked.
-func (r *round[Request, Reply]) sendInLine(ctx context.Context) {
-	patience := rowPatience
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/2)
-	}
+// repeat sends one by one the items whose rows are locked. Each waits in line for a moment, if there is
+// room. Between the repetitions no connection is kept, and never another row.
+func (r *round[Request, Reply]) repeat(ctx context.Context) {
+	patience := r.patience(ctx)
 	until := time.Now().Add(patience)
-	for i := range r.busy {
-		inTime, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(len(r.busy)-i))
-		one := r.busy[i : i+1]
-		answers, err := r.call(inTime, one)
-		if err != nil && ctx.Err() == nil && inTime.Err() != nil { // a limit that the caller does not know
-			err = errRowLocked
+	inTime, cancel := context.WithTimeoutCause(ctx, 2*patience, errRowUnanswered)
+	defer cancel()
+	r.inLine = min(mostInLine, patience/time.Duration(len(r.busy)))
+	waited := len(r.places) == 1
+	for wait := firstRowPause; len(r.busy) > 0; wait = min(2*wait, longestRowPause) {
+		if waited && (time.Until(until) < 2*wait || pause(inTime, wait) != nil) { // about wait
+			break
 		}
-		r.settle(one, answers, err)
-		cancel()
+		busy := r.busy
+		r.busy, waited = nil, true
+		for i := range busy {
+			r.send(inTime, busy[i:i+1])
+		}
 	}
+	r.settle(r.busy, nil, errRowLocked)
+}
+
+// patience returns how long the items whose rows are locked are sent again.
+func (r *round[Request, Reply]) patience(ctx context.Context) time.Duration {
+	most, part := rowPatience, 8
+	if len(r.places) == 1 && r.routine.Name != "RENEW" {
+		most, part = longRowPatience, 2
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline)/time.Duration(part))
+	}
+	return most
 }
 
 // call calls the routine for some of the items.
-func (r *round[Request, Reply]) call(ctx context.Context, some []place) ([]Answer, error) {
-	items := make([]Item, len(some))
-	for i, p := range some {
-		items[i] = p.Item
+func (r *round[Request, Reply]) call(ctx context.Context, some []place) (answers []Answer, err error) {
+	if len(some) == 1 {
+		answers, err = r.session.conn.callOne(ctx, r.routine.Name, some[0].Item, r.inLine)
+	} else {
+		items := make([]Item, len(some))
+		for i, p := range some {
+			items[i] = p.Item
+		}
+		answers, err = r.session.conn.Call(ctx, r.routine.Name, items)
 	}
-	answers, err := r.session.conn.Call(ctx, r.routine.Name, items)
-	if err == nil && len(answers) != len(items) {
+	if err == nil && len(answers) != len(some) {
 		err = ErrReply
 	}
 	return answers, err
@@ -134,7 +149,7 @@ func (r *round[Request, Reply]) settle(some []place, answers []Answer, err error
 			r.replies[p.of] = r.routine.Failed(err)
 			continue
 		}
-		if answers[i].Status == statusLocked && len(some) > 1 {
+		if answers[i].Status == StatusLocked {
 			r.busy = append(r.busy, p)
 			continue
 		}

@@ -68,12 +68,12 @@ func (s *Session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	info := s.info(key, a)
 	for _, w := range a.Queue {
 		holder, _ := DecodeName(w.Holder)
-		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: time.Duration(w.Age) * time.Microsecond})
+		info.Queue = append(info.Queue, store.WaiterInfo{Holder: holder, Age: span(w.Age)})
 	}
 	for _, h := range a.Holders {
 		holder, _ := DecodeName(h.Holder)
 		info.Holders = append(info.Holders, store.HolderInfo{
-			Holder: holder, Token: h.Token, Weight: h.Weight, Remaining: time.Duration(h.Left) * time.Microsecond,
+			Holder: holder, Token: h.Token, Weight: h.Weight, Remaining: span(h.Left),
 		})
 	}
 	return info, nil
@@ -107,29 +107,31 @@ func (s *Session) SetLimit(ctx context.Context, key string, limit int32) error {
 
 // ask calls a routine for one key.
 func (s *Session) ask(ctx context.Context, routine, key string, put func(*Item)) (Answer, error) {
-	if err := s.usable(); err != nil {
-		return Answer{}, err
-	}
 	it, err := s.item(key)
 	if err != nil {
 		return Answer{}, err
 	}
 	put(&it)
-	answers, err := s.conn.Call(ctx, routine, []Item{it})
-	if err == nil && len(answers) != 1 {
-		err = ErrReply
-	}
-	if err != nil {
-		return Answer{}, err
-	}
-	return answers[0], nil
+	r := Do(ctx, s, Routine[Item, asked]{
+		Name:   routine,
+		Put:    func(it *Item) (Item, error) { return *it, nil },
+		Read:   func(_ *Item, a Answer) (asked, error) { return asked{answer: a}, nil },
+		Failed: func(err error) asked { return asked{err: err} },
+	}, []Item{it})[0]
+	return r.answer, r.err
+}
+
+// An asked is an answer, or an error.
+type asked struct {
+	answer Answer
+	err    error
 }
 
 func (s *Session) info(key string, a Answer) store.Info {
 	info := store.Info{Key: key, Held: a.Held, Waiters: a.Waiters, StoredLimit: a.Stored}
 	if a.Held {
 		info.Holder, info.Token = s.conn.Tables.Holder(a), a.Token
-		info.Remaining = max(time.Duration(a.Left)*time.Microsecond, 0)
+		info.Remaining = max(span(a.Left), 0)
 		info.Mode = a.Mode
 	}
 	if info.Mode == store.Permits {

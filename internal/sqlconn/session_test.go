@@ -41,7 +41,7 @@ func answering(answers func(routine string, items []Item) ([]Answer, error)) *Se
 		out, err := json.Marshal(Reply{Clock: time.Now().UnixMicro(), Items: found})
 		return string(out), err
 	}
-	return &Session{conn: &Conn{Config: Config{Tables: plainTables{}}, dialect: &d}}
+	return &Session{conn: &Conn{Config: Config{Tables: plainTables{}}, db: sql.OpenDB(new(cutDriver)), dialect: &d}}
 }
 
 // acquire asks for keys in one batch, and returns why each was not granted.
@@ -158,5 +158,19 @@ func TestAReleaseSaysWhyNothingWasHeld(t *testing.T) {
 		if got := a.NotHeld(); got != want { //nolint:errorlint // exactly this
 			t.Errorf("%s: got %v, want %v", answer, got, want)
 		}
+	}
+}
+
+// A row of Java's table may end in the year 5000, or never.
+func TestTimesBeyondGosDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	const years = 3000 * 365 * 24 * int64(time.Hour/time.Microsecond)
+	a := Answer{Held: true, Left: years, Clock: 1}
+	if got := a.Remaining(store.Share{}); got < 290*365*24*time.Hour {
+		t.Errorf("Remaining: got %v, want some 292 years", got)
+	}
+	s := answering(func(string, []Item) ([]Answer, error) { return []Answer{a}, nil })
+	if got, err := s.Inspect(t.Context(), "key"); err != nil || got.Remaining < 290*365*24*time.Hour {
+		t.Errorf("Inspect: got %v, %v, want some 292 years", got.Remaining, err)
 	}
 }

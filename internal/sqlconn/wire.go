@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -42,6 +43,9 @@ type Item struct {
 
 	Seq  int64  `json:"seq,omitempty"`  // of a note
 	Note []byte `json:"note,omitempty"` // in base64
+
+	// InLine is how long a request of one item waits for its row. Only MySQL's routines read it.
+	InLine int64 `json:"in_line,omitempty"`
 
 	After  string `json:"after"`
 	Prefix string `json:"prefix"`
@@ -124,10 +128,10 @@ const (
 	StatusFull    = 4
 	StatusGone    = 5
 	StatusTooMuch = 6
+	StatusLocked  = -4 // the row, not the lock; only for one of several items
 
 	statusExpired = -2
 	statusStolen  = -3
-	statusLocked  = -4 // the row, not the lock; only for one of several items
 	statusNoPart  = -5 // the rest is no part of what is held
 )
 
@@ -157,7 +161,13 @@ func (a Answer) Remaining(wanted store.Share) time.Duration {
 	if left <= 0 {
 		return -1
 	}
-	return time.Duration(left) * time.Microsecond
+	return span(left)
+}
+
+// span returns a time that a routine gave, and 292 years for a longer one.
+func span(micros int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Microsecond)
+	return time.Duration(max(min(micros, most), -most)) * time.Microsecond
 }
 
 // Micros writes a duration, rounded up: a TTL must not be shorter than what the

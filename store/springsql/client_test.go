@@ -34,16 +34,14 @@ var suite = sqltest.Suite{
 	Open:        openStore,
 	OpenPolling: openStore,
 	Join:        func(t testing.TB, st sqltest.Store) *sqltest.Client { t.Helper(); return sqltest.Join(t, st) },
-	Call: func(ctx context.Context, st sqltest.Store, routine string, it sqlconn.Item) error {
-		_, err := st.(*Store).conn.Call(ctx, routine, []sqlconn.Item{it})
-		return err
+	Call: func(ctx context.Context, st sqltest.Store, routine string, items ...sqlconn.Item) ([]sqlconn.Answer, error) {
+		return st.(*Store).conn.Call(ctx, routine, items)
 	},
 
 	Rights:    sqltest.Rights{OnPostgres: "For Java's table on PostgreSQL", OnMySQL: "for Java's table on MySQL"},
 	KeyTables: []string{"LOCK", "LOCK_LEASE"},
 	KeyColumn: map[string]string{sqlconn.KindPostgres: "LOCK_KEY", sqlconn.KindMySQL: "LOCK_KEY"},
 	Key:       lockKey,
-	Touch:     "CREATED_DATE",
 	Making: func(_, table string) string {
 		if table == "LOCK" {
 			return "(LOCK_KEY, REGION, CLIENT_ID, CREATED_DATE, EXPIRED_AFTER) VALUES ('" + lockKey("b") + "', 'DEFAULT', '" +

@@ -14,8 +14,9 @@ import (
 // [PostgresPool] or [MySQL]. The store never closes it. Package sqlstore has the same type.
 //
 // Every statement takes one connection from the pool for as long as it runs, and never two at
-// once. So a pool of one connection is enough. No statement runs inside a transaction of the
-// application: such a transaction is bound to a connection that the store never sees.
+// once. It waits 20 ms at most for a row that others have locked. So a pool of one connection is
+// enough. No statement runs inside a transaction of the application: such a transaction is bound
+// to a connection that the store never sees.
 type Database = sqlconn.Database
 
 // Postgres takes a pool of database/sql for PostgreSQL 11 or newer.

@@ -207,6 +207,7 @@ func TestTableOfAnotherKindIsRefused(t *testing.T) {
 	stamp := map[string]string{"postgres": "TIMESTAMP", "mysql": "DATETIME(6)"}
 	coarse := map[string]string{"postgres": "TIMESTAMP(0)", "mysql": "DATETIME"}
 	zoned := map[string]string{"postgres": "TIMESTAMPTZ", "mysql": "TIMESTAMP(6)"}
+	including := map[string]string{"postgres": ", UNIQUE (LOCK_KEY, CREATED_DATE) INCLUDE (REGION))", "mysql": ", UNIQUE (LOCK_KEY, CREATED_DATE, REGION))"}
 	sqltest.OnEach(t, func(t *testing.T, d sqltest.Database) {
 		keys := "(LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36), "
 		created, expires := "CREATED_DATE "+stamp[d.Kind]+" NOT NULL", "EXPIRED_AFTER "+stamp[d.Kind]
@@ -224,6 +225,8 @@ func TestTableOfAnotherKindIsRefused(t *testing.T) {
 			{"with another key", keys + created + ", PRIMARY KEY (LOCK_KEY))", "two holders", nil},
 			{"with short ids", strings.Replace(keys, "CLIENT_ID CHAR(36)", "CLIENT_ID CHAR(30)", 1) + created + pk, "too short", nil},
 			{"of something else", "(LOCK_KEY CHAR(36))", "no column CREATED_DATE", nil},
+			{"with a column of its own", keys + created + ", OWNER_NAME VARCHAR(10) NOT NULL" + pk, "has to have a value", nil},
+			{"whose key only includes its region", keys + created + including[d.Kind], "two holders", nil},
 			{"that 6.x writes to", keys + created + ", " + expires + " NOT NULL" + pk, "before 7.0 writes to the table", nil},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -244,6 +247,16 @@ func TestTableOfAnotherKindIsRefused(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestTableOfTextsWithoutALength: is as good as another, on PostgreSQL.
+func TestTableOfTextsWithoutALength(t *testing.T) {
+	t.Parallel()
+	d := sqltest.OnPostgres(t)
+	prefix := d.NewPrefix(t)
+	d.Run(t, "CREATE TABLE "+prefix+"LOCK (LOCK_KEY VARCHAR, REGION TEXT, CLIENT_ID VARCHAR, CREATED_DATE TIMESTAMP NOT NULL, "+
+		"ID BIGINT GENERATED ALWAYS AS IDENTITY, EXPIRED_AFTER TIMESTAMP NOT NULL, PRIMARY KEY (LOCK_KEY, REGION))")
+	sqltest.Join(t, newTables(t, d, WithPrefix(prefix))).Hold(sqltest.Request("key", "a"))
 }
 
 func wantRefused(t *testing.T, err error, prefix, why string) {
@@ -317,6 +330,29 @@ func TestRegionsThatDifferByCase(t *testing.T) {
 			t.Errorf("New where the table tells the regions apart: got %v, want no error", err)
 		}
 	})
+}
+
+// TestRegionsThatAreOneHaveOneFence: also if both were new when their stores were opened.
+func TestRegionsThatAreOneHaveOneFence(t *testing.T) {
+	t.Parallel()
+	d := sqltest.OnMySQL(t)
+	st := newTables(t, d, WithRegion("Shop"))
+	for i, region := range []string{"SHOP", "shop ", "Shop  "} {
+		other := newTables(t, d, WithPrefix(st.settings.prefix), WithRegion(region))
+		earlier, later := int64(10*i+1), int64(10*i+2)
+		tx := d.Begin(t)
+		if err := other.Guard(t.Context(), tx, "key", later); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		tx = d.Begin(t)
+		if err := st.Guard(t.Context(), tx, "key", earlier); !errors.Is(err, ErrStale) {
+			t.Errorf("Guard in Shop with %d after %d in %q: got %v, want ErrStale", earlier, later, region, err)
+		}
+		_ = tx.Rollback()
+	}
 }
 
 // TestTableWhoseNameDiffersByCase: is not taken for Java's.

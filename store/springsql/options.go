@@ -43,6 +43,7 @@ type settings struct {
 	log          func() *asynclog.Log
 
 	region  string
+	fence   string // the region as in the table of fences: New makes one of all that are one to Java's table
 	version SpringVersion
 	ttl     time.Duration // of Java's repositories, for Spring6
 	skew    time.Duration // 0: don't warn
@@ -66,6 +67,7 @@ func newSettings(opts []Option) (settings, error) {
 			return s, err
 		}
 	}
+	s.fence = s.region
 	return s, nil
 }
 
@@ -116,7 +118,7 @@ func WithoutLogger() Option {
 // WithRegion sets the REGION of Java's DefaultLockRepository: UTF-8 of 1 to 100 characters,
 // not all of them spaces and none of them NUL; on MySQL they have to be ASCII. Locks of
 // different regions are different locks. Java's table on MySQL, as Spring makes it, takes
-// regions that differ only by case for the same. [New] refuses a region of which another
+// regions that differ only by case, or by spaces at the end, for the same. [New] refuses a region of which another
 // spelling was used in the last day. Default [DefaultRegion].
 func WithRegion(region string) Option {
 	return option(func(s *settings) error {

@@ -10,9 +10,9 @@ type questions struct {
 	// columns asks for the name, type and strictness of a table's columns, and unique
 	// whether LOCK_KEY and REGION are its key. The argument is the table's name.
 	columns, unique string
-	// otherRegion, if not empty, asks for a region that a Go store has used, and that is
-	// another than the first two arguments but not to Java's table, the third. %s is the prefix.
-	otherRegion string
+	// anyCase, if not empty, asks whether Java's table takes regions that differ only by case for the same.
+	// Then otherRegion asks for one that a Go store has used. %s is the prefix.
+	anyCase, otherRegion string
 	// engine, if not empty, asks whether the table has transactions.
 	engine string
 }
@@ -20,22 +20,22 @@ type questions struct {
 var questionsTo = map[string]questions{sqlconn.KindPostgres: postgres, sqlconn.KindMySQL: mySQL}
 
 var postgres = questions{
-	columns: `SELECT lower(attname), format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef
+	columns: `SELECT lower(attname), format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef AND attidentity = ''
 		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
 	unique: `SELECT EXISTS (SELECT 1 FROM pg_index i
 		WHERE indrelid = to_regclass($1) AND indisunique AND indimmediate AND indisvalid
 			AND indpred IS NULL AND indexprs IS NULL AND indnkeyatts = 2
 			AND 2 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid
-				AND a.attnum = ANY (i.indkey) AND lower(a.attname) IN ('lock_key', 'region')))`,
+				AND a.attnum IN (i.indkey[0], i.indkey[1]) AND lower(a.attname) IN ('lock_key', 'region')))`,
 }
 
 var mySQL = questions{
 	asciiRegions: true,
 
-	columns: `SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL
+	columns: `SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL AND EXTRA = ''
 		FROM information_schema.COLUMNS` + mySQLTable,
-	otherRegion: `SELECT COALESCE(MIN(REGION), '') FROM %[1]sLOCK_LEASE WHERE LOWER(REGION) = LOWER(?) AND REGION <> ?
-		AND EXISTS (SELECT 1 FROM information_schema.COLUMNS` + mySQLTable + ` AND COLUMN_NAME = 'REGION' AND COLLATION_NAME LIKE '%%\_ci')`,
+	anyCase:     `SELECT EXISTS (SELECT 1 FROM information_schema.COLUMNS` + mySQLTable + ` AND COLUMN_NAME = 'REGION' AND COLLATION_NAME LIKE '%\_ci')`,
+	otherRegion: `SELECT COALESCE(MIN(REGION), '') FROM %sLOCK_LEASE WHERE LOWER(REGION) = LOWER(?) AND REGION <> ?`,
 	unique: `SELECT EXISTS (SELECT 1 FROM information_schema.STATISTICS` + mySQLTable + ` AND NON_UNIQUE = 0 GROUP BY INDEX_NAME
 		HAVING COUNT(*) = 2 AND SUM(LOWER(COLUMN_NAME) IN ('lock_key', 'region') AND SUB_PART IS NULL) = 2)`,
 	engine: `SELECT COALESCE(MAX(ENGINE), '') IN ('', 'InnoDB') FROM information_schema.TABLES` + mySQLTable,

@@ -99,6 +99,9 @@ func (st *Store) check(ctx context.Context) error {
 	if err := st.conn.CheckRoutines(ctx); err != nil {
 		return err
 	}
+	if err := st.conn.CheckWrites(ctx, "'2000-01-01', 1"); err != nil { // so early that no row of Java's has ended
+		return err
+	}
 	return st.checkRegion(ctx, t)
 }
 
@@ -117,14 +120,22 @@ func (st *Store) checkRows(ctx context.Context, t table) error {
 }
 
 // checkRegion refuses a region that others know by another name. Both names would share
-// locks, but not the counters of their tokens.
+// locks, but not the counters of their tokens. If both are new, the fences have one name at least.
 func (st *Store) checkRegion(ctx context.Context, t table) error {
 	ask := questionsTo[st.conn.Kind()]
-	if ask.otherRegion == "" {
+	if ask.anyCase != "" || strings.HasPrefix(t.columns["region"].kind, "character(") { // spaces at the end mean nothing there
+		st.settings.fence = strings.TrimRight(st.settings.fence, " ")
+	}
+	if ask.anyCase == "" {
 		return nil
 	}
+	anyCase, err := sqlconn.Value[bool](ctx, st.conn, ask.anyCase, t.name)
+	if err != nil || !anyCase {
+		return err
+	}
 	region := st.settings.region
-	other, err := sqlconn.Value[string](ctx, st.conn, fmt.Sprintf(ask.otherRegion, st.settings.prefix), region, region, t.name)
+	st.settings.fence = strings.ToUpper(st.settings.fence)
+	other, err := sqlconn.Value[string](ctx, st.conn, fmt.Sprintf(ask.otherRegion, st.settings.prefix), region, region)
 	if err != nil || other == "" {
 		return err
 	}
@@ -187,8 +198,16 @@ func (t table) unfit(v SpringVersion, region int) string {
 			return fmt.Sprintf("its column %s is of type %s, too short for %d characters", strings.ToUpper(name), c.kind, length)
 		}
 	}
+	for name, c := range t.columns {
+		if c.strict && !javasColumns[name] {
+			return fmt.Sprintf("its column %s has to have a value, which nobody gives it", strings.ToUpper(name))
+		}
+	}
 	return ""
 }
+
+// javasColumns are those that Java and Go write.
+var javasColumns = map[string]bool{"lock_key": true, "region": true, "client_id": true, "created_date": true, "expired_after": true}
 
 // clockPattern: PostgreSQL's timestamp has microseconds unless it says otherwise,
 // MySQL's datetime has none.
@@ -204,7 +223,7 @@ func textLength(kind string) (n int, isText bool) {
 	switch {
 	case m == nil:
 		return 0, false
-	case m[1] == "text":
+	case m[1] == "text", m[0] == "character varying": // of any length
 		return 1 << 16, true
 	}
 	n, err := strconv.Atoi(m[2])

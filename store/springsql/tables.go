@@ -48,7 +48,7 @@ func (t *tables) Owner(owner string) string { return clientID(owner) }
 
 // Fence returns the same name for all keys that are one lock to Java. The encoded name of a
 // region never contains "%%".
-func (t *tables) Fence(key string) string { return sqlconn.KeyName(t.region) + "%%" + lockKey(key) }
+func (t *tables) Fence(key string) string { return sqlconn.KeyName(t.fence) + "%%" + lockKey(key) }
 
 // Holder describes the holder of a key. The id of a Java repository is its secret: with it,
 // others could release in its name. Its first digits are enough to tell two of them apart.

@@ -74,16 +74,14 @@ var suite = sqltest.Suite{
 		return New(ctx, d, WithPrefix(prefix), WithoutNotifications())
 	},
 	Join: func(t testing.TB, st sqltest.Store) *sqltest.Client { t.Helper(); return join(t, st).Client },
-	Call: func(ctx context.Context, st sqltest.Store, routine string, it sqlconn.Item) error {
-		_, err := st.(*Store).conn.Call(ctx, routine, []sqlconn.Item{it})
-		return err
+	Call: func(ctx context.Context, st sqltest.Store, routine string, items ...sqlconn.Item) ([]sqlconn.Answer, error) {
+		return st.(*Store).conn.Call(ctx, routine, items)
 	},
 
 	Rights:    sqltest.Rights{OnPostgres: "To run, on PostgreSQL", OnMySQL: "On MySQL and MariaDB procedures"},
 	KeyTables: []string{"lock"},
 	KeyColumn: keyColumn,
 	Key:       func(key string) string { return key },
-	Touch:     "last_use",
 	Making: func(kind, _ string) string {
 		return "(" + keyColumn[kind] + ", held_until, token, last_use) VALUES ('b', '2020-01-01', 0, '2020-01-01')"
 	},

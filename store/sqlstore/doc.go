@@ -36,7 +36,8 @@
 // All work on locks is done by routines in the database, which the migration makes. A
 // request, of any number of keys, is one statement, one round trip and one transaction.
 // Deadlocks and serialization failures are tried again, with growing pauses. A request waits
-// for a locked row only if it is alone in its statement, and as long as its context lasts.
+// for a locked row only if it is alone in its statement, and for 20 ms. Then its connection is free
+// for others, and the request comes again.
 //
 // # Notifications
 //

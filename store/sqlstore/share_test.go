@@ -84,8 +84,8 @@ func TestBatchOfRenewalsComesToALockedMember(t *testing.T) {
 			{Key: "key", Owner: "a", TTL: sqltest.Long, Share: store.Share{Mode: store.Shared}},
 			{Key: "other", Owner: "b", TTL: sqltest.Long},
 		})
-		if !errors.Is(got[0].Err, store.ErrOutcomeUnknown) || got[1].Err != nil {
-			t.Errorf("Renew beside a locked row: got %v and %v, want that its outcome is unknown, and no error", got[0].Err, got[1].Err)
+		if !errors.Is(got[0].Err, store.ErrUnreachable) || got[1].Err != nil {
+			t.Errorf("Renew beside a locked row: got %v and %v, want ErrUnreachable, and no error", got[0].Err, got[1].Err)
 		}
 	})
 }

@@ -52,6 +52,9 @@ func (st *Store) check(ctx context.Context) (err error) {
 	if err := st.conn.CheckRoutines(ctx); err != nil {
 		return err
 	}
+	if err := st.conn.CheckWrites(ctx, "1"); err != nil {
+		return err
+	}
 	if st.settings.listen {
 		st.connect, err = st.conn.Connector(ctx)
 	}

@@ -15,10 +15,7 @@ func TestRowThatIsBeingMadeHoldsUpNoBatch(t *testing.T) {
 	suite.RowThatIsBeingMadeHoldsUpNoBatch(t)
 }
 
-func TestLockedRowDelaysNoOtherRenewal(t *testing.T) {
-	t.Parallel()
-	suite.LockedRowDelaysNoOtherRenewal(t)
-}
+func TestBatchSkipsLockedRows(t *testing.T) { t.Parallel(); suite.BatchSkipsLockedRows(t) }
 
 func TestRenewalWaitsForItsRow(t *testing.T) { t.Parallel(); suite.RenewalWaitsForItsRow(t) }
 
@@ -61,9 +58,13 @@ func TestUncertainReleasesDoNotWaitForEachOther(t *testing.T) {
 
 func TestRightsSuffice(t *testing.T) { t.Parallel(); suite.RightsSuffice(t) }
 
+func TestReadOnlyServerIsRefused(t *testing.T) { t.Parallel(); suite.ReadOnlyServerIsRefused(t) }
+
 func TestMigrateAgainReplacesNothing(t *testing.T) {
 	t.Parallel()
 	suite.MigrateAgainReplacesNothing(t)
 }
 
 func TestServersOfOtherSettings(t *testing.T) { t.Parallel(); suite.ServersOfOtherSettings(t) }
+
+func TestLockedRowsLeaveThePool(t *testing.T) { suite.LockedRowsLeaveThePool(t) }

@@ -57,7 +57,7 @@
 //
 // # Rights
 //
-// A user needs read, create and delete below the root, and read on the root. By default, Java peers
+// A user needs read, create and delete below the root, and read and create on the root. By default, Java peers
 // create nodes that everybody may change. With [WithDigest] or [WithACL] both sides have to agree.
 // A user that may delete nodes may take every key.
 //

@@ -3,12 +3,15 @@
 package zkstore
 
 import (
+	"cmp"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/asynclock/asynclock-go/internal/test/kit"
+	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/store/zkstore/internal/zktest"
 )
 
@@ -30,6 +33,33 @@ func TestAboveTheRootNothingIsAsked(t *testing.T) {
 	c := locks(t, open(t, root+"/locks"))
 	for _, key := range []string{"key", "a/deeper/key"} {
 		unlock(t, lock(t, c, key))
+	}
+}
+
+// The rights that doc.go asks for on the root are enough, and needed.
+func TestRightsOnTheRoot(t *testing.T) {
+	t.Parallel()
+	conn := zktest.Connect(t, zktest.Servers(t))
+	for perms, want := range map[int32]error{zk.PermRead | zk.PermCreate: nil, zk.PermRead: store.ErrDenied, zk.PermCreate: store.ErrDenied} {
+		root := newRoot()
+		st := open(t, root)
+		if err := st.makeLock(root); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.SetACL(root, []zk.ACL{{Perms: perms, Scheme: "world", ID: "anyone"}}, -1); err != nil {
+			t.Fatal(err)
+		}
+		c := locks(t, st)
+		lease, err := c.TryLock(t.Context(), "key")
+		for _, listed := range c.List(t.Context(), "") {
+			err = cmp.Or(err, listed)
+		}
+		if err == nil {
+			err = lease.Unlock(t.Context())
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("rights %05b on the root: got %v, want %v", perms, err, want)
+		}
 	}
 }
 

@@ -107,22 +107,35 @@ func (s Suite) useAll(t *testing.T, d Database, prefix string) {
 	}
 }
 
-// wantDenied: without rights, everything is.
+// wantDenied: without rights, New says so.
 func (s Suite) wantDenied(t *testing.T, d Database, prefix string) {
 	t.Helper()
-	st, err := s.Open(t.Context(), d.Database, prefix)
-	if err == nil { // functions of PostgreSQL are everybody's
-		joined, errJoin := st.Open("id", func(store.Event) {})
-		if errJoin != nil {
-			t.Fatal(errJoin)
-		}
-		err = joined.Acquire(t.Context(), []store.AcquireRequest{Request("key", "a")})[0].Err
-		_ = joined.Close(t.Context())
-		st.Close()
-	}
+	_, err := s.Open(t.Context(), d.Database, prefix)
 	var schema *sqlconn.SchemaError // of a table that can't be seen at all
 	if !errors.Is(err, store.ErrDenied) && !errors.As(err, &schema) {
-		t.Errorf("without rights: got %v, want ErrDenied", err)
+		t.Errorf("New without rights: got %v, want ErrDenied", err)
+	}
+}
+
+// ReadOnlyServerIsRefused is a test on PostgreSQL; ServersOfOtherSettings has that on MariaDB.
+func (s Suite) ReadOnlyServerIsRefused(t *testing.T) {
+	b := s.NewTables(t, OnPostgres(t))
+	u, err := url.Parse(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("default_transaction_read_only", "on")
+	u.RawQuery = query.Encode()
+	s.wantReadOnly(t, Postgres(OpenDB(t, "pgx", u.String())), b.Prefix)
+}
+
+// wantReadOnly: New says that the server takes no writes.
+func (s Suite) wantReadOnly(t *testing.T, d Database, prefix string) {
+	t.Helper()
+	var schema *sqlconn.SchemaError
+	if _, err := s.Open(t.Context(), d.Database, prefix); !errors.As(err, &schema) || !strings.Contains(schema.Why, "read-only") {
+		t.Errorf("New on a read-only server: got %v, want a SchemaError that says so", err)
 	}
 }
 
@@ -169,6 +182,9 @@ func (s Suite) onSchema(t *testing.T, schema string) {
 	}
 	u.User = url.UserPassword(user, "secret")
 	theirs := Postgres(OpenDB(t, "pgx", u.String()))
+	s.wantDenied(t, theirs, prefix)
+	d.Run(t, "GRANT USAGE ON SCHEMA "+schema+" TO "+user)
+	d.Run(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+prefix+s.KeyTables[0]+" TO "+user) // as Java needs
 	s.wantDenied(t, theirs, prefix)
 	for _, grant := range grants(t, s.Rights.OnPostgres, prefix, user, schema) {
 		d.Run(t, grant)

@@ -7,12 +7,50 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/store"
 )
 
 // besideLockedRow is how long a batch has, of which one request can't be carried out. The
 // others take milliseconds. It is seconds for the sake of a busy machine.
 const besideLockedRow = 5 * time.Second
+
+// BatchSkipsLockedRows is a test: it says which of its rows another transaction has locked, and does the
+// rest in the same call.
+func (s Suite) BatchSkipsLockedRows(t *testing.T) {
+	s.on(t, func(t *testing.T, b Tables) {
+		c, micros := b.join(t), Long.Microseconds()
+		var items []sqlconn.Item
+		for _, key := range []string{"a", "b", "c"} {
+			c.Hold(Request(key, "x"))
+			items = append(items, sqlconn.Item{
+				Key: b.Key(key), Name: key, Owner: b.Owner("x"), TTL: micros, Grant: micros, Alive: micros, Wait: true,
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), Patience)
+		defer cancel()
+		for _, routine := range []string{"ACQUIRE", "RENEW", "RELEASE"} {
+			for i, table := range b.KeyTables {
+				if routine == "RENEW" && i > 0 {
+					continue // it needs the first only
+				}
+				tx := b.LockRow(t, table, "b")
+				answers, err := s.Call(ctx, b.Store, routine, items...)
+				if err != nil || len(answers) != len(items) {
+					t.Fatalf("%s beside a locked row of %s: got %+v, %v, want %d answers", routine, table, answers, err, len(items))
+				}
+				for i, got := range answers {
+					if locked := i == 1; (got.Status == sqlconn.StatusLocked) != locked {
+						t.Errorf("%s of %s beside a locked row of %s: got %+v, want locked: %v", routine, items[i].Name, table, got, locked)
+					}
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
 
 // LockedRowHoldsUpNoBatch is a test: somebody's open transaction on one key's row costs the
 // other requests of a batch nothing, wherever it comes in their order.

@@ -61,4 +61,12 @@ func (s Suite) ServersOfOtherSettings(t *testing.T) {
 	t.Run("a wait in vain ends no transaction of which others were told", func(t *testing.T) {
 		s.rowThatIsBeingMade(t, rows)
 	})
+	t.Run("a read-only server takes no locks", func(t *testing.T) {
+		prefix := rows.NewPrefix(t)
+		if err := s.Migrate(t.Context(), rows.Database, prefix); err != nil {
+			t.Fatal(err)
+		}
+		rows.Run(t, "SET GLOBAL read_only = 1")
+		s.wantReadOnly(t, rows, prefix)
+	})
 }

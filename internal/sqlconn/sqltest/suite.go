@@ -31,8 +31,8 @@ type Suite struct {
 	// OpenPolling is Open for a store that has no connection beside the pool.
 	OpenPolling func(ctx context.Context, d sqlconn.Database, prefix string) (Store, error)
 
-	// Call calls a routine with an item that the store itself would not send.
-	Call func(ctx context.Context, st Store, routine string, it sqlconn.Item) error
+	// Call calls a routine with items that the store itself would not send.
+	Call func(ctx context.Context, st Store, routine string, items ...sqlconn.Item) ([]sqlconn.Answer, error)
 
 	Rights Rights
 
@@ -41,7 +41,6 @@ type Suite struct {
 	KeyTables []string
 	KeyColumn map[string]string       // of these tables, by the kind of database
 	Key       func(key string) string // what is in that column
-	Touch     string                  // a column of the first of these tables that takes a date
 	// Making are the values of a row of a table for the key "b", after INSERT INTO and the
 	// table's name.
 	Making func(kind, table string) string
@@ -102,14 +101,10 @@ func (b Tables) join(t testing.TB) *Client {
 func (b Tables) lock() string { return b.KeyTables[0] }
 
 // LockRow keeps a key's row of one of the tables locked until the transaction that it
-// returns ends.
+// returns ends. Nothing else is locked, as InnoDB would at REPEATABLE READ.
 func (b Tables) LockRow(t *testing.T, table, key string) *sql.Tx {
 	t.Helper()
-	tx, err := b.DB.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tx.Rollback() })
+	tx := b.Begin(t)
 	var one int
 	if err := tx.QueryRowContext(t.Context(), "SELECT 1 FROM "+b.Prefix+table+" WHERE "+b.where(key)+" FOR UPDATE").Scan(&one); err != nil {
 		t.Fatalf("row of %s in %s: %v", key, table, err)

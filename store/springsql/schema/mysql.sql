@@ -63,10 +63,12 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- server's, since 1970. The routines refuse a client that takes the table for one of another
 -- generation.
 --
--- A request of one item waits for its rows. A request of several items waits for none,
--- because it would delay others that need its other rows, and their renewals. It answers s:
--- -4 for an item whose rows another transaction has locked or is about to make. The client
--- then sends this item alone.
+-- A request of one item waits for its rows, for some milliseconds. Then nothing is done, and the
+-- client sends it again later: its connection is the application's. A request of several items
+-- waits for none, because it would delay others that need its other rows, and their renewals. It
+-- answers s: -4 for an item whose rows another transaction has locked. The client then sends this
+-- item alone. If another transaction is about to make a row that it needs, nothing is done, and
+-- the client sends each item alone.
 -- A statement that locks both rows of a key begins with the row of INT_LOCK_LEASE.
 --
 -- After its COMMIT a routine must not fail because another routine is missing, which a
@@ -88,6 +90,10 @@ BEGIN
 	-- own setting is restored when the routine ends.
 	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
+	-- That setting has seconds only. So a row that is locked is asked for again each millisecond, up
+	-- to this moment.
+	SET @asynclock_until = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+		+ COALESCE(JSON_EXTRACT(request, '$.items[0].in_line'), 20000);
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'EXPIRED_AFTER 1' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines go by EXPIRED_AFTER, the client by something else';
 	END IF;
@@ -110,10 +116,11 @@ CREATE PROCEDURE INT_LOCK_HOLDER(
 	IN v_live DATETIME(6), OUT answer LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND SET answer = '{"s": 3, "held": false}';
-	SELECT CONCAT('{"s": 3, "held": true, "left": ', TIMESTAMPDIFF(MICROSECOND, v_live, k.EXPIRED_AFTER),
+	SELECT CONCAT('{"s": 3, "held": true, "left": ', COALESCE(TIMESTAMPDIFF(MICROSECOND, v_live, k.EXPIRED_AFTER), 9000000000000000000), -- null: the 0th of a month
 		', "holder": ', JSON_QUOTE(CONVERT(COALESCE(l.HOLDER, '') USING utf8mb4)), ', "token": ', COALESCE(l.TOKEN, 0),
 		', "client": ', JSON_QUOTE(IF(l.LOCK_KEY IS NULL, LEFT(COALESCE(k.CLIENT_ID, '?'), 8), '')),
-		', "key": ', JSON_QUOTE(v_key), ', "name": ', JSON_QUOTE(CONVERT(COALESCE(l.KEY_NAME, '') USING utf8mb4)), '}')
+		', "key": ', JSON_QUOTE(v_key), ', "name": ', JSON_QUOTE(CONVERT(COALESCE((SELECT KEY_NAME FROM INT_LOCK_LEASE
+			WHERE LOCK_KEY = v_key AND REGION = v_region), '') USING utf8mb4)), '}')
 		INTO answer
 		FROM INT_LOCK k LEFT JOIN INT_LOCK_LEASE l
 			ON l.LOCK_KEY = v_key AND l.REGION = v_region AND l.CLIENT_ID = k.CLIENT_ID
@@ -124,36 +131,36 @@ DROP PROCEDURE IF EXISTS INT_LOCK_TAKE
 //
 -- Lock the key's row of INT_LOCK_LEASE, which is made if there is none, and its row of
 -- INT_LOCK, if there is one. Without v_wait this is done only if no other transaction has
--- them locked or is about to make the first. The latter shows only by waiting for the row:
--- not at all in MariaDB, for a second in MySQL. Where the server ends a whole transaction
--- that waits too long, nothing is made without v_wait. As long as we have the first row, Go's
--- requests for this key come one after the other.
+-- them locked. As long as we have the first row, Go's requests for this key come one after
+-- the other.
 CREATE PROCEDURE INT_LOCK_TAKE(
 	IN v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin,
 	IN v_name VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_found, v_rows INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	IF v_wait THEN
-		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
-	ELSE
+	find: LOOP
 		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		IF v_found = 1 THEN
+			LEAVE find;
+		END IF;
 		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
-	END IF;
-	IF v_found = 0 AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
-		BEGIN
-			DECLARE EXIT HANDLER FOR 1205 BEGIN
-				IF v_wait THEN
-					RESIGNAL;
-				END IF;
-				SET @@innodb_lock_wait_timeout = 1;
-			END;
-			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
-			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
-				ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
-			SET @@innodb_lock_wait_timeout = 1;
-			SET v_found = 1;
-		END;
+		IF v_rows = 0 OR NOT v_wait THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
+	IF v_found = 0 AND v_rows = 0 THEN
+		-- A row that another transaction is about to make shows only by waiting for it: not at
+		-- all in MariaDB, for a second in MySQL.
+		SET @@innodb_lock_wait_timeout = VERSION() NOT LIKE '%MariaDB%';
+		INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, UTC_DATE())
+			ON DUPLICATE KEY UPDATE LAST_USE = VALUES(LAST_USE);
+		SET @@innodb_lock_wait_timeout = 1;
+		SET v_found = 1;
 	END IF;
 	SET v_taken = v_found;
 	IF v_taken THEN
@@ -171,12 +178,20 @@ CREATE PROCEDURE INT_LOCK_FIND(
 BEGIN
 	DECLARE v_found, v_rows INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-	IF v_wait THEN
-		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
-	ELSE
+	find: LOOP
 		SELECT 1 INTO v_found FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		IF v_found = 1 THEN
+			LEAVE find;
+		END IF;
 		SELECT COUNT(*) INTO v_rows FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
-	END IF;
+		IF v_rows = 0 OR NOT v_wait THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
 	SET v_taken = v_found = 1 OR v_rows = 0;
 END
 //
@@ -192,7 +207,8 @@ CREATE PROCEDURE INT_LOCK_ACQUIRE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE q, v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
-	DECLARE v_key, v_owner, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key, v_owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_client TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin; -- whatever is there
 	DECLARE v_now, v_live, v_until, v_stamp DATETIME(6);
 	DECLARE v_ttl, v_token, v_clock BIGINT;
 	DECLARE v_clocked, v_taken BOOLEAN;
@@ -231,29 +247,20 @@ BEGIN
 		THEN
 			SET v_answer = '{"s": 5}';
 		ELSEIF v_got = 1 THEN
-			IF v_until IS NULL AND NOT v_alone AND @@innodb_rollback_on_timeout THEN
-				SET v_got = 0, v_answer = '{"s": -4}'; -- as in INT_LOCK_TAKE
-			ELSEIF v_until IS NULL THEN
-				BEGIN
-					DECLARE EXIT HANDLER FOR 1205 BEGIN -- Java is making it
-						IF v_alone THEN
-							RESIGNAL;
-						END IF;
-						SET @@innodb_lock_wait_timeout = 1;
-						SET v_got = 0, v_answer = '{"s": -4}';
-					END;
-					SET @@innodb_lock_wait_timeout = IF(v_alone OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
-					INSERT IGNORE INTO INT_LOCK (
-						LOCK_KEY, REGION, CLIENT_ID,
-						CREATED_DATE, -- 7.x
-						EXPIRED_AFTER)
-						VALUES (
-						v_key, v_region, v_owner,
-						v_now, -- 7.x
-						v_stamp);
-					SET v_got = ROW_COUNT(); -- none if Java was first
-					SET @@innodb_lock_wait_timeout = 1;
-				END;
+			IF v_until IS NULL THEN
+		-- A row that another transaction is about to make shows only by waiting for it: not at
+		-- all in MariaDB, for a second in MySQL.
+		SET @@innodb_lock_wait_timeout = VERSION() NOT LIKE '%MariaDB%';
+				INSERT IGNORE INTO INT_LOCK (
+					LOCK_KEY, REGION, CLIENT_ID,
+					CREATED_DATE, -- 7.x
+					EXPIRED_AFTER)
+					VALUES (
+					v_key, v_region, v_owner,
+					v_now, -- 7.x
+					v_stamp);
+				SET v_got = ROW_COUNT(); -- none if Java was first
+				SET @@innodb_lock_wait_timeout = 1;
 			ELSE
 				UPDATE INT_LOCK SET CLIENT_ID = v_owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = v_key AND REGION = v_region;
 			END IF;
@@ -464,11 +471,12 @@ CREATE PROCEDURE INT_LOCK_FORCE(IN request LONGTEXT CHARACTER SET utf8mb4)
 BEGIN
 	DECLARE v_answer, v_answers LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
 	DECLARE v_region VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin;
-	DECLARE v_key, v_client CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_key CHAR(36) CHARACTER SET ascii COLLATE ascii_bin;
+	DECLARE v_client TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin; -- whatever is there
 	DECLARE v_now, v_live, v_until DATETIME(6);
 	DECLARE v_meant, v_token BIGINT;
 	DECLARE v_held BOOLEAN;
-	DECLARE i INT DEFAULT 0;
+	DECLARE v_found, v_rows, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -479,8 +487,35 @@ BEGIN
 	WHILE i < JSON_LENGTH(request, '$.items') DO
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(request, CONCAT('$.items[', i, '].key'))), v_client = NULL, v_until = NULL,
 			v_meant = JSON_EXTRACT(request, CONCAT('$.items[', i, '].token'));
-		DO (SELECT 1 FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE);
-		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE;
+		SET v_found = 0;
+	find: LOOP
+		SELECT 1 INTO v_found FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		IF v_found = 1 THEN
+			LEAVE find;
+		END IF;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK_LEASE WHERE LOCK_KEY = v_key AND REGION = v_region;
+		IF v_rows = 0 OR NOT TRUE THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
+	find: LOOP
+		SELECT CLIENT_ID, EXPIRED_AFTER INTO v_client, v_until FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region FOR UPDATE SKIP LOCKED;
+		IF v_until IS NOT NULL THEN
+			LEAVE find;
+		END IF;
+		SELECT COUNT(*) INTO v_rows FROM INT_LOCK WHERE LOCK_KEY = v_key AND REGION = v_region;
+		IF v_rows = 0 OR NOT TRUE THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
 		CALL INT_LOCK_HOLDER(v_key, v_region, v_live, v_answer);
 		SET v_held = COALESCE(v_until >= v_live, FALSE), v_token = JSON_EXTRACT(v_answer, '$.token');
 		IF v_meant IN (0, v_token) THEN
@@ -492,9 +527,10 @@ BEGIN
 		IF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = UTC_DATE(), TOKEN = GREATEST(TOKEN, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-				+ TIMESTAMPDIFF(MICROSECOND, v_live, v_until))
+				+ COALESCE(LEAST(TIMESTAMPDIFF(MICROSECOND, v_live, v_until), 86400000000), 86400000000))
 				WHERE LOCK_KEY = v_key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;

@@ -70,10 +70,12 @@ CREATE TABLE IF NOT EXISTS INT_LOCK_FENCE (
 -- level. They also refuse a client that takes the table for
 -- one of another generation.
 --
--- A request of one item waits for its rows. A request of several items waits for none,
--- because it would delay others that need its other rows, and their renewals. It answers s:
--- -4 for an item whose rows another transaction has locked or is about to make. The client
--- then sends this item alone.
+-- A request of one item waits for its rows, for some milliseconds. Then nothing is done, and the
+-- client sends it again later: its connection is the application's. A request of several items
+-- waits for none, because it would delay others that need its other rows, and their renewals. It
+-- answers s: -4 for an item whose rows another transaction has locked. The client then sends this
+-- item alone. If another transaction is about to make a row that it needs, nothing is done, and
+-- the client sends each item alone.
 -- A statement that locks both rows of a key begins with the row of INT_LOCK_LEASE.
 
 CREATE OR REPLACE FUNCTION INT_LOCK_CLOCK(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
@@ -104,13 +106,12 @@ BEGIN
 END $$;
 
 -- The key's row of INT_LOCK_LEASE, locked, and made if there is none. Without v_wait it is
--- null if another transaction has the row locked or is about to make it. The latter shows
--- only by waiting for the row. As long as we have the row, Go's requests for this key come
--- one after the other.
+-- null if another transaction has the row locked. If another one is about to make it, that
+-- shows only by waiting for the row. As long as we have the row, Go's requests for this key
+-- come one after the other.
 CREATE OR REPLACE FUNCTION INT_LOCK_TAKE(v_key CHAR(36), v_region VARCHAR(100), v_name TEXT, v_wait BOOLEAN)
 	RETURNS INT_LOCK_LEASE LANGUAGE plpgsql AS $$
 DECLARE
-	v_patience TEXT := current_setting('lock_timeout');
 	v_lease INT_LOCK_LEASE;
 BEGIN
 	LOOP
@@ -124,17 +125,8 @@ BEGIN
 		THEN
 			RETURN v_lease;
 		END IF;
-		BEGIN
-			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
-			INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, CURRENT_DATE)
-				ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
-			PERFORM set_config('lock_timeout', v_patience, TRUE);
-		EXCEPTION WHEN lock_not_available THEN
-			IF v_wait THEN
-				RAISE;
-			END IF;
-			RETURN NULL;
-		END;
+		INSERT INTO INT_LOCK_LEASE (LOCK_KEY, REGION, KEY_NAME, LAST_USE) VALUES (v_key, v_region, v_name, CURRENT_DATE)
+			ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
 	END LOOP;
 END $$;
 
@@ -153,7 +145,6 @@ DECLARE
 	v_stamp TIMESTAMP;
 	v_until TIMESTAMP;
 	v_client CHAR(36);
-	v_patience TEXT := current_setting('lock_timeout');
 	v_lease INT_LOCK_LEASE;
 	v_got BOOLEAN;
 	v_answer JSONB;
@@ -190,26 +181,16 @@ BEGIN
 			v_answer := '{"s": 5}';
 		ELSIF v_got THEN
 			IF v_until IS NULL THEN
-				BEGIN
-					PERFORM set_config('lock_timeout', CASE WHEN INT_LOCK_ALONE(request) THEN v_patience ELSE '1ms' END, TRUE);
-					INSERT INTO INT_LOCK (
-						LOCK_KEY, REGION, CLIENT_ID,
-						CREATED_DATE, -- 7.x
-						EXPIRED_AFTER)
-						VALUES (
-						q.key, v_region, q.owner,
-						v_now, -- 7.x
-						v_stamp)
-						ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
-					v_got := FOUND; -- not if Java was first
-					PERFORM set_config('lock_timeout', v_patience, TRUE);
-				EXCEPTION WHEN lock_not_available THEN -- Java is making it
-					IF INT_LOCK_ALONE(request) THEN
-						RAISE;
-					END IF;
-					v_got := FALSE;
-					v_answer := '{"s": -4}';
-				END;
+				INSERT INTO INT_LOCK (
+					LOCK_KEY, REGION, CLIENT_ID,
+					CREATED_DATE, -- 7.x
+					EXPIRED_AFTER)
+					VALUES (
+					q.key, v_region, q.owner,
+					v_now, -- 7.x
+					v_stamp)
+					ON CONFLICT (LOCK_KEY, REGION) DO NOTHING;
+				v_got := FOUND; -- not if Java was first
 			ELSE
 				UPDATE INT_LOCK SET CLIENT_ID = q.owner, EXPIRED_AFTER = v_stamp WHERE LOCK_KEY = q.key AND REGION = v_region;
 			END IF;
@@ -260,6 +241,12 @@ BEGIN
 		ORDER BY LAST_USE LIMIT v_limit FOR UPDATE SKIP LOCKED);
 END $$;
 
+-- How long it is until then, which may be for ever.
+CREATE OR REPLACE FUNCTION INT_LOCK_LEFT(v_until TIMESTAMP, v_live TIMESTAMP) RETURNS BIGINT LANGUAGE sql AS $$
+	SELECT CASE WHEN isfinite(v_until) THEN LEAST(EXTRACT(EPOCH FROM v_until - v_live) * 1000000, 9e18)::BIGINT
+		ELSE 9000000000000000000 END
+$$;
+
 -- The holder of a key, for people to read: held, left, holder, token, or client if Java holds
 -- it.
 CREATE OR REPLACE FUNCTION INT_LOCK_HOLDER(v_key CHAR(36), v_region VARCHAR(100), v_live TIMESTAMP)
@@ -268,7 +255,7 @@ DECLARE
 	v_answer JSONB;
 BEGIN
 	SELECT jsonb_build_object('held', TRUE,
-			'left', (EXTRACT(EPOCH FROM k.EXPIRED_AFTER - v_live) * 1000000)::BIGINT,
+			'left', INT_LOCK_LEFT(k.EXPIRED_AFTER, v_live),
 			'holder', COALESCE(l.HOLDER, ''), 'token', COALESCE(l.TOKEN, 0),
 			'client', CASE WHEN l.LOCK_KEY IS NULL THEN LEFT(k.CLIENT_ID, 8) ELSE '' END)
 		INTO v_answer
@@ -417,9 +404,10 @@ BEGIN
 		IF v_held THEN
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE INT_LOCK_LEASE SET LAST_USE = CURRENT_DATE,
-				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + (EXTRACT(EPOCH FROM v_until - v_live) * 1000000)::BIGINT)
+				TOKEN = GREATEST(TOKEN, INT_LOCK_CLOCK(request) + LEAST(INT_LOCK_LEFT(v_until, v_live), 86400000000))
 				WHERE LOCK_KEY = q.key AND REGION = v_region AND CLIENT_ID = v_client AND CLOCKED;
 		END IF;
 		v_answers := v_answers || jsonb_build_object('held', v_held);

@@ -109,10 +109,12 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- the server's, since 1970. No other clock matters here. In a procedure each statement has a
 -- UTC_TIMESTAMP of its own.
 --
--- A request of one item waits for its rows. A request of several items waits for none,
--- because it would delay others that need its other rows, and their renewals. It answers s:
--- -4 for an item whose rows another transaction has locked or is about to make. The client
--- then sends this item alone.
+-- A request of one item waits for its rows, for some milliseconds. Then nothing is done, and the
+-- client sends it again later: its connection is the application's. A request of several items
+-- waits for none, because it would delay others that need its other rows, and their renewals. It
+-- answers s: -4 for an item whose rows another transaction has locked. The client then sends this
+-- item alone. If another transaction is about to make a row that it needs, nothing is done, and
+-- the client sends each item alone.
 --
 -- After its COMMIT a routine must not fail because another routine is missing, which a
 -- migration may cause. The failed request would be taken for one that has done nothing.
@@ -127,6 +129,10 @@ BEGIN
 	-- own setting is restored when the routine ends.
 	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
+	-- That setting has seconds only. So a row that is locked is asked for again each millisecond, up
+	-- to this moment.
+	SET @asynclock_until = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+		+ COALESCE(JSON_EXTRACT(request, '$.items[0].in_line'), 20000);
 	IF JSON_UNQUOTE(JSON_EXTRACT(request, '$.schema')) <> 'native 2' THEN
 		SIGNAL SQLSTATE 'AL002' SET MESSAGE_TEXT = 'asynclock: these routines are native 2, the client wants others';
 	END IF;
@@ -152,37 +158,37 @@ END
 DROP PROCEDURE IF EXISTS asynclock_take
 //
 -- Lock the key's row, which is made if there is none. Without v_wait this is done only if no
--- other transaction has the row locked or is about to make it. The latter shows only by
--- waiting for the row: not at all in MariaDB, for a second in MySQL. Where the server ends a
--- whole transaction that waits too long, nothing is made without v_wait.
+-- other transaction has the row locked.
 CREATE PROCEDURE asynclock_take(IN v_key VARBINARY(1536), IN v_wait BOOLEAN, OUT v_taken BOOLEAN)
 BEGIN
 	DECLARE v_rows INT DEFAULT 0;
 	DECLARE v_token BIGINT;
 	SET v_taken = FALSE;
-	IF v_wait THEN
-		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
-	ELSE
+	find: LOOP
 		SELECT TRUE INTO v_taken FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		IF v_taken THEN
+			LEAVE find;
+		END IF;
 		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
-	END IF;
-	IF NOT v_taken AND v_rows = 0 AND (v_wait OR NOT @@innodb_rollback_on_timeout) THEN
-		BEGIN
-			DECLARE EXIT HANDLER FOR 1205 BEGIN
-				IF v_wait THEN
-					RESIGNAL;
-				END IF;
-				SET @@innodb_lock_wait_timeout = 1;
-			END;
-			SET @@innodb_lock_wait_timeout = IF(v_wait OR VERSION() NOT LIKE '%MariaDB%', 1, 0);
-			INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
-				ON DUPLICATE KEY UPDATE last_use = last_use;
-			SET @@innodb_lock_wait_timeout = 1;
-			-- If a row of this key was deleted, the floor is read after that.
-			CALL asynclock_lowest(v_token);
-			UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
-			SET v_taken = TRUE;
-		END;
+		IF v_rows = 0 OR NOT v_wait THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
+	IF NOT v_taken AND v_rows = 0 THEN
+		-- A row that another transaction is about to make shows only by waiting for it: not at
+		-- all in MariaDB, for a second in MySQL.
+		SET @@innodb_lock_wait_timeout = VERSION() NOT LIKE '%MariaDB%';
+		INSERT INTO asynclock_lock (`key`, held_until, token, last_use) VALUES (v_key, '1970-01-01', 0, UTC_DATE())
+			ON DUPLICATE KEY UPDATE last_use = last_use;
+		SET @@innodb_lock_wait_timeout = 1;
+		-- If a row of this key was deleted, the floor is read after that.
+		CALL asynclock_lowest(v_token);
+		UPDATE asynclock_lock SET token = GREATEST(token, v_token) WHERE `key` = v_key;
+		SET v_taken = TRUE;
 	END IF;
 END
 //
@@ -689,7 +695,8 @@ BEGIN
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_ttl BIGINT;
 	DECLARE v_permits BOOLEAN;
-	DECLARE v_status, i INT DEFAULT 0;
+	DECLARE v_alone BOOLEAN DEFAULT JSON_LENGTH(request, '$.items') = 1;
+	DECLARE v_status, v_rows, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -701,11 +708,20 @@ BEGIN
 		SET q = JSON_EXTRACT(request, CONCAT('$.items[', i, ']'));
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_owner = NULL, v_until = NULL, v_status = -2, v_permits = FALSE;
-		IF JSON_LENGTH(request, '$.items') = 1 THEN
-			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
-		ELSE
-			SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+	find: LOOP
+		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		IF v_until IS NOT NULL THEN
+			LEAVE find;
 		END IF;
+		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+		IF v_rows = 0 OR NOT v_alone THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		IF v_owner = v_asking AND v_until > v_now THEN
 			SET v_status = 1;
@@ -845,7 +861,8 @@ BEGIN
 			DELETE FROM asynclock_share WHERE `key` = v_key;
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE asynclock_lock SET
 				token = IF(clocked AND owner <> '', GREATEST(token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_until)), token),
 				owner = NULL, held_until = v_now WHERE `key` = v_key;
@@ -994,7 +1011,7 @@ BEGIN
 	DECLARE v_asking, v_owner VARBINARY(128);
 	DECLARE v_now, v_until DATETIME(6);
 	DECLARE v_ttl, v_token, v_seq, v_last_token, v_last_seq BIGINT;
-	DECLARE v_status, i INT DEFAULT 0;
+	DECLARE v_status, v_rows, i INT DEFAULT 0;
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
@@ -1007,7 +1024,20 @@ BEGIN
 		SET v_key = JSON_UNQUOTE(JSON_EXTRACT(q, '$.key')), v_asking = JSON_UNQUOTE(JSON_EXTRACT(q, '$.owner'));
 		SET v_ttl = JSON_EXTRACT(q, '$.ttl'), v_token = JSON_EXTRACT(q, '$.token'), v_seq = JSON_EXTRACT(q, '$.seq');
 		SET v_owner = NULL, v_until = NULL, v_last_token = 0, v_last_seq = 0;
-		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE;
+	find: LOOP
+		SELECT owner, held_until INTO v_owner, v_until FROM asynclock_lock WHERE `key` = v_key FOR UPDATE SKIP LOCKED;
+		IF v_until IS NOT NULL THEN
+			LEAVE find;
+		END IF;
+		SELECT COUNT(*) INTO v_rows FROM asynclock_lock WHERE `key` = v_key;
+		IF v_rows = 0 OR NOT TRUE THEN
+			LEAVE find;
+		END IF;
+		IF TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) >= @asynclock_until THEN
+			SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'asynclock: the row is locked';
+		END IF;
+		DO SLEEP(0.001);
+	END LOOP;
 		SET v_now = UTC_TIMESTAMP(6); -- for finding the row may have taken a while
 		SET v_status = CASE WHEN v_owner = v_asking AND v_until > v_now THEN 1 WHEN v_owner <> '' AND v_until > v_now THEN -3 ELSE -2 END;
 		IF v_status = 1 THEN

@@ -117,10 +117,12 @@ CREATE TABLE IF NOT EXISTS asynclock_fence (
 -- gives that. Under any other level the routines refuse to run, and the client then sets that
 -- level.
 --
--- A request of one item waits for its rows. A request of several items waits for none,
--- because it would delay others that need its other rows, and their renewals. It answers s:
--- -4 for an item whose rows another transaction has locked or is about to make. The client
--- then sends this item alone.
+-- A request of one item waits for its rows, for some milliseconds. Then nothing is done, and the
+-- client sends it again later: its connection is the application's. A request of several items
+-- waits for none, because it would delay others that need its other rows, and their renewals. It
+-- answers s: -4 for an item whose rows another transaction has locked. The client then sends this
+-- item alone. If another transaction is about to make a row that it needs, nothing is done, and
+-- the client sends each item alone.
 
 CREATE OR REPLACE FUNCTION asynclock_clock(request JSONB) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -165,11 +167,10 @@ BEGIN
 END $$;
 
 -- The key's row, locked, and made if there is none. Without v_wait it is null if another
--- transaction has the row locked or is about to make it. The latter shows only by waiting for
--- the row.
+-- transaction has the row locked. If another one is about to make it, that shows only by
+-- waiting for the row.
 CREATE OR REPLACE FUNCTION asynclock_take(v_key TEXT, v_wait BOOLEAN) RETURNS asynclock_lock LANGUAGE plpgsql AS $$
 DECLARE
-	v_patience TEXT := current_setting('lock_timeout');
 	l asynclock_lock;
 BEGIN
 	LOOP
@@ -177,19 +178,10 @@ BEGIN
 		IF l.key IS NOT NULL OR NOT v_wait AND EXISTS (SELECT 1 FROM asynclock_lock WHERE key = v_key) THEN
 			RETURN l;
 		END IF;
-		BEGIN
-			PERFORM set_config('lock_timeout', CASE WHEN v_wait THEN v_patience ELSE '1ms' END, TRUE);
-			-- If a row of this key was deleted, the floor is read after that.
-			INSERT INTO asynclock_lock (key, held_until, token, last_use)
-				VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
-				ON CONFLICT (key) DO NOTHING;
-			PERFORM set_config('lock_timeout', v_patience, TRUE);
-		EXCEPTION WHEN lock_not_available THEN
-			IF v_wait THEN
-				RAISE;
-			END IF;
-			RETURN NULL;
-		END;
+		-- If a row of this key was deleted, the floor is read after that.
+		INSERT INTO asynclock_lock (key, held_until, token, last_use)
+			VALUES (v_key, '-infinity', asynclock_lowest(), CURRENT_DATE)
+			ON CONFLICT (key) DO NOTHING;
 	END LOOP;
 END $$;
 
@@ -791,7 +783,8 @@ BEGIN
 			END IF;
 			-- The old holder may pass the key on inside its client, with a token for each
 			-- microsecond, until it is notified or stops trusting its TTL. The next holder's
-			-- token has to be larger than all of these, so that resources refuse them.
+			-- token has to be larger than all of these, so that resources refuse them. No TTL is
+			-- longer than a day.
 			UPDATE asynclock_lock SET owner = NULL, inbox = '', watch = FALSE, held_until = clock_timestamp(),
 				token = CASE WHEN clocked AND owner <> '' THEN GREATEST(token, asynclock_clock(request) + asynclock_left(l)) ELSE token END
 				WHERE key = q.key RETURNING * INTO l;
