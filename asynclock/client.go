@@ -52,8 +52,6 @@ type Client struct {
 	stop       context.CancelFunc
 	closeStore func() error // does nothing if the store is not the client's
 
-	takingBack sync.Mutex // is held while a future's result is taken out of its channel
-
 	lastNote  atomic.Int64 // numbers the notes that leases write
 	observers observers
 

@@ -27,7 +27,8 @@ const closeSilence = time.Second
 //   - It refuses new work.
 //   - It answers all waiters with [ErrClosed]. A caller whose first request is under way gets it
 //     when the request is answered or given up, within a second.
-//   - It gives back retained keys and unclaimed grants.
+//   - It gives back retained keys, and leases that nobody has received from a future. A result that somebody receives
+//     before that is a lease like any other.
 //   - It waits until every lease has been unlocked. Until then it renews them. After a second the
 //     log names up to ten of the leases that Close waits for.
 //   - It stops the client's goroutines.
@@ -193,7 +194,7 @@ func (c *Client) closeSession(ctx context.Context) error {
 	return c.session.Close(ctx)
 }
 
-// rejectWaiters answers every waiter with ErrClosed, takes unclaimed grants back, and gives
+// rejectWaiters answers every waiter with ErrClosed, takes back what lies in channels, and gives
 // retained keys back.
 func (c *Client) rejectWaiters() {
 	for i := range c.shards {

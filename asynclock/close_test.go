@@ -82,9 +82,9 @@ func TestCloseGivesBackWhatNobodyClaimed(t *testing.T) {
 	})
 }
 
-// Close takes some time over many keys. Once it has refused a caller one of them, the caller gets
-// no other.
-func TestNothingIsClaimedOnceCloseHasTurnedSomebodyAway(t *testing.T) {
+// Close takes some time over many keys. Meanwhile a future's lease is either received, and Close waits for it, or
+// taken back.
+func TestWhatIsReceivedDuringCloseIsTheReceivers(t *testing.T) {
 	stories(t, 20, func(w *world) {
 		const keys = 200 // some in each shard
 		c, other := w.client(), w.client()
@@ -104,9 +104,9 @@ func TestNothingIsClaimedOnceCloseHasTurnedSomebodyAway(t *testing.T) {
 		go func() { closed <- c.Close(w.Context()) }()
 		<-turnedAway
 		for _, future := range granted {
-			l, err := (<-future).Lease()
-			wantError(w, err, asynclock.ErrClosed)
-			if err == nil {
+			if l, err := (<-future).Lease(); err != nil {
+				wantError(w, err, asynclock.ErrClosed)
+			} else {
 				unlock(w, l)
 			}
 		}

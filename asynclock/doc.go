@@ -65,7 +65,7 @@
 //
 // # Reading the code
 //
-// docs/design.md has the words and the rules W1 to W11. Package internal/machine decides what
+// docs/design.md has the words and the rules W1 to W10. Package internal/machine decides what
 // happens to a key, and its comment says where to look. This package is the shell around it:
 //
 //	a key's state, a step          keystate.go, host.go: what the machine has of the client

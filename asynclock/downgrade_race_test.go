@@ -15,7 +15,7 @@ import (
 // While a downgrade is under way, the writer's context is that of no lease.
 func TestNobodyJoinsALeaseThatIsBeingDowngraded(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()
 		writer := lock(w, ours, "key")
 		inner := context.WithoutCancel(writer.Context())
 		w.store.Every(asynclocktest.Release.From(0), asynclocktest.Slow(0, oneWay))

@@ -83,6 +83,36 @@ func (someSharedSession) CheckShared(key string) error {
 	return store.ErrUnsupported
 }
 
+// A future that has joined the lease waits for the key again, unless somebody has received its result.
+func TestDowngradeBesideAFutureThatNobodyReceives(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client(asynclock.WithReentry(true))
+		l := lock(w, c, "key")
+		future := c.LockChan(context.WithoutCancel(l.Context()), "key")
+		w.wait()
+		reader, err := l.Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.wait()
+		if len(future) != 0 {
+			w.Error("the future has a result beside a reader")
+		}
+		unlock(w, reader)
+		l = w.claim(future)
+		result := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
+		_, err = l.Downgrade(w.Context())
+		wantError(w, err, asynclock.ErrInvalidOption)
+		joined, err := result.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlock(w, joined)
+		unlock(w, l)
+		w.wantUnused()
+	})
+}
+
 // A store may have readers of some keys only. The lease of another key goes on.
 func TestDowngradeOfAKeyWithoutReadersDoesNothing(t *testing.T) {
 	story(t, func(w *world) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/asynclocktest"
 	"github.com/asynclock/asynclock-go/store/memstore"
 )
 
@@ -27,13 +28,6 @@ func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
 		keys[8] = "100" // twice: the second waits for the first
 		keys = append(keys, "100")
 		results := c.LockEach(w.Context(), keys)
-		if cap(results) != len(keys) {
-			w.Errorf("room for %d results, want %d", cap(results), len(keys))
-		}
-		w.wait()
-		if len(results) != len(keys)-2 {
-			w.Errorf("%d results, want all but two", len(results))
-		}
 		got := make(map[string]int)
 		leases := make(map[string]*asynclock.Lease)
 		take := func() {
@@ -51,8 +45,13 @@ func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
 				w.Errorf("the result of %q has a lease of %q", r.Key(), l.Key())
 			}
 			leases[r.Key()] = l
+			_, _ = r.Lease() // asks for no further key
 		}
 		for range len(keys) - 2 {
+			w.wait()
+			if asked := w.calls(asynclocktest.Acquire.Any); asked > 32+len(leases)+1 {
+				w.Fatalf("%d keys were requested, and %d received; want 32 in advance at most", asked, len(leases))
+			}
 			take()
 		}
 		unlock(w, blocked)
@@ -70,6 +69,35 @@ func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
 			if got[key] != want {
 				w.Errorf("key %q: %d results, want %d", key, got[key], want)
 			}
+		}
+		w.wantUnused()
+	})
+}
+
+// Results that share a channel and that nobody receives stay there, and give way to another client.
+func TestLockEachGivesWay(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		keys := []string{"a", "b", "c"}
+		results := ours.LockEach(w.Context(), keys)
+		for range 100 {
+			w.pass(ttl / 10)
+			if len(results) != len(keys) {
+				w.Fatalf("the channel has %d results, want %d", len(results), len(keys))
+			}
+		}
+		for _, key := range keys {
+			ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+			l, err := theirs.Lock(ctx, key)
+			cancel()
+			if err != nil {
+				w.Fatal(err)
+			}
+			unlock(w, l)
+		}
+		w.pass(250 * time.Millisecond)
+		for range keys {
+			unlock(w, claim(w, results))
 		}
 		w.wantUnused()
 	})
@@ -196,12 +224,14 @@ func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
 	for range 2000 {
 		ctx := context.Background()
 		var leases []*asynclock.Lease
+		tokens := make(map[string]int64)
 		for _, key := range keys {
 			l, err := c.Lock(ctx, key)
 			if err != nil {
 				t.Fatal(err)
 			}
 			leases, ctx = append(leases, l), l.Context()
+			tokens[key] = l.Token()
 		}
 		results := c.LockEach(context.WithoutCancel(ctx), keys)
 		var ready atomic.Int32
@@ -217,6 +247,9 @@ func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
 		all.Wait()
 		for range keys {
 			l := claim(t, results)
+			if l.Token() <= tokens[l.Key()] {
+				t.Errorf("the future of key %q has kept a lease that was unlocked before anybody received", l.Key())
+			}
 			_ = l.Unlock(context.Background())
 		}
 	}

@@ -63,13 +63,6 @@ var (
 	// the last failure, usually ErrUnreachable.
 	ErrNotRenewed = machine.ErrNotRenewed
 
-	// ErrNotClaimed: the grant of a future was not claimed before its trust deadline, and was given back. Nobody
-	// renews a grant before [Result.Lease] is called. That of a free key lasts for a little less than the TTL.
-	// That of a key that was waited for lasts for some 2.5 s with [DefaultTTL], and for 8 s at most with any.
-	// So call Lease when the result comes, before slow work. If results wait in the channel until others are
-	// worked off, ask for fewer keys at once.
-	ErrNotClaimed = machine.ErrNotClaimed
-
 	// ErrLockOrder: LockAll was called under a lease of one of the keys, and another of them sorts
 	// before it. The call would wait for a smaller key while it holds a larger one. Two such callers
 	// could wait for each other.

@@ -20,7 +20,7 @@ var sentinels = map[string]error{
 	"ErrUnreachable": asynclock.ErrUnreachable, "ErrOutcomeUnknown": asynclock.ErrOutcomeUnknown,
 	"ErrUnlocked": asynclock.ErrUnlocked, "ErrLost": asynclock.ErrLost, "ErrExpired": asynclock.ErrExpired,
 	"ErrStolen": asynclock.ErrStolen, "ErrForced": asynclock.ErrForced, "ErrMaxHold": asynclock.ErrMaxHold,
-	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrGrace": asynclock.ErrGrace, "ErrTooSlow": asynclock.ErrTooSlow, "ErrNotClaimed": asynclock.ErrNotClaimed, "ErrClosed": asynclock.ErrClosed,
+	"ErrNotRenewed": asynclock.ErrNotRenewed, "ErrGrace": asynclock.ErrGrace, "ErrTooSlow": asynclock.ErrTooSlow, "ErrClosed": asynclock.ErrClosed,
 	"ErrInvalidKey": asynclock.ErrInvalidKey, "ErrInvalidOption": asynclock.ErrInvalidOption,
 	"ErrForeignData": asynclock.ErrForeignData, "ErrDenied": asynclock.ErrDenied,
 	"ErrReentry": asynclock.ErrReentry, "ErrUpgrade": asynclock.ErrUpgrade, "ErrLockOrder": asynclock.ErrLockOrder,

@@ -99,7 +99,7 @@ func ExampleClient_LockChan() {
 	defer cancel() // leaves the queue, if we are still in it
 	select {
 	case got := <-locks.LockChan(wait, "report"):
-		lease, err := got.Lease() // from here on it is ours
+		lease, err := got.Lease() // ours since we have received it
 		if err != nil {
 			log.Print(err)
 			return
@@ -113,46 +113,49 @@ func ExampleClient_LockChan() {
 	// reporting
 }
 
-// In a loop, ask once, and set the channel to nil when it has answered.
+// A loop may ask anew in each turn. The futures of earlier turns keep the key from nobody.
 func ExampleClient_LockChan_loop() {
-	ctx := context.Background()
-	locks, err := asynclock.New(memstore.New())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	shared := memstore.New()
+	others, err := asynclock.New(shared)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer locks.Close(ctx)
+	defer others.Close(context.Background())
+	locks, err := asynclock.New(shared)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(context.Background())
+	band, err := others.Lock(ctx, "hall")
+	if err != nil {
+		log.Fatal(err)
+	}
 
-	jobs := make(chan string, 2)
-	jobs <- "sweep"
-	jobs <- "mop"
-	close(jobs)
-
-	pending := locks.LockChan(ctx, "hall")
-	var todo <-chan string // nil, and so not selected, until we have the key
-	var lost <-chan struct{}
-	for {
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for turn := 1; ; turn++ {
 		select {
-		case got := <-pending:
+		case got := <-locks.LockChan(ctx, "hall"):
 			lease, err := got.Lease()
 			if err != nil {
 				log.Print(err)
 				return
 			}
-			defer lease.Unlock(ctx)
-			pending, todo, lost = nil, jobs, lease.Done()
-		case job, ok := <-todo:
-			if !ok {
-				return
-			}
-			fmt.Println(job)
-		case <-lost:
-			fmt.Println("somebody else goes on")
+			fmt.Println("sweep")
+			lease.Unlock(ctx)
 			return
+		case <-ticks.C:
+			if turn == 3 {
+				fmt.Println("the band leaves")
+				band.Unlock(ctx)
+			}
 		}
 	}
 	// Output:
+	// the band leaves
 	// sweep
-	// mop
 }
 
 // WithLock is the everyday form: the key is given back whatever happens, and the

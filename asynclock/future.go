@@ -8,50 +8,50 @@ import (
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
 )
 
-// LockChan is Lock as a future. The channel has room for one [Result], always receives exactly one,
-// and is never closed. Nobody has to receive from it. The caller owns the lease once it has called
-// [Result.Lease]. Before that, the lease is given back if ctx ends, the client closes or the trust
-// deadline passes.
+// LockChan is Lock as a future. The channel receives exactly one [Result]: the lease, or the error. It is never
+// closed. The receiver owns the lease from that moment.
 //
-// No goroutine waits for the lease, so thousands may be pending. There are two exceptions: a ctx of a
-// type that is not from package context, and a future with [WithWait](0) that finds another caller's
-// first request under way. In a loop, call LockChan once before the select and set the variable to
-// nil after the receive.
+// A lease that nobody has received is the client's, which renews it. It goes to another caller of this client
+// at once, and to another client after a tenth of a second at most. The future stays pending meanwhile. Among the
+// futures of a key, those that somebody receives from come first. A future that nobody has received from asks
+// again after a pause, which grows from 250 ms to 30 s while others want the key.
+//
+// So a select in a loop may call LockChan in each turn, and may be left at any time. Nobody has to receive. If
+// ctx ends, the client closes or the store fails, a pending future ends with the error, which stays in the channel.
+// With [WithWait](0), a future whose lease another caller took instead ends with [ErrHeld].
+//
+// No goroutine waits for the lease, so thousands may be pending. One whose channel nobody refers to any more ends
+// sooner or later. There are two exceptions: a ctx of a
+// type that is not from package context, and a future with WithWait(0) that finds another caller's
+// first request under way.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
+	return c.future(newWaiter(ctx), key, options)
+}
+
+// future returns the channel of a future.
+func (c *Client) future(w *waiter, key string, options []LockOption) <-chan Result {
 	result := make(chan Result, 1)
-	c.lockInto(newWaiter(ctx), result, key, options)
+	w.future = weaklyTo(result)
+	c.lockInto(w, key, options)
 	return result
 }
 
-// LockEach is [Client.LockChan] for several keys that share one channel. Each key is requested by
-// itself. The channel has room for all results, receives exactly one for each key, in the order in
-// which they come, and is never closed. [Result.Key] tells them apart. A key that is listed twice
-// is requested twice. Without keys the channel never receives anything.
-//
-// A lease that waits in the channel for longer than its deadline is given back, and its claim fails with
-// [ErrNotClaimed]. So list no more keys at once than are claimed and worked off in a few seconds.
-//
-// Results that are claimed one by one are leases held at the same time. A caller that waits for one
-// key while it holds another may block others that do so in another order.
-func (c *Client) LockEach(ctx context.Context, keys []string, options ...LockOption) <-chan Result {
-	results := make(chan Result, len(keys))
-	for _, key := range keys {
-		c.lockInto(newWaiter(ctx), results, key, options)
-	}
-	return results
-}
-
-// lockInto requests a key for a future. The channel has room for the result.
-func (c *Client) lockInto(w *waiter, result chan Result, key string, options []LockOption) {
-	w.Future, w.result = true, result
+// lockInto requests a key for a future. Its channel has room for the result.
+func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
+	w.Future = true
 	settings, err := c.admit(w, key, options)
 	if err != nil {
 		w.refuse(key, err)
 		return
 	}
 	cancel := w.boundWait(settings.wait)
-	if w.Stage == machine.Joining && w.joinFuture(cancel) {
-		return
+	if w.Stage == machine.Joining {
+		if g, ok := w.joinNow(w.ctx.Done()); ok {
+			if g != nil {
+				w.state.shard.arm(w.ctx, g, cancel)
+			}
+			return
+		}
 	}
 	if err := c.enqueueFuture(w, key, cancel); err != nil {
 		if cancel != nil {
@@ -65,7 +65,7 @@ func (c *Client) lockInto(w *waiter, result chan Result, key string, options []L
 func (w *waiter) refuse(key string, err error) {
 	w.state = nil // the error names the key
 	w.Stage, w.Err = machine.Ended, &Error{w.op(), key, err}
-	w.result <- Result{w}
+	w.sendLocked()
 }
 
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
@@ -102,11 +102,6 @@ func (c *Client) enqueueLater(w *waiter, key string, answer *verdict) {
 		w.refuse(key, err)
 		return
 	}
-	c.enqueueNow(w, key)
-}
-
-// enqueueNow is enqueueFuture for a future that does not wait, and whose caller has gone on.
-func (c *Client) enqueueNow(w *waiter, key string) {
 	if err := c.enqueueFuture(w, key, nil); err != nil {
 		w.refuse(key, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
-// claim takes the lease from a future that must be granted by now.
+// claim takes the lease that must lie in a future's channel by now.
 func (w *world) claim(future <-chan asynclock.Result) *asynclock.Lease {
 	w.Helper()
 	w.wait()
@@ -73,17 +73,17 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 				w.Error(err)
 			}
 		}, asynclock.ErrClosed},
-		{"granted, then not claimed in time", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
+		{"granted, and received late", func(w *world, _ context.CancelFunc, _ *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
-			w.pass(ttl)
-		}, asynclock.ErrNotClaimed},
+			w.pass(10 * ttl)
+		}, nil},
 		{"granted, then taken by force", func(w *world, _ context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
 			unlock(w, l)
 			w.wait()
 			if _, err := c.ForceUnlock(w.Context(), "key", 0); err != nil {
 				w.Error(err)
 			}
-		}, asynclock.ErrForced},
+		}, nil}, // nobody has lost anything
 		{"all at once", func(w *world, cancel context.CancelFunc, c *asynclock.Client, l *asynclock.Lease) {
 			go cancel()
 			go l.UnlockChan(w.Context())
@@ -134,71 +134,102 @@ func TestFutureHasExactlyOneResult(t *testing.T) {
 // errAny stands for one error or none, whoever was faster.
 var errAny = errors.New("any")
 
-// A grant that nobody claims is given back, and the next has the key at once.
-func TestUnclaimedGrantGoesToTheNext(t *testing.T) {
-	for _, whose := range []string{"local", "remote"} {
-		for _, c := range []struct {
-			name string
-			end  func(w *world, cancel context.CancelFunc, c *asynclock.Client)
-			soon time.Duration // from then to the next one's turn
-			want error
-		}{
-			{"its context ends", func(_ *world, cancel context.CancelFunc, _ *asynclock.Client) { cancel() }, 0, context.Canceled},
-			{"its client closes", func(w *world, _ context.CancelFunc, c *asynclock.Client) {
-				if err := c.Close(w.Context()); err != nil {
-					w.Error(err)
+// A key that nobody has received goes to others who want it: of the same client at once, of another after the
+// patience, or at once when the future has ended. A future that has not ended has the key later.
+func TestWhatNobodyReceivesGoesToTheNext(t *testing.T) {
+	stays := func(*world, context.CancelFunc, *asynclock.Client) {}
+	for _, c := range []struct {
+		name   string
+		remote bool
+		lain   time.Duration // before the other wants the key
+		end    func(w *world, cancel context.CancelFunc, c *asynclock.Client)
+		turn   time.Duration // of the other, after the grant
+		want   error
+	}{
+		{"its context ends", true, 0, func(_ *world, cancel context.CancelFunc, _ *asynclock.Client) { cancel() }, 0, context.Canceled},
+		{"its client closes", true, 0, func(w *world, _ context.CancelFunc, c *asynclock.Client) { w.close(c) }, 0, asynclock.ErrClosed},
+		{"another client", true, 0, stays, 100 * time.Millisecond, nil},
+		{"another client, later", true, time.Hour, stays, time.Hour, nil},
+		{"the same client", false, 0, stays, 0, nil},
+		{"the same client, later", false, time.Hour, stays, time.Hour, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				mine, theirs := w.client(), w.client()
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				future := mine.LockChan(ctx, "key")
+				w.wait()
+				granted := time.Now()
+				w.pass(c.lain)
+				from := mine
+				if c.remote {
+					from = theirs
 				}
-			}, 0, asynclock.ErrClosed},
-			{"nobody comes", func(*world, context.CancelFunc, *asynclock.Client) {}, trusted(ttl), asynclock.ErrNotClaimed},
-		} {
-			if whose == "local" && errors.Is(c.want, asynclock.ErrClosed) {
-				continue // the next one is told the same
-			}
-			t.Run(c.name+", "+whose, func(t *testing.T) {
-				story(t, func(w *world) {
-					mine, theirs := w.client(), w.client()
-					ctx, cancel := context.WithCancel(w.Context())
-					defer cancel()
-					future := mine.LockChan(ctx, "key")
-					w.wait()
-					granted := time.Now()
-					from := mine
-					if whose == "remote" {
-						from = theirs
+				p := w.ask(w.Context(), from, "key")
+				c.end(w, cancel, mine)
+				l := p.get()
+				wantTime(w, "the other's turn", p.at, granted.Add(c.turn))
+				wantValid(w, l)
+				if c.want == nil {
+					if len(future) != 0 {
+						w.Error("the future has a result while another has the key")
 					}
-					p := w.ask(w.Context(), from, "key")
-					p.waits()
-					c.end(w, cancel, mine)
-					l := p.get()
-					wantTime(w, "the next one's turn", p.at, granted.Add(c.soon))
-					wantValid(w, l)
-					unclaimed := func(c asynclocktest.Call) bool { return c.At.Before(p.at) }
-					if got := w.calls(asynclocktest.Match(asynclocktest.Renew.Any).Where(unclaimed)); got != 0 {
-						w.Errorf("an unclaimed grant was renewed %d times", got)
-					}
+					unlock(w, l)
+					w.pass(250 * time.Millisecond)
+					l = w.claim(future)
+				} else {
 					_, err := (<-future).Lease()
 					wantError(w, err, c.want)
-					unlock(w, l)
-					w.wantUnused()
-				})
+				}
+				unlock(w, l)
+				w.wantUnused()
 			})
-		}
+		})
 	}
 }
 
-// From the claim on the lease is the caller's: renewed, and none of the context's
-// business.
-func TestClaimedLeaseIsTheCallers(t *testing.T) {
+// From the moment when it is received, the lease is the receiver's: renewed, and none of the context's business.
+func TestReceivedLeaseIsTheReceivers(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.client()
+		c, other := w.client(), w.client()
 		ctx, cancel := context.WithCancel(w.Context())
 		future := c.LockChan(ctx, "key")
 		w.pass(trusted(ttl) - time.Millisecond)
-		l := w.claim(future)
+		result := <-future
 		cancel()
 		w.pass(10 * ttl)
+		p := w.ask(w.Context(), other, "key")
+		q := w.ask(w.Context(), c, "key")
+		w.pass(10 * ttl)
+		p.waits()
+		q.waits()
+		l, err := result.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
 		wantValid(w, l)
 		unlock(w, l)
+		unlock(w, p.get())
+		unlock(w, q.get())
+		w.wantUnused()
+	})
+}
+
+// A lease that has ended between its receipt and the first look is an error. Its key need not be kept any longer.
+func TestReceivedLeaseThatEndsBeforeTheFirstLook(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		result := <-c.LockChan(w.Context(), "key")
+		w.force(c, "key")
+		for range 2 {
+			l, err := result.Lease()
+			wantError(w, err, asynclock.ErrForced)
+			wantOp(w, err, "lock", "key")
+			if l != nil {
+				w.Errorf("got lease %v beside the error", l)
+			}
+		}
 		w.wantUnused()
 	})
 }

@@ -35,6 +35,7 @@ type gatherer struct {
 	ctx      context.Context //nolint:containedctx // bounds the waiting
 	cancel   context.CancelFunc
 	try      bool // never waits
+	future   bool // what it has may be given back before its caller has it
 
 	held  []*Lease       // of keys[:len(held)]
 	lease *MultiLease    // that those held are parts of
@@ -111,11 +112,8 @@ func (a *gatherer) waitEndedAt(err error) error {
 
 // worthWaiting reports whether a key that a try was refused may be had by waiting for it.
 func (a *gatherer) worthWaiting(err error) bool {
-	return errors.Is(err, ErrHeld) || failure.Transient(err) || isOver(err)
+	return errors.Is(err, ErrHeld) || failure.Transient(err)
 }
-
-// isOver reports whether a grant ended before it could be claimed.
-func isOver(err error) bool { return errors.Is(err, ErrNotClaimed) || errors.Is(err, ErrLost) }
 
 // waitForNext waits in the queue of the first key that is not held. It returns early if a key that is
 // held is lost meanwhile.
@@ -135,26 +133,23 @@ func (a *gatherer) waitForNext() error {
 		a.withdraw(w)
 		return nil
 	}
-	l, err := a.claim(w)
-	switch {
-	case err == nil:
-		a.held = append(a.held, l)
-		return nil
-	case isOver(err):
-		return nil // the process was stopped for too long: wait again
+	l, err := a.outcome(w)
+	if err != nil {
+		return a.failed(key, err)
 	}
-	return a.failed(key, err)
+	a.lease.adopt(l)
+	a.held = append(a.held, l)
+	return nil
 }
 
-// request makes a future for the key.
+// request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.Terms, w.result = &a.settings.Terms, result
+	w.Terms, w.Part, w.result = &a.settings.Terms, a.future, result
 	if a.join(w, key) {
 		result <- Result{w}
 		return w
 	}
-	w.Future = true
 	if err := a.client.enqueueFuture(w, key, nil); err != nil {
 		w.refuse(key, err)
 	}
@@ -168,27 +163,19 @@ func (a *gatherer) join(w *waiter, key string) bool {
 		return false
 	}
 	w.join(l)
-	if _, err := w.claim(); err == nil {
-		return true
-	}
-	w.waitAnew() // the lease has ended just now
-	w.state = nil
-	return false
+	_, ok := w.joinNow(nil)
+	return ok
 }
 
-// claim claims what a future was granted, as a part of the whole.
-func (a *gatherer) claim(w *waiter) (*Lease, error) {
+// outcome returns what a waiter has got.
+func (a *gatherer) outcome(w *waiter) (*Lease, error) {
 	if w.state == nil { // refused before it was queued
 		var refused *Error
 		errors.As(w.Err, &refused)
 		return nil, refused.Err
 	}
-	l, err := w.claim()
-	if err != nil {
-		return nil, err
-	}
-	a.lease.adopt(l)
-	return l, nil
+	_, l, err := w.checkResult()
+	return l, err
 }
 
 // withdraw ends a waiter whose key is not to be waited for now.
@@ -196,7 +183,7 @@ func (a *gatherer) withdraw(w *waiter) {
 	if w.state == nil {
 		return // refused before it was queued
 	}
-	w.leave(ErrNotClaimed)
+	w.leave(context.Canceled)
 	a.giveBack([]*Lease{w.leaseNow()}) // of a waiter that has joined
 }
 

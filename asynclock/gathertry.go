@@ -12,7 +12,7 @@ import (
 )
 
 // A keyTry is the try of one key, made as TryLock makes it. The caller itself sends the requests for all
-// keys, and is there when they are granted. So no grant has to be claimed.
+// keys, and is there when they are granted.
 type keyTry struct {
 	waiter waiter
 	key    string
@@ -71,7 +71,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.Terms, w.Try = &a.settings.Terms, true
+		w.Terms, w.Try, w.Part = &a.settings.Terms, true, a.future
 		if a.join(w, key) {
 			a.answer(t)
 		}

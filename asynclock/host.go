@@ -52,8 +52,23 @@ func (s *keyState) NewRelease() *machine.Release {
 	return &call.core
 }
 
+// Send puts the result of w into its channel.
+func (s *keyState) Send(w *machine.Waiter) bool { return callerOf(w).sendLocked() }
+
+// Lies reports whether the result of w is still in its channel.
+func (s *keyState) Lies(w *machine.Waiter) bool { return callerOf(w).liesLocked() }
+
+// IsGone reports whether nobody can receive the result of w any more.
+func (s *keyState) IsGone(w *machine.Waiter) bool { return callerOf(w).future.isGone() }
+
+// TellEnded tells everybody that a lease has ended.
+func (s *keyState) TellEnded(l *machine.Lease) { leaseOf(l).endedLocked() }
+
 // TakeBack takes the result of w out of its channel, if it is still there.
 func (s *keyState) TakeBack(w *machine.Waiter) bool { return callerOf(w).takeBackLocked() }
+
+// Queues reports whether the store has a queue.
+func (s *keyState) Queues() bool { return s.shard.client.features.FIFO }
 
 // Lane returns the store's lane of the key.
 func (s *keyState) Lane() int { return s.shard.client.session.Lane(s.machine.Name) }

@@ -46,10 +46,9 @@ func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lea
 		return nil, err
 	}
 	if w.Stage == machine.Joining {
-		if l, err := w.claim(); err == nil {
-			return l, nil
+		if _, ok := w.joinNow(nil); ok {
+			return w.leaseNow(), nil
 		}
-		w.waitAnew() // the lease to join ended just now: wait like anyone else
 	}
 	if cancel := w.boundWait(settings.wait); cancel != nil {
 		defer cancel()
@@ -153,13 +152,15 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 	s := sh.stateLocked(key)
 	now := s.awaitTokenLocked()
 	var fx machine.Effects
-	switch err := s.machine.Arrive(&w.Waiter, now, &fx); {
-	case err == machine.ErrTaken: //nolint:errorlint // it is never wrapped
-		return s.refuseLocked(w, now)
-	case err != nil:
+	w.state = s // before its result may be sent
+	if err := s.machine.Arrive(&w.Waiter, now, &fx); err != nil {
+		s.carryOutLocked(&fx, now)
+		w.state = nil
+		if err == machine.ErrTaken { //nolint:errorlint // it is never wrapped
+			return s.refuseLocked(w, now)
+		}
 		return arrival{}, err
 	}
-	w.state = s
 	g := sh.watchLocked(w, done)
 	call := fx.NextAcquire()
 	s.carryOutLocked(&fx, now)

@@ -97,7 +97,7 @@ func ExampleClient_LockAllChan() {
 	shutdown := make(chan struct{})
 	select {
 	case got := <-locks.LockAllChan(ctx, []string{"account:7", "account:3"}):
-		accounts, err := got.Lease() // the claim: from here on they are ours
+		accounts, err := got.Lease() // ours since we have received them
 		if err != nil {
 			log.Print(err)
 			return

@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,11 +26,6 @@ func TestLockAllChanIsSelectedOn(t *testing.T) {
 		w.wantHeld("a", "b")
 		unlock(w, b)
 		result := <-future
-		renewals := w.calls(asynclocktest.Renew.From(0))
-		w.pass(grantTTL / 2) // nobody has claimed it: not renewed
-		if got := w.calls(asynclocktest.Renew.From(0)); got != renewals {
-			w.Errorf("renewals of what nobody has claimed: got %d, want none", got-renewals)
-		}
 		m, err := result.Lease()
 		if err != nil {
 			w.Fatal(err)
@@ -40,8 +36,8 @@ func TestLockAllChanIsSelectedOn(t *testing.T) {
 			w.Errorf("claimed twice: got %v, %v; want the same lease", again, err)
 		}
 		w.pass(10 * ttl)
-		if w.calls(asynclocktest.Renew.From(0)) == renewals || m.Err() != nil {
-			w.Errorf("a claimed lease: got error %v, want it renewed", m.Err())
+		if m.Err() != nil {
+			w.Errorf("got error %v, want it renewed", m.Err())
 		}
 		<-m.Done()
 		wantTime(w, "end", time.Now(), claimed.Add(time.Hour))
@@ -62,7 +58,10 @@ func TestLockAllChanHasExactlyOneResult(t *testing.T) {
 			w.close(c)
 			wantTime(w, "Close", time.Now(), start)
 		}
-		forces end = func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) { w.force(w.bounded(), "c") }
+		forces end = func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) {
+			w.force(w.bounded(), "c")
+			w.pass(time.Second) // nobody has lost anything: the keys are gathered again
+		}
 	)
 	for _, c := range []struct {
 		name    string
@@ -75,10 +74,10 @@ func TestLockAllChanHasExactlyOneResult(t *testing.T) {
 		{"granted", true, func(*world, *asynclock.Client, context.CancelCauseFunc) {}, nil},
 		{"granted, then cancelled", true, cancels, why},
 		{"granted, then closed", true, closes, asynclock.ErrClosed},
-		{"granted, then not claimed in time", true, func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) {
-			w.pass(trusted(ttl))
-		}, asynclock.ErrNotClaimed},
-		{"granted, then a part is taken by force", true, forces, asynclock.ErrForced},
+		{"granted, and received late", true, func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) {
+			w.pass(10 * ttl)
+		}, nil},
+		{"granted, then a part is taken by force", true, forces, nil},
 		{"in vain", false, func(w *world, _ *asynclock.Client, _ context.CancelCauseFunc) {
 			stop := w.store.Every(asynclocktest.Acquire.Any, asynclocktest.Refuse)
 			w.pass(time.Minute)
@@ -129,29 +128,152 @@ func TestLockAllChanHasExactlyOneResult(t *testing.T) {
 	}
 }
 
-// The claim itself sees what has ended the offer, even if nobody else has noticed.
-func TestLockAllChanIsNotClaimedTooLate(t *testing.T) {
+// The receiver owns the lease, whatever becomes of the context. A part that ends before the first look is an error.
+func TestLockAllChanIsTheReceivers(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.bounded()
 		ctx, cancel := context.WithCancel(w.Context())
 		result := <-c.LockAllChan(ctx, []string{"a", "b"})
 		cancel()
-		_, err := result.Lease()
-		wantError(w, err, context.Canceled)
-		wantOp(w, err, "lock all", "a")
-		w.wait()
-		w.wantUnused()
-
-		result = <-c.LockAllChan(w.Context(), []string{"a", "b"}, asynclock.WithWait(time.Second))
-		time.Sleep(time.Second + 1)
-		_, err = result.Lease()
-		wantError(w, err, context.DeadlineExceeded)
+		p := w.ask(w.Context(), c, "a")
+		w.pass(10 * ttl)
+		p.waits()
+		m, err := result.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlockAll(w, m)
+		unlock(w, p.get())
 
 		result = <-c.LockAllChan(w.Context(), []string{"a", "b"})
-		time.Sleep(trusted(ttl))
+		w.force(c, "b")
 		_, err = result.Lease()
-		wantError(w, err, asynclock.ErrNotClaimed)
+		wantError(w, err, asynclock.ErrForced)
+		wantOp(w, err, "lock all", "b")
 		w.wait()
+		w.wantUnused()
+	})
+}
+
+// A lease that nobody has received goes to whoever wants a part of it, and is gathered again later.
+func TestLockAllChanGivesWay(t *testing.T) {
+	type want func(w *world, ours, theirs *asynclock.Client)
+	takes := func(w *world, c *asynclock.Client) {
+		start := time.Now()
+		p := w.ask(w.Context(), c, "b")
+		unlock(w, p.get())
+		if waited := p.at.Sub(start); waited > 100*time.Millisecond {
+			w.Errorf("the other waited for %v, want a tenth of a second at most", waited)
+		}
+	}
+	for name, wanted := range map[string]want{
+		"to another client": func(w *world, _, theirs *asynclock.Client) { takes(w, theirs) },
+		"to its own client": func(w *world, ours, _ *asynclock.Client) { takes(w, ours) },
+		"to who never waits, the second time": func(w *world, _, theirs *asynclock.Client) {
+			if _, err := theirs.TryLock(w.Context(), "a"); err == nil {
+				w.Error("TryLock has the key, want it to be refused first")
+			}
+			w.pass(100 * time.Millisecond)
+			unlock(w, trylock(w, theirs, "a"))
+		},
+		"to who never waits in its own client, the second time": func(w *world, ours, _ *asynclock.Client) {
+			if _, err := ours.TryLock(w.Context(), "a"); err == nil {
+				w.Error("TryLock has the key, want it to be refused first")
+			}
+			w.pass(100 * time.Millisecond)
+			unlock(w, trylock(w, ours, "a"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				ours, theirs := w.bounded(), w.bounded()
+				future := ours.LockAllChan(w.Context(), []string{"a", "b", "c"})
+				w.pass(time.Minute)
+				wanted(w, ours, theirs)
+				w.pass(time.Second)
+				if len(future) != 1 {
+					w.Fatal("the keys were not gathered again")
+				}
+				m, err := (<-future).Lease()
+				if err != nil {
+					w.Fatal(err)
+				}
+				unlockAll(w, m)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+func trylock(w *world, c *asynclock.Client, key string) *asynclock.Lease {
+	w.Helper()
+	l, err := c.TryLock(w.Context(), key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
+// One that pauses ends as soon as its context or its client does.
+func TestLockAllChanEndsDuringItsPause(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		t.Run(fmt.Sprint("closes: ", closes), func(t *testing.T) {
+			story(t, func(w *world) {
+				ours, theirs := w.bounded(), w.bounded()
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				future := ours.LockAllChan(ctx, []string{"a", "b"})
+				w.pass(time.Minute)
+				unlock(w, w.ask(w.Context(), theirs, "a").get())
+				w.wait()
+				if len(future) != 0 {
+					w.Fatal("the future has a result, want it to pause")
+				}
+				start, want := time.Now(), context.Canceled
+				if closes {
+					want = asynclock.ErrClosed
+					w.close(ours)
+				}
+				cancel()
+				_, err := (<-future).Lease()
+				wantError(w, err, want)
+				wantTime(w, "the end", time.Now(), start)
+				w.wantUnused()
+			})
+		})
+	}
+}
+
+// Two that nobody receives from pause longer and longer, so that they leave the keys to others.
+func TestTwoForgottenLockAllChansPause(t *testing.T) {
+	story(t, func(w *world) {
+		w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
+		w.bounded().LockAllChan(w.Context(), []string{"a", "b"})
+		w.pass(10 * time.Minute)
+		before := w.calls(asynclocktest.Acquire.Any)
+		w.pass(10 * time.Minute)
+		if n := w.calls(asynclocktest.Acquire.Any) - before; n > 1000 {
+			w.Errorf("%d requests in ten minutes, want few", n)
+		}
+	})
+}
+
+// A future that shares the caller's leases stays, because others who want the keys wait for those.
+func TestLockAllChanStaysUnderALeaseThatOthersWaitFor(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.bounded(asynclock.WithReentry(true))
+		outer := lockAll(w, c, []string{"a", "b"})
+		future := c.LockAllChan(outer.Context(), []string{"b", "a"})
+		p := w.ask(w.Context(), w.bounded(), "a")
+		w.pass(time.Second)
+		p.waits()
+		if len(future) != 1 {
+			w.Error("the future was given back, and nobody has got more by that")
+		}
+		unlockAll(w, outer)
+		unlock(w, p.get())
+		_, err := (<-future).Lease()
+		wantError(w, err, context.Canceled)
 		w.wantUnused()
 	})
 }
@@ -159,45 +281,37 @@ func TestLockAllChanIsNotClaimedTooLate(t *testing.T) {
 // A future under a lease of all its keys keeps neither Close nor, for long, the keys.
 func TestLockAllChanUnderALease(t *testing.T) {
 	story(t, func(w *world) {
-		c := w.bounded(asynclock.WithReentry(true))
+		c, other := w.bounded(asynclock.WithReentry(true)), w.bounded()
 		outer := lockAll(w, c, []string{"a", "b"})
-		unclaimed := <-c.LockAllChan(outer.Context(), []string{"b", "a"})
-		claimed, err := (<-c.LockAllChan(outer.Context(), []string{"b", "a"})).Lease()
+		future := c.LockAllChan(outer.Context(), []string{"b", "a"})
+		received, err := (<-c.LockAllChan(outer.Context(), []string{"b", "a"})).Lease()
 		if err != nil {
 			w.Fatal(err)
 		}
 		unlockAll(w, outer)
-		w.pass(ttl)
-		_, err = unclaimed.Lease()
-		if err == nil {
-			w.Error("claimed under a lease that has ended, want an error")
-		}
-		w.wantHeld("a", "b")
-		unlockAll(w, claimed)
-		w.wantUnused()
-
-		outer = lockAll(w, c, []string{"a", "b"})
-		ctx, cancel := context.WithCancel(context.WithoutCancel(outer.Context()))
-		defer cancel()
-		unclaimed = <-c.LockAllChan(ctx, []string{"b", "a"})
-		unlockAll(w, outer)
-		w.wantHeld("a", "b")
-		w.pass(ttl)
-		_, err = unclaimed.Lease()
-		wantError(w, err, asynclock.ErrNotClaimed)
-		w.wantUnused()
-
-		outer = lockAll(w, c, []string{"a", "b"})
-		ctx, cancel = context.WithCancel(context.WithoutCancel(outer.Context()))
-		unclaimed = <-c.LockAllChan(ctx, []string{"b", "a"})
-		cancel()
-		_, err = unclaimed.Lease()
+		w.wait()
+		_, err = (<-future).Lease()
 		wantError(w, err, context.Canceled)
-		unlockAll(w, outer)
+		w.wantHeld("a", "b")
+		unlockAll(w, received)
 		w.wantUnused()
 
 		outer = lockAll(w, c, []string{"a", "b"})
-		<-c.LockAllChan(context.WithoutCancel(outer.Context()), []string{"b", "a"})
+		future = c.LockAllChan(context.WithoutCancel(outer.Context()), []string{"b", "a"})
+		w.wait()
+		unlockAll(w, outer)
+		unlock(w, w.ask(w.Context(), other, "a").get())
+		w.pass(time.Second)
+		m, err := (<-future).Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		unlockAll(w, m)
+		w.wantUnused()
+
+		outer = lockAll(w, c, []string{"a", "b"})
+		c.LockAllChan(context.WithoutCancel(outer.Context()), []string{"b", "a"})
+		w.wait()
 		unlockAll(w, outer)
 		start := time.Now()
 		w.close(c)

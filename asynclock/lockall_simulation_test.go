@@ -174,7 +174,7 @@ func (b *board) work(w *world, m *asynclock.MultiLease, random *dice) {
 func (w *world) servedOrRefused(err error) bool {
 	w.Helper()
 	for _, expected := range []error{
-		nil, context.DeadlineExceeded, asynclock.ErrHeld, asynclock.ErrNotClaimed, asynclock.ErrUnreachable, store.ErrOutcomeUnknown, asynclock.ErrLost,
+		nil, context.DeadlineExceeded, asynclock.ErrHeld, asynclock.ErrUnreachable, store.ErrOutcomeUnknown, asynclock.ErrLost,
 	} {
 		if errors.Is(err, expected) {
 			return err == nil

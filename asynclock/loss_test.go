@@ -95,7 +95,7 @@ func TestPausedClientIsToldTheTruthWhenItAsks(t *testing.T) {
 // A lease that the paused client would claim, join or pass on is past its trust
 // deadline, too.
 func TestPausedClientHandsOutNothingThatHasEnded(t *testing.T) {
-	t.Run("a claim", func(t *testing.T) {
+	t.Run("a future", func(t *testing.T) {
 		story(t, func(w *world) {
 			c, brake := w.braked()
 			future := c.LockChan(w.Context(), "key")
@@ -103,7 +103,7 @@ func TestPausedClientHandsOutNothingThatHasEnded(t *testing.T) {
 			goOn := brake.pull(w)
 			w.pass(ttl)
 			_, err := (<-future).Lease()
-			wantError(w, err, asynclock.ErrNotClaimed)
+			wantError(w, err, asynclock.ErrExpired)
 			goOn()
 		})
 	})

@@ -369,10 +369,11 @@ func TestCancelRacingAGrant(t *testing.T) {
 			x.next.has()
 		})
 	})
-	t.Run("the grant is first and nobody has claimed", func(t *testing.T) {
+	t.Run("the grant is first and nobody has received", func(t *testing.T) {
 		cross(t, 1, func(x crossing) {
 			x.message()
 			x.cancel()
+			x.wait()
 			_, err := (<-x.mine).Lease()
 			wantError(x, err, context.Canceled)
 			x.next.has()

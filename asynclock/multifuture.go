@@ -4,46 +4,53 @@ package asynclock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// LockAllChan is [Client.LockAll] as a future. The channel has room for one [MultiResult], always
-// receives exactly one, and is never closed. Nobody has to receive from it. The caller owns the lease
-// once it has called [MultiResult.Lease]. Before that, all keys are given back if ctx ends, the client
-// closes or the earliest trust deadline passes.
+// How a lease over several keys lies in its channel.
+const (
+	multiPatience  = 100 * time.Millisecond // how long it lies although others want a key of it
+	firstGathering = 250 * time.Millisecond // the pause before the keys are gathered again
+	lastGathering  = 30 * time.Second       // and the longest one
+)
+
+// LockAllChan is [Client.LockAll] as a future. The channel receives exactly one [MultiResult], and is never
+// closed. The receiver owns the lease from that moment.
 //
-// A goroutine waits for each call, unlike for [Client.LockChan]. It ends with the claim, or when the
-// keys are given back. Keys that are had early are renewed while others are waited for, for as long
-// as ctx lasts. So a caller that loses interest has to end ctx. With [WithReentry](true) a lease that ctx was made
-// under is joined at once, not with the claim.
+// A lease that nobody has received is the client's, which renews it. If anybody wants one of its keys, all are
+// given back after a tenth of a second. They are gathered again after a pause, which grows from 250 ms to 30 s. If
+// ctx ends, the client closes or the store fails, a pending future ends with the error, which stays in the
+// channel.
+//
+// A goroutine waits for each call, unlike for [Client.LockChan]. It ends when the result was looked at, or with an
+// error. Keys that are had early are renewed while others are waited for, for as long
+// as ctx lasts. So a caller that loses interest has to end ctx.
 func (c *Client) LockAllChan(ctx context.Context, keys []string, options ...LockOption) <-chan MultiResult {
-	results := make(chan MultiResult, 1)
-	f := &multiFuture{gatherer: gatherer{client: c, ctx: ctx, op: "lock all"}, settled: make(chan struct{})}
+	f := &multiFuture{
+		gatherer: gatherer{client: c, ctx: ctx, op: "lock all", future: true},
+		results:  make(chan MultiResult, 1), settled: make(chan struct{}),
+	}
 	if err := f.admit(keys, options); err != nil {
-		f.answered, f.err = true, err
-		results <- MultiResult{f}
-		return results
+		f.answer(err)
+		f.results <- MultiResult{f}
+		return f.results
 	}
 	c.enter()
-	// The goroutine ends when the caller claims the lease, its context ends, the client closes, a part
-	// is lost or the earliest trust deadline passes. Close waits for it, because it has entered.
+	// The goroutine ends when the result was received and looked at, the context ends or the client closes.
+	// Close waits for it, because it has entered.
 	go func() {
 		defer c.leave()
 		defer f.cancel()
-		f.run(results)
+		f.run()
 	}()
-	return results
+	return f.results
 }
 
-// A MultiResult is the value that the channel of [Client.LockAllChan] yields. The zero MultiResult is
-// none.
+// A MultiResult is the value that the channel of [Client.LockAllChan] yields: a lease, which is the receiver's,
+// or an error. The zero MultiResult is none.
 type MultiResult struct {
 	future *multiFuture
 }
@@ -57,145 +64,146 @@ func (r MultiResult) Keys() []string {
 	return slices.Clone(r.future.keys)
 }
 
-// Lease claims the lease. From then on the caller owns the lease and has to unlock it, and the
-// watchdog renews it. The error is that of [Client.LockAll], or the reason why the keys were given
-// back before this call: ctx's error, [ErrClosed], [ErrNotClaimed] or [ErrLost]. Every call returns
-// the same answer.
+// Lease returns the lease, which is the caller's since it has received the MultiResult. The error is that of
+// [Client.LockAll], or [ErrLost] if the lease has ended before this call. Every call returns the same answer.
 func (r MultiResult) Lease() (*MultiLease, error) {
 	f := r.future
 	if f == nil {
 		return nil, fmt.Errorf("%w: the zero MultiResult", ErrInvalidOption)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.answered {
-		f.claimLocked()
-	}
+	f.received()
 	if f.err != nil {
 		return nil, f.err
 	}
 	return f.lease, nil
 }
 
-// A multiFuture is a gatherer whose lease has to be claimed.
+// A multiFuture is a gatherer whose lease lies in a channel until somebody receives it.
 type multiFuture struct {
 	gatherer
 
-	settled chan struct{} // closed when the answer is known
-
-	mu       sync.Mutex // shards are locked under it
-	offered  []*waiter  // of the held leases; nil for a lease that joined another
-	answered bool
-	err      error // the answer, if it is not the lease
+	results chan MultiResult // has room for the one
+	settled chan struct{}    // closed when the answer is known
+	once    sync.Once
+	err     error // once settled: the answer, if it is not the lease
 }
 
-// run gathers the keys and offers their lease until there is an answer.
-func (f *multiFuture) run(results chan<- MultiResult) {
-	if err := f.gather(); err != nil {
-		f.answered, f.err = true, err
-		results <- MultiResult{f}
-		return
-	}
-	end := time.NewTimer(f.offer())
-	defer end.Stop()
-	results <- MultiResult{f}
-	select {
-	case <-f.settled:
-	case <-f.ctx.Done():
-		f.end(f.keys[0], waitEnded(f.ctx))
-	case <-end.C:
-		f.end(f.keys[0], ErrNotClaimed)
-	case <-f.lease.base.Done():
-		f.end(f.lostPart())
-	case <-f.client.closing.begun:
-		f.end(f.keys[0], ErrClosed)
-	}
-}
-
-// offer makes each held lease one that has to be claimed, so that it is not renewed until then. It
-// returns for how long all of them last. A lease that joined another is renewed with that one.
-func (f *multiFuture) offer() (lasts time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.offered = make([]*waiter, len(f.held))
-	for i, l := range f.held {
-		f.offered[i] = f.offerPart(l)
-		if left := time.Until(l.Deadline()); i == 0 || left < lasts {
-			lasts = left
+// run gathers the keys, and lets their lease lie until there is an answer.
+func (f *multiFuture) run() {
+	for pause := firstGathering; ; pause = min(4*pause, lastGathering) {
+		if err := f.gather(); err != nil {
+			f.answer(err)
+			f.results <- MultiResult{f}
+			return
 		}
-	}
-	return lasts
-}
-
-// offerPart undoes the claim of a part.
-func (f *multiFuture) offerPart(l *Lease) *waiter {
-	s := l.state
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	w := newWaiter(f.ctx)
-	w.state = s
-	var fx machine.Effects
-	if !s.machine.Offer(&l.core, &w.Waiter, &fx) {
-		return nil
-	}
-	s.carryOutLocked(&fx, watchdog.Now())
-	return w
-}
-
-// claimLocked makes the lease its caller's, unless something has ended the offer.
-func (f *multiFuture) claimLocked() {
-	if f.ctx.Err() != nil {
-		f.failLocked(f.keys[0], waitEnded(f.ctx))
-		return
-	}
-	if f.client.closing.Load() {
-		f.failLocked(f.keys[0], ErrClosed)
-		return
-	}
-	for i, w := range f.offered {
-		if w == nil {
-			continue
+		f.results <- MultiResult{f}
+		reason, over := f.lie()
+		if !f.takeBack() {
+			if f.received(); f.err != nil {
+				f.keep(0)
+			}
+			return
 		}
-		if _, err := w.claim(); err != nil {
-			f.failLocked(f.keys[i], err)
+		f.keep(0)
+		f.awaitGiven()
+		if f.given = nil; over || !f.rest(pause) {
+			if reason == nil {
+				reason = f.whyEnded()
+			}
+			f.answer(f.failed(f.keys[0], reason))
+			f.results <- MultiResult{f}
 			return
 		}
 	}
-	if !f.allLast() {
-		f.failLocked(f.lostPart())
-		return
-	}
-	f.lease.begin(f.keys, f.held)
-	f.answerLocked(nil)
 }
+
+// lie returns when the lease must not lie any longer. If the future is over then, it returns why.
+func (f *multiFuture) lie() (reason error, over bool) {
+	look := time.NewTicker(multiPatience)
+	defer look.Stop()
+	for {
+		select {
+		case <-f.settled:
+			return nil, false
+		case <-f.ctx.Done():
+			return waitEnded(f.ctx), true
+		case <-f.client.closing.begun:
+			return ErrClosed, true
+		case <-f.lease.base.Done(): // nobody has lost anything
+			return nil, false
+		case <-look.C:
+			if len(f.results) == 0 || f.isContested() {
+				return nil, false
+			}
+		}
+	}
+}
+
+// rest waits before the keys are gathered again. It reports false if the future is over.
+func (f *multiFuture) rest(pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-f.ctx.Done():
+	case <-f.client.closing.begun:
+	}
+	return false
+}
+
+func (f *multiFuture) whyEnded() error {
+	if f.ctx.Err() != nil {
+		return waitEnded(f.ctx)
+	}
+	return ErrClosed
+}
+
+// isContested reports whether anybody wants a key of the lease.
+func (f *multiFuture) isContested() bool {
+	return slices.ContainsFunc(f.held, func(l *Lease) bool {
+		sh := l.state.shard
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		return l.state.machine.IsContested(&l.core)
+	})
+}
+
+// takeBack takes the result out of the channel. It reports whether it was still there.
+func (f *multiFuture) takeBack() bool {
+	select {
+	case <-f.results:
+		return true
+	default:
+		return false
+	}
+}
+
+// received makes the lease its receiver's. If it has ended already, the answer is the error.
+func (f *multiFuture) received() {
+	f.once.Do(func() {
+		defer close(f.settled)
+		if f.err != nil {
+			return
+		}
+		if f.allLast() {
+			f.lease.begin(f.keys, f.held)
+			return
+		}
+		key, reason := f.lostPart()
+		f.err = f.failed(key, reason)
+	})
+}
+
+// answer makes the error the answer. Nobody has the result yet.
+func (f *multiFuture) answer(err error) { f.err = err }
 
 // lostPart returns the key and the reason of the part that ended first.
 func (f *multiFuture) lostPart() (key string, reason error) {
-	var part *PartError
 	f.lease.mu.Lock()
 	defer f.lease.mu.Unlock()
-	if !errors.As(f.lease.err, &part) {
-		return f.keys[0], ErrNotClaimed
+	if part, ok := f.lease.err.(*PartError); ok { //nolint:errorlint // it is never wrapped
+		return part.Key, part.Err
 	}
-	return part.Key, part.Err
-}
-
-// end ends the offer, unless it was claimed.
-func (f *multiFuture) end(key string, reason error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.answered {
-		f.failLocked(key, reason)
-	}
-}
-
-// failLocked gives all keys back. The reason becomes the answer.
-func (f *multiFuture) failLocked(key string, reason error) {
-	f.keep(0)
-	f.answerLocked(f.failed(key, reason))
-}
-
-func (f *multiFuture) answerLocked(err error) {
-	f.answered, f.err, f.offered = true, err, nil
-	close(f.settled)
+	return f.keys[0], ErrLost
 }

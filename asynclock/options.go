@@ -78,7 +78,7 @@ func WithMaxHold(d time.Duration) LockOption {
 	})
 }
 
-// WithMinHold holds the key back from everyone until d has passed since the lease was claimed, even
+// WithMinHold holds the key back from everyone until d has passed since the caller had the lease, even
 // after Unlock, which returns at once. Use it for a job that must run at most once per interval.
 //
 // The option also applies when WithMaxHold ends the lease. If the store is silent at that moment,
@@ -174,8 +174,8 @@ func WithQueueLimit(n int) LockOption {
 // If the store has not answered within d, it is ErrUnreachable.
 // With 0 the request does not wait at all, and fails with ErrHeld like [Client.TryLock], or with
 // ErrUnreachable if the answer was lost. The wait ends with the call's context in any case.
-// The function of [Client.WithLock] is not bounded by d. A future has to be claimed within d, as it
-// has to be before its context ends.
+// The function of [Client.WithLock] is not bounded by d. A future that nobody has received from ends after d,
+// as it does with its context.
 //
 // Default: as long as the context lasts; otherwise from 0 to ten years. TryLock never waits: a
 // client's default means nothing to it, and a call of TryLock refuses any option but 0.

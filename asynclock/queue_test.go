@@ -113,7 +113,7 @@ func TestClientHasOneWaiterInTheStore(t *testing.T) {
 		}
 		unlock(w, held)
 		for _, f := range waiting {
-			unlock(w, w.claim(f))
+			unlock(w, claim(w, f))
 		}
 		w.wantUnused()
 	})

@@ -157,47 +157,19 @@ func (w *waiter) join(l *Lease) {
 	w.state, w.Lease, w.Stage = l.state, &l.core, machine.Joining
 }
 
-// joinFuture lets a future join the lease that its context was made under. It reports false if the
-// lease has ended by now; then the future is to queue like any other. Cancel, if not nil, ends the
-// future's context.
-func (w *waiter) joinFuture(cancel context.CancelFunc) bool {
-	sh := w.state.shard
-	g, ok := sh.joinLater(w)
-	if g != nil {
-		sh.arm(w.ctx, g, cancel)
+// joinNow shares the lease that w is to join. It reports false if that has ended by now; then w is to queue
+// like any other. The waiting of a future ends when done is closed, which may need a watch to be armed.
+func (w *waiter) joinNow(done <-chan struct{}) (g *watch, ok bool) {
+	s := w.state
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	now := watchdog.Refresh()
+	var fx machine.Effects
+	if ok = s.machine.Join(&w.Waiter, now, &fx); ok {
+		g = s.shard.watchLocked(w, done)
+	} else {
+		w.state, w.Stage, w.Lease = nil, machine.Queued, nil
 	}
-	return ok
-}
-
-// joinLater is joinFuture without the watch, which it returns if it has to be armed.
-func (sh *shard) joinLater(w *waiter) (*watch, bool) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if !w.state.machine.JoinLater(&w.Waiter) {
-		return nil, false
-	}
-	g := sh.watchLocked(w, w.ctx.Done())
-	w.sendLocked()
-	return g, true
-}
-
-// takeBackLocked takes the waiter's result out of its channel. It reports whether it was still
-// there. The channel may have results of other waiters too. It has room for all of them.
-func (w *waiter) takeBackLocked() (found bool) {
-	takingBack := &w.state.shard.client.takingBack // two at a time would hold each other's results
-	takingBack.Lock()
-	defer takingBack.Unlock()
-	for range len(w.result) { // all of them, so that their order stays
-		select {
-		case r := <-w.result:
-			if r.waiter == w {
-				found, w.sent = true, false
-				continue
-			}
-			w.result <- r
-		default:
-			return found
-		}
-	}
-	return found
+	s.carryOutLocked(&fx, now)
+	return g, ok
 }

@@ -262,6 +262,7 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 		unlock(w, l)
 		wantValid(w, joined)
 		unlock(w, joined)
+		w.wait()
 		_, err = (<-forgotten).Lease()
 		wantError(w, err, context.Canceled)
 		next := claim(w, late)
@@ -274,15 +275,23 @@ func TestFutureUnderALeaseJoinsAtItsClaim(t *testing.T) {
 	})
 }
 
-// A result that was received before the holding ended can't wait any more.
-func TestResultThatIsClaimedAfterTheHoldingIsNotClaimed(t *testing.T) {
+// A result that was received shares the holding from then on.
+func TestResultThatWasReceivedUnderALeaseKeepsItsHolding(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "key")
 		late := <-c.LockChan(context.WithoutCancel(l.Context()), "key")
 		unlock(w, l)
-		_, err := late.Lease()
-		wantError(w, err, asynclock.ErrNotClaimed)
+		p := w.ask(w.Context(), w.client(), "key")
+		w.pass(10 * ttl)
+		p.waits()
+		joined, err := late.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
+		wantValid(w, joined)
+		unlock(w, joined)
+		unlock(w, p.get())
 		w.wantUnused()
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// A Result is the value that the channels of [Client.LockChan] and [Client.LockEach] yield. The zero
-// Result is none.
+// A Result is the value that the channels of [Client.LockChan] and [Client.LockEach] yield: a lease, which is
+// the receiver's, or an error. The zero Result is none.
 type Result struct {
 	waiter *waiter
 }
@@ -30,47 +30,32 @@ func (r Result) Key() string {
 	return refused.Key
 }
 
-// Lease claims the lease. From then on the caller owns the lease and has to unlock it, and the
-// watchdog renews it. The error is that of [Client.Lock], or the reason why the grant was given
-// back before this call: ctx's error, [ErrClosed], [ErrNotClaimed] or [ErrLost]. Every call returns
-// the same answer.
+// Lease returns the lease, which is the caller's since it has received the Result. The error is that of
+// [Client.Lock], or [ErrLost] if the lease has ended before this call. Every call returns the same answer.
 func (r Result) Lease() (*Lease, error) {
 	w := r.waiter
 	if w == nil {
 		return nil, fmt.Errorf("%w: the zero Result", ErrInvalidOption)
 	}
+	defer w.each.received(w)
 	if w.state == nil {
 		return nil, w.Err // refused before it was queued
 	}
-	l, err := w.claim()
+	l, err := w.look()
 	if err != nil {
 		return nil, &Error{w.op(), w.state.machine.Name, err}
 	}
 	return l, nil
 }
 
-// claim makes a granted lease its caller's, unless the grant has ended. It checks the causes of an
-// end itself, because nobody may have noticed them yet.
-func (w *waiter) claim() (*Lease, error) {
-	l, stop, err := w.settle(waitEnded(w.ctx))
-	if stop != nil {
-		stop()
-	}
-	return l, err
-}
-
-// settle is claim by a caller whose context has or has not ended. It also returns the function that
-// stops the watch for the context's end, if the caller has to call it.
-func (w *waiter) settle(ended error) (l *Lease, stop func() bool, err error) {
+// look tells the machine that the result was received, and returns it.
+func (w *waiter) look() (*Lease, error) {
 	s := w.state
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	now := watchdog.Refresh()
 	var fx machine.Effects
-	s.machine.Claim(&w.Waiter, ended, now, &fx)
-	if w.Stage == machine.Claimed || w.Stage == machine.Ended {
-		stop = s.shard.unwatchLocked(w)
-	}
+	s.machine.Received(&w.Waiter, now, &fx)
 	s.carryOutLocked(&fx, now)
-	return w.lease(), stop, w.Err
+	return w.lease(), w.Err
 }

@@ -315,18 +315,10 @@ func TestMaxHoldCountsFromEachTaking(t *testing.T) {
 	})
 }
 
-// A key is given back if it is not renewed, was not claimed, or has little trust left.
+// A key is given back if it is not renewed, or has little trust left.
 func TestWhatCannotBeTakenAgainIsNotRetained(t *testing.T) {
 	scene(t, "not renewed", func(w *world) {
 		unlock(w, lock(w, w.retainer(asynclock.WithRenewal(false)), "key"))
-		w.wantUnused()
-	})
-	scene(t, "not claimed", func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		w.retainer().LockChan(ctx, "key")
-		w.wantRetained(true) // granted, that is
-		cancel()
-		w.wait()
 		w.wantUnused()
 	})
 	scene(t, "too short", func(w *world) {

@@ -37,12 +37,9 @@ func (c *Client) TryRLock(ctx context.Context, key string, options ...LockOption
 	return c.lock(w, "try rlock", key, options)
 }
 
-// RLockChan is [Client.RLock] as a future. All that [Client.LockChan] says holds for it. A reader's lease
-// that nobody has claimed is not renewed by itself. It lasts as long as other readers of this client do.
+// RLockChan is [Client.RLock] as a future. All that [Client.LockChan] says holds for it.
 func (c *Client) RLockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
-	result := make(chan Result, 1)
-	c.lockInto(newReader(ctx), result, key, options)
-	return result
+	return c.future(newReader(ctx), key, options)
 }
 
 // WithRLock is [Client.WithLock] for a reader.

@@ -37,7 +37,7 @@ func TestTheTokenOfReadersInAHeldError(t *testing.T) {
 func TestTheContextOfAnUnlockedReader(t *testing.T) {
 	for _, unrelated := range []bool{false, true} {
 		scene(t, fmt.Sprint("unrelated readers: ", unrelated), func(w *world) {
-			c := w.client()
+			c := w.client(asynclock.WithReentry(true))
 			if unrelated {
 				other := rlock(w, c, "key")
 				go func() { time.Sleep(time.Second); _ = other.Unlock(context.Background()) }()
@@ -58,7 +58,7 @@ func TestTheContextOfAnUnlockedReader(t *testing.T) {
 // Nor does such a context let later readers pass a writer.
 func TestTheContextOfAnUnlockedReaderPassesNoWriter(t *testing.T) {
 	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
+		ours, theirs := w.client(asynclock.WithReentry(true)), w.client()
 		reader := rlock(w, ours, "key")
 		detached := context.WithoutCancel(reader.Context())
 		other := rlock(w, ours, "key")

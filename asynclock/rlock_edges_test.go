@@ -130,31 +130,36 @@ func TestARefusedTryRLockLeavesReadersAlone(t *testing.T) {
 }
 
 func TestFuturesOfReaders(t *testing.T) {
-	scene(t, "unclaimed, they are not renewed", func(w *world) {
+	scene(t, "they are renewed, and give way to a writer", func(w *world) {
 		c := w.client()
 		one, other := c.RLockChan(w.Context(), "key"), c.RLockChan(w.Context(), "key")
-		w.pass(trusted(ttl))
-		for _, results := range []<-chan asynclock.Result{one, other} {
-			_, err := (<-results).Lease()
-			wantError(w, err, asynclock.ErrNotClaimed)
-			wantOp(w, err, "rlock", "key")
+		w.pass(10 * ttl)
+		for name, writer := range map[string]*asynclock.Client{"of the same client": c, "of another": w.client()} {
+			start := time.Now()
+			l := w.ask(w.Context(), writer, "key").get()
+			if waited := time.Since(start); waited > 0 {
+				w.Errorf("the writer %s waited for %v", name, waited)
+			}
+			unlock(w, l)
+			w.pass(250 * time.Millisecond)
 		}
-		w.wait()
+		unlock(w, claim(w, one))
+		unlock(w, claim(w, other))
 		w.wantUnused()
 	})
-	scene(t, "a claim makes the key last", func(w *world) {
+	scene(t, "received, they last", func(w *world) {
 		c := w.client()
 		one, other := c.RLockChan(w.Context(), "key"), c.RLockChan(w.Context(), "key")
 		first := claim(w, one)
 		w.pass(3 * ttl)
-		second := claim(w, other) // it lasted as long as the other reader's
+		second := claim(w, other)
 		unlock(w, first)
 		w.pass(3 * ttl)
 		wantValid(w, second)
 		unlock(w, second)
 		w.wantUnused()
 	})
-	scene(t, "one that may still be claimed keeps the key", func(w *world) {
+	scene(t, "one that was received keeps the key, although nobody has looked at it", func(w *world) {
 		ours, theirs := w.client(), w.client()
 		first := rlock(w, ours, "key")
 		result := <-ours.RLockChan(w.Context(), "key")
@@ -168,7 +173,7 @@ func TestFuturesOfReaders(t *testing.T) {
 		unlock(w, second)
 		unlock(w, writer.has())
 	})
-	scene(t, "the end of the context gives up the claim", func(w *world) {
+	scene(t, "the end of the context gives way", func(w *world) {
 		ours, theirs := w.client(), w.client()
 		ctx, cancel := context.WithCancel(w.Context())
 		results := ours.RLockChan(ctx, "key")

@@ -131,7 +131,7 @@ func TestTheLastReaderLeavesWhileTheNextIsOnItsWay(t *testing.T) {
 		for range 10 {
 			readers = append(readers, rlock(w, ours, "key"))
 		}
-		future := ours.RLockChan(w.Context(), "key")                               // joins with its claim
+		received := <-ours.RLockChan(w.Context(), "key")
 		other := w.askBy(w.Context(), ours.RLock, "key", asynclock.WithTTL(ttl/2)) // asks the store
 		time.Sleep(oneWay / 2)
 		writer := w.ask(w.Context(), w.client(), "key")
@@ -143,7 +143,10 @@ func TestTheLastReaderLeavesWhileTheNextIsOnItsWay(t *testing.T) {
 		wantValid(w, next)
 		unlock(w, next)
 		writer.waits()
-		last := claim(w, future)
+		last, err := received.Lease()
+		if err != nil {
+			w.Fatal(err)
+		}
 		wantValid(w, last)
 		writer.waits()
 		unlock(w, last)

@@ -162,7 +162,7 @@ func (g *ledger) visit(w *world, c *asynclock.Client, random *dice) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, context.DeadlineExceeded), errors.Is(err, asynclock.ErrNotClaimed),
+	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, asynclock.ErrUnreachable):
 		return
 	default:

@@ -107,18 +107,15 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int, options ...LockOption
 	return s.acquire(w, "try acquire", n, options)
 }
 
-// AcquireChan is [Semaphore.Acquire] as a future. All that [Client.LockChan] says holds for it. Permits
-// that nobody has claimed are out, but are not renewed by themselves.
+// AcquireChan is [Semaphore.Acquire] as a future. All that [Client.LockChan] says holds for it.
 func (s *Semaphore) AcquireChan(ctx context.Context, n int, options ...LockOption) <-chan Result {
-	result := make(chan Result, 1)
 	w := newWaiter(ctx)
 	if err := s.prepare(w, n); err != nil {
-		w.result = result
+		w.result = make(chan Result, 1)
 		w.refuse(s.Key(), err)
-		return result
+		return w.result
 	}
-	s.client.lockInto(w, result, s.key, options)
-	return result
+	return s.client.future(w, s.key, options)
 }
 
 // With is [Client.WithLock] for n permits.

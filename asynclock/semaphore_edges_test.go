@@ -117,28 +117,34 @@ func TestASemaphoreOfAClosedClient(t *testing.T) {
 	})
 }
 
-// A future that nobody claims is not kept, and its permits go to the next waiter.
-func TestPermitsThatNobodyClaims(t *testing.T) {
+// Permits that nobody has received go to who wants them, here at once and elsewhere after the patience. The futures
+// have them later.
+func TestPermitsThatNobodyReceives(t *testing.T) {
 	story(t, func(w *world) {
-		s := semaphore(w, w.client(), 2)
+		c := w.client()
+		s, theirs := semaphore(w, c, 2), semaphore(w, w.client(), 2)
 		held := takePermits(w, s, 1)
 		ctx, giveUp := context.WithCancel(w.Context())
-		unclaimed := []<-chan asynclock.Result{s.AcquireChan(ctx, 1)}
+		first := s.AcquireChan(ctx, 1)
 		w.wait()
-		unclaimed = append(unclaimed, s.AcquireChan(w.Context(), 1))
+		second := s.AcquireChan(w.Context(), 1)
 		w.wait()
-		unlock(w, held) // its permit passes to the second future
-		waiter := w.askBy(w.Context(), wants(s, 1), "key")
-		waiter.waits()
-		giveUp()
-		unlock(w, waiter.has())
-		w.pass(ttl)
-		for _, future := range unclaimed {
-			if _, err := (<-future).Lease(); err == nil {
-				w.Error("a future that was too late: got a lease")
+		unlock(w, held)
+		w.pass(10 * ttl)
+		for _, from := range []*asynclock.Semaphore{s, theirs} {
+			start := time.Now()
+			l := w.askBy(w.Context(), wants(from, 2), "key").get()
+			if waited := time.Since(start); waited > 0 {
+				w.Errorf("waited for %v for what nobody has received", waited)
 			}
+			unlock(w, l)
+			w.pass(250 * time.Millisecond)
 		}
+		giveUp()
 		w.wait()
+		_, err := (<-first).Lease()
+		wantError(w, err, context.Canceled)
+		unlock(w, claim(w, second))
 		w.wantUnused()
 	})
 }

@@ -134,7 +134,7 @@ func (p *pool) visit(w *world, c *asynclock.Client, random *dice) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, context.DeadlineExceeded), errors.Is(err, asynclock.ErrNotClaimed),
+	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, asynclock.ErrUnreachable):
 		return
 	default:

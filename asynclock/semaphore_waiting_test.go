@@ -49,20 +49,14 @@ func TestMorePermitsServeWaitersBehindLeasesWithoutRenewal(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		option asynclock.LockOption
-		future bool
 	}{
-		{"without renewal", asynclock.WithRenewal(false), false},
-		{"with a maximum hold", asynclock.WithMaxHold(10 * time.Second), false},
-		{"not claimed", asynclock.WithTTL(ttl), true},
+		{"without renewal", asynclock.WithRenewal(false)},
+		{"with a maximum hold", asynclock.WithMaxHold(10 * time.Second)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(w *world) {
 				s := semaphore(w, w.client(), 1, c.option)
-				if c.future {
-					s.AcquireChan(w.Context(), 1)
-				} else {
-					takePermits(w, s, 1)
-				}
+				takePermits(w, s, 1)
 				w.wait()
 				local := w.askBy(w.Context(), wants(s, 1), "key")
 				local.waits()

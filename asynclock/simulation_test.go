@@ -307,7 +307,7 @@ func (w *worker) once(key string, options []asynclock.LockOption) {
 		w.checkTime("TryLock", before, min(limit, 3*callTimeout)) // it may try twice, with a pause
 	case 1:
 		l, err = w.claim(w.client.LockChan(ctx, key, options...))
-		w.checkError(err, asynclock.ErrNotClaimed)
+		w.checkError(err, asynclock.ErrLost) // it was looked at too late
 	case 2:
 		w.client.LockChan(ctx, key, options...) // and forgets it
 		return

@@ -18,10 +18,13 @@ type waiter struct {
 
 	semaphore  *Semaphore // whose permits it wants; nil if none
 	mode       Mode       // what it takes of the key
-	sent       bool       // the result is in the channel, or was
+	sent       bool       // the result is in the channel, or was received
+	counted    bool       // its result was looked at; guarded by each
 	watchPlace int32      // index in watch
 	watch      *watch
-	result     chan Result // has room for one; nil until somebody listens
+	each       *each       // the LockEach that it is of; nil if none
+	future     weakChan    // of a future: its channel
+	result     chan Result // has room for one; nil until somebody listens, and while a future is pending
 }
 
 // newWaiter makes a waiter that is bounded by ctx.
@@ -58,32 +61,57 @@ func (w *waiter) lease() *Lease {
 	return leaseOf(w.Lease)
 }
 
-// waitAnew makes w a waiter that has not arrived yet: the lease that it joined has ended.
-func (w *waiter) waitAnew() { w.Stage, w.Err, w.Lease = machine.Queued, nil, nil }
-
-// decidedLocked gives the waiter its result.
+// decidedLocked gives the waiter its result, which does not change any more.
 func (s *keyState) decidedLocked(w *waiter) {
-	if w.Stage == machine.Ended || w.Stage == machine.Again {
+	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
-		if stop := s.shard.unwatchLocked(w); stop != nil {
-			s.shard.client.stops.Add(0, stop)
-		}
 	}
-	if w.Stage == machine.Again {
-		w.waitAnew()
-		go s.shard.client.enqueueNow(w, s.machine.Name) // does not wait; after the lease has ended
-		return
+	if stop := s.shard.unwatchLocked(w); stop != nil {
+		s.shard.client.stops.Add(0, stop)
 	}
 	w.sendLocked()
 }
 
-// sendLocked puts the waiter's one result into its channel.
-func (w *waiter) sendLocked() {
+// sendLocked puts the waiter's one result into its channel. It reports whether somebody has received it at
+// once.
+func (w *waiter) sendLocked() (received bool) {
 	if w.sent {
-		return
+		return false
 	}
 	w.sent = true
-	if w.result != nil {
-		w.result <- Result{waiter: w}
+	if w.each != nil {
+		return w.each.send(w)
 	}
+	if w.result == nil {
+		w.result = w.future.get() // held from now on: "gone" must not look like "received"
+	}
+	if w.result == nil {
+		return false // nobody listens yet, or nobody can any more
+	}
+	w.result <- Result{waiter: w}
+	return len(w.result) == 0
+}
+
+// liesLocked reports whether the waiter's result is still in its channel.
+func (w *waiter) liesLocked() bool {
+	if w.each == nil {
+		return w.result == nil || len(w.result) > 0
+	}
+	return w.each.lies(w)
+}
+
+// takeBackLocked takes the waiter's result out of its channel. It reports whether it was still there.
+func (w *waiter) takeBackLocked() (found bool) {
+	switch {
+	case w.each != nil:
+		return w.each.takeBack(w)
+	case w.result != nil:
+		select {
+		case <-w.result:
+		default:
+			return false
+		}
+	}
+	w.sent, w.result = false, nil
+	return true
 }

@@ -4,26 +4,26 @@ package elect
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
 )
 
-// Campaign campaigns as long as ctx lasts, and sends each term as an [Elected]. The channel has room for one.
-// The next term is campaigned for when the one before has ended, and [Elected.Term] of its element was called.
-// A term whose element is not claimed within [asynclock.DefaultTTL] is given back. So an element that is received and
-// dropped stops the campaign until Term is called: who does not look after a term would not look after the
-// next one either, and another candidate leads meanwhile. The channel is closed when the campaign is over: ctx has ended, or an error
-// came that no repetition helps, such as those of [Run]. Only such an error is sent, as the last element.
+// Campaign campaigns as long as ctx lasts, and sends each term as an [Elected]. The receiver leads from that
+// moment, and has to resign. The next term is campaigned for when the one before has ended.
 //
-// The end of ctx ends the campaign. A term that was claimed goes on until it is resigned or lost. Campaign
+// A term that nobody receives for [asynclock.DefaultTTL] is resigned, and campaigned for again after as long a pause.
+// So a candidate that is busy leaves the lead to another. The channel is closed when the campaign is over: ctx has
+// ended, or an error came that no repetition helps, such as those of [Run]. Only such an error is sent, as the last
+// element.
+//
+// The end of ctx ends the campaign. A term that was received goes on until it is resigned or lost. Campaign
 // has a goroutine, which ends with the campaign.
 func Campaign(ctx context.Context, locks *asynclock.Client, key string, options ...Option) <-chan Elected {
 	terms := make(chan Elected, 1)
 	c, err := newCandidate(ctx, locks, key, options)
 	if err != nil {
-		terms <- Elected{&offer{err: err}}
+		terms <- Elected{err: err}
 		close(terms)
 		return terms
 	}
@@ -38,93 +38,84 @@ func (c *candidate) campaign(ctx context.Context, terms chan Elected) {
 		term, err := c.next(ctx)
 		if ctx.Err() != nil {
 			if term != nil {
-				_ = term.Resign(ctx) // it is repeated in the background
+				term.giveBack()
 			}
 			return
 		}
-		o := &offer{term: term, err: err, claimed: make(chan struct{})}
-		terms <- Elected{o} // there is room: the element before was claimed
-		if err != nil || !o.await(ctx) {
+		terms <- Elected{term, err} // there is room: the element before was received, or taken back
+		if err != nil || !follow(ctx, term, terms) {
 			return
 		}
 	}
 }
 
 // An Elected is a term that was won, or the error that ended the campaign.
-type Elected struct{ offer *offer }
+type Elected struct {
+	term *Term
+	err  error
+}
 
-// Term claims the term: from here on the caller leads, and has to resign. It fails if the term has ended, or
-// was given back: it was not claimed in time ([asynclock.ErrNotClaimed]), or the context of the campaign had
-// ended. It can be repeated.
+// Term returns the term, which is the caller's since it has received the Elected. It fails if the term has ended
+// meanwhile.
 func (e Elected) Term() (*Term, error) {
-	if e.offer == nil {
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case e.term == nil:
 		return nil, ErrNotLeader
 	}
-	return e.offer.claim()
+	if err := e.term.Err(); err != nil {
+		return nil, err
+	}
+	return e.term, nil
 }
 
-// An offer is a term that nobody has claimed yet.
-type offer struct {
-	mu      sync.Mutex
-	term    *Term
-	err     error
-	claimed chan struct{} // closed by the first claim
-	once    sync.Once
-}
-
-func (o *offer) claim() (*Term, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.claimed != nil {
-		o.once.Do(func() { close(o.claimed) })
-	}
-	if o.err == nil {
-		o.err = o.term.Err()
-	}
-	if o.err != nil {
-		return nil, o.err
-	}
-	return o.term, nil
-}
-
-// await waits until the term was claimed and has ended. It reports whether the campaign goes on.
-func (o *offer) await(ctx context.Context) bool {
+// follow waits until the term that was sent has ended. It reports whether the campaign goes on.
+func follow(ctx context.Context, term *Term, terms <-chan Elected) bool {
 	timer := time.NewTimer(asynclock.DefaultTTL)
 	defer timer.Stop()
+	for {
+		select {
+		case <-term.Done():
+			select {
+			case <-terms: // nobody has received it
+			default:
+			}
+			term.end()
+			return true
+		case <-ctx.Done():
+			select {
+			case <-terms:
+				term.giveBack()
+			default:
+			}
+			return false
+		case <-timer.C:
+		}
+		select {
+		case <-terms:
+			term.giveBack()
+			return pause(ctx, asynclock.DefaultTTL)
+		default:
+		}
+	}
+}
+
+// pause waits for d. It reports false if ctx has ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-o.claimed:
 	case <-timer.C:
-		o.withdraw(asynclock.ErrNotClaimed)
-	case <-ctx.Done():
-	}
-	select {
-	case <-o.claimed:
-	case <-ctx.Done():
-		o.withdraw(context.Cause(ctx))
-		return false
-	}
-	select {
-	case <-o.term.Done():
-		o.term.end()
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// withdraw gives the term back, unless it was claimed.
-func (o *offer) withdraw(why error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	select {
-	case <-o.claimed:
-		return
-	default:
-	}
-	if o.err == nil {
-		o.err = why
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = o.term.Resign(ended) // it is repeated in the background
-	}
+// giveBack resigns a term that nobody has received. It is repeated in the background.
+func (t *Term) giveBack() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = t.Resign(ended)
 }

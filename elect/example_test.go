@@ -48,7 +48,7 @@ func ExampleCampaign() {
 	defer locks.Close(ctx)
 
 	for elected := range elect.Campaign(ctx, locks, "scheduler") {
-		term, err := elected.Term() // the claim: from here on we lead
+		term, err := elected.Term() // we lead since we have received it
 		if err != nil {
 			fmt.Println(err)
 			continue

@@ -81,7 +81,7 @@ type sale struct {
 func (s *shop) order(ctx context.Context, count int) future[int] {
 	waiting := s.locks.LockChan(ctx, "product:7") // queued by now, and no goroutine waits
 	taken := start(func() (*sale, error) {
-		lease, err := (<-waiting).Lease() // the claim: from here on the lease is ours
+		lease, err := (<-waiting).Lease() // ours since we have received it
 		return &sale{lease: lease, count: count}, err
 	})
 	sold := then(then(then(taken, s.look), s.pause), s.sell)

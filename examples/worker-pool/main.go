@@ -18,7 +18,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,8 +30,7 @@ import (
 const (
 	accounts  = 10_000
 	processes = 2
-	workers   = 8   // of each process
-	window    = 250 // how many keys a process requests at once
+	workers   = 8 // of each process
 )
 
 func main() {
@@ -78,30 +76,25 @@ type process struct {
 
 // work has the workers serve accounts in the order in which their keys come.
 func (p process) work(ctx context.Context, keys []string) error {
-	for some := range slices.Chunk(keys, window) {
-		futures := p.locks.LockEach(ctx, some)
-		var left atomic.Int64
-		left.Store(int64(len(some)))
-		errs := make([]error, workers)
-		var pool sync.WaitGroup
-		for i := range workers {
-			pool.Go(func() {
-				for left.Add(-1) >= 0 { // each future comes, also after the end of ctx
-					errs[i] = errors.Join(errs[i], p.serve(ctx, <-futures))
-				}
-			})
-		}
-		pool.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
+	futures := p.locks.LockEach(ctx, keys)
+	var left atomic.Int64
+	left.Store(int64(len(keys)))
+	errs := make([]error, workers)
+	var pool sync.WaitGroup
+	for i := range workers {
+		pool.Go(func() {
+			for left.Add(-1) >= 0 { // each future comes, also after the end of ctx
+				errs[i] = errors.Join(errs[i], p.serve(ctx, <-futures))
+			}
+		})
 	}
-	return nil
+	pool.Wait()
+	return errors.Join(errs...)
 }
 
 // serve books on the account of a future.
 func (p process) serve(ctx context.Context, future asynclock.Result) error {
-	lease, err := future.Lease() // the claim: from here on the lease is ours, and is renewed
+	lease, err := future.Lease() // ours since we have received it
 	for {
 		if err == nil {
 			err = p.books.book(lease.Context(), lease, p.name+" "+future.Key())
@@ -116,8 +109,7 @@ func (p process) serve(ctx context.Context, future asynclock.Result) error {
 
 // passes reports whether a repetition may help: we were late, or the store was silent.
 func passes(err error) bool {
-	return errors.Is(err, asynclock.ErrNotClaimed) || errors.Is(err, asynclock.ErrLost) || errors.Is(err, fence.ErrStale) ||
-		errors.Is(err, asynclock.ErrUnreachable)
+	return errors.Is(err, asynclock.ErrLost) || errors.Is(err, fence.ErrStale) || errors.Is(err, asynclock.ErrUnreachable)
 }
 
 // A ledger stands for your database.

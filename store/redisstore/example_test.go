@@ -86,7 +86,7 @@ func Example_select() {
 		defer cancel()
 		select {
 		case got := <-locks.LockChan(wait, "report:daily"):
-			lease, err := got.Lease() // the claim: from here on it is ours
+			lease, err := got.Lease() // ours since we have received it
 			if err != nil {
 				return err
 			}

@@ -213,7 +213,7 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 // failAll gives every waiter of the key the same error.
 func (s *stake) failAll(err error, now watchdog.Instant, fx *Effects) {
 	fx.note(slog.LevelWarn, "waiting for a key failed",
-		slog.String("key", s.key.Name), slog.Int("waiters", s.key.waiters.n), slog.Any("error", err))
+		slog.String("key", s.key.Name), slog.Int("waiters", int(s.key.waiters.n)), slog.Any("error", err))
 	s.attempt.settle(fx, err)
 	for w := s.key.waiters.pop(); w != nil; w = s.key.waiters.pop() {
 		fx.fail(w, err)

@@ -12,7 +12,7 @@ import (
 
 // An Attempt is a client's one waiter for a key in the store. It stands for all local waiters.
 //
-// Its rules are numbered in docs/design.md, W1 to W11. They protect against a grant that is older
+// Its rules are numbered in docs/design.md, W1 to W10. They protect against a grant that is older
 // than it looks. The store may have granted the key to this owner long before the client reads the
 // message, and may have granted it to another owner since.
 type Attempt struct {
@@ -103,7 +103,9 @@ func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
 	a.sent = true
-	a.watch = a.watch || s.key.waiters.n > 1 || s.isTenure() // S1, P6
+	first := s.key.waiters.first
+	mayLie := first.Future || first.Part || s.key.futures.idle.n > 0
+	a.watch = a.watch || mayLie || s.key.waiters.n > 1 || s.isTenure() // S1, P6
 	share := s.share()
 	a.weight = share.Weight
 	ttl, limit := s.terms.TTL, s.terms.QueueLimit
@@ -123,7 +125,7 @@ func (s *stake) requestAs(call *Acquire) {
 			QueueLimit:     limit,
 			Ticket:         a.ticket,
 			NotifyQueued:   a.watch,
-			NotifyRequests: s.terms.Retention > 0,
+			NotifyRequests: mayLie || s.terms.Retention > 0,
 			Share:          share,
 			Extra:          s.extra(),
 			Description:    s.terms.Holder,

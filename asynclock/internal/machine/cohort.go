@@ -35,24 +35,30 @@ type cohort struct {
 	watching bool  // the store has agreed to notify
 }
 
-// mayPassLocally reports whether the key may pass to the waiter w without the store.
-func (s *stake) mayPassLocally(w *Waiter, now watchdog.Instant) bool {
-	return *w.Terms == *s.terms && !s.holding.long && // the store was asked on these terms
+// mayPassLocally reports whether the key may pass to a waiter with the same terms without the store.
+func (s *stake) mayPassLocally(now watchdog.Instant) bool {
+	return !s.holding.long && // the store was asked on these terms
 		s.lastsLongEnough(now) && s.holding.hasToken(now) && s.holding.cohort.mayPass(now)
 }
 
 // lastsLongEnough reports whether the holding lasts long enough for another lease.
 func (s *stake) lastsLongEnough(now watchdog.Instant) bool {
-	return s.terms.Renew && // otherwise the next lease would get only the rest of the TTL
-		!tooLate(s.holding.deadline.Sub(now), grantTTL(s.terms.TTL)) // otherwise the store has to confirm it
+	ttl := grantTTL(s.terms.TTL)
+	switch {
+	case s.holding.unseen:
+		ttl = min(ttl, s.ttl()) // nothing of it was used
+	case !s.terms.Renew:
+		return false // the next lease would get only the rest of the TTL
+	}
+	return !tooLate(s.holding.deadline.Sub(now), ttl) // otherwise the store has to confirm it
 }
 
 // hasToken reports whether the holding has a token for one more lease. The store will give this token
 // to nobody else, even if it is never told about the lease.
 func (h *Holding) hasToken(now watchdog.Instant) bool {
 	next := h.last + 1 - h.grant.Token
-	if h.grant.Token == 0 || next <= h.grant.Reserved {
-		return true // no tokens at all, or one set aside
+	if h.grant.Token == 0 || h.unseen || next <= h.grant.Reserved {
+		return true // no tokens at all, or one that nobody has seen, or one set aside
 	}
 	elapsed := now.Sub(h.granted)
 	elapsed -= elapsed / 100 // the store's clock may be slower by that
@@ -69,13 +75,16 @@ func (c *cohort) mayPass(now watchdog.Instant) bool {
 	return c.handoffs < cohortHandoffs && now.Sub(c.since) < cohortTime
 }
 
-// passLocally hands the key to the first waiter, within the client.
-func (s *stake) passLocally(now watchdog.Instant, fx *Effects) {
+// passLocally hands the key on within the client. It reports false if nobody is to have it.
+func (s *stake) passLocally(now watchdog.Instant, fx *Effects) bool {
 	h := s.holding
-	h.cohort.handoffs++
 	h.cohort.watch = true
-	s.deliverNext(now, fx)
+	if !s.deliverNext(fewTries, now, fx) {
+		return false
+	}
+	h.cohort.handoffs++
 	s.askForOthers(now, fx)
+	return true
 }
 
 // askForOthers asks the store whether another client waits, after something has passed inside this one.
@@ -86,13 +95,19 @@ func (s *stake) askForOthers(now watchdog.Instant, fx *Effects) {
 	}
 }
 
-// deliverNext gives the key to the first waiter, as another lease of the holding.
-func (s *stake) deliverNext(now watchdog.Instant, fx *Effects) {
-	token := s.holding.last + 1
-	if s.holding.grant.Token == 0 {
-		token = 0 // the store has none
+// deliverNext gives the key to a waiter, as another lease of the holding, or lets it lie. Tries is how many
+// idle futures are tried. It reports false if nobody is to have the key.
+func (s *stake) deliverNext(tries int32, now watchdog.Instant, fx *Effects) bool {
+	h := s.holding
+	w, lies := s.choose(tries, now, fx)
+	if w == nil {
+		return false
 	}
-	s.deliver(s.key.host.NewLease(s.key.waiters.first), token, now, fx)
+	if !h.unseen && h.grant.Token != 0 { // otherwise the store has none
+		h.last++
+	}
+	s.give(s.key.host.NewLease(w), w, lies, now, fx)
+	return true
 }
 
 // renewedAt handles the waiters that a renewal, sent at sent, has reported.

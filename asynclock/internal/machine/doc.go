@@ -7,7 +7,7 @@
 // and the time, changes the state, and adds what has to be done to the effects. The shell carries them
 // out before the next step. The inputs are those of the model in docs/model:
 //
-//   - Callers: [Key.Arrive], [Key.Leave], [Key.Claim], [Key.Unlock], [Key.Check].
+//   - Callers: [Key.Arrive], [Key.Leave], [Key.Received], [Key.Unlock], [Key.Check].
 //   - Answers of the store: [Key.Answer], [Key.Renewed], [Key.RenewalIsLate].
 //   - Notifications: [Key.Event], [Key.Missed].
 //   - The watchdog: [Key.Alarm].
@@ -19,8 +19,8 @@
 // Why methods, and not one Step with a value for the input: the compiler then checks what belongs to
 // each input, and an input needs no memory.
 //
-// Where to look: attempt.go and answer.go for waiting, W1 to W11 of docs/design.md; trouble.go for a
-// store that fails; event.go for notifications; holding.go and lease.go for what is held; renew.go;
+// Where to look: attempt.go and answer.go for waiting, W1 to W10 of docs/design.md; trouble.go for a
+// store that fails; choose.go, lie.go and idle.go for futures, F1 to F6; event.go for notifications; holding.go and lease.go for what is held; renew.go;
 // tenure.go for what several leases share, with readers.go and permits.go; next.go for what happens to a key whose lease has ended, with cohort.go and retain.go; timing.go and
 // schedule.go for all times that follow from the TTL.
 package machine

@@ -37,7 +37,9 @@ func (d *Downgrade) lost(cause error) {
 
 // BeginDowngrade ends a writer's lease and returns what to request.
 func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Downgrade, error) {
-	k.Check(l, 0, now, fx)
+	if k.Check(l, 0, now, fx) && l.first == nil && l.lies > 0 {
+		k.stakeOf(l.Owner).recall(now, fx)
+	}
 	switch {
 	case l.Err != nil:
 		return nil, l.Err
@@ -55,7 +57,6 @@ func (k *Key) BeginDowngrade(l *Lease, now watchdog.Instant, fx *Effects) (*Down
 	h.unanswered++ // this request may take effect late: the release that follows a failure is not Clean
 	l.unlocked = true
 	s.end(l, ErrUnlocked, fx)
-	s.queueJoiners(now, fx)
 	h.downgrade = &Downgrade{
 		Request: store.ReleaseRequest{Key: k.Name, Owner: s.owner, Token: h.last, Rest: &store.Share{Mode: store.Shared}},
 		Timeout: h.deadline,
@@ -113,6 +114,6 @@ func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, now watchdog.
 	}
 	s.setRoot(s.key.host.NewLease(w))
 	h.lease.bound = d.bound
-	s.admit(w, now, fx)
+	s.admit(w, h.lease, now, fx)
 	s.admitRow(now, fx)
 }

@@ -20,7 +20,6 @@ var (
 	ErrMaxHold    = fmt.Errorf("%w: maximum hold reached", store.ErrLost)
 	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", store.ErrLost)
 	ErrPermits    = errors.New("asynclock: more permits than there are")
-	ErrNotClaimed = errors.New("asynclock: grant was not claimed in time: claim sooner, or ask for fewer keys at once")
 )
 
 // ErrTaken says that the client already uses the key, so who never waits can't have it. [Key.Obstacle]

@@ -13,4 +13,7 @@ func (k *Key) Both() bool {
 }
 
 // Queued returns how many waiters k has in its queue.
-func (k *Key) Queued() int { return k.waiters.n }
+func (k *Key) Queued() int { return int(k.waiters.n) }
+
+// IdleFutures returns how many futures of k are idle.
+func (k *Key) IdleFutures() int { return int(k.futures.idle.n) }

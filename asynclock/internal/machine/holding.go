@@ -22,6 +22,7 @@ type Holding struct {
 	granted watchdog.Instant // known to follow the grant
 	grant   store.Grant
 	last    int64 // the last token given out
+	unseen  bool  // nobody has seen that one
 
 	uncertain bool  // a request of this owner may still take effect; see Attempt
 	inFlight  int16 // requests of this owner without an answer yet; see Attempt
@@ -75,7 +76,8 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 	a.held = true
 	a.settle(fx, nil)
 	s.attempt = nil
-	h, l := s.key.host.NewHolding(s.key.waiters.first)
+	first := s.key.waiters.first
+	h, l := s.key.host.NewHolding(first)
 	s.holding = h
 	*h = Holding{
 		uncertain: a.uncertain,
@@ -92,42 +94,64 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		closed:   a.contended,
 		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit, blind: g.message},
 	}
+	if s.key.futures != &noFutures {
+		s.key.futures.lieUntil = 0
+	}
 	if s.isTenure() {
 		s.beginTenure(l, g.sent, now, fx)
 		return
 	}
-	s.deliver(l, g.Token, now, fx)
+	tries := fewTries
+	if a.try {
+		tries = 0 // its caller does not wait for another's unlock
+	}
+	w, lies := s.choose(tries, now, fx)
+	if w == nil { // nobody can receive any more
+		fx.releases.push(s.giveBack(0, now, fx))
+		return
+	}
+	if w != first {
+		l = s.key.host.NewLease(w)
+	}
+	s.give(l, w, lies, now, fx)
 }
 
-// deliver gives the key to the first waiter, as the lease l with the given token.
-func (s *stake) deliver(l *Lease, token int64, now watchdog.Instant, fx *Effects) {
-	w := s.key.waiters.pop()
+// give makes l, with the last token, the lease of w, or lets it lie with w.
+func (s *stake) give(l *Lease, w *Waiter, lies bool, now watchdog.Instant, fx *Effects) {
 	h := s.holding
-	h.last = token
-	l.Token, l.Owner, l.Terms, l.uncertain = token, s.owner, w.Terms, h.isUncertain()
-	h.lease = l
-	w.Lease = l
-	if w.Future {
-		w.Stage, l.waiter = Granted, w
-		// An unclaimed grant is not renewed, so a forgotten channel never holds a key for longer
-		// than its TTL.
-		s.setAlarm(h.deadline, fx)
-	} else {
+	l.Token, l.Owner, l.Terms, l.uncertain = h.last, s.owner, w.Terms, h.isUncertain()
+	h.lease, w.Lease = l, l
+	if !lies {
 		s.claim(w, now, fx)
+		return
 	}
-	fx.decide(w)
+	w.Stage, l.lying, h.unseen = Lying, w, false
+	h.renewAt = min(h.renewAt, s.watchAt(now))
+	s.key.futures.lain, s.key.futures.lookAt = now, now.Add(firstLook)
+	s.schedule(fx)
 }
 
 // claim makes the lease its caller's.
 func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
-	w.Stage = Claimed
-	l := w.Lease
-	l.waiter = nil
-	l.claimed = now
-	if w.Terms.MaxHold > 0 {
+	h, l := s.holding, w.Lease
+	hasLain := h.unseen || l.lying != nil && (l.first == nil || s.isTenure())
+	if l.lying != nil && l.first != nil {
+		l.first.lies--
+	}
+	h.unseen = false
+	if w.Stage, l.lying = Claimed, nil; w.Future {
+		s.key.futures.vain = 0
+	}
+	if l.first != nil {
+		s.countBounds(w, l.first, now, fx)
+	} else if l.claimed = now; w.Terms.MaxHold > 0 {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}
+	if hasLain && !s.terms.Renew && !h.renewing && now < h.deadline {
+		s.renew(now, fx) // once, for the whole TTL that its caller is to have
+	}
 	s.schedule(fx)
+	fx.decide(w)
 }
 
 // schedule sets when the key is looked at next.
@@ -137,6 +161,9 @@ func (s *stake) schedule(fx *Effects) {
 	if s.renewable() {
 		at = min(at, h.renewAt)
 	}
+	if s.isLying() {
+		at = min(at, s.nextLook())
+	}
 	s.setAlarm(at, fx)
 }
 
@@ -144,13 +171,13 @@ func (s *stake) schedule(fx *Effects) {
 func (s *stake) renewable() bool {
 	h := s.holding
 	l := h.lease
-	if h.renewing || h.downgrade != nil || !s.terms.Renew && !l.isGathered() {
+	if h.renewing || h.downgrade != nil || !s.terms.Renew && !l.isGathered() && !s.isLying() {
 		return false
 	}
 	switch {
 	case l == nil:
 		return true
-	case l.waiter != nil, !l.isWanted():
+	case !l.isWanted():
 		return false
 	case l.bound == 0 || h.deadline < l.bound:
 		return true
@@ -180,14 +207,12 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 		s.releaseRetained(now, fx)
 	case h.lease == nil:
 		s.renewIfDue(now, fx)
-	case h.lease.waiter != nil && now >= h.deadline:
-		s.revokeUnclaimed(ErrNotClaimed, now, fx)
-	case s.isTenure() && h.lease.joiner == nil && now >= h.deadline:
-		s.revokeAdmitted(ErrNotClaimed, now, fx)
 	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
 		s.lose(ErrMaxHold, now, fx)
 	case now >= h.deadline:
 		s.lose(h.expiryCause(), now, fx)
+	case s.isLying():
+		s.tickLying(now, fx)
 	default:
 		s.renewIfDue(now, fx)
 	}
@@ -208,26 +233,27 @@ func (h *Holding) expiryCause() error {
 // lose ends the present lease with its cause. The key is left to expire in the store, because the
 // holder may not have noticed the loss yet. The holder's Unlock frees the key sooner.
 func (s *stake) lose(cause error, now watchdog.Instant, fx *Effects) {
-	l := s.holding.lease
 	s.holding.downgrade.lost(cause)
-	if l == nil { // nobody has lost a lease: the next caller asks the store
+	if s.holding.lease != nil {
+		s.recall(now, fx)
+	}
+	l := s.holding.lease
+	if l == nil || s.isTenure() && l.joiner == nil { // nobody has lost a lease: the next caller asks the store
 		if errors.Is(cause, store.ErrStolen) {
 			fx.note(slog.LevelWarn, "another has a key that was retained", slog.String("key", s.key.Name))
 		}
+		s.key.requeueIdle()
 		s.forgetOwner(fx)
 		s.key.serve(nil, now, fx)
 		return
 	}
 	fx.note(slog.LevelWarn, "lease lost",
 		slog.String("key", s.key.Name), slog.Int64("token", l.Token), slog.Any("cause", cause))
-	if l.waiter != nil {
-		fx.fail(l.waiter, cause)
-	}
 	s.endAll(l, cause, fx)
-	s.queueJoiners(now, fx)
 	if keep := l.holdBack(now); keep > 0 && errors.Is(cause, ErrMaxHold) {
 		s.key.withdraw(store.ReleaseRequest{Key: s.key.Name, Owner: s.owner, Token: l.Token, HoldBack: keep, Uncertain: l.uncertain}, l.Terms.TTL, now, fx)
 	}
+	s.key.requeueIdle()
 	s.forgetOwner(fx)
 	s.key.serve(nil, now, fx)
 }
@@ -296,10 +322,12 @@ func (k *Key) Abandon(err error, now watchdog.Instant, fx *Effects) (leases int)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		if s.holding != nil { // and there is a lease, because TurnAway has left no retained key
+			if s.holding.lease != nil {
+				s.recall(now, fx) // nothing lies any more, or it was received
+			}
 			leases += s.countLeases()
 			s.holding.downgrade.lost(err)
 			s.endAll(s.holding.lease, err, fx)
-			s.queueJoiners(now, fx) // the host is closing, so it turns them away
 			s.forgetOwner(fx)
 		}
 		s = next

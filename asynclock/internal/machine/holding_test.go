@@ -212,11 +212,11 @@ func TestHold(t *testing.T) {
 		{"the maximum", bound(
 			step{3 * time.Second, alarm, "lease of a ends: lease lost: maximum hold reached; alarm off; dropped; WARN lease lost"},
 		), "idle"},
-		{"the maximum counts from the claim", []step{
+		{"the maximum counts from the look", []step{
 			{0, arrive("a", future, maxHold(2*time.Second)), "..."},
-			{0, answer(1, granted(10)), "a is granted 10; alarm 2.1399s"},
-			{time.Second, claim("a"), "..."},
-			{time.Second, alarm, "renew o1 token=10 ttl=2.41s; alarm 2.1399s"},
+			{0, answer(1, granted(10)), "a lies, 10; alarm ~800ms"},
+			{time.Second, look("a"), "..."},
+			{time.Second, alarm, "renew o1 token=10 ttl=2.41s watch; alarm 2.1399s"},
 			{time.Second, renewed(1, store.RenewReply{}), "alarm 3s"},
 		}, "holding 10 until 3s"},
 		{"no renewal beyond the maximum", bound(
@@ -232,16 +232,16 @@ func TestHold(t *testing.T) {
 			step{time.Second, arrive("b", minHold(10*time.Second)), ""},
 			step{4 * time.Second, unlock("a"), "release o1 token=10 back=6s clean requeue o2 admitted; lease of a ends: unlocked; alarm off"},
 		), "waiting as o2"},
-		{"the minimum counts from the claim", []step{
+		{"the minimum counts from the look", []step{
 			{0, arrive("a", future, minHold(10*time.Second)), "..."},
 			{0, answer(1, granted(10)), "..."},
-			{3 * time.Second, claim("a"), "..."},
+			{3 * time.Second, look("a"), "..."},
 			{4 * time.Second, unlock("a"), "release o1 token=10 back=9s clean; " + unlocked},
 		}, "idle"},
-		{"nobody has claimed", []step{
+		{"nobody has received", []step{
 			{0, arrive("a", future, minHold(10*time.Second)), "..."},
 			{0, answer(1, granted(10)), "..."},
-			{3 * time.Second, leave("a"), "a fails: left; lease of a ends: left; release o1 token=10 clean; alarm off; dropped"},
+			{3 * time.Second, leave("a"), "a fails: left; release o1 token=10 clean; alarm off; dropped"},
 		}, "idle"},
 		{"the minimum outlasts the maximum", []step{
 			{0, arrive("a", maxHold(3*time.Second), minHold(10*time.Second)), "acquire o1 ttl=12.01s"},

@@ -20,6 +20,13 @@ func future(c *caller)    { c.waiter.Future = true }
 func try(c *caller)       { c.waiter.Try = true }
 func noRenewal(c *caller) { c.terms.Renew = false }
 
+func reader(c *caller) { c.terms.Mode = store.Shared }
+
+// permits asks for so many of three.
+func permits(n int32) with {
+	return func(c *caller) { c.terms.Mode, c.terms.Limit, c.waiter.Weight = store.Permits, 3, n }
+}
+
 func lasting(d time.Duration) with   { return func(c *caller) { c.terms.TTL = d } }
 func maxHold(d time.Duration) with   { return func(c *caller) { c.terms.MaxHold = d } }
 func minHold(d time.Duration) with   { return func(c *caller) { c.terms.MinHold = d } }
@@ -34,6 +41,7 @@ func (w *world) caller(name string, changes []with) *caller {
 	}
 	c.waiter.Caller, c.waiter.Terms = c, &c.terms
 	w.callers[name] = c
+	w.order = append(w.order, c)
 	return c
 }
 
@@ -56,19 +64,52 @@ func leave(name string) input {
 	}
 }
 
-// claim claims a future.
-func claim(name string) input { return claimAfter(name, nil) }
+// receive receives from a future's channel, or begins to.
+func receive(name string) input {
+	return func(w *world, _ *machine.Effects) []string {
+		c := w.callers[name]
+		c.received, c.parked, c.boxed = c.boxed, !c.boxed, false
+		return nil
+	}
+}
 
-// claimAfter claims a future whose context has ended with err.
-func claimAfter(name string, err error) input {
+// receiveBetween receives from a future's channel as late as possible: at the moment when the machine takes the
+// result back.
+func receiveBetween(name string) input {
+	return func(w *world, _ *machine.Effects) []string {
+		w.callers[name].between = true
+		return nil
+	}
+}
+
+// forget drops the last reference to a future's channel.
+func forget(name string) input {
+	return func(w *world, _ *machine.Effects) []string {
+		w.callers[name].gone = true
+		return nil
+	}
+}
+
+// stop ends the receiving from a future's channel.
+func stop(name string) input {
+	return func(w *world, _ *machine.Effects) []string {
+		w.callers[name].parked = false
+		return nil
+	}
+}
+
+// look receives from a future's channel, and looks at the result.
+func look(name string) input {
 	return func(w *world, fx *machine.Effects) []string {
-		c := &w.callers[name].waiter
-		w.key.Claim(c, err, w.now, fx)
-		if c.Stage != machine.Claimed {
-			return []string{"not claimed: " + text(c.Err)}
+		c := w.callers[name]
+		if !c.received {
+			_ = receive(name)(w, fx)
 		}
-		w.last = c.Lease
-		return []string{fmt.Sprintf("%s claims %d", name, c.Lease.Token)}
+		w.key.Received(&c.waiter, w.now, fx)
+		if c.waiter.Stage == machine.Ended {
+			return []string{"no lease: " + text(c.waiter.Err)}
+		}
+		return nil
 	}
 }
 
@@ -97,20 +138,11 @@ func check(name string, margin time.Duration) input {
 }
 
 // join lets a caller join the lease of another, as a call under its context does.
-func join(name, other string) input {
+func join(name, other string, changes ...with) input {
 	return func(w *world, fx *machine.Effects) []string {
-		c := w.caller(name, nil)
+		c := w.caller(name, changes)
 		c.waiter.Lease, c.waiter.Stage = w.callers[other].lease, machine.Joining
-		return claim(name)(w, fx)
-	}
-}
-
-// joinLater is join for a future.
-func joinLater(name, other string, changes ...with) input {
-	return func(w *world, _ *machine.Effects) []string {
-		c := w.caller(name, append(changes, future))
-		c.waiter.Lease, c.waiter.Stage = w.callers[other].lease, machine.Joining
-		if !w.key.JoinLater(&c.waiter) {
+		if !w.key.Join(&c.waiter, w.now, fx) {
 			return []string{"has to arrive"}
 		}
 		return nil
@@ -204,9 +236,15 @@ func abandon(w *world, fx *machine.Effects) []string {
 	return nil
 }
 
-// receive says that the callers of all futures have received their results.
-func receive(w *world, _ *machine.Effects) []string {
-	w.host.received = true
+// several says that the client may have more than one owner.
+func several(w *world, _ *machine.Effects) []string {
+	w.host.several = true
+	return nil
+}
+
+// noQueue says that the store has none, so that it does not know who waits.
+func noQueue(w *world, _ *machine.Effects) []string {
+	w.host.noQueue = true
 	return nil
 }
 

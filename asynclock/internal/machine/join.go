@@ -27,121 +27,52 @@ func (k *Key) whole(l *Lease) *Lease {
 
 // join makes a new lease for w that shares the holding of the lease whole. The store does not know the
 // new lease: the key is released when the last lease of the holding is unlocked, in any order.
-func (s *stake) join(w *Waiter, whole *Lease, fx *Effects) {
+func (s *stake) join(w *Waiter, whole *Lease) {
 	j := s.key.host.NewLease(w)
 	j.Token, j.Owner, j.Terms, j.uncertain = whole.Token, whole.Owner, whole.Terms, whole.uncertain
 	j.first, j.claimed = whole, whole.claimed
 	j.Weight = w.Weight
 	whole.Weight += w.Weight
+	whole.joined++
 	j.earlier, whole.joiner = whole.joiner, j
 	if j.earlier != nil {
 		j.earlier.later = j
 	}
-	w.Lease, w.Stage = j, Claimed
-	s.schedule(fx) // it may not have been renewed any more; see isWanted
+	w.Lease = j
 }
 
-// claimJoined shares the holding of the lease that the waiter joins.
-func (k *Key) claimJoined(w *Waiter, ended error, now watchdog.Instant, fx *Effects) {
-	if s := k.stakeOf(w.Lease.Owner); s != nil && s.holding != nil && now >= s.holding.end() {
-		if s.tick(now, fx); w.Stage != Joining {
-			return // the lease to join has ended just now
-		}
-	}
-	under := w.Lease
-	k.stopJoining(w)
-	whole := k.whole(under)
-	var refused error
-	switch {
-	case ended != nil:
-		refused = ended
-	case whole == nil:
-		refused = ErrNotClaimed // the holding has ended
-	case w.admitted && k.host.Closing():
-		refused = store.ErrClosed
-	default:
-		s := k.stakeOf(whole.Owner)
-		s.join(w, whole, fx)
-		s.countBounds(w, whole, now, fx)
+// admit lets w share the holding of the lease whole. The lease of a future lies in its channel, until somebody
+// has received it.
+func (s *stake) admit(w *Waiter, whole *Lease, now watchdog.Instant, fx *Effects) {
+	s.join(w, whole)
+	if !w.Future || s.key.send(w, fx) {
+		s.claim(w, now, fx)
 		return
 	}
-	w.Stage, w.Err, w.Lease = Ended, refused, nil
-	k.leaveEmpty(under, now, fx)
+	w.Stage, w.Lease.lying = Lying, w
+	s.holding.unseen = false
+	whole.lies++
+	if f := s.key.futures; s.isTenure() {
+		f.beginPatience(now)
+		f.lookAt = now.Add(firstLook)
+		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
+	}
+	s.schedule(fx)
 }
 
-// JoinLater lets a future join the lease that it is under. The join counts only from the claim, so
-// that an unclaimed future keeps nothing. JoinLater reports false if the lease has ended by now; then
-// the future is to arrive like any other.
-func (k *Key) JoinLater(w *Waiter) bool {
+// Join shares the holding of the lease that w is under. It reports false if that has ended by now; then w is
+// to arrive like any other.
+func (k *Key) Join(w *Waiter, now watchdog.Instant, fx *Effects) bool {
+	k.needsFutures(w)
+	s := k.stakeOf(w.Lease.Owner)
+	if s != nil && s.holding != nil && now >= s.holding.end() {
+		s.tick(now, fx)
+	}
 	whole := k.whole(w.Lease)
 	if whole == nil {
 		w.Stage, w.Lease = Queued, nil
 		return false
 	}
-	whole.await(w)
+	s.admit(w, whole, now, fx)
 	return true
-}
-
-// stopJoining removes a future from those that may join its lease.
-func (k *Key) stopJoining(w *Waiter) {
-	whole := k.whole(w.Lease)
-	if whole == nil || !w.Future {
-		return
-	}
-	whole.unawait(w)
-}
-
-// await adds a future to those that may join the lease.
-func (l *Lease) await(w *Waiter) {
-	w.behind, l.joiners = l.joiners, w
-	if w.behind != nil {
-		w.behind.ahead = w
-	}
-	if w.admitted {
-		l.admitted++
-		l.Weight += w.Weight
-	}
-}
-
-// unawait removes a future from those that may join the lease.
-func (l *Lease) unawait(w *Waiter) {
-	if w.ahead == nil {
-		l.joiners = w.behind
-	} else {
-		w.ahead.behind = w.behind
-	}
-	if w.behind != nil {
-		w.behind.ahead = w.ahead
-	}
-	w.ahead, w.behind = nil, nil
-	if w.admitted {
-		l.admitted--
-		l.Weight -= w.Weight
-	}
-}
-
-// queueJoiners lets the unclaimed futures that would have joined the lease wait for the key instead,
-// because the lease has ended. It fails those whose result the caller has received already.
-func (s *stake) queueJoiners(now watchdog.Instant, fx *Effects) {
-	whole := s.holding.lease
-	last := whole.joiners // the list has the last one first
-	for last != nil && last.behind != nil {
-		last = last.behind
-	}
-	for w := last; w != nil; w = last {
-		last = w.ahead
-		whole.unawait(w)
-		switch {
-		case s.key.host.Closing():
-			fx.fail(w, store.ErrClosed)
-		case !s.key.host.TakeBack(w):
-			fx.fail(w, ErrNotClaimed)
-		case w.Try:
-			w.Stage, w.Lease = Again, nil
-			fx.decide(w)
-		default:
-			w.Stage, w.Lease, w.Since, w.admitted = Queued, nil, now, false
-			s.key.waiters.push(w)
-		}
-	}
 }

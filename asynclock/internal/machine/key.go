@@ -19,12 +19,14 @@ type Key struct {
 	host Host
 
 	waiters queue
-	stakes  stake // the first of them. An exclusive lock needs no other.
+	futures *futures // those that are idle, and how the key lies
+	stakes  stake    // the first of them. An exclusive lock needs no other.
 }
 
 // Begin makes k the machine of the key with this name. K is the zero Key.
 func (k *Key) Begin(name string, host Host) {
 	k.Name, k.host = name, host
+	k.futures = &noFutures
 	k.stakes.key = k
 }
 
@@ -47,8 +49,18 @@ type Host interface {
 	IsRoot(l *Lease)
 	// NewRelease returns memory for a release. The client counts it until it has been answered.
 	NewRelease() *Release
-	// TakeBack takes a future's result back. It reports false if its caller has received it already.
+	// Send puts a future's result into its channel. It reports whether somebody has received it at once.
+	Send(w *Waiter) bool
+	// Lies reports whether a future's result is still in its channel.
+	Lies(w *Waiter) bool
+	// TakeBack takes a future's result back. It reports false if somebody has received it already.
 	TakeBack(w *Waiter) bool
+	// IsGone reports whether nobody can receive a future's result any more, or its error.
+	IsGone(w *Waiter) bool
+	// TellEnded tells everybody that a lease has ended.
+	TellEnded(l *Lease)
+	// Queues reports whether the store has a queue, so that it knows who waits.
+	Queues() bool
 	// Lane is the number of the lane in which the key's requests share calls.
 	Lane() int
 	// Keys is how many keys the client uses.
@@ -81,14 +93,20 @@ func (k *Key) Alarm(now watchdog.Instant, fx *Effects) {
 		}
 		s = next
 	}
+	if k.futures.idle.n > 0 && k.futures.revival <= now {
+		k.revive(now, fx)
+	}
 	if at := k.earliest(); at != 0 || fx.AlarmSet {
 		fx.Alarm, fx.AlarmSet = at, true
 	}
 }
 
-// earliest returns when the stake is due that is due first; 0: none is.
+// earliest returns when the next alarm is due; 0: none is.
 func (k *Key) earliest() watchdog.Instant {
 	at := k.stakes.due
+	if k.futures.idle.n > 0 && (at == 0 || k.futures.revival < at) {
+		at = k.futures.revival
+	}
 	for s := k.stakes.next; s != nil; s = s.next {
 		if s.due != 0 && (at == 0 || s.due < at) {
 			at = s.due
@@ -98,4 +116,7 @@ func (k *Key) earliest() watchdog.Instant {
 }
 
 // Idle reports whether nobody uses the key: it is new, or is about to be dropped.
-func (k *Key) Idle() bool { return k.stakes.isIdle() && k.stakes.next == nil }
+func (k *Key) Idle() bool { return k.isUnused() && k.futures.idle.n == 0 }
+
+// isUnused reports whether this client has nothing of the key in the store, and asks for nothing.
+func (k *Key) isUnused() bool { return k.stakes.isIdle() && k.stakes.next == nil }

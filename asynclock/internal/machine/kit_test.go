@@ -4,6 +4,7 @@ package machine_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
@@ -30,18 +31,24 @@ func terms() machine.Terms { return machine.Terms{TTL: ttl, Renew: true, QueueLi
 // A host is a machine's host without a client. Its owners are o1, o2 and so on.
 type host struct {
 	owners  int
-	live    string // the owner in use; empty: none
-	dropped int    // how many owners were dropped
+	live    string // the owner in use, the newest one; empty: none
+	several bool   // others may be in use beside it, as beside a tenure
+	beside  []string
+	dropped int // how many owners were dropped
 
-	received bool // the callers of futures have received their results, so none can be taken back
-	closing  bool
-	lane     int
-	keys     int
+	told    []string // leases that were told of their end within a step
+	closing bool
+	noQueue bool // the store has none
+	lane    int
+	keys    int
 }
 
 func (h *host) NewOwner() string {
 	if h.live != "" {
-		panic("two owners at a time")
+		if !h.several {
+			panic("two owners at a time")
+		}
+		h.beside = append(h.beside, h.live)
 	}
 	h.owners++
 	h.live = fmt.Sprintf("o%d", h.owners)
@@ -49,11 +56,18 @@ func (h *host) NewOwner() string {
 }
 
 func (h *host) DropOwner(owner string) {
+	h.dropped++
+	if i := slices.Index(h.beside, owner); i >= 0 {
+		h.beside = slices.Delete(h.beside, i, i+1)
+		return
+	}
 	if h.live == "" || owner != h.live {
 		panic(fmt.Sprintf("drops owner %q, but %q is in use", owner, h.live))
 	}
 	h.live = ""
-	h.dropped++
+	if n := len(h.beside); n > 0 {
+		h.live, h.beside = h.beside[n-1], h.beside[:n-1]
+	}
 }
 
 func (h *host) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) {
@@ -61,26 +75,56 @@ func (h *host) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lease) 
 }
 
 func (*host) NewLease(w *machine.Waiter) *machine.Lease {
-	l := &machine.Lease{Caller: w.Caller}
-	w.Caller.(*caller).lease = l //nolint:forcetypeassert // every waiter of these tests has one
-	return l
+	return &machine.Lease{Caller: w.Caller}
 }
 
 func (*host) NewRelease() *machine.Release { return new(machine.Release) }
 func (h *host) IsRoot(*machine.Lease)      {}
 
-func (h *host) TakeBack(*machine.Waiter) bool { return !h.received }
-func (h *host) Lane() int                     { return h.lane }
-func (h *host) Keys() int                     { return max(h.keys, 1) }
-func (h *host) Closing() bool                 { return h.closing }
+func (h *host) Lane() int     { return h.lane }
+func (h *host) Keys() int     { return max(h.keys, 1) }
+func (h *host) Closing() bool { return h.closing }
+func (h *host) Queues() bool  { return !h.noQueue }
+
+// Send puts a result into the channel of a caller, or gives it to who receives from it.
+func (h *host) Send(w *machine.Waiter) bool {
+	c := callerOf(w.Caller)
+	if c.boxed || c.received {
+		panic(c.name + " is sent a second result")
+	}
+	c.received, c.boxed, c.parked = c.parked, !c.parked, false
+	return c.received
+}
+
+func (h *host) Lies(w *machine.Waiter) bool { return callerOf(w.Caller).boxed }
+
+func (h *host) TakeBack(w *machine.Waiter) bool {
+	c := callerOf(w.Caller)
+	was := c.boxed && !c.between
+	c.received = c.received || c.boxed && c.between
+	c.boxed = false
+	return was
+}
+
+func (h *host) IsGone(w *machine.Waiter) bool { return callerOf(w.Caller).gone }
+
+func (h *host) TellEnded(l *machine.Lease) { h.told = append(h.told, endOf(l)) }
 
 // A caller has asked for the key.
 type caller struct {
 	name    string
 	waiter  machine.Waiter
 	terms   machine.Terms
-	lease   *machine.Lease // the last one that was made for it
+	lease   *machine.Lease // that it has, or that lies with it
 	decided int            // how often it was told a result
+
+	gone     bool   // nobody can receive any more
+	parked   bool   // of a future: somebody receives from its channel
+	between  bool   // or will, just before the result is taken back
+	boxed    bool   // the result is in the channel
+	received bool   // somebody has it
+	looked   bool   // and has looked at it
+	shown    string // what its future was last seen to do
 }
 
 // A world is one key's machine, with everybody it deals with. Tests make its steps.
@@ -92,7 +136,9 @@ type world struct {
 	now     watchdog.Instant
 	alarm   watchdog.Instant // 0: not set
 	callers map[string]*caller
+	order   []*caller      // as they came
 	last    *machine.Lease // the last one that was made
+	ended   []string       // owners of requests of this step that it has ended
 
 	// The machine has sent these, in this order. Tests name them by number, from 1.
 	acquires []*machine.Acquire
@@ -124,7 +170,35 @@ func (w *world) step(in input) []string {
 	wasIdle := w.key.Idle()
 	said := in(w, &fx)
 	w.holds(wasIdle, fx.Dropped)
+	said = append(append(said, w.host.told...), w.futures()...)
+	w.host.told = nil
 	return append(said, w.carryOut(&fx)...)
+}
+
+// futures says what futures do now that they did not do before the step.
+func (w *world) futures() (said []string) {
+	for _, c := range w.order {
+		now := ""
+		switch c.waiter.Stage {
+		case machine.Lying:
+			now = fmt.Sprintf("%s lies, %d", c.name, c.waiter.Lease.Token)
+			w.last, c.lease = c.waiter.Lease, c.waiter.Lease
+		case machine.Idle, machine.Queued:
+			c.lease = nil
+		case machine.Ended:
+			if c.lease != nil && c.lease.Err == nil {
+				c.lease = nil // it was taken back
+			}
+		}
+		if c.waiter.Stage == machine.Idle {
+			now = c.name + " is idle"
+		}
+		if now != c.shown && now != "" {
+			said = append(said, now)
+		}
+		c.shown = now
+	}
+	return said
 }
 
 // holds checks what is true after each step, whatever the input was.
@@ -134,7 +208,7 @@ func (w *world) holds(wasIdle, dropped bool) {
 	switch {
 	case w.key.Both():
 		w.Errorf("there are an attempt and a holding")
-	case idle == (w.host.live != ""):
+	case idle && w.host.live != "", !idle && w.host.live == "" && w.key.IdleFutures() == 0:
 		w.Errorf("the key is idle: %t, but its owner is %q", idle, w.host.live)
 	case dropped && (!idle || w.key.Queued() > 0):
 		w.Errorf("dropped, but idle: %t, and %d wait", idle, w.key.Queued())
@@ -154,7 +228,7 @@ func (w *world) carryOut(fx *machine.Effects) (did []string) {
 		did = append(did, w.decided(d))
 	}
 	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
-		did = append(did, fmt.Sprintf("lease of %s ends: %s", callerOf(l.Caller).name, text(l.Err)))
+		did = append(did, endOf(l))
 	}
 	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
 		did = append(did, w.release(r))
@@ -165,6 +239,7 @@ func (w *world) carryOut(fx *machine.Effects) (did []string) {
 	for r := fx.NextRenewal(); r != nil; r = fx.NextRenewal() {
 		did = append(did, w.renewal(r))
 	}
+	w.endedAreWithdrawn()
 	if fx.AlarmSet {
 		w.alarm = fx.Alarm
 		did = append(did, "alarm "+w.since(fx.Alarm))
@@ -180,6 +255,22 @@ func (w *world) carryOut(fx *machine.Effects) (did []string) {
 	return did
 }
 
+// endedAreWithdrawn checks that requests are for the owner in use. A step may also end the owner of a request that it
+// makes. Then a withdrawal tells the store of the request.
+func (w *world) endedAreWithdrawn() {
+	w.Helper()
+	for _, owner := range w.ended {
+		if last := w.releases[max(len(w.releases)-1, 0):]; len(last) == 0 || !last[0].Withdrawal || !last[0].Request().Uncertain || last[0].Request().Owner != owner {
+			w.Errorf("a request for owner %q, but %q is in use", owner, w.host.live)
+		}
+	}
+	w.ended = nil
+}
+
+func endOf(l *machine.Lease) string {
+	return fmt.Sprintf("lease of %s ends: %s", callerOf(l.Caller).name, text(l.Err))
+}
+
 func callerOf(c any) *caller {
 	return c.(*caller) //nolint:forcetypeassert // every waiter and lease of these tests has one
 }
@@ -188,15 +279,11 @@ func (w *world) decided(d *machine.Waiter) string {
 	c := callerOf(d.Caller)
 	c.decided++
 	switch d.Stage {
-	case machine.Granted:
-		w.last = d.Lease
-		return fmt.Sprintf("%s is granted %d", c.name, d.Lease.Token)
 	case machine.Claimed:
-		w.last = d.Lease
+		w.last, c.lease = d.Lease, d.Lease
 		return fmt.Sprintf("%s has %d", c.name, d.Lease.Token)
-	case machine.Again:
-		return c.name + " arrives again"
 	default:
+		c.boxed = d.Future && !c.received
 		return fmt.Sprintf("%s fails: %s", c.name, text(d.Err))
 	}
 }
@@ -209,11 +296,10 @@ func (w *world) acquire(a *machine.Acquire) string {
 	return "acquire " + acquireText(a)
 }
 
-// sends checks that a request is for the owner in use.
+// sends notes that a request is for an owner that is not in use.
 func (w *world) sends(owner string) {
-	w.Helper()
-	if owner != w.host.live {
-		w.Errorf("a request for owner %q, but %q is in use", owner, w.host.live)
+	if owner != w.host.live && !w.host.several {
+		w.ended = append(w.ended, owner)
 	}
 }
 
@@ -235,8 +321,8 @@ func (w *world) release(r *machine.Release) string {
 	return said
 }
 
+// renewal notes a renewal. One whose holding has ended in the same step does nothing.
 func (w *world) renewal(r *machine.Renewal) string {
-	w.sends(r.Request.Owner)
 	w.renewals = append(w.renewals, r)
 	q := &r.Request
 	return fmt.Sprintf("renew %s token=%d", q.Owner, q.Token) +
@@ -247,7 +333,7 @@ func (w *world) renewal(r *machine.Renewal) string {
 func acquireText(a *machine.Acquire) string {
 	q := a.Request()
 	return q.Owner + option(!q.Wait, " try") + option(q.Ticket != 0, " ticket=%d", q.Ticket) +
-		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " retention") +
+		option(q.NotifyQueued, " watch") + option(q.NotifyRequests, " requests") +
 		option(q.QueueLimit == 0, " admitted") + option(q.TTL != ttl, " ttl=%v", q.TTL) +
 		option(q.GrantTTL != grantTTL, " grant=%v", q.GrantTTL) + option(a.Timeout != time.Second, " timeout=%v", a.Timeout)
 }
@@ -275,6 +361,8 @@ func (w *world) state() string {
 		return "idle"
 	case w.key.Retained():
 		return "retained"
+	case w.host.live == "":
+		return "pausing"
 	case held:
 		return fmt.Sprintf("holding %d until %s", token, w.since(w.key.Until(w.last)))
 	default:
@@ -301,6 +389,3 @@ func followed(token int64) store.AcquireReply {
 	reply.TokensFollowClock = true
 	return reply
 }
-
-// notClaimed is what a step says of a grant that nobody has claimed in time.
-var notClaimed = text(machine.ErrNotClaimed)

@@ -24,15 +24,15 @@ type Lease struct {
 	joiner  *Lease  // the last lease that joined this one and is not unlocked yet
 	earlier *Lease  // the lease that joined the same lease before this one
 	later   *Lease  // the lease that joined it after this one
-	joiners *Waiter // the last future that may still join this lease; the rest follow by behind
-	waiter  *Waiter // the waiter that has to claim it; nil once claimed
+	lying   *Waiter // the future in whose channel it lies; nil: its caller has it
 	claimed watchdog.Instant
 	bound   watchdog.Instant // the end by MaxHold; 0: none
 	until   watchdog.Instant // the trust deadline at the time of the end
 	next    *Lease
 
-	Weight    int32 // Permits: how many it has; of a root, how many its leases and joiners have
-	admitted  int32 // how many of joiners may join a tenure
+	Weight    int32 // Permits: how many it has; of a root, how many its leases have
+	joined    int32 // how many leases have joined this one and are not unlocked
+	lies      int32 // how many of these lie in a channel
 	unlocked  bool  // Unlock was called
 	uncertain bool  // of Owner; see Attempt
 }
@@ -73,7 +73,7 @@ func (k *Key) Check(l *Lease, margin time.Duration, now watchdog.Instant, fx *Ef
 
 // holdBack returns for how much longer MinHold holds the key back.
 func (l *Lease) holdBack(now watchdog.Instant) time.Duration {
-	if l.waiter != nil || l.Terms.MinHold == 0 {
+	if l == nil || l.lying != nil || l.Terms.MinHold == 0 {
 		return 0
 	}
 	return max(l.Terms.MinHold-now.Sub(l.claimed), 0)
@@ -94,17 +94,6 @@ func (s *stake) endAll(l *Lease, reason error, fx *Effects) {
 	s.end(l, reason, fx)
 	for j := l.joiner; j != nil; j = j.earlier {
 		s.end(j, reason, fx)
-	}
-}
-
-// revokeUnclaimed ends a granted lease that nobody claimed, and passes the key on.
-func (s *stake) revokeUnclaimed(reason error, now watchdog.Instant, fx *Effects) {
-	l := s.holding.lease
-	fx.fail(l.waiter, reason)
-	l.unlocked = true // a later Unlock must not release the owner, who may be the next waiter's by then
-	s.end(l, reason, fx)
-	if r := s.giveToNext(now, fx); r != nil {
-		fx.releases.push(r)
 	}
 }
 
@@ -131,13 +120,10 @@ func (k *Key) Unlock(l *Lease, now watchdog.Instant, fx *Effects) (r *Release, a
 	default:
 		return nil, false, l.Err
 	}
-	switch {
-	case s.isBlock():
+	if s.isBlock() {
 		return s.passPermits(now, fx), false, nil
-	case !last:
-		return nil, false, nil
 	}
-	return s.giveToNext(now, fx), false, nil
+	return s.lessOne(now, fx), false, nil
 }
 
 // markUnlocked records that this lease was unlocked. It reports whether this was the last of the
@@ -147,17 +133,24 @@ func (l *Lease) markUnlocked() bool {
 	whole := l
 	if l.first != nil {
 		whole = l.first
-		whole.Weight -= l.Weight
-		if l.later == nil {
-			whole.joiner = l.earlier
-		} else {
-			l.later.earlier = l.earlier
-		}
-		if l.earlier != nil {
-			l.earlier.later = l.later
-		}
+		l.separate()
 	}
-	return whole.unlocked && whole.joiner == nil && whole.admitted == 0
+	return whole.unlocked && whole.joiner == nil
+}
+
+// separate takes a lease from those that joined the same one.
+func (l *Lease) separate() {
+	whole := l.first
+	whole.joined--
+	whole.Weight -= l.Weight
+	if l.later == nil {
+		whole.joiner = l.earlier
+	} else {
+		l.later.earlier = l.earlier
+	}
+	if l.earlier != nil {
+		l.earlier.later = l.later
+	}
 }
 
 // isWanted reports whether the holding that l stands for is of use to anybody. It is not if all its
@@ -200,6 +193,12 @@ func (l *Lease) Disown() {
 	}
 }
 
+// IsContested reports whether anybody else wants the key of a part.
+func (k *Key) IsContested(l *Lease) bool {
+	s := k.stakeOf(l.Owner)
+	return s != nil && s.holding != nil && (l.first == nil || l.first.unlocked) && (s.isContested() || !s.holding.notified || k.waiters.first != nil)
+}
+
 // Count lets the bounds of a part count from now.
 func (k *Key) Count(l *Lease, now watchdog.Instant, fx *Effects) {
 	if l.Err != nil || l.first != nil {
@@ -209,18 +208,6 @@ func (k *Key) Count(l *Lease, now watchdog.Instant, fx *Effects) {
 		l.bound = now.Add(l.Terms.MaxHold)
 	}
 	k.stakeOf(l.Owner).schedule(fx)
-}
-
-// Offer undoes the claim of a part: w has to claim it again. It reports false if the lease has ended or
-// has joined another.
-func (k *Key) Offer(l *Lease, w *Waiter, fx *Effects) bool {
-	if l.first != nil || l.Err != nil {
-		return false
-	}
-	w.Terms, w.Lease, w.Future, w.Stage = l.Terms, l, true, Granted
-	l.waiter = w
-	k.stakeOf(l.Owner).schedule(fx)
-	return true
 }
 
 // First returns the lease that l joined by re-entry, or l itself if it joined none.

@@ -35,15 +35,12 @@ func (r *Release) Request() *store.ReleaseRequest { return &r.Batch[0] }
 // if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
 // release to send.
 func (s *stake) giveToNext(now watchdog.Instant, fx *Effects) *Release {
-	s.queueJoiners(now, fx)
 	keep := s.holding.lease.holdBack(now)
-	first := s.key.waiters.first
 	switch {
 	case keep > 0:
-	case first != nil && !s.isTenure() && s.mayPassLocally(first, now):
-		s.passLocally(now, fx)
+	case !s.isTenure() && s.key.hasTaker(s.terms) && s.mayPassLocally(now) && s.passLocally(now, fx):
 		return nil
-	case first == nil && s.mayRetain(now):
+	case s.key.waiters.first == nil && s.mayRetain(now):
 		s.retain(now, fx)
 		return nil
 	}
@@ -73,6 +70,9 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	}
 	r.TTL, r.Trusted = s.terms.TTL, h.deadline
 	r.Until = h.deadline.Add(s.terms.TTL)
+	if s.key.futures.vain == 0 {
+		s.key.requeueIdle()
+	}
 	s.forgetOwner(fx)
 	switch k := s.key; {
 	case k.waiters.first == nil:

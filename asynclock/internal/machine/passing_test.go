@@ -68,10 +68,6 @@ func TestHandoff(t *testing.T) {
 			step{time.Second, renewed(1, store.RenewReply{}), "..."},
 			step{2 * time.Second, unlock("a"), requeued},
 		), "waiting as o2"},
-		{"to a future, which has to claim it", held(
-			step{time.Second, arrive("b", future), ""},
-			step{time.Second, unlock("a"), "b is granted 11; lease of a ends: unlocked; renew o1 token=11 watch; alarm 13.345s"},
-		), "holding 11 until 13.345s"},
 		{"in the order of arrival", begin(followed(10),
 			step{time.Second, arrive("c"), ""},
 			step{time.Second, unlock("a"), passed("13.345s")},
@@ -217,7 +213,7 @@ func TestRetention(t *testing.T) {
 			step{time.Second, unlock("a"), back},
 		), "idle"},
 		{"wanted before the grant was known", []step{
-			{0, arrive("a", minute...), "acquire o1 retention"},
+			{0, arrive("a", minute...), "acquire o1 requests"},
 			{0, event(store.EventRequested), ""},
 			{0, answer(1, followed(10)), "..."},
 			{time.Second, unlock("a"), back},
@@ -257,11 +253,6 @@ func TestRetention(t *testing.T) {
 		{"little trust is left", begin(
 			step{trusted - grantTTL/5 + 1, unlock("a"), back},
 		), "idle"},
-		{"never claimed", []step{
-			{0, arrive("a", append(minute, future)...), "..."},
-			{0, answer(1, followed(10)), "..."},
-			{time.Second, leave("a"), "a fails: left; lease of a ends: left; " + "release o1 token=10 clean; alarm off; dropped"},
-		}, "idle"},
 		{"Close has begun", begin(
 			step{time.Second, closing, ""},
 			step{time.Second, unlock("a"), back},

@@ -80,15 +80,75 @@ func (k *Key) learnsLimit() bool {
 
 // admitBlock serves the first waiters with what the grant has for them, and gives up the rest.
 func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
-	for w := s.key.waiters.first; w != nil && s.mayTake(w, now); w = s.key.waiters.first {
-		s.admit(s.key.waiters.pop(), now, fx)
-	}
 	k := s.key
+	s.fill(fewTries, false, now, fx)
 	if r := s.giveUpFree(now, fx); r != nil {
 		fx.releases.push(r)
 		return
 	}
 	k.serve(nil, now, fx)
+}
+
+// fill gives what is free in the block to those who take it, in the order of the queue. Permits that lie make room
+// for those behind. In the end the rest lies with idle futures: F6. Passing says that the bounds of what
+// passes inside the client count. It reports whether somebody of the queue was served.
+func (s *stake) fill(tries int32, passing bool, now watchdog.Instant, fx *Effects) (served bool) {
+	k, root := s.key, s.holding.lease
+	for n := min(k.futures.idle.n, tries); n > 0; n-- {
+		w := k.futures.idle.pop()
+		if s.mayTake(w, now) && (!passing || s.mayPassOn(now)) && (k.send(w, fx) || !k.host.TakeBack(w)) {
+			s.join(w, root)
+			s.claim(w, now, fx)
+			continue
+		}
+		k.futures.idle.push(w)
+	}
+	for n := mostTries; n > 0; n-- {
+		w := k.waiters.first
+		if w == nil {
+			break
+		}
+		if w.Weight > s.free() && s.hasRoomIn(w) {
+			s.recall(now, fx)
+		}
+		if !s.mayTake(w, now) || passing && !s.mayPassOn(now) {
+			break
+		}
+		s.holding.cohort.handoffs++
+		served = true
+		s.admit(k.waiters.pop(), root, now, fx)
+	}
+	for n := min(k.futures.idle.n, fewTries); n > 0 && k.waiters.first == nil && s.mayLie(now); n-- {
+		w := k.futures.idle.pop()
+		if s.mayTake(w, now) && !s.holding.block.stale && (!passing || s.mayPassOn(now)) {
+			s.admit(w, root, now, fx)
+		} else {
+			k.futures.idle.push(w)
+		}
+	}
+	return served
+}
+
+// hasRoomIn reports whether w could take its permits if nothing lay in the block.
+func (s *stake) hasRoomIn(w *Waiter) bool {
+	root := s.holding.lease
+	if root.lies == 0 || *w.Terms != *s.terms || !s.isJoinable() && (root.joined > root.lies || root.claimed != 0) {
+		return false
+	}
+	room := s.free()
+	for j := root.joiner; j != nil; j = j.earlier {
+		if j.lying != nil {
+			room += j.Weight
+		}
+	}
+	return w.Weight <= room
+}
+
+// mayPassOn reports whether permits may pass inside this client: P3.
+func (s *stake) mayPassOn(now watchdog.Instant) bool {
+	contender := s.key.contender()
+	return !s.holding.block.stale && s.holding.cohort.mayPass(now) &&
+		(contender == nil || !contender.attempt.try) // its caller has sent the request, and reads the answer
 }
 
 // mayTake reports whether the waiter w, which is the first, may take its permits from this block. P5: if
@@ -100,22 +160,22 @@ func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
 // passPermits gives what is free in the block to the first waiters, without the store: P3. It returns the
 // release of what nobody gets, or nil: P4.
 func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
-	k, h := s.key, s.holding
-	contender := k.contender()
-	passed := false
-	for w := k.waiters.first; w != nil && s.mayTake(w, now) && !h.block.stale && h.cohort.mayPass(now); w = k.waiters.first {
-		if contender != nil && contender.attempt.try {
-			break // its caller has sent the request, and reads the answer
-		}
-		h.cohort.handoffs++
-		passed = true
-		s.admit(k.waiters.pop(), now, fx)
-	}
-	if passed {
-		k.headChanged(now, fx)
+	if s.fill(fewTries, true, now, fx) {
+		s.key.headChanged(now, fx)
 		s.askForOthers(now, fx)
 	}
 	return s.giveUpFree(now, fx)
+}
+
+// passFree passes on what is free in any block.
+func (k *Key) passFree(now watchdog.Instant, fx *Effects) {
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if s.holding != nil && s.isBlock() && s.free() > 0 {
+			s.goOn(now, fx)
+		}
+		s = next
+	}
 }
 
 // giveUpFree returns the release of the permits that nobody uses, or nil if all are in use. The last ones
@@ -123,7 +183,7 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 	h, root := s.holding, s.holding.lease
 	switch free := s.free(); {
-	case root.joiner == nil && root.admitted == 0:
+	case root.joiner == nil:
 		h.block.over = true
 		return s.giveBack(root.holdBack(now), now, fx)
 	case free == 0:

@@ -23,28 +23,46 @@ import (
 // hold in the end.
 func TestPromises(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := &script{
-			world: newWorld(t), T: t,
-			begun: make(map[string]watchdog.Instant), proven: make(map[string]watchdog.Instant),
-			tokens: make(map[string]int64), held: make(map[string]bool), open: make(map[*machine.Acquire]bool),
-		}
-		actions := s.actions()
-		for range rapid.IntRange(20, 120).Draw(t, "steps") {
-			rapid.SampledFrom(actions).Draw(t, "action").do()
+	rapid.Check(t, func(t *rapid.T) { runScript(t, store.Exclusive) })
+}
+
+// TestPromisesOfTenures does the same with readers and permits. It checks what its callers are told, and that nothing
+// is left.
+func TestPromisesOfTenures(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]store.Mode{"readers": store.Shared, "permits": store.Permits} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { runScript(t, mode) })
+		})
+	}
+}
+
+func runScript(t *rapid.T, mode store.Mode) {
+	s := &script{
+		world: newWorld(t), T: t, mode: mode,
+		begun: make(map[string]watchdog.Instant), proven: make(map[string]watchdog.Instant),
+		tokens: make(map[string]int64), counted: make(map[*machine.Lease]bool), held: make(map[string]bool), open: make(map[*machine.Acquire]bool), weights: make(map[string]int32),
+	}
+	s.host.several = mode != store.Exclusive
+	actions := s.actions()
+	for range rapid.IntRange(20, 120).Draw(t, "steps") {
+		rapid.SampledFrom(actions).Draw(t, "action").do()
+		if mode == store.Exclusive {
 			s.promises()
-			if t.Failed() {
-				t.FailNow()
-			}
 		}
-		s.end()
-	})
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	s.end()
 }
 
 // A script is a run of a machine with random inputs.
 type script struct {
 	*world
-	T *rapid.T
+	T    *rapid.T
+	mode store.Mode // of its callers; among readers are writers
 
 	// By owner.
 	begun  map[string]watchdog.Instant // base: when it began, or when its last request was sent that was answered "waiting"
@@ -52,15 +70,20 @@ type script struct {
 	tokens map[string]int64            // of its last grant
 	held   map[string]bool             // it has held the key
 
-	counter int64 // the store's last token
-	largest int64 // that a lease has had
-	counted *machine.Lease
-	over    *machine.Lease // its deadline has passed
+	weights map[string]int32 // that its last request was for
+
+	counter int64                   // the store's last token
+	largest int64                   // that a lease has had
+	counted map[*machine.Lease]bool // its token is
+	lain    watchdog.Instant        // since when the key lies; 0: it does not
+	wanted  watchdog.Instant        // since when others are known to want what the owner has; 0: they are not
+	over    *machine.Lease          // its deadline has passed
 
 	open    map[*machine.Acquire]bool // under way
 	waiting []*machine.Renewal        // under way
 	seen    int                       // how many requests are in open, or were
 	renewed int
+	given   int // how many releases the store has
 }
 
 // An action is named so that a failure shows what was done.
@@ -86,8 +109,13 @@ func (s *script) actions() []action {
 		{"alarm", s.alarmDue},
 		{"deadline", s.deadline},
 		{"leave", s.leave},
-		{"claim", s.claim},
-		{"claim", s.claim},
+		{"receive", s.receive},
+		{"receive", s.receive},
+		{"receive meanwhile", s.receiveBetween},
+		{"stop receiving", s.stop},
+		{"forget", s.forget},
+		{"look", s.look},
+		{"look", s.look},
 		{"unlock", s.unlock},
 		{"unlock", s.unlock},
 		{"join", s.join},
@@ -99,13 +127,23 @@ func (s *script) actions() []action {
 
 // make makes one step, and learns what was sent.
 func (s *script) make(in input) {
+	owner := s.host.live
 	s.step(in)
+	if s.host.live != owner {
+		s.wanted = 0
+	}
 	for ; s.seen < len(s.acquires); s.seen++ {
 		a := s.acquires[s.seen]
 		s.open[a] = true
+		s.weights[a.Request().Owner] = a.Request().Share.Weight
 		if _, known := s.begun[a.Request().Owner]; !known {
 			s.begun[a.Request().Owner] = s.now
 		}
+	}
+	for ; s.given < len(s.releases); s.given++ { // the store learns the last token of the holding
+		q := s.releases[s.given].Request()
+		s.counter = max(s.counter, q.Token)
+		s.held[q.Owner] = s.held[q.Owner] || q.Token != 0 // perhaps within this step
 	}
 	for ; s.renewed < len(s.renewals); s.renewed++ {
 		s.waiting = append(s.waiting, s.renewals[s.renewed])
@@ -124,29 +162,16 @@ func (s *script) next() int64 {
 }
 
 func (s *script) arrive() {
-	kinds := []struct {
-		name    string
-		changes []with
-	}{
-		{"lock", nil},
-		{"lock", nil},
-		{"lock", nil},
-		{"lock", nil},
-		{"future", []with{future}},
-		{"try", []with{try}},
-		{"future try", []with{future, try}},
-		{"other terms", []with{holder("other")}},
-		{"retention", []with{retention(time.Minute)}},
-		{"no renewal", []with{noRenewal}},
-		{"maximum hold", []with{maxHold(3 * time.Second)}},
-		{"minimum hold", []with{minHold(2 * time.Second)}},
-		{"short queue", []with{limit(1)}},
-	}
-	kind := rapid.SampledFrom(kinds).Draw(s.T, "kind")
+	kind := rapid.SampledFrom(kindsOf[s.mode]).Draw(s.T, "kind")
 	name := fmt.Sprintf("c%d", len(s.callers))
+	s.makeUnlessRefused(name, arrive(name, kind.changes...))
+}
+
+// makeUnlessRefused makes one step, after which the caller is forgotten if it was refused.
+func (s *script) makeUnlessRefused(name string, in input) {
 	refused := false
 	s.make(func(w *world, fx *machine.Effects) []string {
-		said := arrive(name, kind.changes...)(w, fx)
+		said := in(w, fx)
 		refused = len(said) > 0
 		return said
 	})
@@ -172,28 +197,51 @@ func (s *script) pick(fits func(*caller) bool) string {
 }
 
 func (s *script) leave() {
-	if name := s.pick(func(c *caller) bool { return c.waiter.Stage < machine.Claimed && c.waiter.Stage != machine.Again }); name != "" {
+	if name := s.pick(func(c *caller) bool { return c.waiter.Stage < machine.Claimed }); name != "" {
 		s.make(leave(name))
 	}
 }
 
-func claimable(c *caller) bool {
-	return c.waiter.Future && (c.waiter.Stage == machine.Granted || c.waiter.Stage == machine.Joining)
+// pending reports whether the caller may still receive its result.
+func pending(c *caller) bool { return c.waiter.Future && !c.received && !c.gone }
+
+func (s *script) receive() {
+	if name := s.pick(func(c *caller) bool { return pending(c) && !c.parked }); name != "" {
+		s.make(receive(name))
+	}
 }
 
-func (s *script) claim() {
-	name := s.pick(claimable)
-	switch {
-	case name == "":
-	case s.bool("context has ended"):
-		s.make(claimAfter(name, errLeft))
-	default:
-		s.make(claim(name))
+func (s *script) receiveBetween() {
+	if name := s.pick(func(c *caller) bool { return pending(c) && !c.parked }); name != "" {
+		s.make(receiveBetween(name))
+	}
+}
+
+// forget drops a channel. One with a result is kept.
+func (s *script) forget() {
+	if name := s.pick(func(c *caller) bool { return pending(c) && !c.parked && !c.between && !c.boxed }); name != "" {
+		s.make(forget(name))
+	}
+}
+
+func (s *script) stop() {
+	if name := s.pick(func(c *caller) bool { return c.parked }); name != "" {
+		s.make(stop(name))
+	}
+}
+
+// look looks at a result that was received, perhaps just now.
+func (s *script) look() {
+	if name := s.pick(func(c *caller) bool { return c.waiter.Future && (c.received || c.boxed) && !c.looked && !c.gone }); name != "" {
+		s.callers[name].looked = true
+		s.make(look(name))
 	}
 }
 
 // holds reports whether the caller may unlock its lease.
-func holds(c *caller) bool { return c.waiter.Stage == machine.Claimed }
+func holds(c *caller) bool {
+	return c.waiter.Stage == machine.Claimed && (!c.waiter.Future || c.looked)
+}
 
 func (s *script) unlock() {
 	if name := s.pick(holds); name != "" {
@@ -202,16 +250,16 @@ func (s *script) unlock() {
 }
 
 func (s *script) join() {
-	other := s.pick(func(c *caller) bool { return holds(c) && c.lease.Err == nil })
+	other := s.pick(func(c *caller) bool { return holds(c) && c.lease.Err == nil && c.terms.Mode != store.Permits })
 	if other == "" {
 		return
 	}
 	name := fmt.Sprintf("c%d", len(s.callers))
+	var changes []with
 	if s.bool("future") {
-		s.make(joinLater(name, other))
-		return
+		changes = []with{future}
 	}
-	s.make(join(name, other))
+	s.makeUnlessRefused(name, join(name, other, changes...))
 }
 
 func (s *script) renew() {
@@ -238,7 +286,7 @@ func (s *script) alarmDue() {
 
 // deadline stops the process up to the end of the lease: its alarm comes late.
 func (s *script) deadline() {
-	if _, _, held := s.key.Held(); held {
+	if _, _, held := s.key.Held(); held && s.mode == store.Exclusive {
 		s.now = max(s.now, s.key.Until(s.last))
 	}
 }
@@ -251,7 +299,11 @@ func (s *script) notify() {
 	case i >= len(kinds):
 		s.make(missed(i == len(kinds)))
 	default:
+		owner := s.host.live
 		s.make(event(kinds[i]))
+		if want := kinds[i] == store.EventQueued || kinds[i] == store.EventRequested; want && s.wanted == 0 && s.host.live == owner && s.held[owner] {
+			s.wanted = s.now
+		}
 	}
 }
 
@@ -264,15 +316,15 @@ func (s *script) message() {
 	if s.tokens[owner] == 0 || s.bool("granted anew") {
 		s.tokens[owner] = s.next()
 	}
-	e := store.Event{Kind: store.EventGrant, Owner: owner, Grant: s.grant(owner), GrantTTL: grantTTL}
+	e := store.Event{Kind: store.EventGrant, Owner: owner, Grant: s.grant(owner, s.weights[owner]), GrantTTL: grantTTL}
 	if !s.held[owner] {
 		s.prove(owner, s.begun[owner], grantTTL)
 	}
 	s.make(notify(e))
 }
 
-func (s *script) grant(owner string) store.Grant {
-	return store.Grant{Token: s.tokens[owner], TokensFollowClock: s.bool("tokens follow the clock")}
+func (s *script) grant(owner string, weight int32) store.Grant {
+	return store.Grant{Token: s.tokens[owner], TokensFollowClock: s.bool("tokens follow the clock"), Weight: weight}
 }
 
 // prove notes that the store has set this TTL after sent.
@@ -304,7 +356,10 @@ func (s *script) answer() {
 		if s.tokens[q.Owner] == 0 || s.bool("granted anew") {
 			s.tokens[q.Owner] = s.next()
 		}
-		reply = store.AcquireReply{Status: store.Granted, Grant: s.grant(q.Owner), WillNotify: true}
+		reply = store.AcquireReply{Status: store.Granted, Grant: s.grant(q.Owner, q.Share.Weight+q.Extra), WillNotify: true}
+		if q.Share.Mode == store.Permits {
+			reply.Limit = q.Share.Limit
+		}
 		s.prove(q.Owner, call.Sent, q.TTL)
 	case "refused":
 		reply = store.AcquireReply{Status: store.Waiting, Mark: s.counter, Rank: 1, Remaining: -1, WillNotify: true}
@@ -326,7 +381,7 @@ func (s *script) answer() {
 	delete(s.open, call)
 	releases := len(s.releases)
 	s.make(answer(n, reply))
-	if reply.Status == store.Granted && !s.held[q.Owner] && !s.released(q.Owner, releases) {
+	if s.mode == store.Exclusive && reply.Status == store.Granted && !s.held[q.Owner] && !s.released(q.Owner, releases) {
 		s.Errorf("request %d of %s was granted, and the key is neither held nor given back", n, q.Owner)
 	}
 	if call.Again { // the caller of a TryLock does this
@@ -377,19 +432,64 @@ func (s *script) answerRenewal() {
 
 // promises checks what must hold after each step.
 func (s *script) promises() {
-	if l := s.last; l != nil && l != s.counted && !l.Joined() {
-		s.counted = l
-		if l.Token <= s.largest {
-			s.Errorf("a lease has token %d, and one before has had %d", l.Token, s.largest)
-		}
-		s.largest = l.Token
-	}
+	s.tokensRise()
+	s.futuresLie()
 	if _, _, held := s.key.Held(); held && s.last.Err == nil {
 		s.lasts(s.last)
 	}
 	if s.host.live != "" && s.alarm == 0 && !slices.ContainsFunc(s.sorted(), func(n int) bool { return s.acquires[n-1].Request().Owner == s.host.live }) {
 		s.Errorf("%s waits without a request and without an alarm", s.state())
 	}
+}
+
+// tokensRise checks that no two callers have seen the same token.
+func (s *script) tokensRise() {
+	for _, c := range s.order {
+		l, w := c.lease, &c.waiter
+		if w.Stage != machine.Claimed || s.counted[l] || l.Joined() {
+			continue
+		}
+		s.counted[l] = true
+		if l.Token <= s.largest {
+			s.Errorf("%s has token %d, and one before has had %d", c.name, l.Token, s.largest)
+		}
+		s.largest = l.Token
+	}
+}
+
+// futuresLie checks what lies: somebody has it at most, and it gets to who wants it.
+func (s *script) futuresLie() {
+	owners, lies, receives := 0, false, false
+	for _, c := range s.order {
+		l, w := c.lease, &c.waiter
+		if (w.Stage == machine.Claimed || w.Stage == machine.Lying && c.received) && l.Err == nil && !l.Joined() {
+			owners++
+		}
+		lies = lies || w.Stage == machine.Lying && c.boxed && !l.Joined()
+		receives = receives || c.parked && w.Stage == machine.Idle && *w.Terms == terms()
+	}
+	if !lies {
+		s.lain = 0
+	} else if s.lain == 0 {
+		s.lain = s.now
+	}
+	due := s.alarm != 0 && s.alarm <= s.now
+	switch {
+	case owners > 1, owners == 1 && lies:
+		s.Errorf("%d have the key, and it lies: %t", owners, lies)
+	case !lies || due:
+	case s.wanted != 0 && s.now > max(s.wanted, s.lain).Add(100*ms):
+		s.Errorf("the key lies since %s, and others want it since %s", s.since(s.lain), s.since(s.wanted))
+	case receives && *s.lying().waiter.Terms == terms() && s.alarm.Sub(s.now) > 50*ms:
+		s.Errorf("the key lies, and somebody else receives, who is looked for at %s", s.since(s.alarm))
+	}
+}
+
+// lying returns the caller with whom the key lies.
+func (s *script) lying() *caller {
+	return s.order[slices.IndexFunc(s.order, func(c *caller) bool {
+		return c.waiter.Stage == machine.Lying && c.boxed && !c.lease.Joined()
+	})]
 }
 
 // lasts checks a lease that has not ended yet. If its deadline has passed, it must end as soon as anybody
@@ -409,7 +509,7 @@ func (s *script) lasts(l *machine.Lease) {
 		return
 	}
 	s.over = l
-	if s.bool("look") {
+	if callerOf(l.Caller).waiter.Stage == machine.Claimed && s.bool("look") {
 		s.make(check(callerOf(l.Caller).name, 0))
 		if l.Err == nil {
 			s.Errorf("a lease lasts past its deadline %s", s.since(until))
@@ -422,8 +522,9 @@ func (s *script) end() {
 	s.make(closing)
 	s.make(turnAway)
 	for name, c := range s.callers {
-		if claimable(c) {
-			s.make(claim(name))
+		if c.waiter.Future && c.received && !c.looked {
+			c.looked = true
+			s.make(look(name))
 		}
 	}
 	if _, _, held := s.key.Held(); held {
@@ -442,17 +543,15 @@ func (s *script) end() {
 
 func (s *script) oneResult(name string, c *caller) {
 	w := &c.waiter
-	if w.Stage != machine.Claimed && w.Stage != machine.Ended && w.Stage != machine.Again {
+	if w.Stage != machine.Claimed && w.Stage != machine.Ended {
 		s.Errorf("%s has no result: stage %d", name, w.Stage)
 	}
-	if (w.Err != nil) == (w.Stage == machine.Claimed) && w.Stage != machine.Again && w.Since != 0 {
+	if (w.Err != nil) == (w.Stage == machine.Claimed) && w.Since != 0 {
 		s.Errorf("%s: stage %d, and the error %v", name, w.Stage, w.Err)
 	}
 	switch {
-	case w.Future: // one that was granted may have been taken back since
-		if c.decided > 2 {
-			s.Errorf("%s was told %d results, want a grant and its end at most", name, c.decided)
-		}
+	case w.Future && w.Since != 0 && c.received == c.boxed:
+		s.Errorf("%s: its result was received: %t, and is in its channel: %t", name, c.received, c.boxed)
 	case c.decided != 1 && w.Since != 0:
 		s.Errorf("%s was told %d results, want one", name, c.decided)
 	}

@@ -14,7 +14,7 @@ import (
 func (s *stake) admitRow(now watchdog.Instant, fx *Effects) {
 	k := s.key
 	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.isJoinable() && s.lastsLongEnough(now); w = k.waiters.first {
-		s.admit(k.waiters.pop(), now, fx)
+		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
 	}
 	if k.waiters.first != nil {
 		k.serve(nil, now, fx)
@@ -30,7 +30,7 @@ func (k *Key) admitReaders(now watchdog.Instant, fx *Effects) {
 		if s == nil || k.contender() != nil {
 			break
 		}
-		s.admit(k.waiters.pop(), now, fx)
+		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
 	}
 	if w := k.waiters.first; w != nil && w.Terms.Mode == store.Exclusive {
 		k.closeTenures()
@@ -67,5 +67,5 @@ func (k *Key) closeTenures() {
 func (s *stake) reopen(now watchdog.Instant, fx *Effects) {
 	s.setRoot(s.key.host.NewLease(s.key.waiters.first))
 	s.holding.retained = 0
-	s.admit(s.key.waiters.pop(), now, fx)
+	s.admit(s.key.waiters.pop(), s.holding.lease, now, fx)
 }

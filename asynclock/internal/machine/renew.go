@@ -156,6 +156,9 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 		due = watchfulSchedule(ttl, due.lane) // S6
 	}
 	renewAt := due.renewAt(r.Sent)
+	if s.isLying() {
+		renewAt = min(renewAt, s.watchAt(r.Sent))
+	}
 	if r.late { // a later renewal may have been answered before
 		renewAt = max(renewAt, h.renewAt)
 	}
@@ -174,9 +177,8 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 		h.cohort.renewedAt(r.Sent, now, r.Request.NotifyQueued, waiters)
 	}
 	h.closed = h.closed || h.cohort.waited // S3
-	if h.lease == nil && h.cohort.waited {
-		s.releaseRetained(now, fx) // the notification was lost
-		return
+	if h.cohort.waited && s.yield(now, fx) {
+		return // the notification was lost
 	}
 	s.schedule(fx)
 	s.learnLimit(reply.Limit, now, fx)

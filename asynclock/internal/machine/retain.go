@@ -27,8 +27,6 @@ func (s *stake) mayRetain(now watchdog.Instant) bool {
 	switch {
 	case s.terms.Retention == 0:
 		return false
-	case h.lease.waiter != nil:
-		return false // never claimed
 	case !h.notified || h.requested || h.cohort.waited || h.closed:
 		return false // others request the key, or may do so without our being notified
 	case h.failures > 0:
@@ -58,16 +56,20 @@ func watchfulSchedule(ttl time.Duration, lane int) schedule {
 	return schedule{ttl: min(ttl, store.DefaultTTL), lane: lane}
 }
 
-// retake gives a retained key to its first waiter, which has just come. It does so at once if it is
+// retake gives what nobody has to the first waiter, which has just come. It does so at once if it is
 // allowed to, and otherwise through the store.
 func (s *stake) retake(now watchdog.Instant, fx *Effects) {
 	h := s.holding
-	usable := now < h.retained && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(now)
+	usable := (h.retained == 0 || now < h.retained) && h.failures == 0 && *s.key.waiters.first.Terms == *s.terms && s.lastsLongEnough(now)
 	switch {
+	case s.isBlock():
+		s.key.passFree(now, fx)
+		if s.key.contender() == nil {
+			s.key.serve(nil, now, fx)
+		}
 	case usable && s.isShared():
 		s.reopen(now, fx)
-	case usable && h.hasToken(now):
-		s.deliverNext(now, fx)
+	case usable && h.hasToken(now) && s.deliverNext(0, now, fx):
 	default:
 		s.key.ReleaseRetained(now, fx)
 	}
@@ -95,19 +97,15 @@ func (s *stake) releaseRetained(now watchdog.Instant, fx *Effects) {
 // requested is called when another client requests the key.
 func (s *stake) requested(now watchdog.Instant, fx *Effects) {
 	s.holding.requested, s.holding.closed = true, true // S3
-	if s.isRetained() {
-		s.releaseRetained(now, fx)
-	}
+	s.yield(now, fx)
 }
 
 // mayHaveMissed is called when a notification of another client's request may have been lost.
 func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
-	switch {
-	case s.attempt != nil:
+	if s.attempt != nil {
 		s.attempt.unnotified, s.attempt.contended = true, true
-	case s.isRetained():
-		s.releaseRetained(now, fx)
-	default:
-		s.holding.notified, s.holding.closed = false, true
+		return
 	}
+	s.holding.notified, s.holding.closed = false, true
+	s.yield(now, fx)
 }

@@ -147,14 +147,15 @@ func (k *Key) mayContend(w *Waiter) bool {
 	return !k.hasAll(w)
 }
 
-// retainedFor returns the retained stake that w is to get, or that stands in its way, or nil. A reader
-// joins a tenure that is open instead. Those behind others wait for them.
-func (k *Key) retainedFor(w *Waiter, now watchdog.Instant) (found *stake) {
+// freeFor returns the stake that nobody has, and that w is to get, or that stands in its way, or nil. A
+// reader joins a tenure that is open instead. Those behind others wait for them.
+func (k *Key) freeFor(w *Waiter, now watchdog.Instant) (found *stake) {
 	if k.waiters.first != nil || k.open(w, now) != nil {
 		return nil
 	}
 	for s := &k.stakes; s != nil; s = s.next {
-		if s.isRetained() && (found == nil || *s.terms == *w.Terms) {
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.free() > 0
+		if free && (found == nil || *s.terms == *w.Terms) {
 			found = s
 		}
 	}

@@ -10,8 +10,7 @@ import (
 // a block of permits. In the store it is one owner.
 //
 // The tenure is made of what re-entry is made of. It has a lease that no caller gets, the root. Each
-// caller's lease joins the root, so the tenure ends with the last of them. A future that waits to be
-// claimed is one that may join.
+// caller's lease joins the root, so the tenure ends with the last of them.
 
 // beginTenure makes the holding a tenure with the root l. It serves the first waiter, and those directly
 // behind it that may share the tenure: S4, P2.
@@ -20,7 +19,7 @@ func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(sent)) // S6
 	s.setRoot(l)
-	s.admit(s.key.waiters.pop(), now, fx)
+	s.admit(s.key.waiters.pop(), l, now, fx)
 	if s.isShared() {
 		s.admitRow(now, fx)
 	} else {
@@ -31,7 +30,7 @@ func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 // isJoinable reports whether leases can share a tenure on these terms. S7, P10: a lease with a maximum or
 // minimum hold, or without renewal, has an end of its own.
 func (s *stake) isJoinable() bool {
-	return s.terms.Renew && s.terms.MaxHold == 0 && s.terms.MinHold == 0
+	return s.terms.Renew && s.terms.MaxHold == 0 && s.terms.MinHold == 0 || s.holding != nil && s.holding.unseen
 }
 
 // setRoot makes l the lease that stands for the tenure.
@@ -41,20 +40,6 @@ func (s *stake) setRoot(l *Lease) {
 	l.Err, l.unlocked = ErrUnlocked, true // nobody has it
 	h.lease = l
 	s.key.host.IsRoot(l)
-}
-
-// admit gives w a lease of the tenure. A future gets it with its claim.
-func (s *stake) admit(w *Waiter, now watchdog.Instant, fx *Effects) {
-	root := s.holding.lease
-	if w.Future {
-		w.Stage, w.Lease, w.admitted = Joining, root, true
-		root.await(w)
-		s.schedule(fx)
-	} else {
-		s.join(w, root, fx)
-		s.countBounds(w, root, now, fx)
-	}
-	fx.decide(w)
 }
 
 // countBounds lets the bounds of a lease's hold count from now. A lease that has such has its tenure for
@@ -71,38 +56,4 @@ func (s *stake) countBounds(w *Waiter, root *Lease, now watchdog.Instant, fx *Ef
 		root.bound = now.Add(s.terms.MaxHold)
 		s.schedule(fx)
 	}
-}
-
-// leaveEmpty gives a tenure on if nobody has a lease of it or may still claim one. Of a block it gives on
-// what is free.
-func (k *Key) leaveEmpty(under *Lease, now watchdog.Instant, fx *Effects) {
-	root := k.whole(under)
-	if root == nil {
-		return
-	}
-	s := k.stakeOf(root.Owner)
-	var r *Release
-	switch {
-	case s.isBlock():
-		r = s.passPermits(now, fx)
-	case s.isShared() && root.joiner == nil && root.admitted == 0:
-		r = s.giveToNext(now, fx)
-	}
-	if r != nil {
-		fx.releases.push(r)
-	}
-}
-
-// revokeAdmitted fails the futures that have not claimed their lease of the tenure.
-func (s *stake) revokeAdmitted(reason error, now watchdog.Instant, fx *Effects) {
-	root := s.holding.lease
-	for w := root.joiners; w != nil; {
-		behind := w.behind
-		if w.admitted {
-			root.unawait(w)
-			fx.fail(w, reason)
-		}
-		w = behind
-	}
-	s.key.leaveEmpty(root, now, fx)
 }

@@ -161,9 +161,9 @@ func TestAnswers(t *testing.T) {
 			{0, answer(1, heldBy), "a fails: held by another; acquire o2; alarm off"},
 		}, "waiting as o2"},
 		{"a future that tries does so twice", []step{
-			{0, arrive("a", try, future), "acquire o1 try"},
+			{0, arrive("a", try, future), "acquire o1 try watch requests"},
 			{10 * ms, answer(1, notified), "alarm 30ms"},
-			{30 * ms, alarm, "acquire o1 try"},
+			{30 * ms, alarm, "acquire o1 try watch requests"},
 			{40 * ms, answer(2, notified), "a fails: held by another; alarm off; dropped"},
 		}, "idle"},
 		{"a TryLock never waits for a waiter of this client", []step{

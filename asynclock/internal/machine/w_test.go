@@ -9,7 +9,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-// The rules W1 to W11 of docs/design.md, one test for each.
+// The rules W1 to W10 of docs/design.md, one test for each.
 
 const ms = time.Millisecond
 

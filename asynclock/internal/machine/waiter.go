@@ -3,6 +3,8 @@
 package machine
 
 import (
+	"errors"
+
 	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
@@ -13,19 +15,20 @@ type Waiter struct {
 	Caller any // the shell's; the machine does not look at it
 	Terms  *Terms
 	Since  watchdog.Instant // when it began to wait
-	Lease  *Lease           // set once granted; of a joining waiter the lease to join
+	Lease  *Lease           // set once it has one; of a joining waiter the lease to join
 	Err    error            // set once ended
 
 	Weight int32 // Permits: how many it wants
 	Stage  Stage
-	Future bool // the grant must be claimed
+	Future bool // its caller may never receive what it gets
+	Part   bool // what it gets may be given back before its caller has it
 	Try    bool // never waits
 
-	admitted bool    // joins a tenure, not a lease that its caller is under
-	decided  bool    // is in the list of decided waiters
-	ahead    *Waiter // in the key's queue, or in the list of those who may join a lease
-	behind   *Waiter // likewise
-	next     *Waiter // in the list of decided waiters
+	seen    bool    // its caller has looked at the result
+	decided bool    // is in the list of decided waiters
+	ahead   *Waiter // in one of the key's queues
+	behind  *Waiter // likewise
+	next    *Waiter // in the list of decided waiters
 }
 
 func (w *Waiter) link() **Waiter { return &w.next }
@@ -36,9 +39,9 @@ type Stage uint8
 // The stages of a Waiter.
 const (
 	Queued  Stage = iota // in the key's queue
-	Joining              // the caller is under a lease of the key, which the claim will share
-	Again                // its lease to join has ended, and it never waits: it has to arrive again
-	Granted              // has a lease that nobody has claimed
+	Joining              // the caller is under a lease of the key, which Join shares
+	Idle                 // a future that nobody received from when it could have had the key
+	Lying                // its lease lies in its channel; perhaps somebody has received it
 	Claimed              // the lease is the caller's
 	Ended                // has an error instead
 )
@@ -51,8 +54,7 @@ func (fx *Effects) decide(w *Waiter) {
 	}
 }
 
-// fail ends the waiter with err, if it is still queued or unclaimed. The caller has already removed it
-// from the queue, or has taken back its grant.
+// fail ends the waiter with err. It is in no queue any more, and its result was taken back.
 func (fx *Effects) fail(w *Waiter, err error) {
 	w.Stage, w.Err, w.Lease = Ended, err, nil
 	fx.decide(w)
@@ -61,19 +63,44 @@ func (fx *Effects) fail(w *Waiter, err error) {
 // Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or
 // ErrTaken, the waiter was not added.
 func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
-	retained := k.retainedFor(w, now)
-	if !k.Idle() && retained == nil {
+	k.needsFutures(w)
+	if w.Future {
+		k.futures.arrives(now)
+	}
+	if k.pending() >= w.Terms.QueueLimit {
+		k.sweep(mostTries, now, fx)
+	}
+	k.recallFor(w, now, fx)
+	free := k.freeFor(w, now)
+	if free == nil {
 		if err := k.mayQueue(w, now); err != nil {
+			if errors.Is(err, ErrTaken) {
+				k.wantParts()
+			}
 			return err
 		}
 	}
-	w.Since = now
+	w.Since, fx.Dropped = now, false
 	k.waiters.push(w)
-	if retained != nil {
-		retained.retake(now, fx)
-		return nil
+	if free != nil {
+		free.retake(now, fx)
+	} else {
+		k.arrived(w, now, fx)
 	}
+	if w.Future {
+		k.sweep(fewSwept, now, fx)
+	}
+	return nil
+}
+
+// arrived decides what happens to a waiter that has queued.
+func (k *Key) arrived(w *Waiter, now watchdog.Instant, fx *Effects) {
 	k.admitReaders(now, fx)
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isLying() {
+			s.schedule(fx) // somebody waits for it now
+		}
+	}
 	switch s := k.contender(); {
 	case k.waiters.first == nil: // it was admitted
 	case s != nil:
@@ -83,20 +110,31 @@ func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
 		call.First = w.Try
 		fx.acquires.push(call)
 	}
-	return nil
 }
 
-// mayQueue returns an error for a waiter that can't be added to those of a key that is in use.
+// pending returns how many wait.
+func (k *Key) pending() int { return int(k.waiters.n + k.futures.idle.n) }
+
+// mayQueue returns an error for a waiter that can't be added to those of the key.
 func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
 	switch {
 	case k.waiters.first == nil && k.open(w, now) != nil:
-		return nil
-	case w.Try && (w.Terms.Mode == store.Exclusive || k.waiters.first != nil || !k.mayContend(w)):
+	case k.isUnused() && k.futures.idle.n == 0:
+	case w.Try && !k.isUnused() && (w.Terms.Mode == store.Exclusive || k.waiters.first != nil || !k.mayContend(w)):
 		return ErrTaken
-	case k.waiters.n >= w.Terms.QueueLimit:
+	case k.pending() >= w.Terms.QueueLimit:
 		return ErrQueueFull
 	}
 	return nil
+}
+
+// wantParts notes that somebody wants the key, for a part of a Whole that lies.
+func (k *Key) wantParts() {
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.holding != nil && s.holding.lease.isGathered() {
+			s.holding.requested = true
+		}
+	}
 }
 
 // Asked is where the shell keeps what callers wait for that never wait for the key, as long as
@@ -147,12 +185,16 @@ func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) (held HeldError) {
 	return held
 }
 
-// Leave ends one waiter with err, at any stage. An unclaimed grant goes to the next waiter. A claimed
-// lease stays the caller's.
+// Leave ends one waiter with err, at any stage. A lease that lies with it goes to the next waiter. A lease that
+// somebody has received stays the receiver's.
 func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 	switch w.Stage {
-	case Granted:
-		k.stakeOf(w.Lease.Owner).revokeUnclaimed(err, now, fx)
+	case Lying:
+		s := k.stakeOf(w.Lease.Owner)
+		if s.takeBack(w.Lease, now, fx) {
+			fx.fail(w, err)
+			s.goOn(now, fx)
+		}
 	case Queued:
 		wasFirst := k.waiters.first == w
 		k.waiters.remove(w)
@@ -160,12 +202,11 @@ func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 		if wasFirst {
 			k.headChanged(now, fx)
 		}
-	case Joining:
-		under := w.Lease
-		k.stopJoining(w)
+	case Idle:
+		k.futures.idle.remove(w)
 		fx.fail(w, err)
-		k.leaveEmpty(under, now, fx)
-	case Again, Claimed, Ended:
+		k.nobodyIdle(fx)
+	case Joining, Claimed, Ended:
 	}
 }
 
@@ -192,56 +233,70 @@ func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
 	k.serve(t, now, fx)
 }
 
-// TurnAway answers every waiter with err, takes an unclaimed grant back, and gives a retained key back.
+// TurnAway answers every waiter with err, takes back what lies, and gives a retained key back.
 func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
-	for w := k.waiters.pop(); w != nil; w = k.waiters.pop() {
-		fx.fail(w, err)
-	}
+	k.turnAll(err, fx)
 	k.headChanged(now, fx)
 	for s := &k.stakes; s != nil; {
 		next := s.next
 		switch {
+		case s.holding == nil:
 		case s.isRetained():
 			s.releaseRetained(now, fx)
-		case s.holding == nil:
-		case s.holding.lease.waiter != nil:
-			s.revokeUnclaimed(err, now, fx)
-		case s.isTenure():
-			s.revokeAdmitted(err, now, fx)
+		case s.holding.lease.lying != nil || s.holding.lease.lies > 0:
+			s.recall(now, fx)
+			k.turnAll(err, fx)
+			s.goOn(now, fx)
 		}
 		s = next
 	}
+	k.nobodyIdle(fx)
 }
 
-// Claim makes a granted lease its caller's, unless the grant has ended. It checks the causes of an end
-// itself, because nobody may have noticed them yet. Ended is the error of a caller whose context has
-// ended.
-func (k *Key) Claim(w *Waiter, ended error, now watchdog.Instant, fx *Effects) {
-	switch {
-	case w.Stage == Joining:
-		k.claimJoined(w, ended, now, fx)
-		return
-	case w.Stage != Granted:
-		return
+// turnAll fails all who have no lease.
+func (k *Key) turnAll(err error, fx *Effects) {
+	for w := k.waiters.pop(); w != nil; w = k.waiters.pop() {
+		fx.fail(w, err)
 	}
-	s := k.stakeOf(w.Lease.Owner)
-	switch {
-	case ended != nil:
-		s.revokeUnclaimed(ended, now, fx)
-	case k.host.Closing():
-		// Close takes grants back key by key, and has not reached this one yet.
-		s.revokeUnclaimed(store.ErrClosed, now, fx)
-	case now >= s.holding.deadline:
-		s.revokeUnclaimed(ErrNotClaimed, now, fx)
-	default:
-		s.claim(w, now, fx)
+	for w := k.futures.idle.pop(); w != nil; w = k.futures.idle.pop() {
+		fx.fail(w, err)
 	}
 }
 
-// A queue holds the waiters of one key in this client, in the order in which they came.
+// Received handles that a caller looks at its result. A lease that has ended before the first look is an
+// error instead. Nobody is at work under it, so it counts as unlocked.
+func (k *Key) Received(w *Waiter, now watchdog.Instant, fx *Effects) {
+	if w.Stage == Lying {
+		k.stakeOf(w.Lease.Owner).claim(w, now, fx)
+	}
+	if w.Stage != Claimed || w.seen {
+		return
+	}
+	w.seen = true
+	if l := w.Lease; !k.Check(l, 0, now, fx) {
+		_, _, _ = k.Unlock(l, now, fx) // it has ended, so there is no release to send
+		w.Stage, w.Err, w.Lease = Ended, l.Err, nil
+	}
+}
+
+// A queue holds waiters of one key in this client.
 type queue struct {
 	first, last *Waiter
-	n           int
+	next        *Waiter // is looked at next; nil: the first
+	n           int32
+	calls       int32 // of them no futures
+}
+
+// look returns one waiter after the other.
+func (q *queue) look() *Waiter {
+	w := q.next
+	if w == nil {
+		w = q.first
+	}
+	if w != nil {
+		q.next = w.behind
+	}
+	return w
 }
 
 func (q *queue) push(w *Waiter) {
@@ -252,10 +307,30 @@ func (q *queue) push(w *Waiter) {
 		q.last.behind = w
 	}
 	q.last = w
-	q.n++
+	q.count(w, 1)
+}
+
+func (q *queue) count(w *Waiter, n int32) {
+	if q.n += n; !w.Future {
+		q.calls += n
+	}
+}
+
+func (q *queue) pushFront(w *Waiter) {
+	w.behind = q.first
+	if q.first == nil {
+		q.last = w
+	} else {
+		q.first.ahead = w
+	}
+	q.first = w
+	q.count(w, 1)
 }
 
 func (q *queue) remove(w *Waiter) {
+	if q.next == w {
+		q.next = w.behind
+	}
 	if w.ahead == nil {
 		q.first = w.behind
 	} else {
@@ -267,7 +342,7 @@ func (q *queue) remove(w *Waiter) {
 		w.behind.ahead = w.ahead
 	}
 	w.ahead, w.behind = nil, nil
-	q.n--
+	q.count(w, -1)
 }
 
 func (q *queue) pop() *Waiter {

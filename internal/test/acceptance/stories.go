@@ -59,7 +59,9 @@ var Stories = []Story{
 	{"TryLock says who holds the key", tryLockSaysWhoHolds, Queues},
 	{"a wait that its context ended leaves no trace", endedWaitLeavesNoTrace, Queues},
 	{"a future is selected on, and an abandoned one holds nothing", futuresAreSelectedOn, Queues},
-	{"a grant that nobody claims goes on to the next", unclaimedGrantGoesOn, AnyStore},
+	{"what nobody receives goes on to the next", whatNobodyReceivesGoesOn, AnyStore},
+	{"loops around a select get the key", loopsAroundASelectGetTheKey, Queues},
+	{"each key at the pace of its workers", eachKeyAtThePaceOfItsWorkers, AnyStore},
 	{"clients that close tell their waiters and leave nothing behind", closeLeavesNothing, Queues},
 
 	// Several keys.

@@ -190,7 +190,7 @@ func pausedWaiterComesBack(env *Env) {
 }
 
 // comesBack is the rest of that story, from when the next one is to have the key. It returns what went wrong
-// and would if a process stood still: leases end then, and grants that are not claimed.
+// and would if a process stood still: leases end then.
 func (env *Env) comesBack(sleeper *worker, ours *asynclock.Client, pending <-chan asynclock.Result) (wrong string) {
 	next, err := (<-pending).Lease()
 	if err != nil {

@@ -5,6 +5,9 @@ package acceptance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -153,17 +156,85 @@ func futuresAreSelectedOn(env *Env) {
 	}
 }
 
-func unclaimedGrantGoesOn(env *Env) {
+// whatNobodyReceivesGoesOn has a client with futures that nobody receives from. The key is for whoever wants it, and
+// comes back.
+func whatNobodyReceivesGoesOn(env *Env) {
 	forgetful, next := env.client(), env.client()
-	start := time.Now()
-	forgotten := forgetful.LockChan(env.ctx, "key", asynclock.WithTTL(short))
+	wait, abandon := context.WithCancel(env.ctx)
+	defer abandon()
+	forgotten := forgetful.LockChan(wait, "key")
 	kit.Eventually(env.T, "a grant", func() bool { return len(forgotten) == 1 })
+	start := time.Now()
 	lease := env.lock(next, "key")
-	env.wantWithin(2*short, start, "an unclaimed grant, until it went on")
-	if _, err := (<-forgotten).Lease(); !errors.Is(err, asynclock.ErrNotClaimed) {
-		env.Errorf("late claim: got %v, want ErrNotClaimed", err)
+	env.wantWithin(soon+100*time.Millisecond, start, "a lease that nobody received, until it went on")
+	if len(forgotten) > 0 {
+		env.Errorf("the future has a result while another has the key")
 	}
 	env.unlock(lease)
+	local := env.lock(forgetful, "key")
+	env.unlock(local)
+	env.unlock(env.claim(forgotten))
+}
+
+// loopsAroundASelectGetTheKey has a new future in each turn of a loop.
+func loopsAroundASelectGetTheKey(env *Env) {
+	ours, theirs := env.client(), env.client()
+	wait, abandon := context.WithCancel(env.ctx)
+	defer abandon()
+	for _, tick := range []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second} {
+		held := env.lock(theirs, "key")
+		time.AfterFunc(2*tick+tick/3, func() { held.UnlockChan(env.ctx) })
+		start := time.Now()
+		ticks := time.NewTicker(tick)
+		for lease := (*asynclock.Lease)(nil); lease == nil; {
+			select {
+			case got := <-ours.LockChan(wait, "key"):
+				var err error
+				if lease, err = got.Lease(); err != nil {
+					env.Fatal(err)
+				}
+				env.wantWithin(3*tick+soon, start, "a loop with a tick of "+tick.String())
+				env.unlock(lease)
+			case <-ticks.C:
+			}
+		}
+		ticks.Stop()
+		start = time.Now()
+		env.unlock(env.lock(theirs, "key"))
+		env.wantWithin(soon+100*time.Millisecond, start, "another client, after the loop")
+	}
+}
+
+// eachKeyAtThePaceOfItsWorkers has a worker pool whose jobs take longer than the trust of what waits for them.
+func eachKeyAtThePaceOfItsWorkers(env *Env) {
+	const jobs, workers = 60, 4
+	keys := make([]string, jobs)
+	for i := range keys {
+		keys[i] = fmt.Sprint("job ", i)
+	}
+	results := env.client().LockEach(env.ctx, keys, asynclock.WithTTL(short))
+	var ran, left atomic.Int32
+	left.Store(jobs)
+	var pool sync.WaitGroup
+	for range workers {
+		pool.Go(func() {
+			for left.Add(-1) >= 0 {
+				got := <-results
+				lease, err := got.Lease()
+				if err != nil {
+					env.Errorf("%s: got %v, want a lease", got.Key(), err)
+					continue
+				}
+				time.Sleep(short / 8)
+				env.unlock(lease)
+				ran.Add(1)
+			}
+		})
+	}
+	pool.Wait()
+	if got := ran.Load(); got != jobs {
+		env.Errorf("%d jobs ran, want %d", got, jobs)
+	}
 }
 
 func closeLeavesNothing(env *Env) {
@@ -186,14 +257,15 @@ func closeLeavesNothing(env *Env) {
 	if err := <-failed; !errors.Is(err, asynclock.ErrClosed) {
 		env.Errorf("Lock: got %v, want ErrClosed", err)
 	}
-	for name, future := range map[string]<-chan asynclock.Result{"waiting": pending, "unclaimed": unclaimed} {
-		if _, err := (<-future).Lease(); !errors.Is(err, asynclock.ErrClosed) {
-			env.Errorf("%s future: got %v, want ErrClosed", name, err)
-		}
+	if _, err := (<-pending).Lease(); !errors.Is(err, asynclock.ErrClosed) {
+		env.Errorf("waiting future: got %v, want ErrClosed", err)
 	}
 	start := time.Now()
 	env.unlock(env.lock(other, "unclaimed"))
 	env.wantWithin(soon, start, "giving the unclaimed key back")
+	if _, err := (<-unclaimed).Lease(); !errors.Is(err, asynclock.ErrClosed) {
+		env.Errorf("future that nobody received from: got %v, want ErrClosed", err)
+	}
 	env.awaitWaiters(other, "waited for", 0)
 	select {
 	case err := <-closed:

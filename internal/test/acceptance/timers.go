@@ -22,7 +22,7 @@ func WantNoTimers(t *testing.T, stores []Store) {
 				env := s.Prepare(t)(t)
 				counterLosesNothing(env)
 				tell(t, env.again, anotherGoroutineUnlocks)
-				tell(t, env.again, unclaimedGrantGoesOn)
+				tell(t, env.again, whatNobodyReceivesGoesOn)
 			})
 		}
 	})

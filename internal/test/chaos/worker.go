@@ -246,7 +246,6 @@ func errorName(err error) string {
 		{asynclock.ErrDenied, "denied"},
 		{asynclock.ErrUnreachable, "unreachable"},
 		{asynclock.ErrOutcomeUnknown, "outcome unknown"},
-		{asynclock.ErrNotClaimed, "not claimed"},
 		{asynclock.ErrClosed, "closed"},
 		{asynclock.ErrStolen, "stolen"},
 		{asynclock.ErrNotRenewed, "not renewed"},

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -134,7 +133,7 @@ func begin(ctx context.Context, locks *asynclock.Client, transcode func(context.
 	return nil
 }
 
-// Very many keys are requested without goroutines, some at a time.
+// Very many keys are requested without goroutines, at the pace of the work.
 func Example_futures() {
 	with(func(ctx context.Context, locks *asynclock.Client) error {
 		accounts := make([]string, 10_000)
@@ -154,17 +153,15 @@ func Example_futures() {
 }
 
 func settleAll(ctx context.Context, locks *asynclock.Client, accounts []string, settle func(context.Context, string, int64) error) error {
-	for some := range slices.Chunk(accounts, 500) {
-		results := locks.LockEach(ctx, some)
-		for range some {
-			result := <-results
-			lease, err := result.Lease() // the claim
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(settle(lease.Context(), result.Key(), lease.Token()), lease.Unlock(ctx)); err != nil {
-				return err
-			}
+	results := locks.LockEach(ctx, accounts)
+	for range accounts {
+		result := <-results // from here on the lease is ours
+		lease, err := result.Lease()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(settle(lease.Context(), result.Key(), lease.Token()), lease.Unlock(ctx)); err != nil {
+			return err
 		}
 	}
 	return nil

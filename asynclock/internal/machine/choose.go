@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import "github.com/asynclock/asynclock-go/watchdog"
+
+// hasTaker reports whether somebody may take what is on these terms.
+func (k *Key) hasTaker(terms *Terms) bool {
+	return k.futures.idle.n > 0 || k.waiters.first != nil && *k.waiters.first.Terms == *terms
+}
+
+// send puts w's result into its channel. Leases that have ended are told of before. Otherwise the receiver
+// might be at work while the context of the holder before it still lasts.
+func (k *Key) send(w *Waiter, fx *Effects) bool {
+	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
+		k.host.TellEnded(l)
+	}
+	return k.host.Send(w)
+}
+
+// choose takes the next owner of an exclusive key from its queue: F1. That is the first who takes the key.
+// A future does so if somebody receives from its channel, or if it has come just now. If it has not been received,
+// lies is true: the result of the waiter is in its channel. It returns nil if nobody is there, or nothing may lie.
+// Tries is how many idle futures are tried.
+func (s *stake) choose(tries int32, now watchdog.Instant, fx *Effects) (w *Waiter, lies bool) {
+	k := s.key
+	for n := min(k.futures.idle.n, tries); n > 0; n-- {
+		w := k.futures.idle.pop()
+		if *w.Terms == *s.terms && (k.send(w, fx) || !k.host.TakeBack(w)) {
+			return w, false
+		}
+		k.futures.idle.push(w)
+	}
+	for n := mostTries; ; n-- {
+		w := k.waiters.first
+		if w == nil || *w.Terms != *s.terms {
+			return s.chooseIdle(now, fx)
+		}
+		k.waiters.pop()
+		if !w.Future || k.send(w, fx) {
+			return w, false
+		}
+		k.futures.beginPatience(now)
+		isNew := now.Sub(w.Since) < firstLook // its caller may be about to receive
+		if (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(now) && !k.host.IsGone(w) {
+			return w, true
+		}
+		if !k.host.TakeBack(w) {
+			return w, false
+		}
+		k.setAside(w, now, fx)
+	}
+}
+
+// chooseIdle lets the key lie with an idle future.
+func (s *stake) chooseIdle(now watchdog.Instant, fx *Effects) (w *Waiter, lies bool) {
+	k := s.key
+	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(now); n-- {
+		switch w := k.futures.idle.pop(); {
+		case k.host.IsGone(w):
+			fx.fail(w, errGone)
+		case *w.Terms == *s.terms:
+			return w, !k.send(w, fx)
+		default:
+			k.futures.idle.push(w)
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// futures is what a key knows of futures, from the arrival of the first.
+type futures struct {
+	idle     queue
+	revival  watchdog.Instant // when those that are idle queue again
+	came     watchdog.Instant // when the last one came
+	every    time.Duration    // how long that was after the one before
+	lain     watchdog.Instant // since when something lies
+	lookAt   watchdog.Instant // when somebody else who receives is looked for
+	lieUntil watchdog.Instant // the end of the patience of others who want the key; 0: nothing new lay since the grant
+	vain     int8             // how often in a row the key lay in vain while others wanted it
+}
+
+// noFutures is that of a key that has seen none. It does not change.
+var noFutures futures
+
+// needsFutures makes room for w.
+func (k *Key) needsFutures(w *Waiter) {
+	if w.Future && k.futures == &noFutures {
+		k.futures = new(futures)
+	}
+}
+
+// arrives notes how often futures come.
+func (f *futures) arrives(now watchdog.Instant) {
+	if f.came != 0 {
+		f.every = now.Sub(f.came)
+	}
+	f.came = now
+}
+
+// setAside makes a future idle whose result is not in its channel. A future that never waits fails instead. The last one
+// set aside is the first to have a turn again.
+func (k *Key) setAside(w *Waiter, now watchdog.Instant, fx *Effects) {
+	w.Stage, w.Lease = Idle, nil
+	switch {
+	case k.host.Closing():
+		fx.fail(w, store.ErrClosed)
+		return
+	case w.Try:
+		fx.fail(w, &HeldError{Remaining: -1})
+		return
+	case k.host.IsGone(w):
+		fx.fail(w, errGone)
+		return
+	}
+	if k.futures.idle.pushFront(w); k.futures.idle.n == 1 {
+		k.reviveIn(k.pause(), now, fx)
+	}
+}
+
+// pause returns after what time idle futures queue again: F5.
+func (k *Key) pause() time.Duration {
+	return min(firstPause<<(2*max(k.futures.vain-1, 0)), mostPause)
+}
+
+func (k *Key) reviveIn(pause time.Duration, now watchdog.Instant, fx *Effects) {
+	k.futures.revival = now.Add(pause)
+	fx.Alarm, fx.AlarmSet = k.earliest(), true
+}
+
+// revive lets idle futures queue again. Where an exclusive key lies, those that it could lie with have their
+// turn already.
+func (k *Key) revive(now watchdog.Instant, fx *Effects) {
+	var lying *stake
+	for s := &k.stakes; s != nil; s = s.next {
+		if s.isLying() && !s.isTenure() {
+			lying = s
+		}
+	}
+	for n := k.futures.idle.n; n > 0; n-- {
+		switch w := k.futures.idle.pop(); {
+		case k.host.IsGone(w):
+			fx.fail(w, errGone)
+		case lying != nil && *w.Terms == *lying.terms:
+			k.futures.idle.push(w)
+		default:
+			w.Stage = Queued
+			k.waiters.push(w)
+		}
+	}
+	k.futures.revival = now.Add(mostPause) // if any are left
+	k.revived(now, fx)
+}
+
+// revived serves those who queue again.
+func (k *Key) revived(now watchdog.Instant, fx *Effects) {
+	if k.waiters.first == nil {
+		k.nobodyIdle(fx)
+		return
+	}
+	for s := &k.stakes; s != nil; {
+		next := s.next
+		if s.isRetained() || s.isLying() {
+			s.yield(now, fx)
+		}
+		s = next
+	}
+	if s := k.contender(); s != nil {
+		s.watchTrouble(now, fx)
+		return
+	}
+	k.serve(nil, now, fx)
+}
+
+// requeueIdle lets idle futures queue again at once.
+func (k *Key) requeueIdle() {
+	for w := k.futures.idle.pop(); w != nil; w = k.futures.idle.pop() {
+		w.Stage = Queued
+		k.waiters.push(w)
+	}
+}
+
+// nobodyIdle is called when a future has left. Without waiters and futures the key is dropped.
+func (k *Key) nobodyIdle(fx *Effects) {
+	if k.futures.idle.n == 0 && k.futures.revival != 0 {
+		k.futures.revival = 0
+		fx.Alarm, fx.AlarmSet = k.earliest(), true
+		fx.Dropped = k.Idle()
+	}
+}
+
+// sweep ends some futures that nobody can receive from any more. Each arrival sweeps more than the one future that
+// it may leave behind, so they don't add up.
+func (k *Key) sweep(n int32, now watchdog.Instant, fx *Effects) {
+	first := k.waiters.first
+	for _, q := range [...]*queue{&k.waiters, &k.futures.idle} {
+		for range min(n, q.n) {
+			if w := q.look(); w != nil && w.Future && k.host.IsGone(w) {
+				q.remove(w)
+				fx.fail(w, errGone)
+			}
+		}
+	}
+	if k.waiters.first != first {
+		k.headChanged(now, fx)
+	}
+	k.nobodyIdle(fx)
+}
+
+// fewSwept is how many futures of each queue an arrival looks at.
+const fewSwept int32 = 3
+
+// errGone ends a future that nobody can receive from, so nobody sees it.
+var errGone = errors.New("nobody can receive the result")

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/watchdog"
+)
+
+// Futures. The receiver of a result owns the lease from that moment. A lease that nobody has received lies in
+// its channel, and is the client's: it can be taken back at any time. Its rules are numbered in
+// docs/design.md, F1 to F6.
+//
+// A future whose result was taken back, or that the next one was preferred to, is idle. It is still pending.
+const (
+	patience     = 100 * time.Millisecond // F4: how long a lease lies although others want the key
+	firstLook    = time.Millisecond       // F2: how long a caller may take to receive before others come first
+	nextLook     = 10 * time.Millisecond  // and how long the next one may take
+	laterLook    = 50 * time.Millisecond  // when the lease has lain for the patience
+	lastLook     = 250 * time.Millisecond // and when it has lain for ten seconds
+	firstPause   = 250 * time.Millisecond // F5: the pause of idle futures after a lease has lain in vain
+	mostPause    = 30 * time.Second
+	unaskedPause = time.Second // if nobody is known to want the key, because the store does not tell
+	unaskedTime  = 10 * time.Second
+	watchTime    = 250 * time.Millisecond // after which a renewal asks such a store who waits
+
+	mostTries int32 = 1024 // how many futures are tried in one step
+	fewTries  int32 = 16   // how many idle ones before those in the queue
+)
+
+// isLying reports whether something lies that could go to others: an exclusive lease, or one of a tenure.
+func (s *stake) isLying() bool {
+	return s.holding != nil && s.holding.lease != nil && (s.holding.lease.lying != nil || s.isTenure() && s.holding.lease.lies > 0)
+}
+
+// isContested reports whether anybody is known to want the key who does not get it while something lies. A store
+// without a queue says of every key that somebody waits.
+func (s *stake) isContested() bool {
+	return s.holding.requested || s.holding.cohort.waited && s.key.host.Queues() || s.isContestedHere()
+}
+
+// isContestedHere is isContested by a waiter of this client.
+func (s *stake) isContestedHere() bool {
+	switch w := s.key.waiters.first; {
+	case w == nil:
+		return false
+	case s.isShared():
+		return w.Terms.Mode != s.terms.Mode
+	default:
+		return s.isBlock() || *w.Terms != *s.terms
+	}
+}
+
+// lieEnds returns until when something may lie: F4. If the store does not tell who wants the key, somebody may. But
+// beside readers who have it, one that lies is in nobody's way.
+func (s *stake) lieEnds() watchdog.Instant {
+	h, f := s.holding, s.key.futures
+	switch {
+	case s.isContestedHere() && s.key.waiters.calls > 0:
+		return f.lain.Add(firstLook)
+	case s.isContested():
+		return max(f.lieUntil, 1)
+	case h.notified || s.isShared() && h.lease.joined > h.lease.lies:
+		return never
+	}
+	if s.key.host.Queues() { // whoever waits is found by renewals: only a TryLock is not
+		return f.lain.Add(unaskedTime)
+	}
+	// A loop that looks at a new future from time to time is to find the result there.
+	return f.lain.Add(min(max(2*f.every, patience), 10*patience))
+}
+
+// watchAt returns when a lease that lies is to be renewed, so that a waiter elsewhere is found. A lease was renewed,
+// or granted, at that time.
+func (s *stake) watchAt(renewed watchdog.Instant) watchdog.Instant {
+	if !s.holding.notified && s.key.host.Queues() {
+		return renewed.Add(watchTime)
+	}
+	return watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(renewed) // as if it were retained
+}
+
+func (s *stake) mayLie(now watchdog.Instant) bool { return now < s.lieEnds() }
+
+// beginPatience begins the patience of others. It has one beginning for each grant.
+func (f *futures) beginPatience(now watchdog.Instant) {
+	if f.lain = now; f.lieUntil == 0 {
+		f.lieUntil = now.Add(patience)
+	}
+}
+
+// takeBack takes back a lease that lies. Its future is in no queue then. It reports false if the lease was
+// received: it is the receiver's.
+func (s *stake) takeBack(l *Lease, now watchdog.Instant, fx *Effects) bool {
+	h, w := s.holding, l.lying
+	if !s.key.host.TakeBack(w) {
+		s.claim(w, now, fx)
+		return false
+	}
+	l.lying, w.Lease = nil, nil
+	if l.first != nil {
+		l.first.lies--
+		l.separate()
+		h.unseen = s.isTenure() && l.first.joiner == nil && l.first.claimed == 0
+		return true
+	}
+	h.lease, h.unseen, h.retained = nil, true, 0
+	return true
+}
+
+// recall takes back all that lies. The futures are idle then; each has its turn after those that are so
+// already. It reports false if anything was received.
+func (s *stake) recall(now watchdog.Instant, fx *Effects) (all bool) {
+	whole := s.holding.lease
+	all = true
+	if whole.lying != nil {
+		return s.recallOne(whole, now, fx)
+	}
+	for j := whole.joiner; j != nil && whole.lies > 0; {
+		earlier := j.earlier
+		if j.lying != nil {
+			all = s.recallOne(j, now, fx) && all
+		}
+		j = earlier
+	}
+	return all
+}
+
+func (s *stake) recallOne(l *Lease, now watchdog.Instant, fx *Effects) bool {
+	k, w := s.key, l.lying
+	if !s.takeBack(l, now, fx) {
+		return false
+	}
+	if k.setAside(w, now, fx); w.Stage == Idle {
+		k.futures.idle.remove(w)
+		k.futures.idle.push(w)
+	}
+	return true
+}
+
+// recallFor takes back what keeps w from the key, which is about to arrive: F3.
+func (k *Key) recallFor(w *Waiter, now watchdog.Instant, fx *Effects) {
+	if k.waiters.first != nil || k.open(w, now) != nil {
+		return
+	}
+	for s := &k.stakes; s != nil; s = s.next {
+		switch {
+		case !s.isLying():
+		case s.isShared() && s.terms.Mode == w.Terms.Mode && (s.isJoinable() || *w.Terms != *s.terms): // in nobody's way
+		case s.isShared() && w.Try && s.holding.lease.joined > s.holding.lease.lies: // it is refused anyway
+		case w.Future && !w.Try && now.Sub(s.key.futures.lain) < firstLook: // who is to receive may be on its way
+		case now >= s.holding.deadline: // its alarm is late
+		default:
+			s.recall(now, fx)
+			if s.isShared() && s.holding.lease.joiner == nil {
+				s.holding.lease, s.holding.retained = nil, 0
+			}
+		}
+	}
+}
+
+// nextLook returns when something that lies is looked at.
+func (s *stake) nextLook() watchdog.Instant {
+	at := s.lieEnds()
+	if !s.isShared() && s.key.hasTaker(s.terms) {
+		at = min(at, s.key.futures.lookAt)
+	}
+	return at
+}
+
+// tickLying does the work that is due while something lies.
+func (s *stake) tickLying(now watchdog.Instant, fx *Effects) {
+	s.notice(now, fx)
+	switch {
+	case !s.isLying():
+		s.tick(now, fx)
+	case !s.mayLie(now):
+		s.moveOn(now, fx)
+	case now >= s.key.futures.lookAt && !s.isShared() && s.key.hasTaker(s.terms):
+		s.look(now, fx)
+	default:
+		s.renewIfDue(now, fx)
+	}
+}
+
+// notice makes what was received its receivers', although they have not looked at it yet.
+func (s *stake) notice(now watchdog.Instant, fx *Effects) {
+	whole := s.holding.lease
+	if whole.lying != nil && !s.key.host.Lies(whole.lying) {
+		s.claim(whole.lying, now, fx)
+	}
+	for j := whole.joiner; j != nil && whole.lies > 0; j = j.earlier {
+		if j.lying != nil && !s.key.host.Lies(j.lying) {
+			s.claim(j.lying, now, fx)
+		}
+	}
+}
+
+// look gives what lies to somebody else who receives, or lets it lie with the next one: F2.
+func (s *stake) look(now watchdog.Instant, fx *Effects) {
+	f := s.key.futures
+	lain, pause := f.lain, nextLook
+	switch age := now.Sub(lain); {
+	case age >= 100*patience:
+		pause = lastLook
+	case age >= patience:
+		pause = laterLook
+	}
+	switch all := s.recall(now, fx); {
+	case s.isBlock():
+		s.goOn(now, fx)
+	case !all: // it was received
+	case !s.lastsLongEnough(now) || !s.deliverNext(mostTries, now, fx):
+		fx.releases.push(s.giveBack(0, now, fx))
+	}
+	if s.isLying() {
+		f.lain, f.lookAt = lain, now.Add(pause)
+		s.schedule(fx)
+	}
+}
+
+// yield gives back what nobody has, because others want the key. It reports whether it did.
+func (s *stake) yield(now watchdog.Instant, fx *Effects) bool {
+	switch {
+	case s.isRetained():
+		s.releaseRetained(now, fx)
+		return true
+	case !s.isLying():
+	case !s.mayLie(now):
+		s.moveOn(now, fx)
+		return true
+	default:
+		s.holding.renewAt = min(s.holding.renewAt, s.watchAt(now))
+		s.schedule(fx)
+	}
+	return false
+}
+
+// moveOn takes back what lies, for others who want the key. The futures queue again after a pause: F5.
+func (s *stake) moveOn(now watchdog.Instant, fx *Effects) {
+	k, pause := s.key, unaskedPause
+	known, inVain := s.isContested(), s.key.futures.lieUntil != 0
+	if s.recall(now, fx) {
+		if known && inVain {
+			k.futures.vain = min(k.futures.vain+1, 8)
+		}
+		k.futures.vain = max(k.futures.vain, 1)
+		if known {
+			pause = k.pause()
+		}
+		k.reviveIn(pause, now, fx)
+	}
+	s.goOn(now, fx)
+	if s.holding != nil {
+		s.schedule(fx)
+	}
+}
+
+// goOn decides what happens to a holding of which something was taken back.
+func (s *stake) goOn(now watchdog.Instant, fx *Effects) {
+	var r *Release
+	switch {
+	case s.isBlock():
+		r = s.passPermits(now, fx)
+	case s.holding.lease == nil:
+		r = s.giveToNext(now, fx)
+	default:
+		r = s.lessOne(now, fx)
+	}
+	if r != nil {
+		fx.releases.push(r)
+	}
+}
+
+// lessOne decides what happens to a holding with one lease less. If only futures are left that joined a lease
+// by re-entry, they wait for the key instead.
+func (s *stake) lessOne(now watchdog.Instant, fx *Effects) *Release {
+	whole := s.holding.lease
+	if whole.unlocked && !s.isTenure() && whole.joined == whole.lies {
+		s.recall(now, fx)
+	}
+	switch {
+	case whole.unlocked && whole.joiner == nil:
+		return s.giveToNext(now, fx)
+	case s.isLying():
+		s.yield(now, fx)
+	}
+	return nil
+}

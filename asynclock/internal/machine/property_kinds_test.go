@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// An asking is what a caller may ask for.
+type asking struct {
+	name    string
+	changes []with
+}
+
+func (k asking) String() string { return k.name }
+
+var kindsOf = map[store.Mode][]asking{
+	store.Exclusive: {
+		{"lock", nil},
+		{"lock", nil},
+		{"lock", nil},
+		{"lock", nil},
+		{"future", []with{future}},
+		{"try", []with{try}},
+		{"future try", []with{future, try}},
+		{"other terms", []with{holder("other")}},
+		{"retention", []with{retention(time.Minute)}},
+		{"no renewal", []with{noRenewal}},
+		{"maximum hold", []with{maxHold(3 * time.Second)}},
+		{"minimum hold", []with{minHold(2 * time.Second)}},
+		{"short queue", []with{limit(1)}},
+	},
+	store.Shared: {
+		{"reader", []with{reader}},
+		{"future", []with{reader, future}},
+		{"future", []with{reader, future}},
+		{"try", []with{reader, try}},
+		{"future try", []with{reader, future, try}},
+		{"other terms", []with{reader, holder("other")}},
+		{"future on other terms", []with{reader, future, holder("other")}},
+		{"retention", []with{reader, retention(time.Minute)}},
+		{"maximum hold", []with{reader, maxHold(3 * time.Second)}},
+		{"writer", nil},
+		{"writing future", []with{future}},
+	},
+	store.Permits: {
+		{"permit", []with{permits(1)}},
+		{"two permits", []with{permits(2)}},
+		{"future", []with{permits(1), future}},
+		{"future", []with{permits(1), future}},
+		{"future of two permits", []with{permits(2), future}},
+		{"try", []with{permits(1), try}},
+		{"future try", []with{permits(2), future, try}},
+		{"other terms", []with{permits(1), holder("other")}},
+		{"future on other terms", []with{permits(1), future, holder("other")}},
+		{"no renewal", []with{permits(1), noRenewal}},
+	},
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// F3, F6: what lies in a tenure goes to whoever of this client it is in the way of.
+func TestFuturesOfTenures(t *testing.T) {
+	t.Parallel()
+	of := func(n int32) store.AcquireReply {
+		reply := followed(10)
+		reply.Weight, reply.Limit = n, 3
+		return reply
+	}
+	two := func(more ...step) []step { // of three permits that the client has, a and b lie, and c has one
+		return append([]step{
+			{0, arrive("c", permits(1)), "..."},
+			{0, arrive("a", future, permits(1)), "..."},
+			{0, arrive("b", future, permits(1)), "..."},
+			{0, answer(1, of(3)), "a lies, 10; b lies, 10; c has 10; alarm 5s"},
+		}, more...)
+	}
+	checkRows(t, []row{
+		{"readers lie all at once", []step{
+			{0, arrive("a", future, reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "a lies, 10; b lies, 10; alarm 5s"},
+			{time.Second, look("a"), "a has 10; alarm 5s"},
+			{time.Second, unlock("a"), "lease of a ends: unlocked; alarm 5s"},
+			{5 * time.Second, alarm, "renew o1 token=10 watch; alarm 13.345s"},
+		}, "holding 10 until 13.345s"},
+		{"readers give way to a writer elsewhere", []step{
+			{0, arrive("a", future, reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{50 * ms, receive("a"), ""},
+			{50 * ms, event(store.EventQueued), "alarm 100ms"},
+			{100 * ms, alarm, "b is idle; a has 10; alarm 350ms"},
+			{200 * ms, look("a"), ""},
+			{200 * ms, unlock("a"), "release o1 token=10; lease of a ends: unlocked; alarm 350ms"},
+		}, "pausing"},
+		{"readers give way to a writer of this client at once", []step{
+			{0, arrive("a", future, reader), "..."},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, arrive("w"), "release o1 token=10 requeue o2 watch; alarm off"},
+		}, "waiting as o2"},
+		{"the last reader leaves what lies to a writer elsewhere", []step{
+			{0, arrive("a", reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{50 * ms, event(store.EventQueued), "alarm 100ms"},
+			{60 * ms, unlock("a"), "lease of a ends: unlocked; alarm 100ms"},
+			{100 * ms, alarm, "b is idle; release o1 token=10; alarm 350ms"},
+		}, "pausing"},
+		{"readers that nobody has received last if a writer is refused anyway", []step{
+			{0, arrive("a", reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, arrive("w", try), "refused: in use"},
+		}, "holding 10 until 13.345s"},
+		{"what readers have received is noticed", []step{
+			{0, arrive("a", future, reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, receive("a"), ""},
+			{5 * time.Second, alarm, "a has 10; renew o1 token=10 watch; alarm 13.345s"},
+		}, "holding 10 until 13.345s"},
+		{"the last reader leaves", []step{
+			{0, arrive("a", future, reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, leave("a"), "a fails: left; alarm 5s"},
+			{time.Second, leave("b"), "b fails: left; release o1 token=10; alarm off; dropped"},
+		}, "idle"},
+		{"Close beside a reader", []step{
+			{0, arrive("a", reader), "..."},
+			{0, arrive("b", future, reader), ""},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, turnAway, "b fails: client closed; alarm 5s"},
+			{time.Second, unlock("a"), "release o1 token=10; lease of a ends: unlocked; alarm off; dropped"},
+		}, "idle"},
+		{"permits lie only if nobody waits", two(
+			step{time.Second, arrive("d", permits(2)), "..."},
+			step{time.Second, arrive("e", future, permits(1)), ""},
+			step{time.Second, arrive("f", permits(1)), ""},
+			step{2 * time.Second, unlock("c"), "lease of c ends: unlocked; e is idle; f has 10; alarm 1.25s"},
+		), "holding 10 until 13.345s"},
+		{"permits that come free lie", two(
+			step{time.Second, arrive("d", permits(2)), "..."},
+			step{1001 * ms, unlock("d"), "lease of d ends: unlocked; a lies, 10; b lies, 10; alarm 13.345s"},
+		), "holding 10 until 13.345s"},
+		{"permits that come free are for who receives", two(
+			step{time.Second, arrive("d", permits(2)), "..."},
+			step{1001 * ms, arrive("e", permits(1)), "..."},
+			step{1001 * ms, arrive("f", permits(1)), "..."},
+			step{1001 * ms, receive("b"), ""},
+			step{1001 * ms, unlock("d"), "lease of d ends: unlocked; b has 10; e has 10; alarm 1.25s"},
+		), "holding 10 until 13.345s"},
+		{"a permit that is received meanwhile", two(
+			step{time.Second, arrive("d", permits(2)), "..."},
+			step{1001 * ms, receiveBetween("b"), ""},
+			step{1001 * ms, unlock("d"), "lease of d ends: unlocked; a lies, 10; b has 10; alarm 13.345s"},
+		), "holding 10 until 13.345s"},
+		{"permits go to who comes", two(
+			step{time.Second, arrive("d", permits(2)), "a is idle; b is idle; d has 10; renew o1 token=10 watch; alarm 1.25s"},
+		), "holding 10 until 13.345s"},
+		{"permits go to who never waits", two(
+			step{time.Second, arrive("d", permits(1), try), "a is idle; d has 10; renew o1 token=10 watch; alarm 1.001s"},
+		), "holding 10 until 13.345s"},
+		{"permits are given back for others", two(
+			step{time.Second, event(store.EventQueued), "a is idle; b is idle; release o1 token=10; alarm 1.25s"},
+		), "holding 10 until 13.345s"},
+		{"permits lie until the last one is received", two(
+			step{time.Second, unlock("c"), "release o1 token=10; lease of c ends: unlocked"},
+			step{time.Second, look("a"), "a has 10; alarm 5s"},
+			step{time.Second, unlock("a"), "release o1 token=10; lease of a ends: unlocked"},
+			step{time.Second, leave("b"), "b fails: left; release o1 token=10; alarm off; dropped"},
+		), "idle"},
+		{"a permit goes on to a future for which the store is asked", []step{
+			{0, several, ""},
+			{0, arrive("a", future, permits(1)), "..."},
+			{0, answer(1, of(1)), "a lies, 10; alarm 5s"},
+			{0, arrive("b", future, permits(1)), "acquire o2 watch requests; alarm 1ms"},
+			{0, answer(2, waiting(0)), "alarm 1ms"},
+			{ms, alarm, "a is idle; b lies, 10; withdraw o2; alarm 11ms"},
+			{2 * time.Second, alarm, "renew o1 token=10 watch; alarm 2.001s"},
+		}, "holding 10 until 13.345s"},
+		{"readers are not in the way of readers on other terms", []step{
+			{0, several, ""},
+			{0, arrive("a", future, reader), "..."},
+			{0, answer(1, followed(10)), "..."},
+			{time.Second, arrive("b", reader, holder("other")), "acquire o2 watch; alarm 5s"},
+		}, "holding 10 until 13.345s"},
+		{"a permit goes to who receives, before it lies", []step{
+			{0, arrive("a", future, permits(1)), "..."},
+			{0, arrive("b", future, permits(1)), "..."},
+			{0, receive("b"), ""},
+			{0, answer(1, of(1)), "a is idle; b has 10; alarm 250ms"},
+		}, "holding 10 until 13.345s"},
+	})
+}
