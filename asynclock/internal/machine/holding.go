@@ -139,6 +139,9 @@ func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 		l.first.lies--
 	}
 	h.unseen = false
+	if f := s.key.futures; f != &noFutures && !s.isTenure() {
+		f.lieUntil = now // somebody of this client has had it
+	}
 	if w.Stage, l.lying = Claimed, nil; w.Future {
 		s.key.futures.vain = 0
 	}

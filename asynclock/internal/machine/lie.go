@@ -239,7 +239,7 @@ func (s *stake) yield(now watchdog.Instant, fx *Effects) bool {
 // moveOn takes back what lies, for others who want the key. The futures queue again after a pause: F5.
 func (s *stake) moveOn(now watchdog.Instant, fx *Effects) {
 	k, pause := s.key, unaskedPause
-	known, inVain := s.isContested(), s.key.futures.lieUntil != 0
+	known, inVain := s.isContested(), s.key.futures.lieUntil > s.key.futures.lain
 	if s.recall(now, fx) {
 		if known && inVain {
 			k.futures.vain = min(k.futures.vain+1, 8)

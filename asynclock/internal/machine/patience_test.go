@@ -42,6 +42,14 @@ func TestFuturesPatience(t *testing.T) {
 			step{1001 * ms, queued, ""},
 			step{1002 * ms, unlock("b"), "release o2 token=20 clean; lease of b ends: unlocked; alarm 1.25s"},
 		), "pausing"},
+		{"after somebody of this client has had the key, there is none", []step{
+			{0, arrive("a", future), "..."},
+			{0, arrive("b", future), ""},
+			{ms, receive("b"), ""},
+			{ms, answer(1, followed(10)), "a is idle; b has 10; alarm 251ms"},
+			{2 * ms, unlock("b"), "lease of b ends: unlocked; a lies, 11; alarm 5s"},
+			{3 * ms, queued, "a is idle; release o1 token=11 clean; alarm 253ms"},
+		}, "pausing"},
 		{"a pause grows only after a patience", lies(
 			step{time.Second, queued, given + "1.25s"},
 			step{time.Second, arrive("b"), "..."},
