@@ -14,7 +14,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // startWith starts a server, and makes a client of it that New accepts, as changed.
@@ -87,7 +87,7 @@ func TestLocksGoOnWhileThePoolIsExhausted(t *testing.T) {
 			t.Errorf("List: got %v, %v, want no error", key, err)
 		}
 	}
-	if n, err := d.Publish(t.Context(), redisstore.Channel{Name: "channel"}, "text"); n != 1 || err != nil {
+	if n, err := d.Publish(t.Context(), redisdriver.Channel{Name: "channel"}, "text"); n != 1 || err != nil {
 		t.Errorf("Publish: got %d, %v, want 1", n, err)
 	}
 	if got := c.Session.Release(t.Context(), []store.ReleaseRequest{{Key: "key", Owner: "owner"}})[0]; got.Err != nil || !got.WasHeld {

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A command is one that is sent at most once, except that the server may answer that it did not run
@@ -27,7 +27,7 @@ type command struct {
 	words  []any
 	source string // of the script that words[1] names; empty: none
 	ahead  bool
-	result redisstore.Result
+	result redisdriver.Result
 	value  any   // what the result is made of
 	err    error // of the result
 
@@ -50,9 +50,9 @@ func (w word) MarshalBinary() ([]byte, error) {
 }
 
 // evalOf is a run of a script, by its name.
-func evalOf(run *redisstore.Run) *command {
-	c := &command{key: run.Keys[0], words: make([]any, 0, 3+len(run.Keys)+len(run.Args)), source: run.Source(), ahead: run.Ahead}
-	c.words = append(c.words, "evalsha", word{run.SHA1(), c}, len(run.Keys))
+func evalOf(run *redisdriver.Run) *command {
+	c := &command{key: run.Keys[0], words: make([]any, 0, 3+len(run.Keys)+len(run.Args)), source: run.Script.Source, ahead: run.Ahead}
+	c.words = append(c.words, "evalsha", word{run.Script.SHA1(), c}, len(run.Keys))
 	for _, key := range run.Keys {
 		c.words = append(c.words, key)
 	}
@@ -76,20 +76,20 @@ func (c *command) read(ctx context.Context, sent *redis.Cmd, unanswered error) {
 	c.value, c.err = value, ended(ctx, err)
 	switch text, refused := serverError(err); {
 	case errors.Is(err, redis.Nil):
-		c.result, c.err = redisstore.ValueResult(nil), nil
+		c.result, c.err = redisdriver.ValueResult(nil), nil
 	case refused:
-		c.result = redisstore.RefusalResult(text, err)
+		c.result = redisdriver.RefusalResult(text, err)
 	case c.err != nil:
-		c.result = redisstore.ErrorResult(c.err)
+		c.result = redisdriver.ErrorResult(c.err)
 	default:
-		c.result = redisstore.ValueResult(value)
+		c.result = redisdriver.ValueResult(value)
 	}
 }
 
 // fail notes that a command was not answered.
 func (c *command) fail(err error) {
 	c.answered = true
-	c.err, c.result = err, redisstore.ErrorResult(err)
+	c.err, c.result = err, redisdriver.ErrorResult(err)
 }
 
 // isRefused reports whether the server did not run the command, and said so by this code.
@@ -99,8 +99,8 @@ func (c *command) isRefused(code string) bool {
 }
 
 // inPipelines makes commands, at most redisconn.MaxPipeline at once.
-func (d *driver) inPipelines(ctx context.Context, commands []*command) []redisstore.Result {
-	results := make([]redisstore.Result, 0, len(commands))
+func (d *driver) inPipelines(ctx context.Context, commands []*command) []redisdriver.Result {
+	results := make([]redisdriver.Result, 0, len(commands))
 	for chunk := range slices.Chunk(commands, redisconn.MaxPipeline) {
 		results = append(results, d.do(ctx, chunk)...)
 	}
@@ -108,17 +108,17 @@ func (d *driver) inPipelines(ctx context.Context, commands []*command) []redisst
 }
 
 // do makes commands, all at once, and returns when ctx ends, if not before.
-func (d *driver) do(ctx context.Context, commands []*command) []redisstore.Result {
-	results, err := redisconn.Aside(ctx, d.places.of(commands[0].key), func() []redisstore.Result {
+func (d *driver) do(ctx context.Context, commands []*command) []redisdriver.Result {
+	results, err := redisconn.Aside(ctx, d.places.of(commands[0].key), func() []redisdriver.Result {
 		d.make(ctx, commands)
-		results := make([]redisstore.Result, len(commands))
+		results := make([]redisdriver.Result, len(commands))
 		for i, c := range commands {
 			results[i] = c.result
 		}
 		return results
 	})
 	if err != nil {
-		return slices.Repeat([]redisstore.Result{redisstore.ErrorResult(err)}, len(commands))
+		return slices.Repeat([]redisdriver.Result{redisdriver.ErrorResult(err)}, len(commands))
 	}
 	return results
 }

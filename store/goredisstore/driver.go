@@ -17,10 +17,10 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
-// A driver is a redisstore.Driver by go-redis.
+// A driver is a redisdriver.Driver by go-redis.
 type driver struct {
 	client  redis.UniversalClient // one of these, which is ours
 	single  *redis.Client         // nil in a Cluster
@@ -31,7 +31,7 @@ type driver struct {
 	closed  atomic.Bool
 }
 
-var _ redisstore.Driver = (*driver)(nil)
+var _ redisdriver.Driver = (*driver)(nil)
 
 func (d *driver) Cluster() bool { return d.cluster != nil }
 
@@ -44,12 +44,12 @@ func (d *driver) Close() {
 }
 
 // Eval runs a script.
-func (d *driver) Eval(ctx context.Context, run redisstore.Run) redisstore.Result {
+func (d *driver) Eval(ctx context.Context, run redisdriver.Run) redisdriver.Result {
 	return d.do(ctx, []*command{evalOf(&run)})[0]
 }
 
 // EvalAll runs scripts, at most redisconn.MaxPipeline at once.
-func (d *driver) EvalAll(ctx context.Context, runs []redisstore.Run) []redisstore.Result {
+func (d *driver) EvalAll(ctx context.Context, runs []redisdriver.Run) []redisdriver.Result {
 	commands := make([]*command, len(runs))
 	for i := range runs {
 		commands[i] = evalOf(&runs[i])
@@ -59,7 +59,7 @@ func (d *driver) EvalAll(ctx context.Context, runs []redisstore.Run) []redisstor
 }
 
 // GetAll asks for values, at most redisconn.MaxPipeline at once.
-func (d *driver) GetAll(ctx context.Context, keys []string) []redisstore.Result {
+func (d *driver) GetAll(ctx context.Context, keys []string) []redisdriver.Result {
 	commands := make([]*command, len(keys))
 	for i, key := range keys {
 		commands[i] = &command{key: key}
@@ -161,9 +161,9 @@ func (d *driver) Failure(err error) error {
 	case d.closed.Load() && errors.Is(err, redis.ErrClosed):
 		return store.ErrClosed
 	case refused && nothing:
-		return redisconn.NotSent(redisstore.ServerError(text, err))
+		return redisconn.NotSent(redisdriver.ServerError(text, err))
 	case refused:
-		return redisstore.ServerError(text, err)
+		return redisdriver.ServerError(text, err)
 	case nothing, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
 		// This comes first, because a dial that takes too long looks like the end of a context.
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)

@@ -188,15 +188,15 @@ var faultyDrivers = []struct {
 	open func(t *testing.T, s *setting) (*redisstore.Store, error)
 }{
 	{"rueidis", func(_ *testing.T, s *setting) (*redisstore.Store, error) {
-		return redisstore.Open(s.rueidis(), redisstore.ForDevelopment(), redisstore.WithoutLogger())
+		return redisstore.Open(s.rueidis(), redisstore.WithoutFailoverGrace(), redisstore.WithoutLogger())
 	}},
 	{"Open", func(_ *testing.T, s *setting) (*redisstore.Store, error) {
-		return Open(s.goRedis(), redisstore.ForDevelopment(), redisstore.WithoutLogger())
+		return Open(s.goRedis(), redisstore.WithoutFailoverGrace(), redisstore.WithoutLogger())
 	}},
 	{"New", func(t *testing.T, s *setting) (*redisstore.Store, error) {
 		client := redis.NewUniversalClient(s.goRedis())
 		t.Cleanup(func() { client.Close() })
-		return New(client, redisstore.ForDevelopment(), redisstore.WithoutLogger())
+		return New(client, redisstore.WithoutFailoverGrace(), redisstore.WithoutLogger())
 	}},
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A feed is a connection for messages, which all channels of a server share. It ends when nobody listens any more, or with
@@ -37,7 +37,7 @@ type feed struct {
 
 // A listener is a Receive under way.
 type listener struct {
-	channel   redisstore.Channel
+	channel   redisdriver.Channel
 	confirmed func()
 	deliver   func(string)
 

@@ -16,7 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // Receive has begun on a channel.
@@ -32,7 +32,7 @@ func listenTo(t *testing.T, d *driver, name string) *hearing {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &hearing{make(chan struct{}), make(chan string, 16), make(chan error, 1), cancel}
 	go func() { // ends with the test
-		h.ended <- d.Receive(ctx, redisstore.Channel{Name: name}, func() { close(h.confirmed) }, func(text string) { h.delivered <- text })
+		h.ended <- d.Receive(ctx, redisdriver.Channel{Name: name}, func() { close(h.confirmed) }, func(text string) { h.delivered <- text })
 	}()
 	return h
 }
@@ -102,14 +102,14 @@ func TestARefusedChannelEndsNoOther(t *testing.T) {
 	if err := within(t, "an end", better.ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want Canceled", err)
 	}
-	if _, err := d.Publish(t.Context(), redisstore.Channel{Name: "good"}, "text"); err != nil {
+	if _, err := d.Publish(t.Context(), redisdriver.Channel{Name: "good"}, "text"); err != nil {
 		t.Fatal(err)
 	}
 	if got := within(t, "a message", good.delivered); got != "text" || listeners(t, sv) != 1 {
 		t.Errorf("got %q and %d connections, want the text and one", got, listeners(t, sv))
 	}
 	kit.Eventually(t, "nobody hears what nobody listens to", func() bool {
-		n, err := d.Publish(t.Context(), redisstore.Channel{Name: "good2"}, "text")
+		n, err := d.Publish(t.Context(), redisdriver.Channel{Name: "good2"}, "text")
 		return n == 0 && err == nil
 	})
 	good.leave()
@@ -161,7 +161,7 @@ func TestALostConnectionForMessagesEnds(t *testing.T) {
 func TestAShardedMessageIsSent(t *testing.T) {
 	t.Parallel()
 	d := newDriverOf(t, clientAt(t, "ASYNCLOCK_CLUSTER_URL"))
-	if n, err := d.Publish(t.Context(), redisstore.Channel{Name: "channel", Sharded: true}, "text"); n != 0 || err != nil {
+	if n, err := d.Publish(t.Context(), redisdriver.Channel{Name: "channel", Sharded: true}, "text"); n != 0 || err != nil {
 		t.Errorf("got %d, %v, want none and no error", n, err)
 	}
 }

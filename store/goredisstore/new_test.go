@@ -17,7 +17,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
 	"github.com/asynclock/asynclock-go/store"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A client whose options New can't take is refused, and the error names the field. Nothing else of them is a condition.
@@ -325,11 +325,11 @@ func TestAServerWithoutShardedMessagesIsNoticed(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: sv.Addr})
 	defer client.Close()
 	d := newDriverOf(t, client)
-	ch := redisstore.Channel{Name: "channel", Sharded: true}
-	if err := d.Receive(t.Context(), ch, func() {}, func(string) {}); !errors.Is(err, redisstore.ErrUnsharded) {
+	ch := redisdriver.Channel{Name: "channel", Sharded: true}
+	if err := d.Receive(t.Context(), ch, func() {}, func(string) {}); !errors.Is(err, redisdriver.ErrUnsharded) {
 		t.Errorf("Receive: got %v, want ErrUnsharded", err)
 	}
-	if _, err := d.Publish(t.Context(), ch, "text"); !errors.Is(err, redisstore.ErrUnsharded) {
+	if _, err := d.Publish(t.Context(), ch, "text"); !errors.Is(err, redisdriver.ErrUnsharded) {
 		t.Errorf("Publish: got %v, want ErrUnsharded", err)
 	}
 }
@@ -342,7 +342,7 @@ func TestASubscriptionEndsOnTheServer(t *testing.T) {
 	defer client.Close()
 	d := newDriverOf(t, client)
 	for _, sharded := range []bool{false, true} {
-		ch := redisstore.Channel{Name: "channel", Sharded: sharded}
+		ch := redisdriver.Channel{Name: "channel", Sharded: sharded}
 		confirmed, delivered, ended := make(chan struct{}), make(chan string, 1), make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { // ends with ctx
@@ -380,7 +380,7 @@ func TestReceiveEndsWithItsContext(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, cancel)
 		ended := make(chan error, 1)
 		go func() { // ends with ctx
-			ended <- d.Receive(ctx, redisstore.Channel{Name: "channel", Sharded: sharded}, func() {}, func(string) {})
+			ended <- d.Receive(ctx, redisdriver.Channel{Name: "channel", Sharded: sharded}, func() {}, func(string) {})
 		}()
 		select {
 		case err := <-ended:

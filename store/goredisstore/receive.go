@@ -10,11 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/store/redisstore"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // Publish sends a message. A sharded one goes to the primary of the channel's slot.
-func (d *driver) Publish(ctx context.Context, ch redisstore.Channel, payload string) (receivers int64, err error) {
+func (d *driver) Publish(ctx context.Context, ch redisdriver.Channel, payload string) (receivers int64, err error) {
 	type answer struct {
 		receivers int64
 		err       error
@@ -35,7 +35,7 @@ func (d *driver) Publish(ctx context.Context, ch redisstore.Channel, payload str
 
 // publishSharded reads the topology if nobody receives the message: the subscription may be with an
 // old primary.
-func (d *driver) publishSharded(ctx context.Context, ch redisstore.Channel, payload string) (int64, error) {
+func (d *driver) publishSharded(ctx context.Context, ch redisdriver.Channel, payload string) (int64, error) {
 	if d.cluster == nil {
 		receivers, err := d.single.SPublish(ctx, ch.Name, payload).Result()
 		return receivers, unsharded(err)
@@ -59,13 +59,13 @@ func (d *driver) publishSharded(ctx context.Context, ch redisstore.Channel, payl
 // unsharded marks the error of a server that does not know the commands of sharded pub-sub.
 func unsharded(err error) error {
 	if text, ok := serverError(err); ok && strings.HasPrefix(text, "unknown command") {
-		return fmt.Errorf("%w: %w", redisstore.ErrUnsharded, err)
+		return fmt.Errorf("%w: %w", redisdriver.ErrUnsharded, err)
 	}
 	return err
 }
 
 // Receive subscribes on the connection for messages that the server's channels share: see feed.
-func (d *driver) Receive(ctx context.Context, ch redisstore.Channel, confirmed func(), deliver func(string)) error {
+func (d *driver) Receive(ctx context.Context, ch redisdriver.Channel, confirmed func(), deliver func(string)) error {
 	type answer struct {
 		node *redis.Client
 		err  error

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // lockKinds are the kinds of a lock's Redis keys that the scripts need to grant it, in their
@@ -37,8 +38,8 @@ func (s *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []s
 			}
 			return c.acquire(s.store.settings.prefix, q, address, s.expect(q))
 		},
-		read: func(c *call, q *store.AcquireRequest, result Result) (answer store.AcquireReply, again bool) {
-			if n, ok := result.integer(); ok && n == replyChosen {
+		read: func(c *call, q *store.AcquireRequest, result redisdriver.Result) (answer store.AcquireReply, again bool) {
+			if n, ok := result.Integer(); ok && n == replyChosen {
 				return grantedAsChosen(c, q, address), false
 			}
 			r := newReply(result)

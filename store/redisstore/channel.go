@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A channel is a pubsub.Source: one Redis channel, classic or sharded.
@@ -35,12 +37,14 @@ func (ch *channel) address() string {
 }
 
 // channel is how drivers know the channel.
-func (ch *channel) channel() Channel { return Channel{Name: ch.name, Sharded: ch.sharded} }
+func (ch *channel) channel() redisdriver.Channel {
+	return redisdriver.Channel{Name: ch.name, Sharded: ch.sharded}
+}
 
 // Receive subscribes and stays subscribed. It notes if there is no sharded pub-sub.
 func (ch *channel) Receive(ctx context.Context, confirmed func(), deliver func(string)) error {
 	err := ch.store.conn.Receive(ctx, ch.channel(), confirmed, deliver)
-	if errors.Is(err, ErrUnsharded) {
+	if errors.Is(err, redisdriver.ErrUnsharded) {
 		ch.store.unsharded.Store(true)
 	}
 	return err

@@ -58,10 +58,10 @@ func ExampleOpenURL() {
 
 // On a developer's machine a server that has just started grants its first lock at once. Elsewhere
 // it must not, because it may have forgotten a holder.
-func ExampleForDevelopment() {
+func ExampleWithoutFailoverGrace() {
 	var options []redisstore.Option
 	if os.Getenv("STAGE") == "development" {
-		options = append(options, redisstore.ForDevelopment())
+		options = append(options, redisstore.WithoutFailoverGrace())
 	}
 	store, err := redisstore.OpenURL(os.Getenv("ASYNCLOCK_REDIS_URL"), options...)
 	if err != nil {

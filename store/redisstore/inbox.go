@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // noAddress is the channel of a client that can't be notified.
@@ -136,7 +137,7 @@ func (s *session) up(ch *channel, about store.Event) {
 
 func (s *session) down(ch *channel, about store.Event, err error) {
 	about.Kind = store.EventDisconnected
-	if s.store.unsharded.Load() && errors.Is(err, ErrUnsharded) {
+	if s.store.unsharded.Load() && errors.Is(err, redisdriver.ErrUnsharded) {
 		// The inbox for all keys takes over. The session's Close waits for these inboxes,
 		// too.
 		for i := range s.sharded {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // shown is how many waiters, and how many of those who share a key, Inspect describes.
@@ -39,7 +40,7 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 }
 
 // ask runs a script about a key that may be shared, which is narrow at first.
-func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bool)) Result {
+func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bool)) redisdriver.Result {
 	var c call
 	wide := s.shared.noted(key)
 	put(&c, wide)
@@ -65,7 +66,7 @@ func (c *call) inspect(prefix, key string, shown int64, wide bool) {
 }
 
 // info reads what inspect.lua answers.
-func (st *Store) info(key string, result Result) (store.Info, error) {
+func (st *Store) info(key string, result redisdriver.Result) (store.Info, error) {
 	r := newReply(result)
 	info := r.info(key)
 	if err := r.failed(st); err != nil {
@@ -98,7 +99,7 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 		c.number(token)
 		c.guard(s.store.guard(key))
 	})
-	if held, ok := result.integer(); ok {
+	if held, ok := result.Integer(); ok {
 		return held == 1, nil
 	}
 	r := newReply(result)

@@ -27,7 +27,7 @@ func (s *session) SetLimit(ctx context.Context, key string, limit int32) error {
 	var c call
 	c.setLimit(s.store.settings.prefix, key, limit, s.store.guard(key))
 	result := s.store.runOne(ctx, &c)
-	if n, ok := result.integer(); ok && n == replyLimitSet {
+	if n, ok := result.Integer(); ok && n == replyLimitSet {
 		return nil
 	}
 	r := newReply(result)
@@ -59,7 +59,7 @@ func (st *Store) addLimits(ctx context.Context, infos []store.Info) error {
 		names[i] = string(appendKey(nil, st.settings.prefix, bucketOf(infos[i].Key), infos[i].Key, limitKind[0]))
 	}
 	for i, result := range st.conn.GetAll(ctx, names) {
-		value, ok, err := result.textIfAny()
+		value, ok, err := result.TextIfAny()
 		switch {
 		case errors.Is(err, errReply):
 			return err

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // List scans one primary after the other and inspects what it finds, page by
@@ -87,7 +88,7 @@ func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info,
 }
 
 // inspect inspects keys, all at once, and then once more those that are shared.
-func (l *listing) inspect(ctx context.Context, keys []string) []Result {
+func (l *listing) inspect(ctx context.Context, keys []string) []redisdriver.Result {
 	results := l.run(ctx, keys, false)
 	var shared []string
 	var at []int
@@ -103,7 +104,7 @@ func (l *listing) inspect(ctx context.Context, keys []string) []Result {
 }
 
 // run is a run of inspect.lua for each key.
-func (l *listing) run(ctx context.Context, keys []string, wide bool) []Result {
+func (l *listing) run(ctx context.Context, keys []string, wide bool) []redisdriver.Result {
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
@@ -130,7 +131,7 @@ func (l *listing) keysOf(ctx context.Context, redisKeys []string) (keys []string
 		}
 	}
 	for i, result := range st.conn.GetAll(ctx, names) {
-		if value, ok := result.text(); ok && isVacancy(value) || inPage[locks[i]] {
+		if value, ok := result.Text(); ok && isVacancy(value) || inPage[locks[i]] {
 			continue
 		}
 		inPage[locks[i]] = true

@@ -84,43 +84,13 @@ func TestAFreshServersFirstLineSaysWhyNothingIsGranted(t *testing.T) {
 	}
 	st.log.Close()
 	got := written.String()
-	for _, want := range []string{"level=WARN", "nothing is granted yet", "for=", "started or promoted lately", "without data", "redisstore.ForDevelopment"} {
+	for _, want := range []string{"level=WARN", "nothing is granted yet", "for=", "started or promoted lately", "without data", "redisstore.WithoutFailoverGrace"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("log: got %q, want %q in it", got, want)
 		}
 	}
 	if n := strings.Count(got, "\n"); n != 1 {
 		t.Errorf("log: got %d lines, want one:\n%s", n, got)
-	}
-}
-
-func TestForDevelopmentGrantsAtOnceAndWarns(t *testing.T) {
-	sv := ownServer(t)
-	for name, tt := range map[string]struct {
-		options []Option
-		granted bool
-		lines   int
-	}{
-		"for development":           {[]Option{ForDevelopment()}, true, 1},
-		"silent":                    {[]Option{ForDevelopment(), WithoutLogger()}, true, 0},
-		"without grace":             {[]Option{ForDevelopment(), WithoutFailoverGrace()}, true, 0},
-		"with a grace all the same": {[]Option{WithoutLogger(), ForDevelopment(), WithFailoverGrace(time.Hour)}, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			written := kit.DefaultLog(t)
-			st, err := Open(sv.Option, append([]Option{WithPrefix("test-" + strings.ReplaceAll(name, " ", "-"))}, tt.options...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(st.Close)
-			if got := join(t, st).Acquire(redistest.Attempt("key", "a")); (got.Status == store.Granted) != tt.granted {
-				t.Errorf("got %+v, want it granted: %v", got, tt.granted)
-			}
-			st.log.Close()
-			if got := strings.Count(written.String(), "ForDevelopment in production"); got != tt.lines {
-				t.Errorf("log: got %d warnings, want %d:\n%s", got, tt.lines, written.String())
-			}
-		})
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *session) WriteNote(ctx context.Context, r store.NoteRequest) error {
 		c.announces(s.store, r.Key)
 	}
 	result := s.store.runOne(ctx, &c)
-	answer, ok := result.integer()
+	answer, ok := result.Integer()
 	if !ok {
 		list := newReply(result)
 		list.end()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 var _ store.ObserveSession = (*session)(nil)
@@ -24,7 +25,7 @@ func (s *session) AnnounceEnd(ctx context.Context, key string, token int64) erro
 	c.announces(s.store, key)
 	c.number(token)
 	result := s.store.runOne(ctx, &c)
-	if answer, ok := result.integer(); ok && answer == 0 {
+	if answer, ok := result.Integer(); ok && answer == 0 {
 		return nil
 	}
 	list := newReply(result)
@@ -87,7 +88,7 @@ func (st *Store) announced(b *watched, payload string) {
 
 // hears tells observers of a bucket whether announcements come through. An error says why not.
 func (st *Store) hears(b *watched, err error) {
-	silent := err != nil && !errors.Is(err, ErrUnsharded) // otherwise the next subscription will be to a classic channel
+	silent := err != nil && !errors.Is(err, redisdriver.ErrUnsharded) // otherwise the next subscription will be to a classic channel
 	tell, changed := st.hub.turn(b, err == nil, silent)
 	if changed {
 		st.logHearing(err)

@@ -19,13 +19,14 @@ import (
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 var errDenied = errors.New("NOPERM No permissions to access a channel")
 
 // A wary server has channels that users may be denied.
 type wary struct {
-	Driver // nil: nothing else is asked
+	redisdriver.Driver // nil: nothing else is asked
 
 	mu          sync.Mutex
 	denied      func(channel string) bool
@@ -40,7 +41,7 @@ type subscriber struct {
 
 func (w *wary) Cluster() bool { return false }
 
-func (w *wary) Publish(_ context.Context, c Channel, payload string) (int64, error) {
+func (w *wary) Publish(_ context.Context, c redisdriver.Channel, payload string) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for s := range w.subscribers {
@@ -51,7 +52,7 @@ func (w *wary) Publish(_ context.Context, c Channel, payload string) (int64, err
 	return 1, nil
 }
 
-func (w *wary) Receive(ctx context.Context, c Channel, confirmed func(), deliver func(string)) error {
+func (w *wary) Receive(ctx context.Context, c redisdriver.Channel, confirmed func(), deliver func(string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &subscriber{c.Name, deliver, cancel}

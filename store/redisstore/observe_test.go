@@ -15,6 +15,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/pubsub"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 const announced = "n order:%2542 1000000000000000 7 15000 9 a  holder some \x00 data "
@@ -75,7 +76,7 @@ func FuzzAnnouncements(f *testing.F) {
 
 // A pubSub is a server of one channel, for any number of subscribers.
 type pubSub struct {
-	Driver // nil: nothing else is asked
+	redisdriver.Driver // nil: nothing else is asked
 
 	probes atomic.Int64
 	deaf   atomic.Bool // delivers nothing
@@ -86,7 +87,7 @@ type pubSub struct {
 
 func (p *pubSub) Cluster() bool { return false }
 
-func (p *pubSub) Publish(_ context.Context, _ Channel, payload string) (int64, error) {
+func (p *pubSub) Publish(_ context.Context, _ redisdriver.Channel, payload string) (int64, error) {
 	if strings.HasPrefix(payload, pubsub.ProbePrefix) {
 		p.probes.Add(1)
 	}
@@ -100,7 +101,7 @@ func (p *pubSub) Publish(_ context.Context, _ Channel, payload string) (int64, e
 	return 1, nil
 }
 
-func (p *pubSub) Receive(ctx context.Context, _ Channel, confirmed func(), deliver func(string)) error {
+func (p *pubSub) Receive(ctx context.Context, _ redisdriver.Channel, confirmed func(), deliver func(string)) error {
 	p.mu.Lock()
 	p.subscribers[&deliver] = struct{}{}
 	p.mu.Unlock()
@@ -180,7 +181,7 @@ func TestASessionIsToldLastWhetherAnnouncementsComeThrough(t *testing.T) {
 	s := &session{store: st}
 	s.events = func(e store.Event) {
 		if b.live {
-			st.hears(b, ErrUnsharded) // before this call has had an effect
+			st.hears(b, redisdriver.ErrUnsharded) // before this call has had an effect
 		}
 		told = append(told, e.Kind)
 	}

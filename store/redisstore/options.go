@@ -44,8 +44,6 @@ type settings struct {
 	grace  time.Duration // 0: no guard
 
 	counterTTL time.Duration
-
-	development bool // the log is to say so
 }
 
 func newSettings(opts []Option) (settings, error) {
@@ -99,7 +97,7 @@ func WithFailoverGrace(least time.Duration) Option {
 		if least < store.MinTTL || least > store.MaxTTL {
 			return fmt.Errorf("%w: failover grace %v, %v to %v are allowed", store.ErrInvalidOption, least, store.MinTTL, store.MaxTTL)
 		}
-		s.grace, s.development = least, false
+		s.grace = least
 		return nil
 	})
 }
@@ -110,21 +108,11 @@ func WithFailoverGrace(least time.Duration) Option {
 // a third of its TTL, only tokens keep the two apart. A holder that can't reach the new server
 // trusts its lease longer, until its deadline. All clients of a prefix have to agree.
 //
-// Use it also in tests that start a server of their own: a server without data can't be
-// distinguished from one that lost its data. [ForDevelopment] does the same, and warns.
+// Use it also in tests that start a server of their own, and on a developer's machine: a server without
+// data can't be distinguished from one that lost its data.
 func WithoutFailoverGrace() Option {
 	return option(func(s *settings) error {
-		s.grace, s.development = 0, false
-		return nil
-	})
-}
-
-// ForDevelopment is [WithoutFailoverGrace] for programs on a developer's machine, where servers
-// come and go: a fresh server grants its first lock at once. The log says when the store is opened
-// that it must not be in production.
-func ForDevelopment() Option {
-	return option(func(s *settings) error {
-		s.grace, s.development = 0, true
+		s.grace = 0
 		return nil
 	})
 }

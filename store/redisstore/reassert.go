@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // reassert requests the holdings once more that were not found or have another owner. A
@@ -71,8 +72,8 @@ func (c *call) reassert(st *Store, q *store.RenewRequest, address string, wide b
 }
 
 // reassertReply reads what reassert.lua answers.
-func (s *session) reassertReply(reply *store.RenewReply, result Result) {
-	n, ok := result.integer()
+func (s *session) reassertReply(reply *store.RenewReply, result redisdriver.Result) {
+	n, ok := result.Integer()
 	switch {
 	case !ok:
 		r := newReply(result)

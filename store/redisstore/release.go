@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // Release sends one command per request, all at once. A request that release_fast.lua can't
@@ -22,7 +23,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 		put: func(c *call, q *store.ReleaseRequest, try int) error {
 			return s.putRelease(c, q, s.plan(q, try), address)
 		},
-		read: func(c *call, q *store.ReleaseRequest, result Result) (answer store.ReleaseReply, again bool) {
+		read: func(c *call, q *store.ReleaseRequest, result redisdriver.Result) (answer store.ReleaseReply, again bool) {
 			if c.script == releaseFastScript {
 				return s.releaseFastReply(q, result)
 			}
@@ -129,8 +130,8 @@ const (
 
 // releaseFastReply reads what release_fast.lua answers. again says that the release is for
 // release.lua.
-func (s *session) releaseFastReply(q *store.ReleaseRequest, result Result) (answer store.ReleaseReply, again bool) {
-	held, ok := result.integer()
+func (s *session) releaseFastReply(q *store.ReleaseRequest, result redisdriver.Result) (answer store.ReleaseReply, again bool) {
+	held, ok := result.Integer()
 	if !ok {
 		return s.releaseReply(q, result, noAddress)
 	}
@@ -157,8 +158,8 @@ const replyNoRest = -5
 
 // releaseReply reads what release.lua and release_shares.lua answer. again says that the key is
 // shared, and that the release is for release_shares.lua.
-func (s *session) releaseReply(q *store.ReleaseRequest, result Result, address string) (answer store.ReleaseReply, again bool) {
-	if held, ok := result.integer(); ok {
+func (s *session) releaseReply(q *store.ReleaseRequest, result redisdriver.Result, address string) (answer store.ReleaseReply, again bool) {
+	if held, ok := result.Integer(); ok {
 		if held == replyWide {
 			s.shared.note(q.Key, true)
 			return store.ReleaseReply{Err: errWide}, true

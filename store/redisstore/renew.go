@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // renewalsPerCall is how many holdings one run of renew.lua extends at most. A holding takes
@@ -184,7 +185,7 @@ func (c *call) renewShare(q *store.RenewRequest) {
 }
 
 // renewReplies reads what renew.lua answers.
-func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result Result) {
+func (s *session) renewReplies(replies []store.RenewReply, chunk []int, result redisdriver.Result) {
 	r := newReply(result)
 	for _, i := range chunk {
 		replies[i] = store.RenewReply{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // What a script answers in the first place of a list, besides the values of
@@ -25,7 +26,7 @@ const (
 // A reply reads a list that a script answered. After the last read, err says
 // whether all of it was there and of the right type.
 type reply struct {
-	items
+	redisdriver.Items
 
 	err    error
 	hidden bool // the server hides its history; see errHidden
@@ -34,16 +35,16 @@ type reply struct {
 	sighting *sighting // what the reply says about the server, if it says that
 }
 
-func newReply(result Result) reply {
-	list, err := result.list()
-	return reply{items: list, err: err}
+func newReply(result redisdriver.Result) reply {
+	list, err := result.List()
+	return reply{Items: list, err: err}
 }
 
 func (r *reply) number() int64 {
 	if r.err != nil {
 		return 0
 	}
-	n, ok := r.integer()
+	n, ok := r.Integer()
 	if !ok {
 		r.err = errReply
 	}
@@ -66,7 +67,7 @@ func (r *reply) text() string {
 	if r.err != nil {
 		return ""
 	}
-	text, ok := r.string()
+	text, ok := r.Text()
 	if !ok {
 		r.err = errReply
 	}
@@ -101,7 +102,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Token = r.between(1, redisconn.MaxGiven)
 		answer.Waiters = r.count()
 		answer.TokensFollowClock = r.between(0, 1) == 1
-		if r.more() {
+		if r.More() {
 			r.sighting = &sighting{history: r.text(), longest: r.millis(), clock: answer.Token, at: time.Now()}
 		}
 	case store.Waiting:
@@ -160,7 +161,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 // permitsIfAny reads the limit in force and how many permits are out, with which the reply to a request for
 // permits ends.
 func (r *reply) permitsIfAny() (limit int32, used int) {
-	if !r.more() {
+	if !r.More() {
 		return 0, 0
 	}
 	return int32(r.between(0, store.MaxPermits)), r.count()
@@ -213,7 +214,7 @@ func (r *reply) info(key string) store.Info {
 			Holder: r.text(), Token: r.token(), Weight: r.count(), Remaining: max(r.millis(), 0),
 		})
 	}
-	for r.err == nil && r.more() {
+	for r.err == nil && r.More() {
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: r.text(), Age: r.millis()})
 	}
 	return info

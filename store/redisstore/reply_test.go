@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/test/kit/fuzzreply"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // Whatever comes instead of a script's answer is an error, never a grant.
@@ -34,9 +35,9 @@ func FuzzReplies(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours := readAll(t, s, Result{result: rueidis.NewResult(m, nil)})
+		ours := readAll(t, s, redisdriver.RueidisResult(rueidis.NewResult(m, nil)))
 		if value, err := m.ToAny(); err == nil { // another library gives the same without rueidis' types
-			if theirs := readAll(t, s, ValueResult(value)); theirs != ours {
+			if theirs := readAll(t, s, redisdriver.ValueResult(value)); theirs != ours {
 				t.Errorf("by another driver: got %s, want %s", theirs, ours)
 			}
 		}
@@ -44,7 +45,7 @@ func FuzzReplies(f *testing.F) {
 }
 
 // readAll reads a result as the answer of each script, and describes what was read.
-func readAll(t *testing.T, s *session, result Result) string {
+func readAll(t *testing.T, s *session, result redisdriver.Result) string {
 	t.Helper()
 	r := newReply(result)
 	got, _ := s.acquireReply(&r, &store.AcquireRequest{WaiterTTL: long}, noAddress)

@@ -10,23 +10,24 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A rueidisDriver is the driver of [Open] and [New].
 type rueidisDriver struct{ conn *redisconn.Conn }
 
-var _ Driver = rueidisDriver{}
+var _ redisdriver.Driver = rueidisDriver{}
 
 func (d rueidisDriver) Cluster() bool           { return d.conn.Cluster() }
 func (d rueidisDriver) Failure(err error) error { return d.conn.Failure(err) }
 func (d rueidisDriver) Close()                  { d.conn.Close() }
 
 // Eval runs a script without the slices of EvalAll.
-func (d rueidisDriver) Eval(ctx context.Context, run Run) Result {
+func (d rueidisDriver) Eval(ctx context.Context, run redisdriver.Run) redisdriver.Result {
 	if run.Ahead {
-		return Result{result: run.script.RunBehind(ctx, d.conn, primer(d.conn.Commands, run.Keys[0]), run.Keys, run.Args)}
+		return redisdriver.RueidisResult(run.Script.RunBehind(ctx, d.conn, primer(d.conn.Commands, run.Keys[0]), run.Keys, run.Args))
 	}
-	return Result{result: run.script.RunOnce(ctx, d.conn, run.Keys, run.Args)}
+	return redisdriver.RueidisResult(run.Script.RunOnce(ctx, d.conn, run.Keys, run.Args))
 }
 
 // primer returns the command that goes ahead of a script. rueidis does not take an arbitrary command
@@ -36,17 +37,17 @@ func primer(client rueidis.CoreClient, key string) rueidis.Completed {
 	return client.B().Arbitrary("EXISTS").Keys(key).Build()
 }
 
-func (d rueidisDriver) EvalAll(ctx context.Context, runs []Run) []Result {
-	replies := make([]Result, len(runs))
+func (d rueidisDriver) EvalAll(ctx context.Context, runs []redisdriver.Run) []redisdriver.Result {
+	replies := make([]redisdriver.Result, len(runs))
 	redisconn.RunScripts(ctx, d.conn, len(runs), func(i int) (sc *redisconn.Script, keys, args []string) {
-		return runs[i].script, runs[i].Keys, runs[i].Args
-	}, func(i int, result rueidis.RedisResult) { replies[i].result = result })
+		return runs[i].Script, runs[i].Keys, runs[i].Args
+	}, func(i int, result rueidis.RedisResult) { replies[i] = redisdriver.RueidisResult(result) })
 	return replies
 }
 
-func (d rueidisDriver) GetAll(ctx context.Context, keys []string) []Result {
-	replies := make([]Result, len(keys))
-	redisconn.GetAll(ctx, d.conn, keys, func(i int, result rueidis.RedisResult) { replies[i].result = result })
+func (d rueidisDriver) GetAll(ctx context.Context, keys []string) []redisdriver.Result {
+	replies := make([]redisdriver.Result, len(keys))
+	redisconn.GetAll(ctx, d.conn, keys, func(i int, result rueidis.RedisResult) { replies[i] = redisdriver.RueidisResult(result) })
 	return replies
 }
 
@@ -55,7 +56,7 @@ func (d rueidisDriver) Scan(ctx context.Context, pattern string) iter.Seq2[[]str
 }
 
 // Receive subscribes and stays subscribed, as [redisconn.Conn.Receive] describes.
-func (d rueidisDriver) Receive(ctx context.Context, ch Channel, confirmed func(), deliver func(string)) error {
+func (d rueidisDriver) Receive(ctx context.Context, ch redisdriver.Channel, confirmed func(), deliver func(string)) error {
 	b := d.conn.Inboxes.B()
 	subscribe := b.Subscribe().Channel(ch.Name).Build()
 	if ch.Sharded {
@@ -69,7 +70,7 @@ func (d rueidisDriver) Receive(ctx context.Context, ch Channel, confirmed func()
 	return unsharded(ch, err)
 }
 
-func (d rueidisDriver) Publish(ctx context.Context, ch Channel, payload string) (int64, error) {
+func (d rueidisDriver) Publish(ctx context.Context, ch redisdriver.Channel, payload string) (int64, error) {
 	b := d.conn.Commands.B()
 	if !ch.Sharded {
 		return d.conn.Do(ctx, b.Publish().Channel(ch.Name).Message(payload).Build()).AsInt64()
@@ -84,9 +85,9 @@ func (d rueidisDriver) Publish(ctx context.Context, ch Channel, payload string) 
 }
 
 // unsharded marks the error of a server that does not know the commands of sharded pub-sub.
-func unsharded(ch Channel, err error) error {
+func unsharded(ch redisdriver.Channel, err error) error {
 	if ch.Sharded && redisconn.IsUnknownCommand(err) {
-		return fmt.Errorf("%w: %w", ErrUnsharded, err)
+		return fmt.Errorf("%w: %w", redisdriver.ErrUnsharded, err)
 	}
 	return err
 }

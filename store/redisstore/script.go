@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 //go:embed *.lua
@@ -43,15 +44,15 @@ func newScript(file string) *redisconn.Script {
 }
 
 // runs are the slices of run.
-var runs = sync.Pool{New: func() any { return new([]Run) }}
+var runs = sync.Pool{New: func() any { return new([]redisdriver.Run) }}
 
 // run makes the calls, all at once, and returns the results in the same order.
-func (st *Store) run(ctx context.Context, calls []call) []Result {
+func (st *Store) run(ctx context.Context, calls []call) []redisdriver.Result {
 	defer st.activity.note()
 	if len(calls) == 0 {
 		return nil
 	}
-	batch := runs.Get().(*[]Run)
+	batch := runs.Get().(*[]redisdriver.Run)
 	for i := range calls {
 		*batch = append(*batch, calls[i].run())
 	}
@@ -64,27 +65,27 @@ func (st *Store) run(ctx context.Context, calls []call) []Result {
 }
 
 // runOne is run for a single call, without its slices.
-func (st *Store) runOne(ctx context.Context, c *call) Result {
+func (st *Store) runOne(ctx context.Context, c *call) redisdriver.Result {
 	defer st.activity.note()
 	return st.conn.Eval(ctx, c.run())
 }
 
 // run is how the call is made.
-func (c *call) run() Run {
+func (c *call) run() redisdriver.Run {
 	keys, args := c.words()
-	return Run{Keys: keys, Args: args, Ahead: c.withPrimer, script: c.script}
+	return redisdriver.Run{Keys: keys, Args: args, Ahead: c.withPrimer, Script: c.script}
 }
 
 // isCrossSlot reports whether the server is a Cluster's node and was asked for keys of
 // several slots at once.
-func isCrossSlot(result Result) bool {
-	text, ok := result.refusal()
+func isCrossSlot(result redisdriver.Result) bool {
+	text, ok := result.Refusal()
 	return ok && strings.HasPrefix(text, "CROSSSLOT ")
 }
 
 // isMoving reports whether the server, or a script of ours, refused because the slot is being
 // moved.
-func isMoving(result Result) bool {
-	text, ok := result.refusal()
+func isMoving(result redisdriver.Result) bool {
+	text, ok := result.Refusal()
 	return ok && (strings.HasPrefix(text, "TRYAGAIN") || strings.Contains(text, "the slot is being moved"))
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A session is one client.
@@ -83,7 +84,7 @@ type exchange[Request, Reply any] struct {
 	put func(c *call, q *Request, try int) error
 	// read reads the result of a call. again says that nothing has happened, and that the
 	// request is to be made again, unless this was the last of the tries.
-	read func(c *call, q *Request, result Result) (reply Reply, again bool)
+	read func(c *call, q *Request, result redisdriver.Result) (reply Reply, again bool)
 	// failed makes a reply of an error.
 	failed func(error) Reply
 }

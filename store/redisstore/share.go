@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // The scripts that do the usual work don't know who shares a key. So a key that nobody shares costs
@@ -51,8 +52,8 @@ func (c *call) allKeys(prefix, key string, wide bool) {
 }
 
 // isWide reports whether a script has answered that the key is shared.
-func isWide(result Result) bool {
-	n, ok := result.integer()
+func isWide(result redisdriver.Result) bool {
+	n, ok := result.Integer()
 	return ok && n == replyWide
 }
 

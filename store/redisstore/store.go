@@ -4,7 +4,6 @@ package redisstore
 
 import (
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/asynclock/asynclock-go/internal/asynclog"
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/store"
+	"github.com/asynclock/asynclock-go/store/redisstore/redisdriver"
 )
 
 // A Store is the locks of one Redis deployment, under one prefix. Stores with the same prefix
@@ -116,13 +116,8 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 	return newStore(rueidisDriver{conn}, s), nil
 }
 
-func newStore(driver Driver, s settings) *Store {
-	st := &Store{conn: &connection{Driver: driver}, settings: s, log: s.log(), activity: activity{began: time.Now()}}
-	if s.development {
-		st.log.Add(slog.LevelWarn, "redisstore: for development only: after a restart or a failover of the server, two may hold a lock at once. "+
-			"Don't use ForDevelopment in production")
-	}
-	return st
+func newStore(driver redisdriver.Driver, s settings) *Store {
+	return &Store{conn: &connection{Driver: driver}, settings: s, log: s.log(), activity: activity{began: time.Now()}}
 }
 
 // Close closes the connections that [Open] opened, and the driver of [NewWith]. A client that was

@@ -57,7 +57,7 @@ func asks(t *testing.T, st *Store, q store.AcquireRequest, e expectation) (got s
 // answer runs a call of acquire.lua.
 func (st *Store) answer(ctx context.Context, c *call, q *store.AcquireRequest) (got store.AcquireReply, byComparison bool) {
 	result := st.runOne(ctx, c)
-	if n, ok := result.integer(); ok && n == replyChosen {
+	if n, ok := result.Integer(); ok && n == replyChosen {
 		return grantedAsChosen(c, q, noAddress), true
 	}
 	r := newReply(result)

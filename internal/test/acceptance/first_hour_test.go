@@ -45,7 +45,7 @@ func TestFirstProgramOnAFreshServerSaysWhyItWaits(t *testing.T) {
 		}
 	}
 	line := text.Text()
-	if !strings.Contains(line, "ForDevelopment") {
+	if !strings.Contains(line, "WithoutFailoverGrace") {
 		t.Errorf("the first line on stderr: got %q, want it to say that nothing is granted, and what to use in development", line)
 	}
 	t.Logf("after %v: %s", time.Since(began), line)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redisstore
+package redisdriver
 
 import (
 	"github.com/redis/rueidis"
@@ -22,6 +22,9 @@ type given struct {
 	err     error  // for Driver.Failure
 }
 
+// RueidisResult returns a result by rueidis, as it is.
+func RueidisResult(result rueidis.RedisResult) Result { return Result{result: result} }
+
 // ValueResult returns a result of an int64, a string, nil, or a []any of int64 and string. The store
 // treats any other value as a reply that no script of its own gives.
 func ValueResult(value any) Result { return Result{given: &given{value: value}} }
@@ -35,8 +38,8 @@ func RefusalResult(text string, err error) Result {
 	return Result{given: &given{refusal: text, err: err}}
 }
 
-// integer returns the integer that the result is.
-func (r *Result) integer() (n int64, ok bool) {
+// Integer returns the integer that the result is.
+func (r *Result) Integer() (n int64, ok bool) {
 	if r.given != nil {
 		n, ok = r.given.value.(int64)
 		return n, ok
@@ -48,8 +51,8 @@ func (r *Result) integer() (n int64, ok bool) {
 	return 0, false
 }
 
-// text returns the text that the result is.
-func (r *Result) text() (text string, ok bool) {
+// Text returns the text that the result is.
+func (r *Result) Text() (text string, ok bool) {
 	if r.given != nil {
 		text, ok = r.given.value.(string)
 		return text, ok
@@ -58,9 +61,9 @@ func (r *Result) text() (text string, ok bool) {
 	return text, err == nil
 }
 
-// textIfAny returns the text that the result is. It reports false for nothing. Its error is for
+// TextIfAny returns the text that the result is. It reports false for nothing. Its error is for
 // Driver.Failure.
-func (r *Result) textIfAny() (text string, ok bool, err error) {
+func (r *Result) TextIfAny() (text string, ok bool, err error) {
 	if r.given == nil {
 		text, err = r.result.ToString()
 		if rueidis.IsRedisNil(err) {
@@ -70,43 +73,43 @@ func (r *Result) textIfAny() (text string, ok bool, err error) {
 	}
 	text, ok = r.given.value.(string)
 	if r.given.err == nil && !ok && r.given.value != nil {
-		return "", false, errReply
+		return "", false, ErrReply
 	}
 	return text, ok, r.given.err
 }
 
-// list returns the list that the result is, or an error for Driver.Failure.
-func (r *Result) list() (items, error) {
+// List returns the list that the result is, or an error for Driver.Failure.
+func (r *Result) List() (Items, error) {
 	if r.given == nil {
 		messages, err := r.result.ToArray()
-		return items{messages: messages}, err
+		return Items{messages: messages}, err
 	}
 	values, ok := r.given.value.([]any)
 	if r.given.err == nil && !ok {
-		return items{}, errReply
+		return Items{}, ErrReply
 	}
-	return items{values: values}, r.given.err
+	return Items{values: values}, r.given.err
 }
 
-// refusal returns the server's error that the result is.
-func (r *Result) refusal() (text string, ok bool) {
+// Refusal returns the server's error that the result is.
+func (r *Result) Refusal() (text string, ok bool) {
 	if r.given != nil {
 		return r.given.refusal, r.given.refusal != ""
 	}
 	return redisconn.Refusal(r.result.Error())
 }
 
-// items are a list that is read from its beginning. One of its slices is empty.
-type items struct {
+// Items are a list that is read from its beginning. One of its slices is empty.
+type Items struct {
 	messages []rueidis.RedisMessage
 	values   []any
 }
 
-// more reports whether there is another item.
-func (l *items) more() bool { return len(l.messages) > 0 || len(l.values) > 0 }
+// More reports whether there is another item.
+func (l *Items) More() bool { return len(l.messages) > 0 || len(l.values) > 0 }
 
-// integer reads an item that has to be one.
-func (l *items) integer() (n int64, ok bool) {
+// Integer reads an item that has to be one.
+func (l *Items) Integer() (n int64, ok bool) {
 	switch {
 	case len(l.messages) > 0 && l.messages[0].IsInt64():
 		n, _ = l.messages[0].ToInt64()
@@ -118,8 +121,8 @@ func (l *items) integer() (n int64, ok bool) {
 	return n, ok
 }
 
-// string reads an item that has to be a text.
-func (l *items) string() (text string, ok bool) {
+// Text reads an item that has to be a text.
+func (l *Items) Text() (text string, ok bool) {
 	switch {
 	case len(l.messages) > 0 && l.messages[0].IsString():
 		text, _ = l.messages[0].ToString()
