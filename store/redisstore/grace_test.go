@@ -197,6 +197,34 @@ func TestARestartMakesNoTwoHolders(t *testing.T) {
 	}
 }
 
+// docs/production.md says which servers need no grace. One that writes each command before it answers is
+// killed here. That it writes them to the disk is not shown.
+func TestAServerThatWritesBeforeItAnswersNeedsNoGrace(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	c := join(t, sv.newStore(t, WithoutFailoverGrace()))
+	held, last := c.Hold("held", "a").Token, c.Hold("given back", "a").Token
+	c.release(store.ReleaseRequest{Key: "given back", Owner: "a", Token: last})
+	sv.own.Kill()
+	if err := sv.own.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var got store.AcquireReply
+	kit.Eventually(t, "an answer", func() bool {
+		got = c.Acquire(redistest.Attempt("held", "b"))
+		return got.Err == nil
+	})
+	if got.Status != store.Held || got.HolderToken != held {
+		t.Errorf("a held key: got %+v, want it held with the token %d", got, held)
+	}
+	if err := c.renew(store.RenewRequest{Key: "held", Owner: "a", TTL: long, Token: held}).Err; err != nil {
+		t.Errorf("Renew: got %v, want none", err)
+	}
+	if token := c.Hold("given back", "b").Token; token <= last {
+		t.Errorf("token: got %d, want more than %d", token, last)
+	}
+}
+
 // An owner that has lost its key by force, and has not been notified, does not write its
 // holding anew, however long the grace is.
 func TestForceInTheGraceIsNotUndone(t *testing.T) {

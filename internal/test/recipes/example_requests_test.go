@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -49,7 +50,7 @@ func (o *orders) post(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, asynclock.ErrLost), errors.Is(err, asynclock.ErrUnreachable),
 		errors.Is(err, asynclock.ErrQueueFull), errors.Is(err, asynclock.ErrClosed):
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", retryAfter(err))
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 	case errors.Is(err, asynclock.ErrHeld), errors.Is(err, fence.ErrStale): // another had the key all the time, or has had it since
 		http.Error(w, "the order is being changed", http.StatusConflict)
@@ -57,6 +58,15 @@ func (o *orders) post(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, "failed", http.StatusInternalServerError)
 	}
+}
+
+// retryAfter returns in how many seconds a request may be more successful.
+func retryAfter(err error) string {
+	var grace *asynclock.GraceError // Redis was started or promoted lately
+	if errors.As(err, &grace) {
+		return strconv.Itoa(int(grace.Remaining/time.Second) + 1)
+	}
+	return "1"
 }
 
 // answer is what a request for order 42 gets.
