@@ -87,7 +87,7 @@ func (h *history) process(ctx context.Context, c *asynclock.Client, every time.D
 	for ctx.Err() == nil {
 		o, _ := once.Do(ctx, c, key, every, func(_ context.Context, run once.Run) error {
 			h.begins(run)
-			time.Sleep(rand.N(400 * time.Millisecond))
+			time.Sleep(rand.N(2500 * time.Millisecond)) // long enough for some 15 losses in a simulation
 			return nil
 		})
 		h.learns(&o)
