@@ -43,6 +43,8 @@ const closeSilence = time.Second
 // release is left to expire too, and an Unlock that waits for it fails with [ErrOutcomeUnknown] and
 // [ErrClosed].
 //
+// The error is [ErrUnreachable] if a silent store keeps the client's connections for more than a second.
+//
 // Close does not close the store, which stays usable, except with [WithOwnedStore]. A second call
 // waits for the first. A nil ctx is [ErrInvalidOption], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
@@ -191,7 +193,11 @@ func (c *Client) stopCalls() error {
 func (c *Client) closeSession(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
-	return c.session.Close(ctx)
+	err := c.session.Close(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // ours, which means nothing to the caller
+		return fmt.Errorf("%w: it does not let go within %v", ErrUnreachable, closeGrace)
+	}
+	return err
 }
 
 // rejectWaiters answers every waiter with ErrClosed, takes back what lies in channels, and gives

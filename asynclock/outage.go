@@ -90,7 +90,7 @@ func (c *Client) outageEnds(key string) {
 	defer o.mu.Unlock()
 	if o.over(lane, now) && o.reported {
 		o.reported = false
-		c.log.Add(slog.LevelWarn, "the store can be reached again",
+		c.log.Add(slog.LevelWarn, "the store answers again",
 			slog.Duration("after", now.Sub(o.since).Round(time.Millisecond)), slog.String("key", key))
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // The stories of this file are about what an operator reads of an outage.
 
-const down, up = "the store can't be reached", "the store can be reached again"
+const down, up = "the store can't be reached", "the store answers again"
 
 // wantLines fails the test unless the log has so many lines with the words.
 func (n *notebook) wantLines(w *world, words string, want int) {

@@ -3,6 +3,8 @@
 package asynclock_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,8 +13,8 @@ import (
 	"github.com/asynclock/asynclock-go/asynclocktest"
 )
 
-// The stories of this file are about waiters whose store fails for a while: how often they ask
-// meanwhile, and how soon they find that it is back.
+// The stories of this file are about a store that fails for a while. Its waiters: how often they ask
+// meanwhile, and how soon they find that it is back. And Close.
 
 // soon is how long a store that has refused may be back before its waiters notice: a quarter of a
 // second, and a fifth for the jitter.
@@ -97,4 +99,19 @@ func TestManyWaitersDoNotFloodAStoreThatRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The second that Close gives a store is not the caller's.
+func TestCloseOfAStoreThatDoesNotLetGo(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		w.store.Every(asynclocktest.Close.Any, asynclocktest.Hang)
+		p := w.closing(w.Context(), c)
+		w.pass(1100 * time.Millisecond)
+		err := p.ended()
+		wantError(w, err, asynclock.ErrUnreachable)
+		if errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("got %v, whose context has not ended", err)
+		}
+	})
 }

@@ -80,6 +80,7 @@ var replyTexts = []struct {
 	{"Client names cannot contain", store.ErrInvalidOption},      // HELLO and CLIENT SETNAME
 	{"DB index is out of range", store.ErrInvalidOption},         // SELECT
 	{"SELECT is not allowed", store.ErrInvalidOption},            // in a Cluster
+	{"Protocol error: unauthenticated", store.ErrDenied},         // a command of more than ten words, or a long one
 	{"invalid password", store.ErrDenied},                        // AUTH, before 6.2
 	{"AUTH <password> called without", store.ErrDenied},          // a password where there is none
 	{"can't run this command", store.ErrDenied},                  // ACL, inside a script

@@ -50,6 +50,7 @@ func TestErrorRepliesMeanSomething(t *testing.T) {
 		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: abc":                        store.ErrDenied,
 		"ACL failure in script: User x has no permissions to run the 'set' command script: on @user_script:33.":                                         store.ErrDenied,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                              store.ErrDenied,
+		"ERR Protocol error: unauthenticated multibulk length":                                                                                          store.ErrDenied,
 		"NOAUTH Authentication required.":                                                                                                               store.ErrDenied,
 		"WRONGPASS invalid username-password pair or user is disabled.":                                                                                 store.ErrDenied,
 		"WRONGTYPE Operation against a key holding the wrong kind of value":                                                                             store.ErrForeignData,

@@ -73,7 +73,7 @@
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
 //	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
 //	+zscore +hget +hset +hdel +hlen +publish +subscribe
-//	+pubsub|numsub +info|replication +info|server
+//	+pubsub|numsub +info|replication +info|server +info|memory
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish
 // +ssubscribe +pubsub|shardnumsub. To list keys: +scan, and in a

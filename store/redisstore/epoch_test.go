@@ -200,7 +200,7 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	sv := ownServer(t)
 	sv.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
-		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server", "")))...)...)
+		sv.known(t, strings.Fields(strings.ReplaceAll(documentedRights, "+info|replication +info|server +info|memory", "")))...)...)
 	option := sv.Option
 	option.Username, option.Password = "blind", "secret"
 	var written kit.Journal
@@ -224,7 +224,7 @@ func TestAServerThatHidesItsHistoryIsNotGuarded(t *testing.T) {
 // store of that user.
 func (sv *server) blindUser(t *testing.T, nodes []*server) *Store {
 	t.Helper()
-	rights := strings.ReplaceAll(documentedRights+" +cluster|slots +cluster|shards +asking +spublish +ssubscribe", "+info|replication +info|server", "")
+	rights := strings.ReplaceAll(documentedRights+" +cluster|slots +cluster|shards +asking +spublish +ssubscribe", "+info|replication +info|server +info|memory", "")
 	for _, node := range nodes {
 		node.Do(t, append([]string{"ACL", "SETUSER", "blind", "on", ">secret", "resetkeys", "resetchannels", "~" + sv.prefix + ":{*", "&" + sv.prefix + ":*", "-@all"},
 			node.known(t, strings.Fields(rights))...)...)

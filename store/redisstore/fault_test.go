@@ -217,7 +217,7 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 
 // documentedRights are those that the package comment lists.
 const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem" +
-	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +pubsub|numsub +info|replication +info|server"
+	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +pubsub|numsub +info|replication +info|server +info|memory"
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,7 @@ func (s *session) up(ch *channel, about store.Event) {
 	s.store.log.Add(slog.LevelDebug, "redisstore: messages come through", slog.String("client", s.id))
 	about.Kind = store.EventResync
 	s.events(about)
+	s.store.warnIfEvicted()
 }
 
 func (s *session) down(ch *channel, about store.Event, err error) {

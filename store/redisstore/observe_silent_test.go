@@ -41,6 +41,8 @@ type subscriber struct {
 
 func (w *wary) Cluster() bool { return false }
 
+func (w *wary) Eval(context.Context, redisdriver.Run) redisdriver.Result { return redisdriver.Result{} }
+
 func (w *wary) Publish(_ context.Context, c redisdriver.Channel, payload string) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

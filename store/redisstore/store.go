@@ -37,6 +37,7 @@ type Store struct {
 
 	hidden    [buckets]atomic.Pointer[time.Time] // see hiding
 	unguarded atomic.Bool                        // the log has said so
+	asked     atomic.Bool                        // by warnIfEvicted
 	quiet     atomic.Pointer[time.Time]          // until when the log need not say that nothing is granted
 }
 
