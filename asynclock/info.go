@@ -7,7 +7,8 @@ import "github.com/asynclock/asynclock-go/store"
 // A Store is where clients keep their locks: see the packages below store. Its methods are for clients, not for their users.
 type Store = store.Store
 
-// Info describes a key, as [Client.Inspect] and [Client.List] find it.
+// Info describes a key, as [Client.Inspect] and [Client.List] find it: whether it is Held, by which Holder, with which
+// Token, for how long the TTL is Remaining, and how many are Waiters. [store.Info] has all fields.
 type Info = store.Info
 
 // A Mode says how much of its key a lease has: see [Lease.Mode].

@@ -13,16 +13,16 @@ import (
 
 // Limits and defaults. [New], and each call that takes options, check the durations.
 const (
-	// DefaultTTL is the TTL of a lease without [WithTTL].
+	// DefaultTTL is the TTL of a lease without [WithTTL]: 15 s.
 	DefaultTTL = store.DefaultTTL
-	// MinTTL and MaxTTL are the bounds of [WithTTL] and [Lease.Renew].
+	// MinTTL and MaxTTL are the bounds of [WithTTL] and [Lease.Renew]: 100 ms and 24 h.
 	MinTTL = store.MinTTL
 	MaxTTL = store.MaxTTL
 	// DefaultQueueLimit is the limit without [WithQueueLimit].
 	DefaultQueueLimit = 16384
-	// MaxKeyLen is the longest key, in bytes of UTF-8.
+	// MaxKeyLen is the longest key, in bytes of UTF-8: 512.
 	MaxKeyLen = store.MaxKeyLen
-	// MaxDescriptionLen is the longest description that [WithDescription] takes, in bytes.
+	// MaxDescriptionLen is the longest description that [WithDescription] takes, in bytes: 128.
 	MaxDescriptionLen = store.MaxDescriptionLen
 
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow

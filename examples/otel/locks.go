@@ -32,6 +32,7 @@ func newObserved(locks *asynclock.Client, traces trace.TracerProvider, metrics m
 	meter := metrics.Meter(scope)
 	var errs [3]error
 	o.waits, errs[0] = meter.Float64Histogram("lock.wait.duration", metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10), // the default ones are for milliseconds
 		metric.WithDescription("How long requests waited for their key, granted or not."))
 	o.holdings, errs[1] = meter.Int64UpDownCounter("lock.held", metric.WithUnit("{lease}"),
 		metric.WithDescription("How many leases are held."))
