@@ -63,12 +63,13 @@ func (r result) chart(path string) error {
 	p.X.Min, p.X.Max = shown.low()/1.6, shown.high()*1.6
 
 	height := vg.Length(len(shown.names))*vg.Points(30) + vg.Points(70)
-	svg, err := p.WriterTo(vg.Points(560), height, "svg")
+	canvas, err := draw.NewFormattedCanvas(vg.Points(560), height, "svg")
 	if err != nil {
 		return err
 	}
+	p.Draw(draw.Crop(draw.New(canvas), 0, vg.Points(-12), 0, 0)) // half of a number may stand beyond the axis
 	var drawn bytes.Buffer
-	if _, err := svg.WriteTo(&drawn); err != nil {
+	if _, err := canvas.WriteTo(&drawn); err != nil {
 		return err
 	}
 	adapted, err := adapt(drawn.String())
