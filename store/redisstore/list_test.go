@@ -52,6 +52,12 @@ func TestList(t *testing.T) {
 		if got := found["a:waited for"]; !got.Held || got.Waiters != 1 || got.Holder != "2 at home" || got.Queue != nil || got.Remaining <= 0 || got.Token <= 0 {
 			t.Errorf("held and waited for: got %+v", got)
 		}
+		sv.Do(t, "PERSIST", sv.redisKey("a:held", 'l')) // as somebody else might
+		for _, got := range []store.Info{list(t, c, "a:")["a:held"], c.Inspect("a:held")} {
+			if !got.Held || got.Remaining >= 0 {
+				t.Errorf("held without a TTL: got %+v, want it held without an end", got)
+			}
+		}
 		if got := found["a:free but waited for"]; got.Held || got.Waiters != 1 {
 			t.Errorf("free but waited for: got %+v", got)
 		}
