@@ -46,7 +46,8 @@ func (c *Client) has(info *Info) bool {
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty
 // prefix selects all keys. List reads the store page by page and never blocks it. Keys that come or
-// go meanwhile may be missing. After an error it ends. The errors are those of [Client.Inspect].
+// go meanwhile may be missing. The errors are those of [Client.Inspect]. One with an Info that has a Key is about
+// that key alone, as [ErrForeignData] is, and List goes on. After any other error it ends.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		err := c.checkOpen(ctx)
@@ -58,12 +59,16 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 			return
 		}
 		for info, err := range c.session.List(ctx, prefix) {
-			if err != nil {
+			switch {
+			case err == nil:
+				info.Mine = c.has(&info)
+			case info.Key == "":
 				yield(Info{}, &Error{"list", prefix, err})
 				return
+			default:
+				err = &Error{"list", info.Key, err}
 			}
-			info.Mine = c.has(&info)
-			if !yield(info, nil) {
+			if !yield(info, err) {
 				return
 			}
 		}

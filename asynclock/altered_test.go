@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -17,6 +18,7 @@ type altered struct {
 	acquired func(*store.AcquireReply)
 	released func(*store.ReleaseReply)
 	lane     func(key string) int
+	listed   func(store.Info) (store.Info, error)
 	mute     bool // it sends no events
 }
 
@@ -55,6 +57,19 @@ func (s alteredSession) Acquire(ctx context.Context, batch []store.AcquireReques
 
 func (s alteredSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	return alter(s.Session.Release(ctx, batch), s.by.released)
+}
+
+func (s alteredSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	if s.by.listed == nil {
+		return s.Session.List(ctx, prefix)
+	}
+	return func(yield func(store.Info, error) bool) {
+		for info := range s.Session.List(ctx, prefix) {
+			if !yield(s.by.listed(info)) {
+				return
+			}
+		}
+	}
 }
 
 func alter[R any](replies []R, one func(*R)) []R {

@@ -84,6 +84,36 @@ func TestList(t *testing.T) {
 	})
 }
 
+// A foreign key is yielded with its error, beside all others.
+func TestListGoesOnBehindForeignKeys(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for i := range 10 {
+			c.Hold("key"+strconv.Itoa(i), "a")
+		}
+		sv.Do(t, "DEL", sv.redisKey("key3", 'l'))
+		sv.Do(t, "RPUSH", sv.redisKey("key3", 'l'), "x")
+		sv.Do(t, "SET", sv.redisKey("key4", 'l'), "text")
+		sv.Do(t, "SET", sv.redisKey("key5", 'm'), "no limit")
+		var foreign []string
+		held := 0
+		for info, err := range c.session.List(t.Context(), "key") {
+			switch {
+			case errors.Is(err, store.ErrForeignData) && !info.Held:
+				foreign = append(foreign, info.Key)
+			case err == nil && info.Held:
+				held++
+			default:
+				t.Errorf("List: got %+v, %v; want a held key, or ErrForeignData", info, err)
+			}
+		}
+		slices.Sort(foreign)
+		if want := []string{"key3", "key4", "key5"}; held != 7 || !slices.Equal(slices.Compact(foreign), want) {
+			t.Errorf("List: got %d held keys and errors about %q, want 7 and %q", held, foreign, want)
+		}
+	})
+}
+
 func onOtherPrefix(t *testing.T, sv *server) *client {
 	t.Helper()
 	other := *sv

@@ -173,6 +173,16 @@ func TestLs(t *testing.T) {
 		t.Errorf("got %q, want a table of two", got.stdout)
 	}
 	for _, key := range redis.Keys() {
+		if strings.HasSuffix(key, ":report:l") {
+			_ = redis.Set(key, "foreign")
+		}
+	}
+	got = redis.run(t, "ls", "--json")
+	got.want(t, 65, `list "report": foreign data under the key`)
+	if n := strings.Count(got.stdout, "\n"); n != 3 {
+		t.Errorf("got %q beside a foreign key, want the other three", got.stdout)
+	}
+	for _, key := range redis.Keys() {
 		if value, err := redis.Get(key); err == nil {
 			_ = redis.Set(key, value) // which ends the TTL
 		}
