@@ -75,7 +75,7 @@ func (c *Conn) unopened(err error) error {
 	case errors.As(err, &reply):
 		return NotSent(Refused(reply.Error(), reply))
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer, is it a TLS port? %w", err)
+		err = fmt.Errorf("no answer; do both sides use TLS, or neither? %w", err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
