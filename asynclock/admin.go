@@ -24,7 +24,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
-	info, err := c.session.Inspect(ctx, key)
+	info, err := c.session.Inspect(ctx, c.spell(key))
 	if err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
@@ -37,10 +37,11 @@ func (c *Client) has(info *Info) bool {
 	if !info.Held {
 		return false
 	}
-	sh := c.shardOf(info.Key)
+	key := c.spell(info.Key) // a listing has what others may have written
+	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s := sh.keys[info.Key]
+	s := sh.keys[key]
 	return s != nil && s.machine.Has(info.Mode, info.Token)
 }
 
@@ -107,6 +108,7 @@ func (c *Client) ForceUnlock(ctx context.Context, key string, token int64) (bool
 	if err := c.checkForce(ctx, key, token); err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
+	key = c.spell(key)
 	held, err := c.session.Force(ctx, key, token)
 	var other *store.OtherHolderError
 	if errors.As(err, &other) {

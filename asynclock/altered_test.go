@@ -19,6 +19,7 @@ type altered struct {
 	released func(*store.ReleaseReply)
 	lane     func(key string) int
 	listed   func(store.Info) (store.Info, error)
+	spelled  func(key string) string
 	mute     bool // it sends no events
 }
 
@@ -49,6 +50,13 @@ func (s alteredSession) Lane(key string) int {
 		return s.by.lane(key)
 	}
 	return s.Session.Lane(key)
+}
+
+func (s alteredSession) Spell(key string) string {
+	if s.by.spelled == nil {
+		return key
+	}
+	return s.by.spelled(key)
 }
 
 func (s alteredSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
