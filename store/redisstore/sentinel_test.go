@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
@@ -57,6 +58,28 @@ func TestSentinelsOverTLSWithAUserOfTheirOwn(t *testing.T) {
 		}
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: Open: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// One after the other, rueidis waits for the primary and the sentinel, for the sake of each client.
+func TestCloseWaitsForNoSilentSentinel(t *testing.T) {
+	t.Parallel()
+	sv, nodes := startSentinelSet(t, servers.Config{Patience: time.Minute})
+	st := sv.newStore(t)
+	for _, part := range []*servers.Redis{nodes[0].own, sv.whole.Sentinels[0]} {
+		if err := part.Pause(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	st.Close()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("Close took %v, want some 1.2 s", took)
+	}
+	for _, part := range []*servers.Redis{nodes[0].own, sv.whole.Sentinels[0]} {
+		if err := part.Resume(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
