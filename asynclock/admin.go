@@ -24,7 +24,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	if err := c.checkCall(ctx, key); err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
-	info, err := c.session.Inspect(ctx, key)
+	info, err := c.session.Inspect(ctx, c.spell(key))
 	if err != nil {
 		return Info{}, &Error{"inspect", key, err}
 	}
@@ -37,16 +37,18 @@ func (c *Client) has(info *Info) bool {
 	if !info.Held {
 		return false
 	}
-	sh := c.shardOf(info.Key)
+	key := c.spell(info.Key) // a listing has what others may have written
+	sh := c.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s := sh.keys[info.Key]
+	s := sh.keys[key]
 	return s != nil && s.machine.Has(info.Mode, info.Token)
 }
 
 // List yields every key with the given prefix that is held or waited for, by any client. The empty
 // prefix selects all keys. List reads the store page by page and never blocks it. Keys that come or
-// go meanwhile may be missing. After an error it ends. The errors are those of [Client.Inspect].
+// go meanwhile may be missing. The errors are those of [Client.Inspect]. One with an Info that has a Key is about
+// that key alone, as [ErrForeignData] is, and List goes on. After any other error it ends.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		err := c.checkOpen(ctx)
@@ -58,12 +60,16 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 			return
 		}
 		for info, err := range c.session.List(ctx, prefix) {
-			if err != nil {
+			switch {
+			case err == nil:
+				info.Mine = c.has(&info)
+			case info.Key == "":
 				yield(Info{}, &Error{"list", prefix, err})
 				return
+			default:
+				err = &Error{"list", info.Key, err}
 			}
-			info.Mine = c.has(&info)
-			if !yield(info, nil) {
+			if !yield(info, err) {
 				return
 			}
 		}
@@ -102,6 +108,7 @@ func (c *Client) ForceUnlock(ctx context.Context, key string, token int64) (bool
 	if err := c.checkForce(ctx, key, token); err != nil {
 		return false, &Error{"force unlock", key, err}
 	}
+	key = c.spell(key)
 	held, err := c.session.Force(ctx, key, token)
 	var other *store.OtherHolderError
 	if errors.As(err, &other) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynclock/asynclock-go/asynclock"
 	"github.com/asynclock/asynclock-go/asynclocktest"
+	"github.com/asynclock/asynclock-go/store"
 )
 
 func TestInspectSaysWhoHoldsAndWhoWaits(t *testing.T) {
@@ -63,6 +64,36 @@ func TestListYieldsKeysByPrefix(t *testing.T) {
 				w.Error(err)
 			}
 			break // and nothing is wrong with that
+		}
+	})
+}
+
+// An error about one key does not end a list, and any other does.
+func TestListGoesOnAfterTheErrorOfAKey(t *testing.T) {
+	story(t, func(w *world) {
+		holder := w.client()
+		for _, key := range []string{"a", "b", "c"} {
+			lock(w, holder, key)
+		}
+		for _, tt := range []struct {
+			named bool
+			want  int
+		}{{true, 3}, {false, 1}} {
+			c := w.clientOf(altered{Store: w.store, listed: func(info store.Info) (store.Info, error) {
+				if !tt.named {
+					info.Key = ""
+				}
+				return store.Info{Key: info.Key}, store.ErrForeignData
+			}})
+			var got []string
+			for info, err := range c.List(w.Context(), "") {
+				wantError(w, err, asynclock.ErrForeignData)
+				wantOp(w, err, "list", info.Key)
+				got = append(got, info.Key)
+			}
+			if len(got) != tt.want {
+				w.Errorf("with the key in the Info %v: got errors about %q, want %d", tt.named, got, tt.want)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ package asynclock_test
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -17,6 +18,8 @@ type altered struct {
 	acquired func(*store.AcquireReply)
 	released func(*store.ReleaseReply)
 	lane     func(key string) int
+	listed   func(store.Info) (store.Info, error)
+	spelled  func(key string) string
 	mute     bool // it sends no events
 }
 
@@ -49,12 +52,32 @@ func (s alteredSession) Lane(key string) int {
 	return s.Session.Lane(key)
 }
 
+func (s alteredSession) Spell(key string) string {
+	if s.by.spelled == nil {
+		return key
+	}
+	return s.by.spelled(key)
+}
+
 func (s alteredSession) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	return alter(s.Session.Acquire(ctx, batch), s.by.acquired)
 }
 
 func (s alteredSession) Release(ctx context.Context, batch []store.ReleaseRequest) []store.ReleaseReply {
 	return alter(s.Session.Release(ctx, batch), s.by.released)
+}
+
+func (s alteredSession) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	if s.by.listed == nil {
+		return s.Session.List(ctx, prefix)
+	}
+	return func(yield func(store.Info, error) bool) {
+		for info := range s.Session.List(ctx, prefix) {
+			if !yield(s.by.listed(info)) {
+				return
+			}
+		}
+	}
 }
 
 func alter[R any](replies []R, one func(*R)) []R {

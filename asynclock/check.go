@@ -26,6 +26,14 @@ func (c *Client) check(ctx context.Context) error {
 	return nil
 }
 
+// spell returns the key that stands for all that are one lock with this one in the store.
+func (c *Client) spell(key string) string {
+	if c == nil || c.spelling == nil {
+		return key
+	}
+	return c.spelling.Spell(key)
+}
+
 // isNone reports whether l is nil or the zero Lease.
 func (l *Lease) isNone() bool { return l == nil || l.state == nil }
 

@@ -31,6 +31,7 @@ import (
 type Client struct {
 	session  store.Session
 	features store.Features
+	spelling store.SpellingSession // nil: no two keys are one lock
 	settings clientSettings
 
 	seed   maphash.Seed
@@ -150,6 +151,7 @@ func newClient(settings clientSettings) *Client {
 // start begins the client's work, with its session.
 func (c *Client) start(session store.Session, features store.Features) {
 	c.session, c.features = session, features
+	c.spelling, _ = session.(store.SpellingSession)
 	c.retentionFor(&c.settings.lock)
 	c.settings.rlock = c.settings.lock.forReaders()
 	c.acquires = batch.New(largestBatch, callsPerLane, 0, c.sendAcquires)

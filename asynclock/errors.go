@@ -146,7 +146,7 @@ type HeldError struct {
 	Key       string
 	Holder    string        // the holder's description of itself; empty if unknown
 	Token     int64         // the holder's fencing token; 0 if unknown
-	Remaining time.Duration // of the holder's TTL, which it may renew; negative if unknown
+	Remaining time.Duration // of the holder's TTL, which it may renew; negative if the store knows of no end
 	Waiters   int           // how many clients are queued in the store; some may have died
 
 	// Used and Limit are for requests of a [Semaphore]: how many permits are out, and how many there are. Used

@@ -39,6 +39,7 @@ func (c *Client) future(w *waiter, key string, options []LockOption) <-chan Resu
 // lockInto requests a key for a future. Its channel has room for the result.
 func (c *Client) lockInto(w *waiter, key string, options []LockOption) {
 	w.Future = true
+	key = c.spell(key)
 	settings, err := c.admit(w, key, options)
 	if err != nil {
 		w.refuse(key, err)

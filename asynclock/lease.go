@@ -52,7 +52,7 @@ func leaseOf(l *machine.Lease) *Lease {
 	return l.Caller.(*Lease) //nolint:forcetypeassert // begin has put it there
 }
 
-// Key returns the key.
+// Key returns the key, in the spelling that stands for all that are one lock with it in the store.
 func (l *Lease) Key() string {
 	if l.isNone() {
 		return ""

@@ -41,6 +41,7 @@ func (c *Client) lock(w *waiter, op, key string, options []LockOption) (*Lease, 
 
 func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lease, error) {
 	ctx := w.ctx // w's may end sooner
+	key = c.spell(key)
 	settings, err := c.admit(w, key, options)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ const MaxKeys = 256
 // LockAll takes all keys, or none: when it returns an error, nothing is held. What it had by then it
 // has given back, and has waited for that as [Lease.Unlock] does. Only a grant that came in the last
 // moment goes back in the background. LockAll waits for the keys as long as ctx lasts, or as long as
-// [WithWait] says. Keys that are listed twice count once. At most
+// [WithWait] says. Keys that are listed twice count once, also in two spellings that are one lock in the store. At most
 // [MaxKeys] keys are allowed, and at least one.
 //
 // Calls of LockAll never deadlock each other, in whatever order they list the keys. Neither do they
@@ -72,6 +72,9 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 		}
 	}
 	a.keys = slices.Clone(keys)
+	for i, key := range a.keys {
+		a.keys[i] = a.client.spell(key)
+	}
 	slices.Sort(a.keys)
 	a.keys = slices.Compact(a.keys)
 	if n := len(a.keys); n == 0 || n > MaxKeys {

@@ -151,7 +151,7 @@ func (m *MultiLease) Token(key string) int64 {
 	if m.isNone() {
 		return 0
 	}
-	i, found := slices.BinarySearch(m.keys, key)
+	i, found := slices.BinarySearch(m.keys, m.client().spell(key))
 	if !found {
 		return 0
 	}

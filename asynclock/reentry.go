@@ -65,7 +65,7 @@ func (c *leaseContext) leaseOf(client *Client, key string, reentry bool) *Lease 
 
 // isOf reports whether l is the client's lease of the key.
 func (l *Lease) isOf(client *Client, key string) bool {
-	return l.state.shard.client == client && l.state.machine.Name == key
+	return l.state.shard.client == client && l.state.machine.Name == client.spell(key)
 }
 
 // LeaseFrom returns the innermost lease of the key that ctx was made under: by [Client.WithLock],
@@ -79,7 +79,7 @@ func LeaseFrom(ctx context.Context, key string) (*Lease, bool) {
 	var found *Lease
 	for lc := leaseContextOf(ctx); lc != nil; lc = lc.outer {
 		switch l := lc.lease; {
-		case l.state.machine.Name != key:
+		case !l.isOf(l.state.shard.client, key):
 		case found == nil:
 			found = l
 		case found.state.shard.client != l.state.shard.client:

@@ -19,7 +19,7 @@ type session struct {
 	events func(store.Event)
 }
 
-var _ store.Session = (*session)(nil)
+var _ store.SpellingSession = (*session)(nil)
 
 func (c *session) onEvent(e store.Event) {
 	if e.Kind == store.EventGrant {
@@ -33,6 +33,14 @@ func (c *session) onEvent(e store.Event) {
 }
 
 func (c *session) Lane(key string) int { return c.inner.Lane(key) }
+
+// Spell returns the key as it is if the inner store tells all keys from each other.
+func (c *session) Spell(key string) string {
+	if inner, ok := c.inner.(store.SpellingSession); ok {
+		return inner.Spell(key)
+	}
+	return key
+}
 
 func (c *session) Acquire(ctx context.Context, batch []store.AcquireRequest) []store.AcquireReply {
 	for _, r := range batch {

@@ -58,7 +58,7 @@ type AcquireReply struct {
 	HolderToken    int64  // if Waiting or Held, and known: the token of the holder
 	HolderNotified bool   // if Held: [EventRequested] was sent to the holder, which may give the key back
 
-	// Remaining, if Waiting or Held: of the holder's TTL; negative if unknown. If several hold the
+	// Remaining, if Waiting or Held: of the holder's TTL; negative as in [Info]. If several hold the
 	// key, it is the shortest TTL for who requests Permits, and otherwise the longest.
 	Remaining time.Duration
 	Rank      int   // if Waiting: how many waiters are ahead

@@ -7,8 +7,8 @@
 // [Session.Acquire] (acquire.go), [Session.Renew] (renew.go) and [Session.Release]
 // (release.go). It notifies its client with an [Event] (event.go). An owner takes a [Share] of
 // its key (share.go): usually all of it. [Features] say what a store can do. What only some sessions
-// can do is an interface of its own: [LimitSession] (limit.go), [NoteSession] (note.go) and [SharingSession]
-// (share.go).
+// can do is an interface of its own: [LimitSession] (limit.go), [NoteSession] (note.go), [SharingSession]
+// (share.go) and [SpellingSession] (spelling.go).
 //
 // To write a store, begin with package memstore, the shortest one, and prove yours with
 // package storetest:

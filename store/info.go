@@ -6,12 +6,14 @@ import "time"
 
 // Info describes a key.
 type Info struct {
-	Key       string
-	Held      bool
-	Holder    string        // the holder's description of itself
-	Token     int64         // the holder's fencing token, as last written to the store
-	Remaining time.Duration // of the holder's TTL; negative if unknown
-	Waiters   int           // how many clients are queued and have not died
+	Key    string
+	Held   bool
+	Holder string // the holder's description of itself
+	Token  int64  // the holder's fencing token, as last written to the store
+	// Remaining is the rest of the holder's TTL. It is negative if the store knows of no end: somebody else has taken
+	// the key without a TTL, or the store's server does not count TTLs.
+	Remaining time.Duration
+	Waiters   int // how many clients are queued and have not died
 
 	Mode  Mode
 	Used  int // Permits: how many are out

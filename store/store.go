@@ -95,7 +95,8 @@ type Session interface {
 
 	// List yields each key with the prefix that is held or waited for, in no order. A
 	// key that stays so during the whole listing is yielded at least once. List reads
-	// the store page by page and never blocks it. It ends after an error.
+	// the store page by page and never blocks it. An error with an Info that has a Key is about that key
+	// alone, and List goes on. After any other error it ends.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
 	// Force takes the key from its holder, notifies that client, and passes the key on

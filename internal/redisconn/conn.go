@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
@@ -75,7 +76,7 @@ func (c *Conn) unopened(err error) error {
 	case errors.As(err, &reply):
 		return NotSent(Refused(reply.Error(), reply))
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer, is it a TLS port? %w", err)
+		err = fmt.Errorf("no answer; do both sides use TLS, or neither? %w", err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 }
@@ -95,8 +96,8 @@ func Share(client rueidis.Client) (*Conn, error) {
 	return &Conn{Commands: client, Inboxes: client, places: newPlaces(client.Mode())}, nil
 }
 
-// Close closes what [Open] has opened. It reports whether this was the first call. A server that says nothing may cost a
-// second for each client, and a connection that is being made 1.2 s.
+// Close closes what [Open] has opened. It reports whether this was the first call. A server that says nothing, or a
+// connection that is being made, may cost 1.2 s.
 func (c *Conn) Close() (first bool) {
 	if c.closed.Swap(true) {
 		return false
@@ -108,9 +109,11 @@ func (c *Conn) Close() (first bool) {
 		c.solo.close()
 	}
 	if c.owned {
-		c.Commands.Close()
-		c.Inboxes.Close()
+		var closing sync.WaitGroup
+		closing.Go(c.Commands.Close) // which waits for silent servers and sentinels until their connections are closed
+		closing.Go(c.Inboxes.Close)
 		c.dialed.end()
+		closing.Wait()
 	}
 	return true
 }

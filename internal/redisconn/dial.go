@@ -5,8 +5,10 @@ package redisconn
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -44,26 +46,54 @@ const answerWithin = time.Second
 // several round trips, and may take the dialer's Timeout. So may a name, because it may stand for
 // several hosts, which are tried one after the other.
 func dialPromptly(ctx context.Context, address string, dialer *net.Dialer, encryption *tls.Config) (net.Conn, error) {
-	host, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return dialTCP(ctx, address, dialer, encryption)
-	}
 	prompt := *dialer
-	prompt.Timeout = answerWithin
+	if _, err := netip.ParseAddrPort(address); err == nil {
+		prompt.Timeout = answerWithin
+	}
 	conn, err := prompt.DialContext(ctx, "tcp", address)
 	if err != nil || encryption == nil {
 		return conn, err
 	}
 	if encryption.ServerName == "" {
 		encryption = encryption.Clone()
-		encryption.ServerName = host.Addr().String()
+		encryption.ServerName, _, _ = net.SplitHostPort(address) // it was dialed, so it is one
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialer.Timeout)
 	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	defer time.AfterFunc(answerWithin, func() { // ends with ctx; nobody waits for it
+		if speaksPlainly(ctx, address, &prompt) {
+			refuse(errPlain)
+		}
+	}).Stop()
 	encrypted := tls.Client(conn, encryption)
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		if errors.Is(context.Cause(ctx), errPlain) {
+			err = errPlain
+		}
 		return nil, err
 	}
 	return encrypted, nil
+}
+
+var errPlain = errors.New("the server speaks without TLS, and the options are for TLS")
+
+// speaksPlainly asks a server that says nothing to TLS whether it speaks without. Redis takes the first
+// message of TLS for the beginning of a command, and waits for the rest.
+func speaksPlainly(ctx context.Context, address string, dialer *net.Dialer) bool {
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	closes := sync.OnceFunc(func() { _ = conn.Close() })
+	defer closes()
+	defer context.AfterFunc(ctx, closes)()
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	var first [1]byte
+	n, _ := conn.Read(first[:])
+	return n == 1 && (first[0] == '+' || first[0] == '-') // TLS begins otherwise
 }

@@ -3,10 +3,13 @@
 package redisconn
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -79,6 +82,66 @@ func TestADialThatMayTakeLongerDoes(t *testing.T) {
 				return
 			}
 		})
+	}
+}
+
+// plainServer answers lines without TLS, as Redis does. Like Redis it waits for the rest of a command when it gets the
+// first message of TLS. It counts the lines that are more than a question whether it speaks so.
+func plainServer(t *testing.T) (address string, told *atomic.Int32) {
+	t.Helper()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plain.Close() })
+	told = new(atomic.Int32)
+	go func() { // ends with the listener
+		for {
+			conn, err := plain.Accept()
+			if err != nil {
+				return
+			}
+			go func() { // ends with the connection
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					switch {
+					case lines.Text() == "PING":
+						_, _ = conn.Write([]byte("-NOAUTH\r\n"))
+					case strings.HasPrefix(lines.Text(), "*"): // as requests begin
+						told.Add(1)
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return plain.Addr().String(), told
+}
+
+func TestAServerWithoutTLSIsFoundOut(t *testing.T) {
+	t.Parallel()
+	address, _ := plainServer(t)
+	began := time.Now()
+	_, err := dialPromptly(t.Context(), address, &net.Dialer{Timeout: time.Minute}, &tls.Config{})
+	if took := time.Since(began); !errors.Is(err, errPlain) || took > 30*time.Second {
+		t.Errorf("got %v after %v, want errPlain soon", err, took)
+	}
+}
+
+// A sentinel without TLS is told nothing.
+func TestSentinelsWithoutTLSAreRefused(t *testing.T) {
+	t.Parallel()
+	address, told := plainServer(t)
+	byURL, err := ParseURL("rediss://" + address + "?master_set=main&sentinel_password=secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byOption := rueidis.ClientOption{InitAddress: []string{address}, TLSConfig: new(tls.Config)}
+	byOption.Sentinel.MasterSet = "main"
+	for name, option := range map[string]rueidis.ClientOption{"a URL": byURL, "TLSConfig alone": byOption} {
+		if _, err := Open(option); !errors.Is(err, store.ErrUnreachable) || told.Load() > 0 {
+			t.Errorf("by %s: got %v after %d requests, want ErrUnreachable and none", name, err, told.Load())
+		}
 	}
 }
 

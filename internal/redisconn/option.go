@@ -49,6 +49,10 @@ func ForLocks(option rueidis.ClientOption) rueidis.ClientOption {
 		option.ConnWriteTimeout = 3 * time.Second
 	}
 	if option.Sentinel.MasterSet != "" {
+		// rueidis would speak to sentinels without TLS, and send them a password, if they ask for one.
+		if option.Sentinel.TLSConfig == nil {
+			option.Sentinel.TLSConfig = option.TLSConfig
+		}
 		if option.Sentinel.TopologyRefreshInterval == 0 {
 			option.Sentinel.TopologyRefreshInterval = 5 * time.Second
 		}

@@ -3,6 +3,7 @@
 package redisconn
 
 import (
+	"crypto/tls"
 	"testing"
 	"time"
 
@@ -28,6 +29,15 @@ func TestOpenLeavesTheCallersChoices(t *testing.T) {
 	got = ForLocks(chosen)
 	if got.PipelineMultiplex != 2 || got.ConnLifetime != 0 || got.DisableTCPNoDelay || got.AlwaysPipelining || got.ConnWriteTimeout != time.Minute || got.Dialer.KeepAlive != time.Hour || got.Sentinel.TopologyRefreshInterval != 5*time.Second {
 		t.Errorf("choices: got %+v", got)
+	}
+	encrypted := rueidis.ClientOption{TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13}}
+	encrypted.Sentinel.MasterSet = "m"
+	if got = ForLocks(encrypted); got.Sentinel.TLSConfig != encrypted.TLSConfig {
+		t.Error("TLS of sentinels: got another, want that of the servers")
+	}
+	encrypted.Sentinel.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if got = ForLocks(encrypted); got.Sentinel.TLSConfig != encrypted.Sentinel.TLSConfig {
+		t.Error("TLS of sentinels: got another, want what was chosen")
 	}
 	for attempts := range 100 {
 		if pause := got.RetryDelay(attempts, rueidis.Completed{}, nil); pause <= 0 || pause > 300*time.Millisecond {

@@ -4,6 +4,8 @@ package redisconn
 
 import (
 	"fmt"
+	"math"
+	"time"
 	"unicode/utf8"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -16,6 +18,15 @@ const (
 	MaxToken = 9e15
 	MaxGiven = 1<<53 - 1
 )
+
+// Left returns what remains of a TTL by what PTTL answers: -2 without a key and -1 without a TTL. Programs
+// that are not ours may have set a TTL that no Duration can say.
+func Left(pttl int64) time.Duration {
+	if pttl < -1 {
+		return 0
+	}
+	return time.Duration(min(pttl, int64(math.MaxInt64/time.Millisecond))) * time.Millisecond
+}
 
 // CheckKey returns an error unless key can name a lock. The client of asynclock.New checks this
 // before each request; other callers may not.

@@ -4,8 +4,10 @@ package redisconn
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -29,6 +31,17 @@ func TestCheckHolding(t *testing.T) {
 	} {
 		if got := CheckHolding(c.key, c.owner, c.token); !errors.Is(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestLeft(t *testing.T) {
+	for pttl, want := range map[int64]time.Duration{
+		-2: 0, -1: -time.Millisecond, 0: 0, 1500: 1500 * time.Millisecond,
+		math.MaxInt64 / 1_000_000: math.MaxInt64 / time.Millisecond * time.Millisecond, math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond,
+	} {
+		if got := Left(pttl); got != want {
+			t.Errorf("PTTL %d: got %v, want %v", pttl, got, want)
 		}
 	}
 }

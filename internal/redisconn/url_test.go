@@ -20,8 +20,32 @@ func TestParseURL(t *testing.T) {
 	if len(got.InitAddress) != 2 || got.Username != "user" || got.Password != "pass@word" || got.SelectDB != 3 || got.Sentinel.MasterSet != "main" {
 		t.Errorf("got %+v, want two sentinels, user and password, database 3 and the set main", got)
 	}
-	if got, err := redisconn.ParseURL("rediss://host:6380"); err != nil || got.TLSConfig == nil {
-		t.Errorf("rediss: got TLS %v, error %v; want TLS", got.TLSConfig, err)
+	for url, serverName := range map[string]string{
+		"rediss://host:6380":                                          "host",
+		"rediss://10.0.0.1:6380?server_name=host":                     "host",
+		"rediss://host1:26379?addr=host2:26379&master_set=main":       "", // each by its address
+		"rediss://host1:26379?master_set=main&server_name=redis.test": "redis.test",
+	} {
+		if got, err := redisconn.ParseURL(url); err != nil || got.TLSConfig == nil || got.TLSConfig.ServerName != serverName {
+			t.Errorf("%s: got %+v, error %v; want TLS and the server's name %q", url, got.TLSConfig, err, serverName)
+		}
+	}
+	got, err = redisconn.ParseURL("redis://user:secret@host1:26379?master_set=main&sentinel_username=watcher&sentinel_password=pass%40word")
+	if err != nil || got.Username != "user" || got.Password != "secret" || got.Sentinel.Username != "watcher" || got.Sentinel.Password != "pass@word" {
+		t.Errorf("user of the sentinels: got %+v, error %v", got, err)
+	}
+}
+
+// A parameter that would have no effect is refused.
+func TestAParameterInVainIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"redis://host?sentinel_password=secret", "redis://host?sentinel_username=watcher",
+		"redis://host?master_set=main&sentinel_username=watcher", "redis://host?server_name=host",
+	} {
+		if _, err := redisconn.ParseURL(url); !errors.Is(err, store.ErrInvalidOption) {
+			t.Errorf("%s: got %v, want ErrInvalidOption", url, err)
+		}
 	}
 }
 

@@ -153,11 +153,6 @@ func which(commands []*command, code string) (refused []*command) {
 	return refused
 }
 
-// reload reads the topology of a Cluster.
-func (d *driver) reload(ctx context.Context) {
-	_ = d.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil }) // the next command fails if it can't
-}
-
 // route sends each command to its node of a Cluster.
 func (d *driver) route(ctx context.Context, commands []*command) {
 	shares := make(map[*redis.Client][]*command)

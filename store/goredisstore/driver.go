@@ -29,6 +29,8 @@ type driver struct {
 	feeds   *feeds
 	places  places // of calls under way
 	closed  atomic.Bool
+
+	unreceived pace // of readings of the topology because nobody has received a message
 }
 
 var _ redisdriver.Driver = (*driver)(nil)

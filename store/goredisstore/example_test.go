@@ -4,6 +4,8 @@ package goredisstore_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -77,4 +79,22 @@ func ExampleOptionError() {
 	// Output:
 	// true ReadOnly
 	// goredisstore: redis.ClusterOptions.ReadOnly reads from replicas, and a lock must not: leave it out, here or in a copy of the options
+}
+
+// Sentinels and servers that speak TLS. The sentinels have a user of their own.
+func ExampleOpen_sentinel() {
+	var ours tls.Certificate // from tls.LoadX509KeyPair
+	roots := x509.NewCertPool()
+	options := &redis.FailoverOptions{
+		MasterName:       "main",
+		SentinelAddrs:    []string{"sentinel1.internal:26379", "sentinel2.internal:26379", "sentinel3.internal:26379"},
+		SentinelUsername: "watcher", SentinelPassword: os.Getenv("SENTINEL_PASSWORD"),
+		Username: "locker", Password: os.Getenv("REDIS_PASSWORD"),
+		TLSConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{ours}}, // for sentinels, too
+	}
+	store, err := goredisstore.Open(options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	store.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -50,7 +51,7 @@ func (d *driver) publishSharded(ctx context.Context, ch redisdriver.Channel, pay
 	if !ok {
 		return 0, fmt.Errorf("goredisstore: unexpected reply to SPUBLISH: %T", c.value)
 	}
-	if receivers == 0 {
+	if receivers == 0 && d.unreceived.admits(time.Now()) {
 		d.reload(ctx)
 	}
 	return receivers, nil

@@ -33,7 +33,7 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 		return store.Info{}, err
 	}
 	infos := []store.Info{info}
-	if err := s.store.addLimits(ctx, infos); err != nil {
+	if err := s.store.addLimits(ctx, infos)[0]; err != nil {
 		return store.Info{}, err
 	}
 	return infos[0], nil

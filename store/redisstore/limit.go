@@ -53,31 +53,30 @@ func (c *call) setLimit(prefix, key string, limit int32, g guard) {
 // addLimits completes descriptions of keys by their stored limits. These are no Redis keys of
 // inspect.lua. They are usually not there, and a Cluster's node that moves a slot refuses a script
 // that names a key that is not there.
-func (st *Store) addLimits(ctx context.Context, infos []store.Info) error {
-	names := make([]string, len(infos))
+func (st *Store) addLimits(ctx context.Context, infos []store.Info) (errs []error) {
+	names, errs := make([]string, len(infos)), make([]error, len(infos))
 	for i := range infos {
 		names[i] = string(appendKey(nil, st.settings.prefix, bucketOf(infos[i].Key), infos[i].Key, limitKind[0]))
 	}
 	for i, result := range st.conn.GetAll(ctx, names) {
 		value, ok, err := result.TextIfAny()
+		limit, isLimit := parseLimit(value)
 		switch {
 		case errors.Is(err, errReply):
-			return err
+			errs[i] = err
 		case err != nil:
-			return st.conn.Failure(err)
+			errs[i] = st.conn.Failure(err)
 		case !ok:
-			continue
-		}
-		limit, ok := parseLimit(value)
-		if !ok {
-			return foreign(names[i])
-		}
-		infos[i].StoredLimit = limit
-		if infos[i].Mode == store.Permits {
-			infos[i].Limit = limit
+		case !isLimit:
+			errs[i] = foreign(names[i])
+		default:
+			infos[i].StoredLimit = limit
+			if infos[i].Mode == store.Permits {
+				infos[i].Limit = limit
+			}
 		}
 	}
-	return nil
+	return errs
 }
 
 // parseLimit reads what limit.lua has stored, as shares.lua does.

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/asynclock/asynclock-go/store"
@@ -11,8 +12,8 @@ import (
 )
 
 // List scans one primary after the other and inspects what it finds, page by
-// page. A key that moves to another node meanwhile may be missed. When a primary can't
-// be reached, an error comes last, behind the keys of the others.
+// page. A key that moves to another node meanwhile may be missed. Foreign data under a key is an error
+// about that key. When a primary can't be reached, an error comes last, behind the keys of the others.
 func (s *session) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		if err := s.usable(); err != nil {
@@ -41,8 +42,8 @@ type listing struct {
 	seen map[string]bool
 }
 
-// show inspects the keys of a page and yields those that are held or waited for. An error is
-// yielded last. It reports whether the caller wants more.
+// show inspects the keys of a page and yields those that are held or waited for, and those that can't be
+// described. It reports whether to go on.
 func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 	if err := l.session.usable(); err != nil {
 		l.yield(store.Info{}, err)
@@ -53,38 +54,39 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 		return true
 	}
 
-	infos, err := l.infos(ctx, keys)
-	for _, info := range infos {
+	infos, errs := l.infos(ctx, keys)
+	for i, info := range infos {
+		if errs[i] != nil && !errors.Is(errs[i], store.ErrForeignData) {
+			l.yield(store.Info{}, errs[i])
+			return false
+		}
 		if info.Waiters > 0 {
 			l.seen[info.Key] = true
 		}
-		if !l.yield(info, nil) {
+		if !l.yield(info, errs[i]) {
 			return false
 		}
 	}
-	if err != nil {
-		l.yield(store.Info{}, err)
-	}
-	return err == nil
+	return true
 }
 
-// infos describes those of the keys that are held or waited for, up to the first that it can't
-// describe.
-func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info, err error) {
+// infos describes those of the keys that are held or waited for. The error of a key comes with an Info that has
+// nothing but its name.
+func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info, errs []error) {
 	st := l.session.store
 	for i, result := range l.inspect(ctx, keys) {
-		var info store.Info
-		if info, err = st.info(keys[i], result); err != nil {
-			break
-		}
-		if info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
-			infos = append(infos, info)
+		info, err := st.info(keys[i], result)
+		if err != nil || info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
+			info.Key = keys[i]
+			infos, errs = append(infos, info), append(errs, err)
 		}
 	}
-	if failed := st.addLimits(ctx, infos); failed != nil {
-		return nil, failed
+	for i, err := range st.addLimits(ctx, infos) {
+		if errs[i] == nil && err != nil {
+			infos[i], errs[i] = store.Info{Key: infos[i].Key}, err
+		}
 	}
-	return infos, err
+	return infos, errs
 }
 
 // inspect inspects keys, all at once, and then once more those that are shared.

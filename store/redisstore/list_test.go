@@ -52,6 +52,12 @@ func TestList(t *testing.T) {
 		if got := found["a:waited for"]; !got.Held || got.Waiters != 1 || got.Holder != "2 at home" || got.Queue != nil || got.Remaining <= 0 || got.Token <= 0 {
 			t.Errorf("held and waited for: got %+v", got)
 		}
+		sv.Do(t, "PERSIST", sv.redisKey("a:held", 'l')) // as somebody else might
+		for _, got := range []store.Info{list(t, c, "a:")["a:held"], c.Inspect("a:held")} {
+			if !got.Held || got.Remaining >= 0 {
+				t.Errorf("held without a TTL: got %+v, want it held without an end", got)
+			}
+		}
 		if got := found["a:free but waited for"]; got.Held || got.Waiters != 1 {
 			t.Errorf("free but waited for: got %+v", got)
 		}
@@ -74,6 +80,36 @@ func TestList(t *testing.T) {
 		}
 		if n != 1 {
 			t.Errorf("List that is broken off: got %d keys, want 1", n)
+		}
+	})
+}
+
+// A foreign key is yielded with its error, beside all others.
+func TestListGoesOnBehindForeignKeys(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for i := range 10 {
+			c.Hold("key"+strconv.Itoa(i), "a")
+		}
+		sv.Do(t, "DEL", sv.redisKey("key3", 'l'))
+		sv.Do(t, "RPUSH", sv.redisKey("key3", 'l'), "x")
+		sv.Do(t, "SET", sv.redisKey("key4", 'l'), "text")
+		sv.Do(t, "SET", sv.redisKey("key5", 'm'), "no limit")
+		var foreign []string
+		held := 0
+		for info, err := range c.session.List(t.Context(), "key") {
+			switch {
+			case errors.Is(err, store.ErrForeignData) && !info.Held:
+				foreign = append(foreign, info.Key)
+			case err == nil && info.Held:
+				held++
+			default:
+				t.Errorf("List: got %+v, %v; want a held key, or ErrForeignData", info, err)
+			}
+		}
+		slices.Sort(foreign)
+		if want := []string{"key3", "key4", "key5"}; held != 7 || !slices.Equal(slices.Compact(foreign), want) {
+			t.Errorf("List: got %d held keys and errors about %q, want 7 and %q", held, foreign, want)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (r *reply) note() (n store.Note) {
 	n.Time = time.UnixMicro(at)
 	n.Held = r.between(0, 1) == 1
 	n.HolderToken = r.token()
-	n.Remaining = max(r.millis(), 0)
+	n.Remaining = r.left()
 	n.Holder = r.text()
 	n.Token = r.token()
 	n.Seq = r.token()

@@ -43,7 +43,7 @@ func startSentinelSet(t *testing.T, c servers.Config) (*server, []*server) {
 	c.Patience = cmp.Or(c.Patience, 500*time.Millisecond)
 	d := redistest.StartSentinel(t, c)
 	option := clientOption(t, c, d.Sentinels[0].Addr)
-	option.Sentinel = rueidis.SentinelOption{MasterSet: servers.MasterSet, TLSConfig: option.TLSConfig}
+	option.Sentinel = rueidis.SentinelOption{MasterSet: servers.MasterSet, TLSConfig: option.TLSConfig} // for rueidis' own clients
 	sv := onServer(t, option)
 	sv.whole = d
 	return sv, nodesOf(t, c, d)

@@ -78,7 +78,10 @@ func (r *reply) token() int64 { return r.between(0, redisconn.MaxGiven) }
 
 func (r *reply) count() int { return int(r.between(0, math.MaxInt32)) }
 
-// millis reads a remaining time. It may be negative, where Redis knows none.
+// left reads what remains of a TTL.
+func (r *reply) left() time.Duration { return redisconn.Left(r.between(-2, math.MaxInt64)) }
+
+// millis reads a time of ours. It is negative where there is none.
 func (r *reply) millis() time.Duration {
 	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
 }
@@ -107,7 +110,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		}
 	case store.Waiting:
 		answer.Rank = r.count()
-		answer.Remaining = r.millis()
+		answer.Remaining = r.left()
 		answer.Ticket = r.between(1, redisconn.MaxGiven)
 		answer.Mark = r.token()
 		answer.Grace = max(r.millis(), 0)
@@ -116,7 +119,7 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 		answer.Limit, answer.Used = r.permitsIfAny()
 	case store.Held:
 		answer.HolderToken = r.token()
-		answer.Remaining = r.millis()
+		answer.Remaining = r.left()
 		answer.Waiters = r.count()
 		answer.Holder = r.text()
 		answer.HolderNotified = r.between(0, 1) == 1
@@ -185,7 +188,7 @@ func (r *reply) otherHolder(key string) store.Info {
 		r.err = errReply
 	}
 	info.Token = r.token()
-	info.Remaining = max(r.millis(), 0)
+	info.Remaining = r.left()
 	info.Waiters = r.count()
 	info.Holder = r.text()
 	return info
@@ -204,14 +207,14 @@ func (r *reply) info(key string) store.Info {
 		r.err = errReply
 	}
 	info.Token = r.token()
-	info.Remaining = max(r.millis(), 0)
+	info.Remaining = r.left()
 	info.Holder = r.text()
 	info.Waiters = r.count()
 	info.Mode = store.Mode(r.between(0, int64(store.Permits)))
 	info.Used, info.Limit = r.count(), r.count()
 	for n := r.count(); n > 0 && r.err == nil; n-- {
 		info.Holders = append(info.Holders, store.HolderInfo{
-			Holder: r.text(), Token: r.token(), Weight: r.count(), Remaining: max(r.millis(), 0),
+			Holder: r.text(), Token: r.token(), Weight: r.count(), Remaining: r.left(),
 		})
 	}
 	for r.err == nil && r.More() {

@@ -54,6 +54,9 @@ var _ store.Store = (*Store)(nil)
 // caching and DisableTCPNoDelay are off in any case; a Sentinel client asks the sentinels every
 // 5 s besides listening to them.
 //
+// Sentinels are spoken to with TLSConfig, as the servers are, unless option.Sentinel has a TLSConfig of its own. For
+// sentinels without TLS, whose servers have it, a dial function has to decide by the address.
+//
 // Commands never go to replicas, whatever option says. The errors are those of
 // asynclock: ErrInvalidOption, ErrUnreachable or ErrDenied.
 func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
@@ -76,9 +79,13 @@ func Open(option rueidis.ClientOption, opts ...Option) (*Store, error) {
 //	redis://host1:6379?addr=host2:6379&addr=host3:6379      Cluster
 //	unix:///run/redis/redis.sock                            a socket
 //
-// The parameters are those of rueidis.ParseURL. A URL with other parameters, or with an addr
-// without a port, is refused. The error for a bad URL is ErrInvalidOption, and quotes no part of
-// it, because that part may be a password.
+// The parameters are those of rueidis.ParseURL, and three more. sentinel_username and sentinel_password are
+// the user of the sentinels, who is not that of the servers. server_name is the name in the certificates. Without
+// it each sentinel, and each server behind sentinels, is known by its own address, and otherwise all by the
+// first host.
+//
+// A URL with other parameters, or with an addr without a port, is refused. The error for a bad URL is
+// ErrInvalidOption, and quotes no part of it, because that part may be a password.
 func OpenURL(url string, opts ...Option) (*Store, error) {
 	option, err := redisconn.ParseURL(url)
 	if err != nil {

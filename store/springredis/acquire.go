@@ -68,12 +68,12 @@ func (s *session) readAcquire(q *store.AcquireRequest, result rueidis.RedisResul
 		answer.Waiters = unknownWaiters
 	case status == replyHeld && q.Wait:
 		answer.Status = store.Waiting
-		answer.Remaining = r.millis()
+		answer.Remaining = r.left()
 		answer.HolderToken, answer.Holder = r.holder()
 		answer.Recheck = s.recheck()
 	case status == replyHeld:
 		answer.Status = store.Held
-		answer.Remaining = r.millis()
+		answer.Remaining = r.left()
 		answer.HolderToken, answer.Holder = r.holder()
 	case status == replyGone:
 		answer.Status = store.Withdrawn

@@ -12,9 +12,14 @@
 --  -1 foreign   the Redis key that holds something else; nothing was changed
 
 --include shared.lua
-if owner == ARGV[1] then
-  -- The TTL never becomes shorter, because a renewal may have come before.
+-- The TTL never becomes shorter, because a renewal may have come before. A user who may not extend
+-- it learns so before it takes a free key. Otherwise its lease would be lost.
+local function extend()
   redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ARGV[2]))
+end
+
+if owner == ARGV[1] then
+  extend()
   return {1, token, clock == 't' and 1 or 0}
 end
 local refused = redis.pcall('ZSCORE', KEYS[3], ARGV[1])
@@ -40,6 +45,8 @@ end
 if given > 9e15 then
   return {-1, KEYS[2]}
 end
+-- The counter comes first: a server out of memory refuses that, and would allow it behind an extension.
 store_token(given)
+extend()
 redis.call('SET', lock, 'asynclock ' .. string.format('%.0f', given) .. ' ' .. clock .. ' ' .. ARGV[1] .. ' ' .. ARGV[3], 'PX', ARGV[2])
 return {1, given, clock == 't' and 1 or 0}

@@ -61,6 +61,22 @@ func (c *client) list(prefix string) (keys []string) {
 	return keys
 }
 
+// shown is what Inspect and List say of a key that is held.
+func (c *client) shown(key string) []store.Info {
+	c.T.Helper()
+	infos := []store.Info{c.Inspect(key)}
+	for info, err := range c.session.List(context.Background(), key) {
+		if err != nil {
+			c.T.Fatalf("List: got %v, want no error", err)
+		}
+		infos = append(infos, info)
+	}
+	if len(infos) != 2 {
+		c.T.Errorf("List of %q: got %d keys, want 1", key, len(infos)-1)
+	}
+	return infos
+}
+
 // heardNothing publishes a message to the client and checks that it is the next
 // to come: there was none before.
 func (c *client) heardNothing(sv *server) {

@@ -32,6 +32,6 @@ func (d *deletion) used(n int64, log *asynclog.Log) {
 	}
 	was := d.place.Load()
 	if place := int32(n) - 1; place > was && d.place.CompareAndSwap(was, place) {
-		log.Add(slog.LevelInfo, "springredis: the server lacks "+deletions[was], slog.String("deletes with", deletions[place]))
+		log.Add(slog.LevelInfo, "springredis: the server lacks or forbids "+deletions[was], slog.String("deletes with", deletions[place]))
 	}
 }

@@ -73,14 +73,24 @@
 //
 // An ACL user needs, for the registry key shop:
 //
-//	~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval
+//	~shop:* ~asynclock.spring:{*}:shop:* &shop-channel &shop-channel:* +evalsha +eval
 //	+hello +ping +get +set +del +unlink +delex +pexpire +pttl +time +zadd +zcard
 //	+zscore +zremrangebyscore +publish +psubscribe
 //
 // where servers before 8.4 know no DELEX. To list keys: +scan, and in a Cluster
 // +role, besides what a Cluster's clients need: +cluster|slots +cluster|shards
 // +asking. Behind Sentinel: +role, without which no client connects. In the patterns
-// of the channels, glob characters of the registry key are escaped by a backslash.
+// of keys and of channels, glob characters of the registry key are escaped by a backslash.
+//
+// So the users of two registries can't touch each other's locks, tokens and messages. There are
+// two exceptions. One is a registry key with another's in front, as shop:eu has shop's: shop's
+// user may do anything to its locks. The other is a key with "}:shop:" in it, as of bank:a}:shop:b:
+// shop's user may write its side keys, and so its tokens. SCAN shows the names of all keys.
+//
+// A missing right is ErrDenied from the first call that needs it. Without those for an extension
+// of the TTL no lock is taken. Without +unlink and +delex, DEL deletes. Without the right to
+// publish, nobody learns of a release. Without +zadd a Release that follows an error fails with
+// ErrDenied, and has freed the key.
 //
 // # Reading the code
 //

@@ -1,7 +1,8 @@
 -- force: take the key from its holder, even from Java, or from nobody if it is held back.
--- Everybody who can be notified is notified.
+-- Everybody who can be notified is notified. Side keys that somebody has damaged are replaced,
+-- whether anybody holds the key or not. Otherwise nobody could have the key after it.
 --
--- KEYS  lock, counter (see shared.lua)
+-- KEYS  lock, counter, gone (see shared.lua)
 -- ARGV  which command to delete with, the channel of the key, that of old
 --       releases, what a message to an owner begins with, token of the holding
 --       that is meant (0: any, also one of Java)
@@ -11,23 +12,36 @@
 -- holds something foreign.
 
 --include shared.lua
-if not value then
-  return {-2, 0}
-end
 local meant = tonumber(ARGV[5])
-if meant ~= 0 and meant ~= token then
+if value and meant ~= 0 and meant ~= token then
   return held()
 end
 local last, bad = last_token()
-if owner and not last then
-  return bad
+local gone = redis.pcall('ZCARD', KEYS[3])
+gone = type(gone) == 'table' and foreign(gone, KEYS[3])
+if bad and bad.err or gone and gone.err then
+  return bad and bad.err and bad or gone
 end
-local left = redis.call('PTTL', lock)
-local deleted = delete(tonumber(ARGV[1]))
+local left = value and redis.call('PTTL', lock)
+local deleted = value and delete(tonumber(ARGV[1]))
+if gone then
+  redis.call('DEL', KEYS[3])
+end
+if not last then
+  last = math.max(token or 0, now())
+  store_token(last)
+end
+if not value then
+  return {-2, 0}
+end
 if clock == 't' and owner then
   -- The old holder may pass the key on inside its client, with a token for each microsecond,
   -- until it is notified or stops trusting its TTL. The next holder's token has to be larger
-  -- than all of these, so that resources refuse them.
+  -- than all of these, so that resources refuse them. No client counts on a TTL of more than
+  -- a day, whatever somebody has made of it.
+  if left < 0 or left > 86400000 then
+    left = 86400000
+  end
   store_token(math.max(last, now() + left * 1000))
 end
 if owner and owner ~= '-' then

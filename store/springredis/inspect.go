@@ -54,6 +54,9 @@ func (s *session) readInfo(key string, result rueidis.RedisResult) (store.Info, 
 // The next token is larger than any that a holder in Go could still use inside its client
 // before its TTL ends. So tokens may be ahead of the server's clock for the rest of that TTL,
 // 24 h at most. If the server loses its data in that time, they go back to its clock.
+//
+// Side keys of another type, or with values that are none of theirs, are replaced, also if nobody
+// holds the key. The next token is then larger than the holder's and the clock.
 func (s *session) Force(ctx context.Context, key string, token int64) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err
@@ -62,7 +65,7 @@ func (s *session) Force(ctx context.Context, key string, token int64) (bool, err
 		return false, err
 	}
 	names := s.store.names
-	keys := names.keysOf(key)[:2]
+	keys := names.keysOf(key)
 	found, err := s.readDeletion(key, s.store.runOne(ctx, forceScript, call{
 		keys: keys,
 		args: []string{

@@ -113,6 +113,11 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 			if got.Holder != "another program" || got.Remaining >= 0 {
 				t.Errorf("Acquire of what holds %q: got %+v, want another program's without an end", value, got)
 			}
+			for _, info := range c.shown("key") {
+				if !info.Held || info.Remaining >= 0 {
+					t.Errorf("Inspect and List of what holds %q: got %+v, want it held without an end", value, info)
+				}
+			}
 			if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long}); !errors.Is(err, store.ErrStolen) {
 				t.Errorf("Renew of what holds %q: got %v, want ErrStolen", value, err)
 			}
@@ -121,6 +126,57 @@ func TestAValueWithoutTTLIsAHolder(t *testing.T) {
 			}
 			if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
 				t.Errorf("Force: got %v, %v; want true", held, err)
+			}
+		}
+	})
+}
+
+// centuries is about the longest TTL that miniredis takes, in ms. Redis takes a million times as much.
+const centuries = "9200000000000"
+
+// A registry may have any TTL, as new RedisLockRegistry(cf, "shop", Long.MAX_VALUE / 1000) has. It
+// troubles neither the requests for its key nor a List.
+func TestALockOfJavaForCenturies(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c, j := join(t, sv.store(t)), newJava(sv)
+		for _, key := range []string{"a", "key", "z"} {
+			j.hold(t, key, long)
+		}
+		sv.Do(t, "PEXPIRE", sv.lockKey("key"), centuries)
+		for _, q := range []store.AcquireRequest{redistest.Attempt("key", "a"), redistest.Request("key", "b")} {
+			if got := c.Acquire(q); got.Err != nil || got.Remaining < 290*365*24*time.Hour {
+				t.Errorf("Acquire: got %+v, want the key held for centuries", got)
+			}
+		}
+		for _, info := range c.shown("key") {
+			if !info.Held || info.Remaining < 290*365*24*time.Hour {
+				t.Errorf("Inspect and List: got %+v, want the key held for centuries", info)
+			}
+		}
+		if got := c.list(""); len(got) != 3 {
+			t.Errorf("List: got %q, want all three", got)
+		}
+		if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
+			t.Errorf("Force: got %v, %v; want true", held, err)
+		}
+		c.Hold("key", "b")
+	})
+}
+
+// Somebody has changed the TTL of a lock of ours. The next token is one that every client takes.
+func TestForceOfALeaseWithAnotherTTL(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for name, change := range map[string][]string{"none": {"PERSIST", "KEY"}, "centuries": {"PEXPIRE", "KEY", centuries}} {
+			first := c.Hold(name, "a").Token
+			change[1] = sv.lockKey(name)
+			sv.Do(t, change...)
+			if held, err := c.session.Force(t.Context(), name, first); !held || err != nil {
+				t.Fatalf("Force with TTL %s: got %v, %v; want true", name, held, err)
+			}
+			got, day := c.Hold(name, "b").Token-first, store.MaxTTL.Microseconds()
+			if got < day || got > day+time.Minute.Microseconds() {
+				t.Errorf("token after Force with TTL %s: got %d more, want those of a day", name, got)
 			}
 		}
 	})
@@ -229,11 +285,33 @@ func TestForeignSideKeysAreReportedAndLeftAlone(t *testing.T) {
 		if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: redisconn.MaxToken}); !errors.Is(err, store.ErrForeignData) {
 			t.Errorf("Renew with a token: got %v, want ErrForeignData", err)
 		}
-		if _, err := c.session.Force(t.Context(), "key", 0); !errors.Is(err, store.ErrForeignData) {
-			t.Errorf("Force: got %v, want ErrForeignData", err)
-		}
 		if got := sv.Do(t, "GET", lock); got != value {
 			t.Errorf("lock: got %q, want %q left alone", got, value)
+		}
+	})
+}
+
+// Force frees a key whose side keys are damaged, whoever has it.
+func TestForceReplacesDamagedSideKeys(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c, j := join(t, sv.store(t)), newJava(sv)
+		for name, take := range map[string]func() int64{
+			"of ours": func() int64 { return c.Hold("key", "a").Token },
+			"of Java": func() int64 { j.hold(t, "key", long); return 0 },
+			"nobody":  func() int64 { return 0 },
+		} {
+			before := take()
+			counter, gone := side(sv.lockKey("key"), "f"), side(sv.lockKey("key"), "x")
+			sv.Do(t, "DEL", counter)
+			sv.Do(t, "RPUSH", counter, "x")
+			sv.Do(t, "SET", gone, "x")
+			if held, err := c.session.Force(t.Context(), "key", 0); held != (name != "nobody") || err != nil {
+				t.Fatalf("Force of a key %s: got %v, %v", name, held, err)
+			}
+			if got := c.Hold("key", "b").Token; got <= before {
+				t.Errorf("token after Force of a key %s: got %d, want more than %d", name, got, before)
+			}
+			c.release(store.ReleaseRequest{Key: "key", Owner: "b", Uncertain: true})
 		}
 	})
 }

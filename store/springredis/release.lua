@@ -37,6 +37,7 @@ if held then
     store_token(tonumber(ARGV[2]))
   end
 end
+local refused
 if uncertain then
   -- The owner is remembered even if it held the key. A repeated request may have taken the
   -- key while the first one is still under way. The kernel resends what it had buffered for
@@ -44,12 +45,17 @@ if uncertain then
   local ms = math.floor(now() / 1000)
   -- In the other order the first command might delete the whole set. While a Cluster moves
   -- the slot, the second one would then fail.
-  redis.call('ZADD', KEYS[3], string.format('%.0f', ms + 120000), ARGV[1])
-  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))
-  redis.call('PEXPIRE', KEYS[3], 120000)
+  refused = redis.pcall('ZADD', KEYS[3], string.format('%.0f', ms + 120000), ARGV[1])
+  if type(refused) == 'number' then
+    redis.call('PEXPIRE', KEYS[3], 120000)
+    refused = redis.pcall('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', ms))
+  end
 end
 if deleted > 0 then
   announce(ARGV[6], ARGV[7])
+end
+if type(refused) == 'table' then
+  return refused
 end
 if held then
   return {1, deleted}

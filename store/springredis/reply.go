@@ -3,6 +3,7 @@
 package springredis
 
 import (
+	"math"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -60,10 +61,8 @@ func (r *reply) between(low, high int64) int64 {
 
 func (r *reply) status() int64 { return r.between(replyStolen, replyGone) }
 
-// millis reads a remaining time. It is negative where Redis knows none.
-func (r *reply) millis() time.Duration {
-	return time.Duration(r.between(-2, redisconn.MaxGiven/1000)) * time.Millisecond
-}
+// left reads what remains of a TTL.
+func (r *reply) left() time.Duration { return redisconn.Left(r.between(-2, math.MaxInt64)) }
 
 func (r *reply) text() string {
 	m := r.next((*rueidis.RedisMessage).IsString)
@@ -88,7 +87,7 @@ func (r *reply) holder() (token int64, description string) {
 // held reads the rest of an answer that the key is held.
 func (r *reply) held(info *store.Info) {
 	info.Held = true
-	info.Remaining = max(r.millis(), 0)
+	info.Remaining = r.left()
 	info.Token, info.Holder = r.holder()
 }
 

@@ -5,9 +5,6 @@ package springredis
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
-	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/kit/redistest"
 	"github.com/asynclock/asynclock-go/store"
 )
@@ -164,80 +160,6 @@ func TestTheApplicationsClientIsSharedAndLeftOpen(t *testing.T) {
 	}
 	if err := own.Do(t.Context(), own.B().Ping().Build()).Error(); err != nil {
 		t.Errorf("the application's client after Close: got %v, want it open", err)
-	}
-}
-
-// The package comment lists what a user needs, and nothing more is needed.
-func TestTheRightsInThePackageCommentSuffice(t *testing.T) {
-	t.Parallel()
-	sv := ownServer(t)
-	sv.registry = "shop"
-	rights := "~shop:* ~asynclock.spring:* &shop-channel &shop-channel:* +evalsha +eval +hello +ping +get +set +del +unlink +pexpire +pttl +time +zadd +zcard +zscore +zremrangebyscore +publish +psubscribe +scan"
-	sv.Do(t, append([]string{"ACL", "SETUSER", "shop", "on", ">pw", "resetchannels"}, strings.Fields(rights)...)...)
-	sv.Option.Username, sv.Option.Password = "shop", "pw"
-	var log kit.Journal
-	st := sv.store(t, WithLockType(PubSubLock), WithLogger(log.Logger(slog.LevelInfo)))
-	c := join(t, st)
-	first := c.Hold("key", "a")
-	if got := c.Wait("key", "b").Recheck; got < 2*DefaultPollInterval {
-		t.Errorf("Recheck: got %v, want messages counted on; the log says %s", got, log.String())
-	}
-	if err := c.renew(store.RenewRequest{Key: "key", Owner: "a", TTL: long, Token: first.Token + 1}); err != nil {
-		t.Errorf("Renew: got %v, want no error", err)
-	}
-	if got := c.list(""); !slices.Equal(got, []string{"key"}) {
-		t.Errorf("List: got %q, want the key", got)
-	}
-	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a", Uncertain: true}).WasHeld {
-		t.Error("Release: got WasHeld false, want true")
-	}
-	c.Heard(store.EventWake, "b")
-	c.Hold("key", "b")
-	if held, err := c.session.Force(t.Context(), "key", 0); !held || err != nil {
-		t.Errorf("Force: got %v, %v; want true", held, err)
-	}
-	st.log.Close()
-	if regexp.MustCompile(`level=(WARN|ERROR)`).MatchString(log.String()) {
-		t.Errorf("log: got %q, want no complaint", log.String())
-	}
-	denials := sv.Do(t, "ACL", "LOG")
-	for _, harmless := range []string{"delex", "client", "cluster"} { // tried, and what rueidis asks at first
-		denials = strings.ReplaceAll(denials, "object:"+harmless, "")
-	}
-	if strings.Contains(denials, "object:") {
-		t.Errorf("denied: got %s, want nothing that counts", denials)
-	}
-}
-
-// A user with too few rights is told so: what it may not look at is not foreign.
-func TestWhatTheServerDenies(t *testing.T) {
-	t.Parallel()
-	sv := ownServer(t)
-	commands := []string{"get", "set", "del", "unlink", "pexpire", "pttl", "time", "zadd", "zcard", "zscore", "zremrangebyscore", "evalsha", "eval", "scan"}
-	for _, denied := range commands {
-		sv.Do(t, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
-		other := *sv
-		other.Option.Username, other.Option.Password = denied, "pw"
-		c := join(t, other.store(t))
-		key := "key of who may not " + denied
-		errs := map[string]error{"Acquire": c.Acquire(redistest.Request(key, "a")).Err}
-		errs["Acquire again"] = c.Acquire(redistest.Request(key, "a")).Err
-		errs["Acquire by another"] = c.Acquire(redistest.Request(key, "b")).Err
-		errs["Renew"] = c.renew(store.RenewRequest{Key: key, Owner: "a", TTL: long})
-		errs["Release"] = c.session.Release(t.Context(), []store.ReleaseRequest{{Key: key, Owner: "a", Uncertain: true}})[0].Err
-		for _, err := range c.session.List(t.Context(), "") {
-			errs["List"] = err
-		}
-		someDenied := false
-		for verb, err := range errs {
-			someDenied = someDenied || errors.Is(err, store.ErrDenied)
-			if err != nil && !errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrExpired) {
-				t.Errorf("%s without %s: got %v, want ErrDenied if anything", verb, denied, err)
-			}
-		}
-		if canDoWithout := denied == "unlink" || denied == "del"; someDenied == canDoWithout && denied != "eval" { // the server knows the scripts by then
-			t.Errorf("without %s: got %v, want ErrDenied to be among it: %v", denied, errs, !canDoWithout)
-		}
 	}
 }
 

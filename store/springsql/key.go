@@ -26,6 +26,14 @@ func lockKey(key string) string {
 	return id.String()
 }
 
+// Spell returns a UUID in lower case, as lockKey does.
+func (s *session) Spell(key string) string {
+	if id := lockKey(key); strings.EqualFold(id, key) {
+		return id
+	}
+	return key
+}
+
 // clientID is CLIENT_ID for an owner: as long as Java's, and unlike all of them by
 // its version, 8. It is a hash, so that the owner stays a secret of its client.
 func clientID(owner string) string {

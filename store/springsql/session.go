@@ -17,7 +17,7 @@ type session struct {
 	store *Store
 }
 
-var _ store.Session = (*session)(nil)
+var _ store.SpellingSession = (*session)(nil)
 
 // Close has nothing to wait for.
 func (s *session) Close(context.Context) error {

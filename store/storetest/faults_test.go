@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/asynclock/asynclock-go/store"
 )
 
@@ -410,6 +412,12 @@ var faults = []fault{
 
 	// Keys.
 	{breaks: "keys are the same in capitals", caught: "keys of any characters stay distinct", acquire: renamed(strings.ToUpper)},
+	{breaks: "identifiers are the same in capitals", caught: "keys that are one lock are spelled as one", acquire: renamed(func(key string) string {
+		if uuid.Validate(key) == nil {
+			return strings.ToLower(key)
+		}
+		return key
+	})},
 	{breaks: "keys are trimmed", caught: "keys of any characters stay distinct", acquire: renamed(strings.TrimSpace)},
 	{breaks: "keys are unescaped", caught: "keys of any characters stay distinct", acquire: renamed(func(key string) string {
 		if plain, err := url.PathUnescape(key); err == nil {

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/asynclock/asynclock-go/store"
 )
 
 var keyCases = []testCase{
 	{"keys of any characters stay distinct", anyStore, hostileKeys},
 	{"list takes a prefix of any characters literally", anyStore, hostilePrefixes},
+	{"keys that are one lock are spelled as one", anyStore, spellings},
 	{"keys of any characters have queues of their own", queues, hostileQueues},
 }
 
@@ -82,6 +85,35 @@ func hostilePrefixes(w *world) {
 			}
 		}
 		w.wantList(b, prefix, want...)
+	}
+}
+
+// spellings: keys that look like identifiers, by which a store may be tempted to know them. Others are in hostileKeys.
+func spellings(w *world) {
+	a, b := w.join(), w.join()
+	spell := func(key string) string { return key }
+	if s, ok := a.session.(store.SpellingSession); ok {
+		spell = s.Spell
+	}
+	for _, change := range []func(string) string{
+		strings.ToUpper, func(id string) string { return id + " " }, func(id string) string { return "{" + id + "}" },
+		func(id string) string { return strings.ReplaceAll(id, "-", "") }, func(id string) string { return "urn:uuid:" + id },
+	} {
+		id := "abc" + uuid.NewString()[3:]
+		other := change(id)
+		same := spell(id) == spell(other)
+		if spell(spell(other)) != spell(other) {
+			w.Errorf("Spell of %q: got %q, want what stands for itself", spell(other), spell(spell(other)))
+		}
+		r, q := w.request(), w.try()
+		r.Key, q.Key = id, other
+		h := a.hold(r)
+		if reply := b.acquire(q); (reply.Status == store.Granted) == same {
+			w.Errorf("Acquire of %q while %q is held: got status %d, and that Spell makes them one is %v", other, id, reply.Status, same)
+		} else if !same {
+			holding{b, q, reply.Grant, time.Now()}.release()
+		}
+		h.release()
 	}
 }
 

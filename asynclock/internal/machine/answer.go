@@ -152,7 +152,7 @@ func (s *stake) secondTry(first *Acquire, now watchdog.Instant, fx *Effects) {
 // noticed.
 func (s *stake) recheckIn(reply *store.AcquireReply) time.Duration {
 	wait := jitter(heartbeat(s.terms.TTL))
-	if reply.Rank == 0 && reply.Remaining >= 0 {
+	if reply.Rank == 0 && reply.Remaining >= 0 && reply.Remaining < wait { // it may be centuries, to which nothing can be added
 		wait = min(wait, reply.Remaining+time.Millisecond+rand.N(4*time.Millisecond))
 	}
 	if reply.Recheck > 0 {

@@ -230,8 +230,8 @@ func turnAway(w *world, fx *machine.Effects) []string {
 }
 
 func abandon(w *world, fx *machine.Effects) []string {
-	if w.key.Abandon(store.ErrClosed, w.now, fx) == 0 {
-		return []string{"no lease"}
+	if n := w.key.Abandon(store.ErrClosed, w.now, fx); n != 1 {
+		return []string{fmt.Sprintf("%d leases", n)}
 	}
 	return nil
 }

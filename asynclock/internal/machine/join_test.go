@@ -49,7 +49,15 @@ func TestClose(t *testing.T) {
 			step{0, join("b", "a"), "b has 10; alarm 5s"},
 			step{0, abandon, "lease of a ends: client closed; lease of b ends: client closed; alarm off; dropped"},
 		), "idle"},
-		{"nothing to abandon", []step{{0, abandon, "no lease"}}, "idle"},
+		{"nothing to abandon", []step{{0, abandon, "0 leases"}}, "idle"},
+		{"leases of several owners count together", []step{
+			{0, several, ""},
+			{0, arrive("a", reader), "..."},
+			{0, answer(1, followed(10)), "..."},
+			{0, arrive("b", reader, holder("other")), "..."},
+			{0, answer(2, followed(11)), "..."},
+			{0, abandon, "2 leases; lease of a ends: client closed; lease of b ends: client closed; alarm off; dropped"},
+		}, "idle"},
 	})
 }
 

@@ -3,6 +3,7 @@
 package machine_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ func TestW9(t *testing.T) {
 		{"the first, soon after the holder's TTL", answered(0, 200*ms, 0, "alarm <206ms"), "waiting as o1"},
 		{"the first, whose holder's TTL is unknown", answered(0, -1, 0, "alarm ~1.5s"), "waiting as o1"},
 		{"the first, whose holder lasts", answered(0, time.Minute, 0, "alarm ~1.5s"), "waiting as o1"},
+		{"the first, whose holder lasts for centuries", answered(0, math.MaxInt64, 0, "alarm ~1.5s"), "waiting as o1"},
 		{"the second", answered(1, 200*ms, 0, "alarm ~1.5s"), "waiting as o1"},
 		{"a store without notifications", answered(1, -1, 100*ms, "alarm 100ms"), "waiting as o1"},
 		{"no more than three seconds, however long the TTL", []step{

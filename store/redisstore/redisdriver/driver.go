@@ -22,7 +22,8 @@ type Driver interface {
 	// Eval runs a script.
 	Eval(ctx context.Context, run Run) Result
 	// EvalAll runs scripts, all at once, in as few writes as it can. Those of the same slot are run in
-	// this order. The replies are in this order, too. It ignores [Run.Ahead].
+	// this order, except that scripts which the server does not know come after the others: the requests of a
+	// batch don't depend on each other. The replies are in this order, too. It ignores [Run.Ahead].
 	EvalAll(ctx context.Context, runs []Run) []Result
 	// GetAll returns the values of Redis keys in this order, all at once. They may be of several slots.
 	GetAll(ctx context.Context, keys []string) []Result

@@ -29,7 +29,9 @@ because two machines that lock on different servers do not exclude each other:
 Special characters in user and password are percent-encoded. The parameters are
 those of github.com/redis/rueidis: addr, client_cache, client_name, db,
 dial_timeout, master_set, max_retries, protocol, skip_verify and write_timeout.
-Other parameters, and an addr without a port, are refused.
+Further ones are sentinel_username and sentinel_password, the user of the sentinels,
+and server_name, the name in the certificates. Other parameters, and an addr without
+a port, are refused.
 `
 
 // closePatience bounds how long the command waits for the server at the end, perhaps because of a

@@ -63,8 +63,8 @@ func list(ctx context.Context, locks *connection, prefix string) ([]asynclock.In
 	var failed error
 	for info, err := range locks.List(ctx, prefix) {
 		if err != nil {
-			failed = err
-			break
+			failed = errors.Join(failed, err)
+			continue
 		}
 		infos = append(infos, info)
 	}

@@ -172,6 +172,27 @@ func TestLs(t *testing.T) {
 		!strings.HasPrefix(lines[1], "orders/1  a test  1") || !strings.HasPrefix(lines[2], "orders/2  a test  1") {
 		t.Errorf("got %q, want a table of two", got.stdout)
 	}
+	for _, key := range redis.Keys() {
+		if strings.HasSuffix(key, ":report:l") {
+			_ = redis.Set(key, "foreign")
+		}
+	}
+	got = redis.run(t, "ls", "--json")
+	got.want(t, 65, `list "report": foreign data under the key`)
+	if n := strings.Count(got.stdout, "\n"); n != 3 {
+		t.Errorf("got %q beside a foreign key, want the other three", got.stdout)
+	}
+	for _, key := range redis.Keys() {
+		if value, err := redis.Get(key); err == nil {
+			_ = redis.Set(key, value) // which ends the TTL
+		}
+	}
+	if got := redis.run(t, "ls", "two"); !strings.Contains(got.stdout, " none ") {
+		t.Errorf("got %q, want the key without a TTL", got.stdout)
+	}
+	if got := redis.run(t, "ls", "--json", "two"); !strings.Contains(got.stdout, `"remaining_ms":-1,`) {
+		t.Errorf("got %q, want -1 for a key without a TTL", got.stdout)
+	}
 	if got := redis.run(t, "ls", "two"); !strings.Contains(got.stdout, `"two words\n"`) {
 		t.Errorf("got %q, want the key quoted", got.stdout)
 	}

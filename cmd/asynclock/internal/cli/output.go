@@ -20,7 +20,7 @@ With --json, always these fields:
   held          whether anyone holds it
   holder        the holder's description of itself; empty if there is none
   token         the holder's fencing token; 0 if there is none
-  remaining_ms  the rest of the holder's TTL, which it may renew
+  remaining_ms  the rest of the holder's TTL, which it may renew; -1 if it has none
   waiters       how many clients are queued
   mode          exclusive, shared (by readers) or permits
   used          of permits: how many are out
@@ -103,7 +103,7 @@ func printTable(out io.Writer, infos []asynclock.Info) error {
 	fmt.Fprintln(table, "KEY\tHOLDER\tTOKEN\tTTL LEFT\tWAITERS")
 	for _, info := range infos {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", printable(info.Key), orDash(info, printable(info.Holder)),
-			orDash(info, strconv.FormatInt(info.Token, 10)), orDash(info, seconds(info.Remaining)), info.Waiters)
+			orDash(info, strconv.FormatInt(info.Token, 10)), orDash(info, ttlLeft(info.Remaining)), info.Waiters)
 	}
 	return table.Flush()
 }
@@ -114,7 +114,7 @@ func printInfo(out io.Writer, info asynclock.Info) error {
 	fmt.Fprintf(table, "key\t%s\n", printable(info.Key))
 	fmt.Fprintf(table, "holder\t%s\n", orDash(info, printable(info.Holder)))
 	fmt.Fprintf(table, "token\t%s\n", orDash(info, strconv.FormatInt(info.Token, 10)))
-	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, seconds(info.Remaining)))
+	fmt.Fprintf(table, "TTL left\t%s\n", orDash(info, ttlLeft(info.Remaining)))
 	printShares(table, info)
 	fmt.Fprintf(table, "waiters\t%d\n", info.Waiters)
 	for i, w := range info.Queue {
@@ -201,6 +201,14 @@ func printable(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// ttlLeft says what remains of a TTL. It has none where somebody else has written the record.
+func ttlLeft(d time.Duration) string {
+	if d < 0 {
+		return "none"
+	}
+	return seconds(d)
 }
 
 // seconds formats a duration, rounded to a tenth of a second.
