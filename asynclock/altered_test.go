@@ -72,8 +72,11 @@ func (s alteredSession) List(ctx context.Context, prefix string) iter.Seq2[store
 		return s.Session.List(ctx, prefix)
 	}
 	return func(yield func(store.Info, error) bool) {
-		for info := range s.Session.List(ctx, prefix) {
-			if !yield(s.by.listed(info)) {
+		for info, err := range s.Session.List(ctx, prefix) {
+			if err == nil {
+				info, err = s.by.listed(info)
+			}
+			if !yield(info, err) {
 				return
 			}
 		}

@@ -22,18 +22,34 @@ var urlParameters = []string{
 	"sentinel_username", "sentinel_password", "server_name",
 }
 
-// errBadURL quotes no part of the URL, unlike the parsers' errors, because that part may be a
-// password.
-var errBadURL = fmt.Errorf("%w: the server's URL makes no sense; it looks like "+
-	"redis://user:password@host:6379/0, and special characters in it are percent-encoded", store.ErrInvalidOption)
+// What may be wrong with a URL. None of these texts quotes a part of the URL, unlike the parsers' errors, because
+// that part may be a password.
+const (
+	badScheme    = "it does not begin with redis://, rediss:// or unix://"
+	badCharacter = "a special character in its user or password is not percent-encoded"
+	badParameter = "it has a parameter that means nothing"
+	badAddr      = "an addr has no port"
+	badEffect    = "a parameter would have no effect: sentinel_password needs master_set, sentinel_username needs sentinel_password, and server_name needs rediss://"
+	badValue     = "its host, port, database or the value of a parameter can't be read"
+)
+
+func badURL(why string) error {
+	return fmt.Errorf("%w: the server's URL: %s; it looks like redis://user:password@host:6379/0", store.ErrInvalidOption, why)
+}
 
 // ParseURL returns the server's options from a URL, if all parts of the URL are understood.
-// Otherwise the error is ErrInvalidOption.
+// Otherwise the error is ErrInvalidOption, and says which part is not.
 func ParseURL(text string) (rueidis.ClientOption, error) {
+	parameters, why := understood(text)
+	if why != "" {
+		return rueidis.ClientOption{}, badURL(why)
+	}
 	server, err := rueidis.ParseURL(text)
-	parameters, ok := understood(text)
-	if err != nil || !ok || !addOurs(&server, parameters) {
-		return rueidis.ClientOption{}, errBadURL
+	if err != nil {
+		return rueidis.ClientOption{}, badURL(badValue)
+	}
+	if !addOurs(&server, parameters) {
+		return rueidis.ClientOption{}, badURL(badEffect)
 	}
 	return server, nil
 }
@@ -51,31 +67,31 @@ func addOurs(server *rueidis.ClientOption, parameters url.Values) (ok bool) {
 		(server.Sentinel.Username == "" || server.Sentinel.Password != "") && (server.TLSConfig != nil || name == "")
 }
 
-// understood returns the parameters, and whether a valid URL has been parsed as it was meant. If a password contains a
+// understood returns the parameters, and why a URL has not been parsed as it was meant, or "". If a password contains a
 // bare '#', '?' or '/', the text before that character becomes host and port, which errors would
 // show.
-func understood(text string) (parameters url.Values, ok bool) {
-	_, server, ok := strings.Cut(text, "://") // without it, this would be the host
-	if !ok {
-		return nil, false
+func understood(text string) (parameters url.Values, why string) {
+	scheme, server, _ := strings.Cut(text, "://") // without it, rueidis would take the scheme for the host
+	if !slices.Contains([]string{"redis", "rediss", "unix"}, scheme) {
+		return nil, badScheme
 	}
 	if end := strings.IndexAny(server, "/?#"); end >= 0 && strings.ContainsAny(server[end:], "@#") {
-		return nil, false
+		return nil, badCharacter
 	}
 	_, query, _ := strings.Cut(server, "?")
 	parameters, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, false
+		return nil, badValue
 	}
 	for name := range parameters {
 		if !slices.Contains(urlParameters, name) {
-			return nil, false
+			return nil, badParameter
 		}
 	}
 	for _, addr := range parameters["addr"] { // without a port, rueidis would use the first host again
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, false
+			return nil, badAddr
 		}
 	}
-	return parameters, true
+	return parameters, ""
 }

@@ -113,11 +113,21 @@ func TestTheUserOfAnotherRegistryIsKeptOut(t *testing.T) {
 	const write = "return redis.call('SET', '%', '8999999999999999')"
 	before := sv.Do(t, "GET", counter)
 	for _, words := range [][]string{
-		{"GET", lock}, {"SET", lock, "x"}, {"DEL", lock}, {"UNLINK", lock}, {"PEXPIRE", lock, "1"},
-		{"GET", counter}, {"SET", counter, "8999999999999999"}, {"DEL", counter}, {"PEXPIRE", counter, "1"},
-		{"ZADD", gone, "9000000000000000", "a"}, {"DEL", gone},
-		{"EVAL", strings.ReplaceAll(write, "%", counter), "0"}, {"EVAL", strings.ReplaceAll(write, "%", lock), "0"},
-		{"PUBLISH", "bank-channel", lock}, {"PUBLISH", "bank-channel:" + lock, lock},
+		{"GET", lock},
+		{"SET", lock, "x"},
+		{"DEL", lock},
+		{"UNLINK", lock},
+		{"PEXPIRE", lock, "1"},
+		{"GET", counter},
+		{"SET", counter, "8999999999999999"},
+		{"DEL", counter},
+		{"PEXPIRE", counter, "1"},
+		{"ZADD", gone, "9000000000000000", "a"},
+		{"DEL", gone},
+		{"EVAL", strings.ReplaceAll(write, "%", counter), "0"},
+		{"EVAL", strings.ReplaceAll(write, "%", lock), "0"},
+		{"PUBLISH", "bank-channel", lock},
+		{"PUBLISH", "bank-channel:" + lock, lock},
 	} {
 		if _, err := redistest.Ask(raw, words...); err == nil || !strings.Contains(err.Error(), "permission") && !strings.Contains(err.Error(), "can't access") {
 			t.Errorf("%q by the user of shop: got %v, want it denied", words, err)

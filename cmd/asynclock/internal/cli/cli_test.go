@@ -48,11 +48,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"run " + strings.Repeat("k", 513) + " -- true", "invalid key"},
 		{"inspect \xff", "invalid key"},
 		{"ls --prefix a{b", "invalid option"},
-		{"ls --redis http://127.0.0.1", "URL makes no sense"},
-		{"ls --redis redis://127.0.0.1:1?master=main", "URL makes no sense"},
-		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "URL makes no sense"},
-		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "URL makes no sense"},
-		{"ls --redis redis:127.0.0.1:1", "URL makes no sense"},
+		{"ls --redis http://127.0.0.1", "does not begin with redis://"},
+		{"ls --redis redis://127.0.0.1:1?master=main", "a parameter that means nothing"},
+		{"ls --redis redis://127.0.0.1:1?master_set=main;db=1", "can't be read"},
+		{"ls --redis redis://127.0.0.1:1?addr=127.0.0.2", "an addr has no port"},
+		{"ls --redis redis:127.0.0.1:1", "does not begin with redis://"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
