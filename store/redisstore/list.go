@@ -73,7 +73,12 @@ func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info,
 	st := l.session.store
 	for i, result := range l.inspect(ctx, keys) {
 		var info store.Info
-		if info, err = st.info(keys[i], result); err != nil {
+		var after int64
+		info, after, err = st.info(keys[i], result)
+		for err == nil && after > 0 {
+			after, err = l.session.moreWaiters(ctx, &info, page{after: after})
+		}
+		if err != nil {
 			break
 		}
 		if info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
@@ -107,7 +112,7 @@ func (l *listing) run(ctx context.Context, keys []string, wide bool) []Result {
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
-		(*calls)[i].inspect(l.session.store.settings.prefix, key, 0, wide)
+		(*calls)[i].inspect(l.session.store.settings.prefix, key, page{}, wide)
 	}
 	return l.session.store.run(ctx, *calls)
 }
