@@ -140,8 +140,8 @@ func (e *PartError) Unwrap() error { return e.Err }
 type GraceError = store.GraceError
 
 // A HeldError is [ErrHeld] with what the store knows of the holder. If several hold the key together, Holder
-// says how many they are, and Token is the largest of theirs. Remaining is then their longest TTL, or for a
-// request of permits their shortest.
+// says how many they are, and Token is the largest of theirs. Of permits it may be that of a later grant, whose holder
+// has left. Remaining is then their longest TTL, or for a request of permits their shortest.
 type HeldError struct {
 	Key       string
 	Holder    string        // the holder's description of itself; empty if unknown

@@ -22,7 +22,8 @@ type Info struct {
 	StoredLimit int
 
 	// Holders are the first few of those who hold the key together; nil from List. If there are several,
-	// Holder says how many, Token is the largest of theirs, and Remaining is the longest.
+	// Holder says how many, Token is the largest of theirs, and Remaining is the longest. Of permits Token may be that
+	// of a later grant, whose holder has left.
 	Holders []HolderInfo
 
 	Queue []WaiterInfo // the first few of them, in order; nil from List

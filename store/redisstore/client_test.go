@@ -150,6 +150,14 @@ func (c *client) releaseAgain(q store.ReleaseRequest) store.ReleaseReply {
 	return got
 }
 
+// force takes a key from whoever has it.
+func (c *client) force(key string) {
+	c.T.Helper()
+	if held, err := c.session.Force(context.Background(), key, 0); err != nil || !held {
+		c.T.Fatalf("Force: got %v, %v, want true", held, err)
+	}
+}
+
 func (c *client) renew(q store.RenewRequest) store.RenewReply {
 	c.T.Helper()
 	return c.session.Renew(context.Background(), []store.RenewRequest{q})[0]

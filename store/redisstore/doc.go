@@ -71,8 +71,8 @@
 // what with less and with more):
 //
 //	~asynclock:{* &asynclock:* +evalsha +eval +hello +ping +get +set +exists +del
-//	+pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore
-//	+zscore +hget +hset +hdel +hlen +publish +subscribe
+//	+unlink +pexpire +pttl +time +zadd +zcard +zcount +zrange +zrank +zrem
+//	+zscore +hget +hmget +hset +hdel +hlen +publish +subscribe
 //	+pubsub|numsub +info|replication +info|server +info|memory
 //
 // In a Cluster, besides: +cluster|slots +cluster|shards +asking +spublish

@@ -216,8 +216,8 @@ func TestUnknownReceiversAreNotNone(t *testing.T) {
 }
 
 // documentedRights are those that the package comment lists.
-const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +pexpire +pttl +time +zadd +zcard +zrange +zrank +zrem" +
-	" +zremrangebyscore +zscore +hget +hset +hdel +hlen +publish +subscribe +pubsub|numsub +info|replication +info|server +info|memory"
+const documentedRights = "+evalsha +eval +hello +ping +get +set +exists +del +unlink +pexpire +pttl +time +zadd +zcard +zcount +zrange +zrank +zrem" +
+	" +zscore +hget +hmget +hset +hdel +hlen +publish +subscribe +pubsub|numsub +info|replication +info|server +info|memory"
 
 func TestTheDocumentedRightsSuffice(t *testing.T) {
 	t.Parallel()
@@ -252,6 +252,29 @@ func TestTheDocumentedRightsSuffice(t *testing.T) {
 		c.Want(permits("permits", "with-"+strconv.Itoa(int(limit)), 1, 2), store.Granted)
 	}
 	sv.nothingDenied(t)
+}
+
+// Who only looks needs fewer rights, which docs/security.md lists.
+func TestTheDocumentedRightsOfReadersSuffice(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	sv.Do(t, append([]string{"ACL", "SETUSER", "reader", "on", ">secret", "resetkeys", "resetchannels", "-@all", "~" + sv.prefix + ":{*"},
+		strings.Fields("+evalsha +eval +hello +ping +scan +time +get +pttl +zcard +zcount +zrange +zscore +hmget")...)...)
+	crowd{share: store.Share{Mode: store.Permits, Limit: 9}, members: 5, dead: 1, limits: 3, waiters: 3}.make(t, sv, "permits")
+	option := sv.Option
+	option.Username, option.Password = "reader", "secret"
+	user := onServer(t, option)
+	user.prefix = sv.prefix
+	c := join(t, user.newStore(t))
+	if info := c.Inspect("permits"); info.Used != 4 || info.Waiters != 3 {
+		t.Errorf("Inspect: got %+v, want 4 permits out, and 3 who wait", info)
+	}
+	if all := list(t, c, ""); len(all) != 1 {
+		t.Errorf("List: got %v, want the key", all)
+	}
+	if _, err := c.session.ReadNote(t.Context(), "permits"); err != nil {
+		t.Errorf("ReadNote: got %v, want no error", err)
+	}
 }
 
 // With the rights to ask at each connection what docs/security.md lists, the server denies nothing
@@ -337,7 +360,7 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 		"get":   {"Acquire", "Release", "Force", "Inspect", "Renew"},
 		"zcard": {"Acquire", "Release", "Force", "Inspect"},
 		"hlen":  {"Acquire", "Release", "Force"},
-		"hget":  {"Inspect"},
+		"hmget": {"Inspect"},
 	} {
 		sv.Do(t, append(strings.Fields("ACL SETUSER partly on >secret ~* &* +@all"), "-"+command)...)
 		option := sv.Option

@@ -12,6 +12,7 @@
 --                    one; nothing was changed
 --   {-1, Redis key}  if that key holds something foreign; nothing was changed
 --   8                the last three keys are needed; nothing was changed
+--  -6                as of release.lua
 
 <% include epoch.lua %>
 
@@ -21,7 +22,7 @@
 
 local damaged = load() or look(0) or open()
 if damaged then
-  return {-1, damaged}
+  return damaged == again and again or {-1, damaged}
 end
 if shared and not members then
   return 8
@@ -32,7 +33,7 @@ if not old and not all then
   return 0
 end
 local meant = tonumber(ARGV[1])
-if meant ~= 0 and meant ~= (old and old.token or newest()) then
+if meant ~= 0 and meant ~= (old and old.token or all.shown) then
   finish()
   if all then
     return {3, all.shown, remaining(), size, described()}
@@ -42,6 +43,9 @@ end
 local choice = grace > 0 and {} or choose()
 if not choice then
   return {-1, waiters}
+elseif choice.more then
+  remove(choice.leaving)
+  return again
 end
 if not members and choice.owner and <% sharing choice.flags %> then
   return 8
@@ -52,23 +56,12 @@ if old and string.find(old.flags, 't', 1, true) then
   -- holder's token has to be larger than all of these, so that resources refuse them.
   last = math.max(last, now) + redis.call('PTTL', lock) * 1000
 end
--- writer returns the reader that had all of the key before, if there is one. Its number is the fence.
-local function writer()
-  for _, owner in ipairs(all.kind == '=r' and redis.call('ZRANGE', members, 0, -1) or {}) do
-    local value = redis.call('HGET', details, owner) or ''
-    if tonumber(string.match(value, <% pattern member | token %>) or 0) == all.shown and string.sub(owner, 1, 2) ~= '- ' then
-      return owner
-    end
-  end
-end
-
-local late -- the owner of whom a renewal may still write the holding anew
-if grace > 0 then
-  late = all and writer() or old and old.owner ~= '-' and old.owner
-end
+-- The owner of whom a renewal may still write the holding anew. A reader of the group may have had all of the key
+-- before.
+local late = grace > 0 and (all and all.writer or old.owner) or '-'
 if all then
   tell(<% forced '' %>)
-  redis.call('DEL', members, details)
+  redis.call('UNLINK', members, details, larger)
 end
 record, group, changed = nil, nil, true
 if grace == 0 then
@@ -78,7 +71,7 @@ if old then
   mail[#mail + 1] = {old.channel, <% forced old.owner %>}
 end
 finish()
-if late then
+if late ~= '-' then
   -- The old holder may write its holding anew until it is notified. A holder of permits can't, and a reader
   -- only if a renewal from before its downgrade is under way.
   local so_long = math.max(remember, grace)

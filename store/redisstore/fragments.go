@@ -64,12 +64,13 @@ var (
 	//
 	//	kind   =r for readers, =p for permits
 	//	token  the last one given to one of them
-	//	shown  the token that others see: of readers the fence, of permits the largest; 0: it has to be
-	//	       looked for
+	//	shown  the token that others see: of readers the fence, of permits token
 	//	kept   the latest ms until which a part is held back; 0: none is
 	//	used   how many permits are out; of readers 0
 	//	limit  the smallest number of permits that one of them counts on; of readers 0
 	//	least  how many of them count on that; of readers 0
+	//	other  on how many larger numbers the others count; shares.lua says where these are
+	//	writer the owner that had all of the key before it became a reader; '-': none
 	group = format{
 		{name: "kind", pattern: "=[rp]"},
 		{name: "token", pattern: "%d+"},
@@ -78,6 +79,8 @@ var (
 		{name: "used", pattern: "%d+"},
 		{name: "limit", pattern: "%d+"},
 		{name: "least", pattern: "%d+"},
+		{name: "other", pattern: "%d+"},
+		{name: "writer", pattern: "%S+"},
 	}
 
 	// A member describes one of a group, in the hash of members. Its owner is the field's name.
@@ -226,7 +229,7 @@ func expand(source string) (string, error) {
 //	include FILE
 //	record TOKEN | OWNER | CHANNEL | FLAGS | HOLDER    an expression: that record
 //	entry DEADLINE | CHANNEL | TTL | FLAGS | HOLDER    an expression: that entry
-//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | LEAST  an expression: that group, of numbers
+//	group KIND | TOKEN | SHOWN | KEPT | USED | LIMIT | LEAST | OTHER | WRITER  an expression: that group, mostly of numbers
 //	member CHANNEL | FLAGS | WEIGHT | LIMIT | TOKEN | HOLDER  an expression: that member
 //	note TOKEN | SEQ | DATA                            an expression: that note
 //	epoch ID | READY | LONGEST | OLDER | TURN | NOTED  an expression: that epoch, of numbers

@@ -271,6 +271,9 @@ func TestAWithdrawnWaiterIsOutOfTheQueue(t *testing.T) {
 		if c.release(store.ReleaseRequest{Key: "key", Owner: "b"}).WasHeld {
 			t.Error("Release by a waiter: got WasHeld true, want false")
 		}
+		if n := sv.Number(t, "HLEN", sv.redisKey("key", 'w')); n != 1 {
+			t.Errorf("entries of the queue: got %d, want that of c", n)
+		}
 		c.release(store.ReleaseRequest{Key: "key", Owner: "a"})
 		c.Heard(store.EventGrant, "c")
 		if n := sv.Number(t, "EXISTS", sv.redisKey("key", 'q'), sv.redisKey("key", 'w')); n != 0 {

@@ -18,7 +18,8 @@ const shown = 10
 const inspectKinds = "lqw"
 
 // Inspect asks the primary, and describes the first 10 waiters and the first 10 who share
-// the key.
+// the key. It counts 250 waiters in a step. If more than 250 holders of permits have died since the last request for
+// the key, what the others of them had is counted as out.
 func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	if err := s.usable(); err != nil {
 		return store.Info{}, err
@@ -26,9 +27,11 @@ func (s *session) Inspect(ctx context.Context, key string) (store.Info, error) {
 	if err := redisconn.CheckKey(key); err != nil {
 		return store.Info{}, err
 	}
-	info, err := s.store.info(key, s.ask(ctx, key, func(c *call, wide bool) {
-		c.inspect(s.store.settings.prefix, key, shown, wide)
-	}))
+	result := s.ask(ctx, key, func(c *call, wide bool) { c.inspect(s.store.settings.prefix, key, page{shown: shown}, wide) })
+	info, after, err := s.store.info(key, result)
+	for err == nil && after > 0 {
+		after, err = s.moreWaiters(ctx, &info, page{after: after, shown: shown - int64(len(info.Queue))})
+	}
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -54,25 +57,41 @@ func (s *session) ask(ctx context.Context, key string, put func(c *call, wide bo
 	return s.store.runOne(ctx, &again)
 }
 
+// A page is the part of a queue that one run of inspect.lua reads.
+type page struct {
+	after int64 // the ticket behind which it begins
+	shown int64 // how many waiters, and how many of those who share the key, it describes
+}
+
+// moreWaiters adds the next page of waiters to what is said of a key. It returns behind which ticket there are others.
+func (s *session) moreWaiters(ctx context.Context, info *store.Info, p page) (after int64, err error) {
+	result := s.ask(ctx, info.Key, func(c *call, wide bool) { c.inspect(s.store.settings.prefix, info.Key, p, wide) })
+	more, after, err := s.store.info(info.Key, result)
+	info.Waiters += more.Waiters
+	info.Queue = append(info.Queue, more.Queue...)
+	return after, err
+}
+
 // inspect is a run of inspect.lua, which describes its keys and arguments.
-func (c *call) inspect(prefix, key string, shown int64, wide bool) {
+func (c *call) inspect(prefix, key string, p page, wide bool) {
 	c.script = inspectScript
 	c.lockKeys(prefix, key, inspectKinds)
 	if wide {
 		c.lockKeys(prefix, key, memberKinds)
 	}
-	c.number(shown)
-	c.number(shown)
+	c.number(p.shown)
+	c.number(p.shown)
+	c.number(p.after)
 }
 
-// info reads what inspect.lua answers.
-func (st *Store) info(key string, result redisdriver.Result) (store.Info, error) {
+// info reads what inspect.lua answers, and behind which ticket there are other waiters, or 0.
+func (st *Store) info(key string, result redisdriver.Result) (info store.Info, after int64, err error) {
 	r := newReply(result)
-	info := r.info(key)
+	info, after = r.info(key)
 	if err := r.failed(st); err != nil {
-		return store.Info{}, err
+		return store.Info{}, 0, err
 	}
-	return info, nil
+	return info, after, nil
 }
 
 // Force takes a key from all who share it. It also takes a key that is held back after its holder has released it. The record then still

@@ -6,7 +6,8 @@
 -- ARGV  how many permits there are (0: as holders and requests say), the counter's TTL (ms), least
 --       grace (ms; 0: no guard)
 --
--- Reply: 1, or {-1, Redis key} if that key holds something foreign, and then nothing was changed
+-- Reply: 1, or {-1, Redis key} if that key holds something foreign, and then nothing was changed, or -6, as of
+--        release.lua
 
 <% include epoch.lua %>
 
@@ -16,10 +17,17 @@
 
 local damaged = load() or look(0) or open()
 if damaged then
-  return {-1, damaged}
+  return damaged == again and again or {-1, damaged}
 end
-if size > 0 and grace == 0 and not record and not choose() then
+local choice = {}
+if size > 0 and grace == 0 and not record then
+  choice = choose()
+end
+if not choice then
   return {-1, waiters}
+elseif choice.more then
+  remove(choice.leaving)
+  return again
 end
 -- A server out of memory refuses this write, or allows it, and then allows the rest.
 if ARGV[1] == '0' then

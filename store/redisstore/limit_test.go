@@ -72,7 +72,7 @@ func TestAMutexNamesNoLimit(t *testing.T) {
 		"acquire":      func(c *call) { must(c.acquire("p", &q, noAddress, expectation{})) },
 		"fast release": func(c *call) { c.releaseFast("p", &store.ReleaseRequest{Key: "key", Owner: "a"}, long) },
 		"release":      func(c *call) { must(c.release("p", &store.ReleaseRequest{Key: "key", Owner: "a"}, noAddress, guard{})) },
-		"inspect":      func(c *call) { c.inspect("p", "key", shown, false) },
+		"inspect":      func(c *call) { c.inspect("p", "key", page{shown: shown}, false) },
 		"share": func(c *call) {
 			r := read("key", "a")
 			must(c.acquireShares("p", &r, noAddress, guard{}))

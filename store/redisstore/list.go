@@ -75,7 +75,13 @@ func (l *listing) show(ctx context.Context, redisKeys []string) (more bool) {
 func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info, errs []error) {
 	st := l.session.store
 	for i, result := range l.inspect(ctx, keys) {
-		info, err := st.info(keys[i], result)
+		info, after, err := st.info(keys[i], result)
+		for err == nil && after > 0 {
+			after, err = l.session.moreWaiters(ctx, &info, page{after: after})
+		}
+		if err != nil {
+			info = store.Info{}
+		}
 		if err != nil || info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
 			info.Key = keys[i]
 			infos, errs = append(infos, info), append(errs, err)
@@ -110,7 +116,7 @@ func (l *listing) run(ctx context.Context, keys []string, wide bool) []redisdriv
 	calls := borrowCalls(len(keys))
 	defer returnCalls(calls)
 	for i, key := range keys {
-		(*calls)[i].inspect(l.session.store.settings.prefix, key, 0, wide)
+		(*calls)[i].inspect(l.session.store.settings.prefix, key, page{}, wide)
 	}
 	return l.session.store.run(ctx, *calls)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/asynclock/asynclock-go/store"
 )
 
-func list(t *testing.T, c *client, prefix string) map[string]store.Info {
+func list(t testing.TB, c *client, prefix string) map[string]store.Info {
 	t.Helper()
 	found := make(map[string]store.Info)
 	for info, err := range c.session.List(t.Context(), prefix) {
@@ -229,4 +229,19 @@ func listOfTheOthers(t *testing.T, c *client, all map[string]bool) (found map[st
 		}
 	}
 	return found, last
+}
+
+// Waiters are read page by page. Those who have died are no waiters.
+func TestManyWaitersAreCounted(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		crowd{waiters: 800, deadWaiters: 295}.make(t, sv, "key")
+		info := c.Inspect("key")
+		if info.Waiters != 505 || len(info.Queue) != shown {
+			t.Errorf("Inspect: got %d waiters, and %d are described, want 505 and %d", info.Waiters, len(info.Queue), shown)
+		}
+		if got := list(t, c, "")["key"]; got.Waiters != 505 || got.Queue != nil {
+			t.Errorf("List: got %+v, want 505 waiters, and none described", got)
+		}
+	})
 }

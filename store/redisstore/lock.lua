@@ -20,6 +20,8 @@
 local lock, queue, waiters, counter, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local idle = tonumber(ARGV[#ARGV - 1]) -- ms; see kept
 local remember = 120000 -- ms; how long a withdrawn owner is remembered
+local again = -6 -- the reply if more is to be dropped than one step may, and nothing else was changed
+local most_passed = 100 -- of those who are dropped in one step
 
 local record -- of the holder; nil if there is none
 local shared -- the group's value; nil if there is none. Only a script with shares.lua can go on
@@ -142,9 +144,12 @@ end
 -- unreachable waiters before it, and owners without an entry. A waiter that is removed
 -- alive comes back with its old ticket. choose returns nil if an entry is damaged.
 --
+-- choose looks at 100 dead and unreachable waiters at most, less those whom the step has passed before. If it finds
+-- no other, there may be more.
+--
 -- With fits, a function of the flags, choose stops at the first waiter that is alive and
 -- does not fit, which is then blocked. Nobody passes it, also if it is unreachable.
-local function choose(self, ticket, fits)
+local function choose(self, ticket, fits, passed)
   local leaving = {}
   while true do
     local head = redis.call('ZRANGE', queue, #leaving, #leaving, 'WITHSCORES')
@@ -175,19 +180,20 @@ local function choose(self, ticket, fits)
         }
       end
     end
+    if #leaving + (passed or 0) >= most_passed then
+      return {leaving = leaving, more = true}
+    end
   end
 end
 
--- remove takes owners out of the queue. It takes 100 at a time, because Lua's stack is
--- finite.
+-- remove takes owners out of the queue. These are few, because Lua's stack is finite.
 local function remove(owners)
-  for first = 1, #owners, 100 do
-    local final = math.min(first + 99, #owners)
-    size = size - redis.call('ZREM', queue, unpack(owners, first, final))
-    redis.call('HDEL', waiters, unpack(owners, first, final))
-  end
-  if size == 0 and #owners > 0 then
-    redis.call('DEL', waiters) -- what sweep has noted
+  if #owners > 0 then
+    size = size - redis.call('ZREM', queue, unpack(owners))
+    redis.call('HDEL', waiters, unpack(owners))
+    if size == 0 then
+      redis.call('DEL', waiters) -- what sweep has noted
+    end
   end
 end
 
@@ -267,12 +273,16 @@ local function occupy()
 end
 
 -- pass takes the key from its holder. It gives the key to the first waiter, if there is
--- one, except in the grace. If the queue is damaged, or the waiter shares the key, pass has
--- done nothing, and returns the reply of the script.
+-- one, except in the grace. If the queue is damaged, the waiter shares the key, or very many have died
+-- before it, pass has done nothing else, and returns the reply of the script.
 local function pass()
   local choice = grace > 0 and {leaving = {}} or choose()
   if not choice then
     return {-1, waiters}
+  end
+  if choice.more then
+    remove(choice.leaving)
+    return again
   end
   if choice.owner and <% sharing choice.flags %> then
     return 8
@@ -284,36 +294,38 @@ local function pass()
   end
 end
 
--- sweep drops dead waiters from a queue that is full by this limit, until there is room.
--- Otherwise only a handoff drops them, and a queue full of the dead would refuse the
--- living. The dead are wherever waiters crashed, so sweep walks from the head to the
--- tail. It stops after the first 256 waiters that make room.
+-- sweep drops dead waiters from a queue that is full. Otherwise only a handoff drops them, and a
+-- queue full of the dead would refuse the living. The dead are wherever waiters crashed, so sweep walks
+-- from the head to the tail, 256 waiters in a step, until there is room by this limit. It returns whether
+-- the walk goes on in the next step.
 --
 -- A refused request must not cost a walk each time. So a walk is followed by a pause of
--- a quarter of a millisecond for each waiter looked at. On a busy machine a walk takes
+-- a quarter of a millisecond for each waiter of the queue. On a busy machine a walk takes
 -- some 2 microseconds for each. So all walks of a key take less than a hundredth of the
 -- server's time, however many are refused. The price: somebody who dies in the pause
 -- keeps the room until it ends. That is 5 ms with 20 waiters, and 4 s with 16,384. The end
--- of the pause (ms) is in the waiters' hash, under the name of nobody.
+-- of the pause (ms), or the ticket at which the walk goes on, is in the waiters' hash, under the name of nobody.
 local function sweep(limit)
-  local pause = tonumber(redis.call('HGET', waiters, '-') or 0) or 0
+  local pause, after = string.match(redis.call('HGET', waiters, '-') or '', '^(%d+) (%d+)$')
+  pause = tonumber(pause or 0)
   if now_ms < pause and pause <= now_ms + size then -- otherwise the clock was set back
-    return
+    return false
   end
-  local looked, dead = 0, {}
-  while looked < size and size - #dead >= limit do
-    local owners = redis.call('ZRANGE', queue, looked, looked + 255)
-    for _, owner in ipairs(owners) do
-      local deadline = string.match(redis.call('HGET', waiters, owner) or '0 ', <% pattern entry | deadline %>)
-      if deadline and tonumber(deadline) < now_ms then
-        dead[#dead + 1] = owner
-      end
+  local page, dead = redis.call('ZRANGE', queue, '(' .. (after or '0'), '+inf', 'BYSCORE', 'LIMIT', 0, 256), {}
+  for i, entry in ipairs(page[1] and redis.call('HMGET', waiters, unpack(page)) or {}) do
+    local deadline = string.match(entry or '0 ', <% pattern entry | deadline %>)
+    if deadline and tonumber(deadline) < now_ms then
+      dead[#dead + 1] = page[i]
     end
-    looked = looked + #owners
+  end
+  local noted = text(now_ms + math.ceil(size / 4)) .. ' 0'
+  if #page == 256 then
+    noted = '0 ' .. text(tonumber(redis.call('ZSCORE', queue, page[256])))
   end
   remove(dead)
-  redis.pcall('HSET', waiters, '-', text(now_ms + math.ceil(looked / 4))) -- or no pause, if memory is out
+  noted = redis.pcall('HSET', waiters, '-', size < limit and '0 0' or noted) -- or neither, if memory is out
   redis.call('PEXPIRE', waiters, day)
+  return size >= limit and #page == 256 and type(noted) == 'number'
 end
 
 -- wanted notifies the holder of a request in vain, if the holder asks for that. It
@@ -371,7 +383,10 @@ end
 -- what it had buffered for about 100 s. The effect of a later request ends by its TTL.
 local function tombstone(owner)
   occupy()
-  redis.call('ZREMRANGEBYSCORE', gone, '-inf', text(now_ms))
+  local over = redis.call('ZRANGE', gone, '-inf', text(now_ms), 'BYSCORE', 'LIMIT', 0, most_passed)
+  if #over > 0 then
+    redis.call('ZREM', gone, unpack(over))
+  end
   redis.call('ZADD', gone, text(now_ms + remember), owner)
   redis.call('PEXPIRE', gone, math.max(remember, redis.call('PTTL', gone)))
   withdrawn = math.max(withdrawn, 1)
@@ -412,6 +427,10 @@ local function acquire(before)
     if not choice then
       return {-1, waiters}
     end
+    if choice.more then
+      remove(choice.leaving)
+      return again
+    end
     if choice.owner and <% sharing choice.flags %> then
       return {8}
     end
@@ -438,7 +457,9 @@ local function acquire(before)
   if not queued then
     limit = tonumber(limit)
     if not place and limit > 0 and size >= limit then
-      sweep(limit)
+      if sweep(limit) then
+        return again
+      end
       if size >= limit then
         return {4, size}
       end

@@ -102,7 +102,7 @@ func movingCalls() map[string]movingKey {
 			return c
 		}},
 		"a share, inspected": {waiters: alive, shared: true, calls: func(st *Store, key string) (c call) {
-			c.inspect(st.settings.prefix, key, shown, true)
+			c.inspect(st.settings.prefix, key, page{shown: shown}, true)
 			return c
 		}},
 		"acquire, waits behind others":      {waiters: alive, calls: acquire(func(*store.AcquireRequest) {})},
@@ -132,7 +132,7 @@ func movingCalls() map[string]movingKey {
 			return c
 		}},
 		"inspect": {waiters: alive, calls: func(st *Store, key string) (c call) {
-			c.inspect(st.settings.prefix, key, shown, false)
+			c.inspect(st.settings.prefix, key, page{shown: shown}, false)
 			return c
 		}},
 	}
@@ -220,7 +220,7 @@ var movedKinds = []string{"", "l", "q", "w", "f", "x", "s", "h", "m"}
 func (m *moving) make(t *testing.T, key string, state movingKey) {
 	t.Helper()
 	if state.shared {
-		m.Do(t, "SET", m.redisKey(key, 'l'), "=r 1000 999 0 0 0 0", "PX", "1000000")
+		m.Do(t, "SET", m.redisKey(key, 'l'), "=r 1000 999 0 0 0 0 0 -", "PX", "1000000")
 		for i, owner := range []string{"a", "b"} {
 			m.Do(t, "ZADD", m.redisKey(key, 's'), ever, owner)
 			m.Do(t, "HSET", m.redisKey(key, 'h'), owner, fmt.Sprint("- - 0 0 ", 999+i, " -"))

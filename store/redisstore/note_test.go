@@ -31,7 +31,7 @@ func TestForeignNotesAreReportedAndLeftAlone(t *testing.T) {
 		{"record is text", [][]string{{"SET", "l", "locked by the Java side"}}, ""},
 		{"record is empty", [][]string{{"SET", "l", ""}}, ""},
 		{"record's token is too large", [][]string{{"SET", "l", "99999999999999999999 holder - - x"}}, ""},
-		{"members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0"}, {"SET", "s", "x"}}, "write"},
+		{"members are a string", [][]string{{"SET", "l", "=r 5 5 0 0 0 0 0 -"}, {"SET", "s", "x"}}, "write"},
 	}
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))

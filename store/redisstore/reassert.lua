@@ -18,6 +18,7 @@
 --   -3               somebody else holds the key
 --   {-1, Redis key}  that key holds something foreign; nothing was changed
 --   8                the last three keys are needed; nothing was changed
+--  -6               as of release.lua
 
 <% include epoch.lua %>
 
@@ -29,7 +30,7 @@ local owner, channel, ttl, used, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), t
 
 local damaged = load() or look(ttl, true) or open()
 if damaged then
-  return {-1, damaged}
+  return damaged == again and again or {-1, damaged}
 end
 if shared and not members then
   return 8
@@ -58,7 +59,7 @@ end
 -- script.
 remove({owner})
 if group then
-  redis.call('DEL', members, details)
+  redis.call('UNLINK', members, details, larger)
 end
 note()
 -- The flags of the lost record are not known. The flags h, w and t do no harm. The

@@ -13,6 +13,8 @@
 --   8                others share the key, or the next waiter will. release_shares.lua answers, to
 --                    whom it does not matter what was done here: nothing, or a withdrawal
 --   {-1, Redis key}  if that key holds something foreign; nothing was changed
+--   -6               very many have died, and some were dropped; nothing else was changed. This may also be
+--                    the reply to queue again, as {-6}
 
 <% include epoch.lua %>
 
@@ -62,7 +64,9 @@ if #ARGV == 6 then
 end
 note()
 local reply = acquire(4)
-if reply[1] == 8 then
+if reply == again then
+  reply = {again}
+elseif reply[1] == 8 then
   return 8
 end
 table.insert(reply, 1, held)

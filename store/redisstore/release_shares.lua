@@ -22,12 +22,12 @@
 -- else can have any.
 local value = #ARGV == 7 and ARGV[3] == '0' and ARGV[4] ~= '1' and ARGV[5] == '-' and redis.pcall('GET', KEYS[1])
 if type(value) == 'string' then
-  local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, least, other, writer = string.match(value, <% pattern group %>)
   if kind then -- some servers' Lua prints no text as a number
-    token, shown, kept, used, limit, least = token + 0, shown + 0, kept + 0, used + 0, limit + 0, least + 0
+    token, shown, kept, used, limit, least, other = token + 0, shown + 0, kept + 0, used + 0, limit + 0, least + 0, other + 0
   end
   local last = redis.pcall('GET', KEYS[4])
-  local common = kind and math.max(token, shown, kept, used, limit, least) <= 9e15 -- the group is sound
+  local common = kind and math.max(token, shown, kept, used, limit, least, other) <= 9e15 -- the group is sound
     and (not last or type(last) == 'string' and #last <= 16 and string.find(last, '^%d+$') and last + 0 <= 9e15)
   local head -- the first two who wait; nil if nobody does
   if common and redis.call('EXISTS', KEYS[2], KEYS[5], KEYS[9]) ~= 0 then
@@ -39,7 +39,7 @@ if type(value) == 'string' then
     local alike = size == redis.pcall('HLEN', KEYS[8]) -- its members are sound
     local ends = alike and redis.call('ZSCORE', KEYS[7], ARGV[1])
     local entry = ends and redis.call('HGET', KEYS[8], ARGV[1]) or ''
-    local weight, most, number = string.match(entry, <% pattern member | weight limit token %>)
+    local weight = string.match(entry, <% pattern member | weight %>)
     local time = redis.call('TIME')
     local now = time[1] * 1000000 + time[2]
     local ms = math.floor(now / 1000)
@@ -56,16 +56,14 @@ if type(value) == 'string' then
         and (not head or noted + 0 <= ms) -- and the clock was not set back
     end
     if common and (size > 1 or head) and kind == '=p' then -- see uncount in shares.lua
-      used = used - weight
-      least = most + 0 == limit and least - 1 or least
-      shown = number + 0 == shown and 0 or shown
-      common = size == 1 or least > 0 -- the smallest limit stays
+      used, least = used - weight, least - 1
+      common = size == 1 or other == 0 and least > 0 -- all count on the same limit, which stays
     end
     if not common then
       -- The rest decides.
     elseif head then
       if size == 1 then -- the group ends, and another one begins
-        kept, used, limit, least = 0, 0, 1000000, 0
+        kept, used, limit, least, other, writer = 0, 0, 0, 0, 0, '-'
       end
       local waiter = redis.pcall('HGET', KEYS[3], head[1])
       local deadline, mode, name, ttl, flags, holder, least_wanted, extra, believed
@@ -77,14 +75,12 @@ if type(value) == 'string' then
       end
       if least_wanted then
         least_wanted, extra, believed = least_wanted + 0, extra + 0, believed + 0
-        least = believed < limit and 0 or least
-        limit = math.min(believed, limit)
-        least = believed == limit and least + 1 or least
+        limit, least = size == 1 and believed or limit, least + 1
         extra = head[2] and 0 or math.max(0, math.min(extra, limit - used - least_wanted))
         used = used + least_wanted + extra
       end
       if least_wanted
-        and used <= limit and believed <= 1000000 -- its permits are free
+        and used <= limit and believed == limit and believed <= 1000000 -- its permits are free
         and (not head[2] or used == limit) -- and nobody else's
         and deadline + 0 >= ms -- it is alive
         and #ttl <= 15 and string.find(head[1], '^%S+$') -- the entry is sound; see choose in lock.lua
@@ -108,7 +104,7 @@ if type(value) == 'string' then
         redis.call('HSET', KEYS[8], head[1], <% member mode .. name | wants | granted | string.format('%.0f', believed) | text | holder %>)
         local latest = size == 1 and ms + ttl or redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
         local left = string.format('%.0f', latest - ms + 1000) -- outlive
-        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
+        redis.call('SET', KEYS[1], <% group kind | now | now | kept | used | limit | least | other | writer %>, 'PXAT', string.format('%.0f', latest))
         redis.call('PEXPIRE', KEYS[7], left)
         redis.call('PEXPIRE', KEYS[8], left)
         redis.call('SET', KEYS[4], text, 'PX', ARGV[6])
@@ -130,7 +126,7 @@ if type(value) == 'string' then
       redis.call('HDEL', KEYS[8], ARGV[1])
       local latest = redis.call('ZRANGE', KEYS[7], '-1', '-1', 'WITHSCORES')[2] + 0
       local left = string.format('%.0f', latest - ms + 1000) -- outlive
-      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', string.format('%.0f', latest))
+      redis.call('SET', KEYS[1], <% group kind | token | shown | kept | used | limit | least | other | writer %>, 'PXAT', string.format('%.0f', latest))
       redis.call('PEXPIRE', KEYS[7], left)
       redis.call('PEXPIRE', KEYS[8], left)
       return 1
@@ -146,7 +142,7 @@ end
 
 local damaged = load() or look(tonumber(ARGV[8] or 0)) or open()
 if damaged then
-  return {-1, damaged}
+  return damaged == again and again or {-1, damaged}
 end
 
 local owner, used, keep, uncertain, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -180,7 +176,7 @@ local function shrink(value, deadline)
   if keep > 0 then
     keep_a_part('- ' .. token .. ' ' .. weight, text(weight - rest), limit, token, holder)
     group.size = group.size + 1
-    count_on(tonumber(limit))
+    count_on(tonumber(limit), 1)
   else
     group.used = group.used - weight + rest
   end
@@ -196,7 +192,7 @@ local function read_on()
   last = math.max(last, token)
   local wants = watches(holder.flags)
   found('=r', token)
-  group.token, group.size = token, 1
+  group.token, group.size, group.writer = token, 1, holder.owner
   seat(owner, now_ms + left, <% member holder.channel | wants | '0' | '0' | text(token) | holder.holder %>)
   return {1, token, token}
 end
@@ -206,8 +202,15 @@ local value = deadline and (redis.call('HGET', details, owner) or '')
 if value and not string.find(value, <% pattern member %>) then
   return {-1, details}
 end
-if (deadline or record and record.owner == owner) and size > 0 and grace == 0 and not choose() then
+local choice = {}
+if (deadline or record and record.owner == owner) and size > 0 and grace == 0 then
+  choice = choose()
+end
+if not choice then
   return {-1, waiters}
+elseif choice.more then
+  remove(choice.leaving)
+  return again
 end
 local held, reply
 local first = false -- it was the first to wait
@@ -263,6 +266,9 @@ end
 if #ARGV > 7 then
   note()
   reply = request(5)
+  if reply == again then
+    reply = {again}
+  end
   table.insert(reply, 1, held)
 end
 finish()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +36,7 @@ func BenchmarkRenewalRound(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
 					between = append(between, other.lockFor(b, time.Second)...)
-					before := sv.scriptTime(b)
+					_, before := sv.evaluated(b)
 					ctx, stop := context.WithCancel(b.Context())
 					probed := make(chan []time.Duration, 1)
 					go func() { probed <- other.lockUntil(ctx, b) }() // received below
@@ -46,7 +45,8 @@ func BenchmarkRenewalRound(b *testing.B) {
 					b.StopTimer()
 					stop()
 					during = append(during, <-probed...)
-					server += sv.scriptTime(b) - before // with that of the locks, one each millisecond
+					_, after := sv.evaluated(b)
+					server += float64(after - before) // with that of the locks, one each millisecond
 					b.StartTimer()
 				}
 				b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/round")
@@ -152,22 +152,4 @@ func (c *client) lockUntil(ctx context.Context, b *testing.B) (times []time.Dura
 		}
 		times = append(times, time.Since(start))
 	}
-}
-
-// scriptTime is for how many µs the server has run scripts.
-func (sv *server) scriptTime(b *testing.B) float64 {
-	b.Helper()
-	answer := sv.Raw.Do(b.Context(), sv.Raw.B().Arbitrary("INFO", "commandstats").Build())
-	text, err := answer.ToString()
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(text, "cmdstat_evalsha:calls=")
-	_, rest, _ = strings.Cut(rest, "usec=")
-	digits, _, _ := strings.Cut(rest, ",")
-	spent, err := strconv.ParseFloat(digits, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return spent
 }

@@ -20,10 +20,11 @@ local seen = {} -- epochs that know the TTL
 local each = #KEYS == 3 and 3 or 6 -- keys of a holding
 
 -- lost returns the answer to an owner that is no member. Its share has expired if others hold
--- the key in the same way. A part that is held back is nobody's.
+-- the key in the same way. A part that is held back is nobody's. lost looks at the 16 who last the longest.
 local function lost(members, alike)
-  for _, owner in ipairs(alike and {} or redis.call('ZRANGE', members, 0, -1)) do
-    if string.sub(owner, 1, 2) ~= '- ' and tonumber(redis.call('ZSCORE', members, owner)) > ms then
+  local latest = alike and {} or redis.call('ZRANGE', members, '-16', '-1', 'WITHSCORES')
+  for i = 1, #latest, 2 do
+    if string.sub(latest[i], 1, 2) ~= '- ' and tonumber(latest[i + 1]) > ms then
       return -3
     end
   end
@@ -33,9 +34,9 @@ end
 -- rewrite renews a member of which something else changes than its time. value is the lock's and entry
 -- the member's, and both can be read. latest is until when a member holds its share.
 local function rewrite(lock, details, owner, value, entry, latest, watch, permits)
-  local kind, token, shown, kept, used, limit, least = string.match(value, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, least, other, writer = string.match(value, <% pattern group %>)
   local channel, flags, weight, most, number, holder = string.match(entry, <% pattern member %>)
-  token, shown, kept, used, limit, least = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(least)
+  token, shown, kept, used, limit, least, other = tonumber(token), tonumber(shown), tonumber(kept), tonumber(used), tonumber(limit), tonumber(least), tonumber(other)
   if tonumber(permits) > 0 and tonumber(permits) < tonumber(weight) then
     used, weight = used - weight + permits, permits
   end
@@ -43,7 +44,7 @@ local function rewrite(lock, details, owner, value, entry, latest, watch, permit
     flags = <% addFlag flags | h %>
   end
   redis.call('HSET', details, owner, <% member channel | flags | weight | most | number | holder %>)
-  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least %>, 'PXAT', latest)
+  redis.call('SET', lock, <% group kind | token | shown | kept | used | limit | least | other | writer %>, 'PXAT', latest)
 end
 
 for i = 1, (#ARGV - 2) / 5 do
@@ -60,7 +61,7 @@ for i = 1, (#ARGV - 2) / 5 do
   elseif type(value) ~= 'string' then
     bad = value
   elseif string.sub(value, 1, 1) == '=' then
-    local kind, smallest = string.match(value, <% pattern group | kind limit least %>)
+    local kind, smallest, other = string.match(value, <% pattern group | kind limit other %>)
     local top = kind and redis.pcall('ZRANGE', members, '-1', '-1', 'WITHSCORES')
     local entry = top and redis.pcall('HGET', details, mine)
     local deadline = top and top[2] -- of the member that lasts the longest
@@ -85,6 +86,9 @@ for i = 1, (#ARGV - 2) / 5 do
         -- This write comes first because a server out of memory allows it, and then allows the rest.
         redis.call('PEXPIRE', members, left)
         redis.call('PEXPIRE', details, left)
+        if other ~= '0' then
+          redis.pcall('PEXPIRE', string.sub(lock, 1, -2) .. 'c', left) -- larger, in shares.lua; it may have moved
+        end
         redis.call('ZADD', members, string.format('%.0f', later), mine)
         if watch == '1' and not string.find(flags, 'h', 1, true)
           or permits ~= '0' and permits ~= weight and permits + 0 < weight + 0 then

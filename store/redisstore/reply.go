@@ -21,6 +21,7 @@ const (
 	replyWide    = 8 // others share the key
 	replyShare   = 9 // granted a share
 	replyTooMuch = 10
+	replyAgain   = -6 // more was to be dropped than one step may, and nothing else was changed
 )
 
 // A reply reads a list that a script answered. After the last read, err says
@@ -154,6 +155,9 @@ func (r *reply) acquireReply() (answer store.AcquireReply) {
 	case replyForeign:
 		answer.Status = 0
 		answer.Err = foreign(r.text())
+	case replyAgain:
+		answer.Status = 0
+		answer.Err = errAgain
 	default:
 		answer.Status = 0
 		r.err = errReply
@@ -194,9 +198,9 @@ func (r *reply) otherHolder(key string) store.Info {
 	return info
 }
 
-// info reads what inspect.lua answers.
-func (r *reply) info(key string) store.Info {
-	info := store.Info{Key: key}
+// info reads what inspect.lua answers: a description, and the ticket behind which there are other waiters, or 0.
+func (r *reply) info(key string) (info store.Info, after int64) {
+	info.Key = key
 	switch r.number() {
 	case 0:
 	case 1:
@@ -210,6 +214,7 @@ func (r *reply) info(key string) store.Info {
 	info.Remaining = r.left()
 	info.Holder = r.text()
 	info.Waiters = r.count()
+	after = r.token()
 	info.Mode = store.Mode(r.between(0, int64(store.Permits)))
 	info.Used, info.Limit = r.count(), r.count()
 	for n := r.count(); n > 0 && r.err == nil; n-- {
@@ -220,5 +225,5 @@ func (r *reply) info(key string) store.Info {
 	for r.err == nil && r.More() {
 		info.Queue = append(info.Queue, store.WaiterInfo{Holder: r.text(), Age: r.millis()})
 	}
-	return info
+	return info, after
 }

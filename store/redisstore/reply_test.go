@@ -66,7 +66,7 @@ func readAll(t *testing.T, s *session, result redisdriver.Result) string {
 	}
 	renewed := make([]store.RenewReply, 2)
 	s.renewReplies(renewed, []int{0, 1}, result)
-	info, err := s.store.info("key", result)
+	info, _, err := s.store.info("key", result)
 	if err != nil && (info.Held || info.Queue != nil) {
 		t.Errorf("inspect: got %+v with error %v", info, err)
 	}

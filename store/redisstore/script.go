@@ -62,13 +62,29 @@ func (st *Store) run(ctx context.Context, calls []call) []redisdriver.Result {
 	if *batch = (*batch)[:0]; cap(*batch) <= maxPooled {
 		runs.Put(batch)
 	}
+	for i := range replies {
+		if isAgain(replies[i]) {
+			replies[i] = st.runOne(ctx, &calls[i])
+		}
+	}
 	return replies
 }
 
 // runOne is run for a single call, without its slices.
 func (st *Store) runOne(ctx context.Context, c *call) redisdriver.Result {
 	defer st.activity.note()
-	return st.conn.Eval(ctx, c.run())
+	result := st.conn.Eval(ctx, c.run())
+	for isAgain(result) {
+		result = st.conn.Eval(ctx, c.run())
+	}
+	return result
+}
+
+// isAgain reports whether a script has dropped some of those who have died, and nothing else was done. The next run drops
+// others. So no step takes long, however many have died.
+func isAgain(result redisdriver.Result) bool {
+	n, ok := result.Integer()
+	return ok && n == replyAgain
 }
 
 // run is how the call is made.

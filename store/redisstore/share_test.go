@@ -325,16 +325,44 @@ func TestAServerOutOfMemoryAdmitsNobodyAndGoesOn(t *testing.T) {
 	b.Heard(store.EventGrant, "b")
 }
 
-// A member that can't be read counts as if it had all permits, where they have to be counted.
-func TestAMemberThatIsDamagedAdmitsNobody(t *testing.T) {
-	onEachServer(t, func(t *testing.T, sv *server) {
-		c := join(t, sv.store(t))
-		c.Want(permits("key", "a", 1, 3), store.Granted)
-		c.Want(permits("key", "b", 1, 2), store.Granted) // its limit leaves with it
-		sv.Do(t, "HSET", sv.redisKey("key", 'h'), "a", "damaged")
-		c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
-		c.Want(tryOf(permits("key", "c", 1, 3)), store.Held)
-	})
+// Those whose time is over leave also if some count on a larger limit than others.
+func TestAServerOutOfMemoryDropsTheDead(t *testing.T) {
+	t.Parallel()
+	sv := ownServer(t)
+	c := join(t, sv.store(t))
+	c.Want(permits("key", "a", 1, 5), store.Granted)
+	for i := range 3 {
+		q := permits("key", strconv.Itoa(i), 1, 6)
+		if i == 0 {
+			q.TTL = time.Second
+		}
+		c.Want(q, store.Granted)
+	}
+	sv.Pass(1100 * time.Millisecond)
+	sv.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	if !c.release(store.ReleaseRequest{Key: "key", Owner: "a"}).WasHeld {
+		t.Error("WasHeld: got false, want true")
+	}
+	if info := c.Inspect("key"); info.Used != 2 || info.Limit != 6 {
+		t.Errorf("Inspect: got %d of %d permits, want 2 of 6", info.Used, info.Limit)
+	}
+}
+
+// The permits of a member that can't be read are counted as before, also when its time is over.
+func TestAMemberThatIsDamagedStaysCounted(t *testing.T) {
+	t.Parallel()
+	sv := onMiniredis(t)
+	c := join(t, sv.store(t))
+	damaged := permits("key", "a", 1, 3)
+	damaged.TTL = time.Second
+	c.Want(damaged, store.Granted)
+	c.Want(permits("key", "b", 1, 2), store.Granted) // its limit leaves with it
+	c.Want(tryOf(permits("key", "c", 1, 3)), store.Held)
+	sv.Do(t, "HSET", sv.redisKey("key", 'h'), "a", "damaged")
+	c.release(store.ReleaseRequest{Key: "key", Owner: "b"})
+	c.Want(permits("key", "c", 2, 4), store.Granted)
+	sv.Pass(2 * time.Second)
+	c.Want(tryOf(permits("key", "d", 1, 4)), store.Held)
 }
 
 func TestNothingIsWrittenAnewOverWhatIsHeldBack(t *testing.T) {

@@ -12,14 +12,22 @@
 --   details  hash    owner -> member
 --   ceiling    string  how many permits there are, whatever holders and requests say; without a TTL,
 --                    and usually not there. limit.lua writes it
+-- One more is there only while members count on different numbers of permits. No call names it, so all other
+-- calls are as short as without.
+--   larger   zset    each number but the smallest -> that number times 2^32, plus how many count on it
 --
 -- The lock's value is the group, whose TTL is the longest of its members. It is there for
--- whoever looks whether the key is free, and has what would take long to count.
+-- whoever looks whether the key is free, and has what would take long to count. No step reads all
+-- members. One that finds very many whose time is over drops some of them, changes nothing else, and
+-- answers again.
 
 local members, details, ceiling = KEYS[7], KEYS[8], KEYS[9] -- nil in a script that is run narrow
+local larger = string.sub(lock, 1, -2) .. 'c'
+local counts = 4294967296 -- more than members of a group
 local outlive = 1000 -- ms
 local most_served = 64 -- in one step
 local most_told = 128 -- in one step
+local most_dropped = 100 -- in one step
 local most_permits = 1000000 -- as in package store
 
 local group -- who shares the key; nil if nobody does
@@ -27,107 +35,93 @@ local most -- how many permits there are, by ceiling; nil if it is not there
 local changed = false -- what the lock's value says is not true any more
 local mail = {} -- messages for the end, when all is written
 
--- count_on notes that a member counts on so many permits.
-local function count_on(limit)
-  if limit < group.limit then
-    group.limit, group.least = limit, 0
+-- tally changes how many members count on a limit that is not the smallest.
+local function tally(limit, by)
+  if group.other == 0 then
+    redis.call('UNLINK', larger) -- what another group has left behind
   end
+  local score = redis.call('ZSCORE', larger, text(limit))
+  local number = (score and score % counts or 0) + by
+  if number > 0 then
+    redis.call('ZADD', larger, text(limit * counts + number), text(limit))
+    group.other = score and group.other or group.other + 1
+  elseif score then
+    redis.call('ZREM', larger, text(limit))
+    group.other = group.other - 1
+  end
+end
+
+-- count_on notes that a member more, or one less, counts on so many permits.
+local function count_on(limit, by)
   if limit == group.limit then
-    group.least = group.least + 1
+    group.least = group.least + by
+  elseif limit > group.limit then
+    tally(limit, by)
+  else
+    if group.least > 0 then
+      tally(group.limit, group.least)
+    end
+    group.limit, group.least = limit, by
+  end
+  if group.least == 0 and group.other > 0 then
+    local next = redis.call('ZRANGE', larger, 0, 0, 'WITHSCORES')
+    redis.call('ZREM', larger, next[1])
+    group.limit, group.least, group.other = tonumber(next[1]), next[2] % counts, group.other - 1
   end
 end
 
--- survey counts the permits of the group. A member that can't be read counts as if it had all
--- permits, so nobody else is admitted beside it. survey reads all members, so it is for what can't
--- be known without.
-local function survey()
-  group.used, group.limit, group.least, group.shown = 0, most_permits, 0, 0
-  for _, owner in ipairs(redis.call('ZRANGE', members, 0, -1)) do
-    local value = redis.call('HGET', details, owner) or ''
-    local weight, limit, token = string.match(value, <% pattern member | weight limit token %>)
-    group.used = group.used + (tonumber(weight) or most_permits)
-    count_on(tonumber(limit) or most_permits)
-    group.shown = math.max(group.shown, token and whole(token) or 0)
+-- uncount subtracts what a member has that leaves. The permits of one that can't be read are
+-- counted until the group ends.
+local function uncount(value)
+  local weight, limit = string.match(value, <% pattern member | weight limit %>)
+  if weight then
+    group.used = group.used - weight
+    count_on(tonumber(limit), -1)
   end
 end
 
--- uncount subtracts what a member has, before it leaves. It returns whether that is not enough: the
--- member was the last to count on the smallest limit, or it can't be read.
-local function uncount(owner)
-  local value = redis.call('HGET', details, owner) or ''
-  local weight, limit, token = string.match(value, <% pattern member | weight limit token %>)
-  if not weight then
-    return true
-  end
-  group.used = group.used - weight
-  if tonumber(limit) == group.limit then
-    group.least = group.least - 1
-  end
-  if whole(token) == group.shown then
-    group.shown = 0 -- usually nobody asks for it before the next grant
-  end
-  return group.least <= 0
-end
-
--- newest returns the token that others see.
-local function newest()
-  if group.shown == 0 then
-    survey()
+-- expel takes members out of the group, at most 100. The group ends with the last one. A server out of memory
+-- allows the first write, and then allows the rest.
+local function expel(owners)
+  if #owners > 0 then
+    local values = redis.call('HMGET', details, unpack(owners))
+    group.size = group.size - redis.call('ZREM', members, unpack(owners))
+    redis.call('HDEL', details, unpack(owners))
+    for _, value in ipairs(group.kind == '=p' and values or {}) do
+      uncount(value or '')
+    end
     changed = true
   end
-  return group.shown
-end
-
--- expel takes members out of the group. The group ends with the last one.
-local function expel(owners)
-  local unknown = false
-  for _, owner in ipairs(group.kind == '=p' and owners or {}) do
-    unknown = uncount(owner) or unknown
-  end
-  for first = 1, #owners, 100 do
-    local final = math.min(first + 99, #owners)
-    group.size = group.size - redis.call('ZREM', members, unpack(owners, first, final))
-    redis.call('HDEL', details, unpack(owners, first, final))
-  end
-  changed = changed or #owners > 0
   if group.size == 0 then
     group = nil
-  elseif unknown then
-    survey()
   end
 end
 
 -- save writes the lock's value, and lets all end with the last member.
 local function save()
   local latest = tonumber(redis.call('ZRANGE', members, -1, -1, 'WITHSCORES')[2])
-  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit | group.least %>, 'PXAT', text(latest))
+  redis.call('SET', lock, <% group group.kind | group.token | group.shown | group.kept | group.used | group.limit | group.least | group.other | group.writer %>, 'PXAT', text(latest))
   local left = text(latest - now_ms + outlive)
   redis.call('PEXPIRE', members, left)
   redis.call('PEXPIRE', details, left)
+  if group.other > 0 then
+    redis.call('PEXPIRE', larger, left)
+  end
   changed = false
 end
 
--- expired returns the members whose time is over.
+-- expired returns members whose time is over, at most so many as one step drops.
 local function expired()
-  local owners = {}
-  while true do
-    -- Usually there are none, and the first one shows it.
-    local page = redis.call('ZRANGE', members, #owners, #owners == 0 and 0 or #owners + 99, 'WITHSCORES')
-    for i = 1, #page, 2 do
-      if tonumber(page[i + 1]) > now_ms then
-        return owners
-      end
-      owners[#owners + 1] = page[i]
-    end
-    if #page == 0 then
-      return owners
-    end
+  local first = redis.call('ZRANGE', members, 0, 0, 'WITHSCORES')[2]
+  if not first or tonumber(first) > now_ms then
+    return {} -- usually
   end
+  return redis.call('ZRANGE', members, '-inf', text(now_ms), 'BYSCORE', 'LIMIT', 0, most_dropped)
 end
 
 -- open reads the group, after load, and drops the members whose time is over. Like load, it
 -- returns the name of a Redis key that this library can't have written, and then has changed
--- nothing.
+-- nothing. If there may be more to drop, it returns again.
 local function open()
   if not members then
     return
@@ -149,22 +143,30 @@ local function open()
   if not shared then
     return
   end
-  local kind, token, shown, kept, used, limit, least = string.match(shared, <% pattern group %>)
+  local kind, token, shown, kept, used, limit, least, other, writer = string.match(shared, <% pattern group %>)
   token, shown, kept = whole(token or ''), whole(shown or ''), whole(kept or '')
-  used, limit, least = whole(used or ''), whole(limit or ''), whole(least or '')
-  if not (token and shown and kept and used and limit and least) then
+  used, limit, least, other = whole(used or ''), whole(limit or ''), whole(least or ''), whole(other or '')
+  if not (token and shown and kept and used and limit and least and other) then
     return lock
+  end
+  if other > 0 and read('ZCARD', larger) ~= other then
+    return larger
   end
   if count ~= described then
     return details
   end
   last = math.max(last, token, shown)
-  group = {kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, least = least, size = count}
+  group = {
+    kind = kind, token = token, shown = shown, kept = kept, used = used, limit = limit, least = least, other = other,
+    writer = writer, size = count,
+  }
   changed = count == 0
-  expel(expired())
+  local dropped = expired()
+  expel(dropped)
   if changed and group then
     save() -- now, since the script may change nothing else
   end
+  return group and #dropped == most_dropped and again
 end
 
 -- in_force returns how many permits there are for who counts on so many: as many as the key is
@@ -208,9 +210,9 @@ local function seat(owner, deadline, value)
   changed = true
 end
 
--- nobodys says whether all that the group has is held back.
+-- nobodys says whether all that the group has is held back, as far as those show who last the longest.
 local function nobodys()
-  for _, owner in ipairs(group.kept > now_ms and redis.call('ZRANGE', members, 0, -1) or {'a member'}) do
+  for _, owner in ipairs(group.kept > now_ms and redis.call('ZRANGE', members, -most_told, -1) or {'a member'}) do
     if string.sub(owner, 1, 2) ~= '- ' then
       return false
     end
@@ -227,9 +229,12 @@ end
 -- found makes a group of nobody yet. It removes the members that an earlier one has left behind.
 local function found(kind, token)
   if redis.call('EXISTS', members, details) > 0 then
-    redis.call('DEL', members, details)
+    redis.call('UNLINK', members, details)
   end
-  group = {kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, least = 0, size = 0}
+  group = {
+    kind = kind, shown = token, kept = 0, used = 0, limit = kind == '=p' and most_permits or 0, least = 0, other = 0,
+    writer = '-', size = 0,
+  }
   record, vacant = nil, nil
 end
 
@@ -250,7 +255,6 @@ local function admit(owner, channel, ttl, flags, holder)
   end
   weight, limit = tonumber(weight or 0), tonumber(limit or 0)
   if extra then
-    count_on(limit)
     group.shown = token
     if size == 0 then
       weight = weight + math.max(0, math.min(tonumber(extra), in_force(limit) - group.used - weight))
@@ -260,6 +264,9 @@ local function admit(owner, channel, ttl, flags, holder)
   group.token, group.size = token, group.size + 1
   local wants = watches(flags)
   seat(owner, now_ms + ttl, <% member channel | wants | text(weight) | text(limit) | text(token) | holder %>)
+  if extra then
+    count_on(limit, 1)
+  end
   return token, extra and 0 or group.shown, weight
 end
 
@@ -281,20 +288,39 @@ local function full()
   return group and group.kind == '=p' and not most and group.used >= group.limit
 end
 
+-- nudge tells the last waiter to ask. Its request drops the dead before it, and serves the others.
+local function nudge()
+  local owner = redis.call('ZRANGE', queue, -1, -1)[1]
+  local channel = owner and string.match(redis.call('HGET', waiters, owner) or '', <% pattern entry | channel %>)
+  if channel then
+    mail[#mail + 1] = {channel, <% wake owner %>}
+  end
+end
+
 -- serve gives the key to the first in its queue, and to the next ones, as long as their shares
 -- fit. The owner that asks, if there is one, has its turn in its place and gets its reply. Any
 -- other is notified. A waiter that requests too much leaves, and is told to ask. serve returns false if the
--- queue is damaged, and it has done nothing.
+-- queue is damaged, and it has done nothing. It drops 100 who have died at most. If there may be more, it returns
+-- again to the owner that asks, unless it has served somebody. Otherwise the last waiter is told to ask.
 local function serve(asker)
-  local served = 0
+  local served, passed = 0, 0
   while not record do
     if served > 0 and not asker and full() then
       return true
     end
-    local choice = choose(asker and asker.owner, asker and asker.place, has_its_turn)
+    local choice = choose(asker and asker.owner, asker and asker.place, has_its_turn, passed)
     if not choice then
       return served > 0
     end
+    if choice.more then
+      remove(choice.leaving)
+      if asker and served == 0 then
+        return again
+      end
+      nudge()
+      return true
+    end
+    passed = passed + #choice.leaving - (choice.owner and 1 or 0)
     local mine = not choice.owner and not choice.blocked and asker
     if choice.blocked or mine and not fits(asker.flags) then
       if choice.leaving[#choice.leaving] == (mine and asker.owner) then
@@ -304,6 +330,7 @@ local function serve(asker)
       return true
     elseif mine then
       remove(choice.leaving)
+      served = served + 1
       asker.reply = take(asker.owner, asker.channel, asker.ttl, asker.flags, asker.holder)
       asker = nil
     elseif not choice.owner then
@@ -338,12 +365,11 @@ end
 -- all. In one step these are at most 128, who last the longest. The others learn of it by their
 -- next renewal. tell returns 1 if it told anybody, else 0.
 local function tell(message, flag)
-  local told = 0
-  for _, owner in ipairs(redis.call('ZRANGE', members, -most_told, -1)) do
-    local value = redis.call('HGET', details, owner) or ''
-    local channel, flags = string.match(value, <% pattern member | channel flags %>)
+  local told, owners = 0, redis.call('ZRANGE', members, -most_told, -1)
+  for i, value in ipairs(redis.call('HMGET', details, unpack(owners))) do
+    local channel, flags = string.match(value or '', <% pattern member | channel flags %>)
     if channel and channel ~= '-' and (not flag or string.find(flags, flag, 1, true)) then
-      mail[#mail + 1] = {channel, message .. owner}
+      mail[#mail + 1] = {channel, message .. owners[i]}
       told = 1
     end
   end
@@ -404,7 +430,7 @@ end
 -- force and how many permits are out.
 local function waiting(reply, flags)
   local _, _, limit = <% permits flags %>
-  if limit and reply[1] >= 2 and reply[1] <= 4 then
+  if limit and reply ~= again and reply[1] >= 2 and reply[1] <= 4 then
     reply[#reply + 1] = in_force(tonumber(limit))
     reply[#reply + 1] = group and group.used or 0 -- of readers none are
   end
@@ -429,8 +455,11 @@ local function request(before)
     local asker = {
       owner = owner, place = place ~= 0 and place or nil, channel = channel, ttl = ttl, flags = flags, holder = holder,
     }
-    if not serve(asker) then
+    local done = serve(asker)
+    if not done then
       return {-1, waiters}
+    elseif done == again then
+      return again
     end
     if asker.reply then
       asker.reply[3] = size -- some behind it may have been served, too
@@ -444,10 +473,13 @@ local function request(before)
     return waiting(acquire(before), flags)
   end
   -- It is acquire of lock.lua that queues. To it the group is a holder that wants to hear nothing.
-  record = {token = newest(), owner = '- ', channel = '-', flags = '-', holder = described()}
+  record = {token = group.shown, owner = '- ', channel = '-', flags = '-', holder = described()}
   wanted = function() return tell(<% wanted '' %>, 'w') end
   local reply = acquire(before)
   record = nil
+  if reply == again then
+    return again
+  end
   if reply[1] == 2 or reply[1] == 3 then
     reply[3] = math.max(remaining(flags), grace)
   end

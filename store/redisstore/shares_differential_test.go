@@ -62,7 +62,7 @@ type sharesDifferential struct {
 func newSharesDifferential(t *testing.T, sv *server, file string) *sharesDifferential {
 	t.Helper()
 	d := &sharesDifferential{differential: newDifferential(t, sv)}
-	for _, kind := range []byte(shareKinds) {
+	for _, kind := range []byte(shareKinds + "c") {
 		d.keys = append(d.keys, sv.redisKey("key", kind))
 	}
 	source, err := luaFiles.ReadFile(file)
@@ -232,7 +232,7 @@ func (d *sharesDifferential) drawWaiters(t *rapid.T) (st differentialState) {
 func (d *sharesDifferential) drawGroup(t *rapid.T) (st differentialState, lock string) {
 	d.members = rapid.IntRange(1, 3).Draw(t, "members")
 	live := strconv.Itoa(hours)
-	used, limit, least, shown := 0, 1_000_000, 0, 0
+	used, limits := 0, make(map[int]int)
 	for i := range d.members {
 		owner := d.usually(t, "member", "m"+strconv.Itoa(i), "- 17")
 		if i == 0 {
@@ -242,14 +242,9 @@ func (d *sharesDifferential) drawGroup(t *rapid.T) (st differentialState, lock s
 		weight, most, token := 0, 0, before+i
 		if d.kind == "=p" {
 			weight, most = rapid.IntRange(1, 2).Draw(t, "weight"), rapid.SampledFrom([]int{5, 5, 7, 2}).Draw(t, "limit")
-			if most < limit {
-				limit, least = most, 0
-			}
-			if most == limit {
-				least++
-			}
+			limits[most]++
 		}
-		used, shown = used+weight, max(shown, token)
+		used += weight
 		st = append(st, []string{"ZADD", d.keys[6], strconv.Itoa(ends), owner})
 		if said := d.usually(t, "details", "sound", "none", "damaged"); said == "sound" {
 			st = append(st, []string{"HSET", d.keys[7], owner, fmt.Sprint("- h ", weight, " ", most, " ", token, " some body")})
@@ -261,13 +256,18 @@ func (d *sharesDifferential) drawGroup(t *rapid.T) (st differentialState, lock s
 	if d.usually(t, "kept", "no", "yes") == "yes" {
 		kept = nowMS + 500
 	}
+	shown := before + 500
 	if d.kind == "=r" {
-		limit, shown = 0, before
+		shown = before
 	}
-	st = append(st, []string{"PEXPIRE", d.keys[6], live}, []string{"PEXPIRE", d.keys[7], live})
-	lock = fmt.Sprint(d.kind, " ", before+500, " ", shown, " ", kept, " ", used, " ", limit, " ", least)
-	return st, d.usually(t, "group", lock, fmt.Sprint(d.kind, " ", ahead, " ", shown, " ", kept, " ", used, " ", limit, " ", least),
-		d.kind+" 9900000000000000 5 0 0 0 0", d.kind+" 5")
+	limit, least, larger := counted(limits)
+	for i := 0; i < len(larger); i += 2 {
+		st = append(st, []string{"ZADD", d.keys[9], larger[i+1], larger[i]})
+	}
+	st = append(st, []string{"PEXPIRE", d.keys[6], live}, []string{"PEXPIRE", d.keys[7], live}, []string{"PEXPIRE", d.keys[9], live})
+	rest := fmt.Sprint(" ", shown, " ", kept, " ", used, " ", limit, " ", least, " ", len(larger)/2, " ", usually(t, "writer", "-", "w"))
+	return st, d.usually(t, "group", fmt.Sprint(d.kind, " ", before+500, rest), fmt.Sprint(d.kind, " ", ahead, rest),
+		d.kind+" 9900000000000000 5 0 0 0 0 0 -", d.kind+" 5")
 }
 
 // drawShare returns the arguments that acquire_shares.lua describes.

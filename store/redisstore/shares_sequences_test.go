@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func newSharesSide(t *testing.T, sv *server, key string, whole bool) *sharesSide
 		s.keys = append(s.keys, sv.redisKey(key, kind))
 	}
 	s.keys = append(s.keys, sv.prefix+":{b00}:e-of-"+key)
-	for _, kind := range []byte(shareKinds) {
+	for _, kind := range []byte(shareKinds + "c") {
 		s.keys = append(s.keys, sv.redisKey(key, kind))
 	}
 	s.told = sv.prefix + ":told-" + key
@@ -192,7 +193,7 @@ func (w *sharesWalk) check(t *rapid.T) {
 	s := w.sides[0]
 	looks := s.ask(t, []string{"GET", s.keys[0]}, []string{"ZRANGE", s.keys[6], "0", "-1"})
 	group, members := looks[0], looks[1]
-	if len(group) != 7 || !strings.HasPrefix(group[0], "=") {
+	if len(group) != 9 || !strings.HasPrefix(group[0], "=") {
 		w.ceiling = false
 		return
 	}
@@ -200,7 +201,7 @@ func (w *sharesWalk) check(t *rapid.T) {
 	names := strings.Split(strings.ReplaceAll(strings.Join(owners, " "), "- ", "-\x00"), " ")
 	ceiling := len(s.ask(t, []string{"GET", s.keys[8]})[0]) > 0 || w.ceiling
 	w.ceiling = ceiling && len(names) > 0
-	used, limit, least, newest := 0, 1_000_000, 0, w.newest
+	used, newest, limits := 0, w.newest, make(map[int]int)
 	for _, name := range names {
 		if strings.HasPrefix(name, "-") {
 			return // parts that are held back have names of several words
@@ -218,18 +219,36 @@ func (w *sharesWalk) check(t *rapid.T) {
 			t.Fatalf("token %s of %s after %d", number, name, w.newest)
 		}
 		w.owners[number], newest = name, max(newest, token)
-		if used += weight; most < limit {
-			limit, least = most, 0
-		}
-		if most == limit {
-			least++
-		}
+		used += weight
+		limits[most]++
 	}
 	w.newest = newest
 	if group[0] == "=r" {
 		return
 	}
-	if want := []string{strconv.Itoa(used), strconv.Itoa(limit), strconv.Itoa(least)}; !slices.Equal(group[4:], want) || used > limit && !ceiling {
-		t.Fatalf("group %q: its members have %q", group, want)
+	limit, least, larger := counted(limits)
+	want := []string{strconv.Itoa(used), strconv.Itoa(limit), strconv.Itoa(least), strconv.Itoa(len(larger) / 2), "-"}
+	got := s.ask(t, []string{"ZRANGE", s.keys[9], "0", "-1", "WITHSCORES"})[0]
+	for i, number := range got {
+		f, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[i] = fmt.Sprintf("%.0f", f)
 	}
+	if !slices.Equal(group[4:], want) || !slices.Equal(got, larger) || used > limit && !ceiling {
+		t.Fatalf("group %q, and larger limits %q: its members have %q and %q", group, got, want, larger)
+	}
+}
+
+// counted returns the smallest limit, how many count on that, and what shares.lua keeps of the others.
+func counted(limits map[int]int) (smallest, least int, larger []string) {
+	for i, limit := range slices.Sorted(maps.Keys(limits)) {
+		if i == 0 {
+			smallest, least = limit, limits[limit]
+			continue
+		}
+		larger = append(larger, strconv.Itoa(limit), strconv.Itoa(limit<<32+limits[limit]))
+	}
+	return smallest, least, larger
 }

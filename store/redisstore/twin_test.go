@@ -85,6 +85,7 @@ type twin struct {
 	greedy        bool            // some can use more permits; then nobody queues again, as it would matter who goes first
 	mortal        bool            // some waiters die, so what counts the dead is not compared
 	numbers       map[int64]int64 // tokens of memstore, and what they are here
+	newest        int64           // of these
 	tickets       map[string][2]int64
 	asked         map[string]store.AcquireRequest
 	tokens        map[string][2]int64 // of grants, by owner
@@ -161,19 +162,25 @@ func (p *twin) acquired(t *rapid.T, what string, askM, askR store.AcquireRequest
 	if r.Status == store.Waiting && r.Recheck != 0 {
 		t.Fatalf("%s: got %+v, want that messages arrive", what, r)
 	}
-	p.same(t, what, p.reply(m, true), p.reply(r, false))
+	m.HolderToken = p.shown(p.memory.Inspect(p.key).Mode, m.HolderToken, r.HolderToken)
+	p.same(t, what, p.reply(m), p.reply(r))
+}
+
+// shown returns a token that memstore shows, as it is here. Of permits this store shows that of the latest grant,
+// whose holder may have left.
+func (p *twin) shown(mode store.Mode, memory, redis int64) int64 {
+	if token := p.numbers[memory]; mode != store.Permits || redis < token || redis > p.newest {
+		return token
+	}
+	return redis
 }
 
 // reply says all that is compared of a reply, with the numbers of this store.
-func (p *twin) reply(r store.AcquireReply, memory bool) string {
-	token := r.HolderToken
-	if memory {
-		token = p.numbers[token]
-	}
+func (p *twin) reply(r store.AcquireReply) string {
 	if p.mortal {
 		r.Waiters, r.Rank = 0, 0
 	}
-	return fmt.Sprintf("%d %d %d %q %d %v %d %d %v %v %v", r.Status, r.Limit, r.Weight, r.Holder, token, r.Remaining.Truncate(p.precision), r.Rank, r.Waiters,
+	return fmt.Sprintf("%d %d %d %q %d %v %d %d %v %v %v", r.Status, r.Limit, r.Weight, r.Holder, r.HolderToken, r.Remaining.Truncate(p.precision), r.Rank, r.Waiters,
 		r.WillNotify, r.HolderNotified, r.Err)
 }
 
@@ -187,7 +194,7 @@ func (p *twin) granted(t *rapid.T, what, owner string, m, r store.Grant) {
 		if before, known := p.numbers[n[0]]; known && before != n[1] {
 			t.Fatalf("%s: got number %d, want %d as before", what, n[1], before)
 		}
-		p.numbers[n[0]] = n[1]
+		p.numbers[n[0]], p.newest = n[1], max(p.newest, n[1])
 	}
 }
 
@@ -311,25 +318,23 @@ func (p *twin) time(t *rapid.T) {
 
 func (p *twin) inspect(t *rapid.T) {
 	m, r := p.memory.Inspect(p.key), p.redis.Inspect(p.key)
-	said := func(info store.Info, memory bool) string {
-		tokens := func(token int64) int64 {
-			if memory {
-				return p.numbers[token]
-			}
-			return token
-		}
+	m.Token = p.shown(m.Mode, m.Token, r.Token)
+	for i := range m.Holders {
+		m.Holders[i].Token = p.numbers[m.Holders[i].Token]
+	}
+	said := func(info store.Info) string {
 		var holders, waiters []string
 		for _, h := range info.Holders {
-			holders = append(holders, fmt.Sprint(h.Holder, " ", tokens(h.Token), " ", h.Weight, " ", h.Remaining.Truncate(p.precision)))
+			holders = append(holders, fmt.Sprint(h.Holder, " ", h.Token, " ", h.Weight, " ", h.Remaining.Truncate(p.precision)))
 		}
 		slices.Sort(holders)
 		for _, w := range info.Queue {
 			waiters = append(waiters, w.Holder)
 		}
-		return fmt.Sprintf("%v %q %d %v %d mode %d, %d of %d, %d stored; %q; %q", info.Held, info.Holder, tokens(info.Token), info.Remaining.Truncate(p.precision),
+		return fmt.Sprintf("%v %q %d %v %d mode %d, %d of %d, %d stored; %q; %q", info.Held, info.Holder, info.Token, info.Remaining.Truncate(p.precision),
 			info.Waiters, info.Mode, info.Used, info.Limit, info.StoredLimit, holders, waiters)
 	}
-	p.same(t, "inspect", said(m, true), said(r, false))
+	p.same(t, "inspect", said(m), said(r))
 }
 
 // events compares what the clients were told in a step. With loose that is the grants only.
