@@ -182,10 +182,12 @@ func (c *Client) byOwner(owner string) *keyState {
 
 // defaultsOf returns the settings of a waiter without options.
 func (c *Client) defaultsOf(w *waiter) *lockSettings {
-	switch w.mode {
-	case Shared:
+	switch {
+	case w.each != nil:
+		return w.each.settings
+	case w.mode == Shared:
 		return &c.settings.rlock
-	case Permits:
+	case w.mode == Permits:
 		return &w.semaphore.settings
 	default:
 		return &c.settings.lock

@@ -74,7 +74,7 @@
 //	re-entry                       reentry.go
 //	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
 //	                               multifuture.go
-//	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
+//	the calls of users             lock.go, trylock.go, future.go, each.go, result.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
 //	                               lease.go, unlock.go, note.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go
