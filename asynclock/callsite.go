@@ -8,10 +8,15 @@ import (
 	"strings"
 )
 
-// callerOutside returns file and line of the innermost call that is not of this package.
-func callerOutside() string {
-	var callers [32]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+// callers returns where its caller was called from.
+func callers() []uintptr {
+	pcs := make([]uintptr, 16)
+	return pcs[:runtime.Callers(2, pcs)]
+}
+
+// siteOf returns file and line of the innermost call that is not of this package.
+func siteOf(callers []uintptr) string {
+	frames := runtime.CallersFrames(callers)
 	for {
 		frame, more := frames.Next()
 		if !more || !isOurs(frame.Function) {
@@ -22,5 +27,5 @@ func callerOutside() string {
 
 // isOurs reports whether a function is of this package or of the runtime.
 func isOurs(function string) bool {
-	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "github.com/asynclock/asynclock-go/asynclock.")
+	return strings.HasPrefix(function, "github.com/asynclock/asynclock-go/asynclock.") || strings.HasPrefix(function, "runtime.")
 }

@@ -43,6 +43,7 @@ type Client struct {
 	stops    *batch.Queue[func() bool]
 	log      *asynclog.Log
 	limits   limiter
+	leaks    *leakDetector // nil unless WithLeakDetection says so
 	overdue  overdueRenewals
 	trips    tripMeter
 	outages  outages
@@ -112,6 +113,9 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	}
 	c := newClient(settings)
 	c.closeStore = closeStore
+	if settings.detectsLeaks(store) {
+		c.leaks = newLeakDetector(c)
+	}
 	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()

@@ -48,6 +48,7 @@ type each struct {
 	client   *Client
 	ctx      context.Context //nolint:containedctx // of all its waiters
 	settings *lockSettings   // of all of them
+	origin   *origin         // likewise
 	results  chan Result     // has room for all that were requested and not looked at, and for one more
 
 	mu      sync.Mutex // nothing else is locked under it; two that take back would hold each other's results
@@ -70,7 +71,7 @@ func (c *Client) newEach(ctx context.Context, keys iter.Seq[string], options []L
 	}
 	c.retentionFor(&settings)
 	e := &each{
-		client: c, ctx: ctx, settings: &settings,
+		client: c, ctx: ctx, settings: &settings, origin: c.leaks.origin(),
 		results: make(chan Result, settings.window+1), stopped: make(chan struct{}),
 	}
 	e.room.L = &e.mu
@@ -89,7 +90,7 @@ func refusedEach(err error) <-chan Result {
 func (e *each) iterate(keys iter.Seq[string]) {
 	defer func() {
 		if value := recover(); value != nil {
-			e.stop(&panicError{value: value, where: callerOutside()})
+			e.stop(&panicError{value: value, where: siteOf(callers())})
 			return
 		}
 		e.stop(waitEnded(e.ctx))
@@ -122,7 +123,7 @@ func (e *each) awaitRoom(n int) bool {
 // request requests a key that has its place.
 func (e *each) request(key string) {
 	w := newWaiter(e.ctx)
-	w.each = e
+	w.each, w.origin = e, e.origin.again()
 	returned := false
 	defer func() {
 		if !returned && w.state == nil { // the context has panicked
