@@ -30,23 +30,23 @@ func (l *Lease) Announce(ctx context.Context, data []byte, ttl time.Duration) er
 // it ends with the last of them.
 func (l *Lease) announcesEnd(session store.ObserveSession) {
 	first := leaseOf(l.core.First())
-	ctx, _ := first.Context().(*leaseContext)
-	if ctx.announced.Swap(true) {
+	if first.own.leaseContext().announced.Swap(true) {
 		return
 	}
 	c := l.state.shard.client
-	c.underWay.Add(1) // Close waits for it
+	core := l.leaseCore // not l: the client does not keep what its caller has
+	c.underWay.Add(1)   // Close waits for it
 	first.whenOver(func() {
 		defer c.leaveOf(&c.underWay)
-		bounded := c.limits.bound(c.background, machine.CallTimeout(l.core.Terms.TTL), 0)
+		bounded := c.limits.bound(c.background, machine.CallTimeout(core.core.Terms.TTL), 0)
 		defer bounded.leave()
-		_ = session.AnnounceEnd(bounded, l.Key(), l.core.Token) // a hint: observers look anyway
+		_ = session.AnnounceEnd(bounded, core.own.Key(), core.own.Token()) // a hint: observers look anyway
 	})
 }
 
 // whenOver calls f when l and all leases that share its holding have ended, in a goroutine of its own.
-func (l *Lease) whenOver(f func()) {
-	context.AfterFunc(l.Context(), func() {
+func (l *leaseCore) whenOver(f func()) {
+	context.AfterFunc(l.own.Context(), func() {
 		if other := l.lasting(); other != nil {
 			other.whenOver(f)
 			return
@@ -56,7 +56,7 @@ func (l *Lease) whenOver(f func()) {
 }
 
 // lasting returns a lease of the same holding that has not ended, or nil.
-func (l *Lease) lasting() *Lease {
+func (l *leaseCore) lasting() *leaseCore {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

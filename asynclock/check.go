@@ -35,7 +35,7 @@ func (c *Client) spell(key string) string {
 }
 
 // isNone reports whether l is nil or the zero Lease.
-func (l *Lease) isNone() bool { return l == nil || l.state == nil }
+func (l *Lease) isNone() bool { return l == nil || l.leaseCore == nil }
 
 // checkKey reports whether key can name a lock in every store.
 func checkKey(key string) error {

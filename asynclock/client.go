@@ -44,6 +44,7 @@ type Client struct {
 	stops    *batch.Queue[func() bool]
 	log      *asynclog.Log
 	limits   limiter
+	leaks    *leakDetector // nil unless WithLeakDetection says so
 	overdue  overdueRenewals
 	trips    tripMeter
 	outages  outages
@@ -113,6 +114,9 @@ func New(store Store, options ...ClientOption) (*Client, error) {
 	}
 	c := newClient(settings)
 	c.closeStore = closeStore
+	if settings.detectsLeaks(store) {
+		c.leaks = newLeakDetector(c)
+	}
 	session, err := store.Open(uuid.NewString(), c.onEvent)
 	if err != nil {
 		c.stop()
@@ -184,10 +188,12 @@ func (c *Client) byOwner(owner string) *keyState {
 
 // defaultsOf returns the settings of a waiter without options.
 func (c *Client) defaultsOf(w *waiter) *lockSettings {
-	switch w.mode {
-	case Shared:
+	switch {
+	case w.each != nil:
+		return w.each.settings
+	case w.mode == Shared:
 		return &c.settings.rlock
-	case Permits:
+	case w.mode == Permits:
 		return &w.semaphore.settings
 	default:
 		return &c.settings.lock

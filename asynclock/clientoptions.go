@@ -22,6 +22,7 @@ type clientSettings struct {
 	rlock      lockSettings // for readers
 	log        func() *asynclog.Log
 	ownedStore bool
+	leaks      *bool // nil: as the store wants
 }
 
 // newSettings returns the settings of a client with these options.
@@ -85,6 +86,35 @@ func WithoutLogger() ClientOption {
 		s.log = func() *asynclog.Log { return nil }
 		return nil
 	})
+}
+
+// WithLeakDetection says whether the log warns of leases that were forgotten. Use it in development, in tests, and in one
+// process of many. Default: false, except with a store of package asynclocktest.
+//
+// A lease is forgotten if nothing in the program refers to it any more, so nobody can unlock it. The client renews it
+// until [Client.Close], and nobody else gets its key. It can't know that this is not meant, so it gives nothing back. The
+// warning has the key, the age, and file and line of the call. It comes once for each lease, after a later garbage
+// collection, and once for all keys of a [MultiLease].
+//
+// Not forgotten is a lease if a reference is left to any of these: the lease itself, one of its methods, its context, the
+// channel of Done, or a context that was made from its context and has not ended. Neither is one that has ended, or that
+// lies in the channel of a future. One that was received from it and not looked at is.
+//
+// Each lease costs some microseconds and 0.4 KB more.
+func WithLeakDetection(on bool) ClientOption {
+	return clientOption(func(s *clientSettings) error {
+		s.leaks = &on
+		return nil
+	})
+}
+
+// detectsLeaks reports whether a client of the store detects leaks. A store for tests has a method that says so.
+func (s *clientSettings) detectsLeaks(st store.Store) bool {
+	if s.leaks != nil {
+		return *s.leaks
+	}
+	forTests, ok := st.(interface{ DetectsLeaks() bool })
+	return ok && forTests.DetectsLeaks()
 }
 
 // WithOwnedStore gives the store to the client: [Client.Close] closes it last, and [New] closes it

@@ -61,7 +61,8 @@
 // Package store/memstore keeps locks in memory with the same semantics. It works inside
 // testing/synctest bubbles, where a TTL of a minute passes in no time. Make the store and the client inside
 // the bubble, and close the client before the bubble ends. Package
-// asynclocktest is such a store behind a network that fails as the test says.
+// asynclocktest is such a store behind a network that fails as the test says. Its clients warn of forgotten leases
+// ([WithLeakDetection]).
 //
 // # Reading the code
 //
@@ -72,9 +73,10 @@
 //	requests to the store          calls.go; renew.go, overdue.go; release.go; limit.go
 //	notifications of the store     events.go
 //	re-entry                       reentry.go
+//	forgotten leases               leak.go, callsite.go
 //	several keys                   gatherer.go: taking them; multilease.go, multiunlock.go,
 //	                               multifuture.go
-//	the calls of users             lock.go, trylock.go, future.go, result.go, withlock.go,
+//	the calls of users             lock.go, trylock.go, future.go, each.go, result.go, withlock.go,
 //	                               rlock.go, downgrade.go, semaphore.go, lockall.go, withlockall.go,
 //	                               lease.go, unlock.go, note.go, admin.go, close.go
 //	their options                  options.go, clientoptions.go, settings.go; wait.go

@@ -61,7 +61,7 @@ func (l *Lease) downgrade(ctx context.Context) (reader *Lease, err error) {
 	}
 	ctx = l.outlivedBy(ctx)
 	w := newReader(ctx)
-	w.state = l.state
+	w.state, w.origin = l.state, c.leaks.origin()
 	reply := store.ReleaseReply{Err: ErrOutcomeUnknown}
 	// This also runs if the store panics: the key must not be held by nobody.
 	defer func() { reader, err = l.endDowngrade(d, w, &reply) }()

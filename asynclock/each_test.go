@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ func TestLockEachYieldsOneResultForEachKey(t *testing.T) {
 		keys[7] = ""    // refused
 		keys[8] = "100" // twice: the second waits for the first
 		keys = append(keys, "100")
-		results := c.LockEach(w.Context(), keys)
+		results := c.LockEach(w.Context(), slices.Values(keys))
 		got := make(map[string]int)
 		leases := make(map[string]*asynclock.Lease)
 		take := func() {
@@ -79,7 +80,7 @@ func TestLockEachGivesWay(t *testing.T) {
 	story(t, func(w *world) {
 		ours, theirs := w.client(), w.client()
 		keys := []string{"a", "b", "c"}
-		results := ours.LockEach(w.Context(), keys)
+		results := ours.LockEach(w.Context(), slices.Values(keys))
 		for range 100 {
 			w.pass(ttl / 10)
 			if len(results) != len(keys) {
@@ -108,7 +109,7 @@ func TestLockEachUnderALeaseThatEnds(t *testing.T) {
 	story(t, func(w *world) {
 		c := w.client(asynclock.WithReentry(true))
 		l := lock(w, c, "b")
-		results := c.LockEach(context.WithoutCancel(l.Context()), []string{"", "b", "c"}) // the first is refused at once
+		results := c.LockEach(context.WithoutCancel(l.Context()), slices.Values([]string{"", "b", "c"})) // the first is refused at once
 		w.wait()
 		unlock(w, l)
 		w.wait()
@@ -133,16 +134,6 @@ func TestLockEachUnderALeaseThatEnds(t *testing.T) {
 			unlock(w, next)
 		}
 		w.wantUnused()
-	})
-}
-
-func TestLockEachOfNoKey(t *testing.T) {
-	story(t, func(w *world) {
-		select {
-		case r := <-w.client().LockEach(w.Context(), nil):
-			w.Errorf("got a result of key %q", r.Key())
-		case <-time.After(time.Minute):
-		}
 	})
 }
 
@@ -233,7 +224,7 @@ func TestFuturesOfOneChannelAllWaitWhenTheirLeasesEndAtOnce(t *testing.T) {
 			leases, ctx = append(leases, l), l.Context()
 			tokens[key] = l.Token()
 		}
-		results := c.LockEach(context.WithoutCancel(ctx), keys)
+		results := c.LockEach(context.WithoutCancel(ctx), slices.Values(keys))
 		var ready atomic.Int32
 		var all sync.WaitGroup
 		for _, l := range leases {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -79,9 +80,7 @@ func ExampleClient_LockEach() {
 	defer locks.Close(ctx)
 
 	keys := []string{"customer:1", "customer:2", "customer:3"}
-	results := locks.LockEach(ctx, keys)
-	for range keys {
-		result := <-results
+	for result := range locks.LockEach(ctx, slices.Values(keys)) { // in each worker, if there are several
 		lease, err := result.Lease()
 		if err != nil {
 			fmt.Println(result.Key(), err)
@@ -96,4 +95,44 @@ func ExampleClient_LockEach() {
 	// serves customer:1
 	// serves customer:2
 	// serves customer:3
+}
+
+// The keys may come from a queue that never ends. The iterator waits for its next message, and so watches ctx.
+func ExampleClient_LockEach_queue() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	locks, err := asynclock.New(memstore.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(context.Background())
+
+	queue := make(chan string, 3)
+	queue <- "customer:1"
+	messages := func(yield func(string) bool) {
+		for {
+			select {
+			case key := <-queue:
+				if !yield(key) {
+					return // the worker has got an error for it, as for all that are under way
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	for result := range locks.LockEach(ctx, messages, asynclock.WithWindow(8)) {
+		lease, err := result.Lease()
+		if err != nil {
+			fmt.Println(errors.Is(err, context.Canceled)) // no key: ctx has ended
+			continue
+		}
+		fmt.Println("serves", result.Key())
+		lease.UnlockChan(ctx)
+		cancel() // the process is to stop
+	}
+	// Output:
+	// serves customer:1
+	// true
 }

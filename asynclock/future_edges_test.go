@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,14 +36,13 @@ func TestAResultIsWholeWhenItIsReceived(t *testing.T) {
 		}
 		unlock(t, l)
 	}
-	results := c.LockEach(t.Context(), keys, retain)
-	var left, bad atomic.Int32
-	left.Store(int32(len(keys)))
+	results := c.LockEach(t.Context(), slices.Values(keys), retain)
+	var bad atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for left.Add(-1) >= 0 {
-				l, err := (<-results).Lease()
+			for got := range results {
+				l, err := got.Lease()
 				if l == nil && err == nil {
 					bad.Add(1)
 					continue

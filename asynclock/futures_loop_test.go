@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -166,14 +167,13 @@ func TestLockEachGoesAtThePaceOfItsWorkers(t *testing.T) {
 					keys[i] = strconv.Itoa(i)
 				}
 				ours, theirs := w.client(), w.client()
-				results := ours.LockEach(w.Context(), keys)
-				var ran, left atomic.Int32
-				left.Store(jobs)
+				results := ours.LockEach(w.Context(), slices.Values(keys))
+				var ran atomic.Int32
 				var pool sync.WaitGroup
 				for range workers {
 					pool.Go(func() {
-						for left.Add(-1) >= 0 {
-							l, err := (<-results).Lease()
+						for got := range results {
+							l, err := got.Lease()
 							if err != nil {
 								w.Error(err)
 								continue

@@ -37,6 +37,8 @@ type gatherer struct {
 	try      bool // never waits
 	future   bool // what it has may be given back before its caller has it
 
+	origin *origin // of the call, if leaks are detected
+
 	held  []*Lease       // of keys[:len(held)]
 	lease *MultiLease    // that those held are parts of
 	given []*releaseCall // of keys that were given back
@@ -47,7 +49,7 @@ const maxTries = 2
 
 // gather takes all keys. If it fails, it holds none.
 func (a *gatherer) gather() error {
-	a.lease = newMultiLease(a.values, a.outer)
+	a.lease = a.newMultiLease()
 	returned := false
 	defer func() {
 		if !returned { // by a panic of the store, or of the caller's context
@@ -145,7 +147,7 @@ func (a *gatherer) waitForNext() error {
 // request makes a waiter for the key, whose result comes by the channel.
 func (a *gatherer) request(key string, result chan Result) *waiter {
 	w := newWaiter(a.ctx)
-	w.Terms, w.Part, w.result = &a.settings.Terms, a.future, result
+	w.Terms, w.Part, w.result, w.origin = &a.settings.Terms, a.future, result, a.origin.again()
 	if a.join(w, key) {
 		result <- Result{w}
 		return w
@@ -196,7 +198,7 @@ func (a *gatherer) dropLost() {
 			lost = len(a.held) // it was given back in the same try
 		}
 		a.keep(lost)
-		a.lease = newMultiLease(a.values, a.outer)
+		a.lease = a.newMultiLease()
 		for _, l := range a.held {
 			a.lease.adopt(l)
 		}

@@ -71,7 +71,7 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 		t := &tries[i]
 		t.key = key
 		w := t.waiter.begin(a.ctx)
-		w.Terms, w.Try, w.Part = &a.settings.Terms, true, a.future
+		w.Terms, w.Try, w.Part, w.origin = &a.settings.Terms, true, a.future, a.origin.again()
 		if a.join(w, key) {
 			a.answer(t)
 		}

@@ -25,7 +25,7 @@ func (s *keyState) DropOwner(owner string) { delete(s.shard.owners, owner) }
 // A holdingAndLease is a holding with its first lease, in one allocation.
 type holdingAndLease struct {
 	holding machine.Holding
-	lease   Lease
+	lease   leaseCore
 }
 
 // NewHolding makes a holding with the lease of w.
@@ -36,12 +36,12 @@ func (s *keyState) NewHolding(w *machine.Waiter) (*machine.Holding, *machine.Lea
 
 // NewLease makes the lease of w.
 func (s *keyState) NewLease(w *machine.Waiter) *machine.Lease {
-	return new(Lease).begin(s, callerOf(w))
+	return new(leaseCore).begin(s, callerOf(w))
 }
 
 // IsRoot forgets the context of the caller that the root of a tenure was made for. The tenure may last much
 // longer than that caller's lease, and would keep all values of its context.
-func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).parent = context.Background() }
+func (s *keyState) IsRoot(l *machine.Lease) { leaseOf(l).own.context = context.Background() }
 
 // NewRelease makes a release, for which Close waits.
 func (s *keyState) NewRelease() *machine.Release {

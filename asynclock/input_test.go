@@ -34,6 +34,8 @@ var badOptions = map[string]asynclock.LockOption{
 	"a holder in latin-1":  asynclock.WithDescription("caf\xe9"),
 	"a holder of 2 lines":  asynclock.WithDescription("one\ntwo"),
 	"a holder that beeps":  asynclock.WithDescription("\a"),
+	"no window":            asynclock.WithWindow(0),
+	"too wide a window":    asynclock.WithWindow(asynclock.MaxWindow + 1),
 	"a nil option":         nil,
 }
 

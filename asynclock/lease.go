@@ -19,19 +19,26 @@ import (
 // assumptions fail.
 type Lease struct {
 	_ noCopy
-
-	state *keyState
-	core  machine.Lease // all but its token and terms is guarded by the shard's mutex
-
-	parent context.Context //nolint:containedctx // its values go into Context
+	*leaseCore
 
 	// All below is guarded by the shard's mutex.
 
-	release  *releaseCall  // what Unlock sent; nil if nothing
-	notes    chan struct{} // has room for whoever writes a note; nil: nobody has yet
-	ctx      *leaseContext
+	context context.Context //nolint:containedctx // what Context returns; before, whose values that will have
+	reader  *Lease          // that Downgrade made of it; nil if none
+}
+
+// A leaseCore is what the client has of a lease. It refers to no Lease that a caller has, except to its own. That is the
+// caller's, too, unless leaks are detected ([WithLeakDetection]).
+type leaseCore struct {
+	state *keyState
+	core  machine.Lease // all but its token and terms is guarded by the shard's mutex
+	own   Lease
+
+	// All below is guarded by the shard's mutex.
+
+	release  *releaseCall            // what Unlock sent; nil if nothing
+	notes    chan struct{}           // has room for whoever writes a note; nil: nobody has yet
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
-	reader   *Lease                  // that Downgrade made of it; nil if none
 }
 
 // A noCopy makes go vet refuse copies of what has it: a copy of a Lease would be unlocked by itself.
@@ -41,15 +48,18 @@ func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
 // begin makes l the lease of w.
-func (l *Lease) begin(s *keyState, w *waiter) *machine.Lease {
-	l.state, l.parent = s, w.ctx
-	l.core.Caller = l
+func (l *leaseCore) begin(s *keyState, w *waiter) *machine.Lease {
+	l.state, l.core.Caller = s, l
+	l.own.leaseCore, l.own.context = l, w.ctx
+	if s.shard.client.leaks != nil {
+		l.own.context = context.Background() // the caller has another
+	}
 	return &l.core
 }
 
 // leaseOf returns the lease that the machine knows as l.
-func leaseOf(l *machine.Lease) *Lease {
-	return l.Caller.(*Lease) //nolint:forcetypeassert // begin has put it there
+func leaseOf(l *machine.Lease) *leaseCore {
+	return l.Caller.(*leaseCore) //nolint:forcetypeassert // begin has put it there
 }
 
 // Key returns the key, in the spelling that stands for all that are one lock with it in the store.
@@ -102,28 +112,47 @@ func (l *Lease) Context() context.Context {
 		cancel(errNoLease)
 		return ctx
 	}
+	return l.leaseContext()
+}
+
+func (l *Lease) leaseContext() *leaseContext {
 	sh := l.state.shard
 	sh.mu.Lock()
-	ctx := l.ctx
+	made, parent := l.madeLocked(), l.context
 	sh.mu.Unlock()
-	if ctx != nil {
-		return ctx
+	if made != nil {
+		return made
 	}
 	// The parent may be the application's own type, which may block for long or panic.
-	ctx = newLeaseContext(context.WithoutCancel(l.parent), l)
+	parent = context.WithoutCancel(parent)
+	var ctx *leaseContext
+	if l == &l.own {
+		ctx = newLeaseContext(parent, l)
+	} else {
+		ctx = l.newWatchedContext(parent)
+	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.ctx == nil {
-		l.ctx = ctx
+	if made := l.madeLocked(); made != nil {
+		return made
 	}
+	l.context = ctx
 	if l.core.Err != nil {
-		l.ctx.cancel(l.core.Err)
+		ctx.cancel(l.core.Err)
 	}
-	return l.ctx
+	return ctx
+}
+
+// madeLocked returns the lease's context, or nil if nobody has asked for it.
+func (l *Lease) madeLocked() *leaseContext {
+	if ctx, ok := l.context.(*leaseContext); ok && ctx.lease == l {
+		return ctx
+	}
+	return nil
 }
 
 // Done returns a channel that is closed when the lease ends. It is the same as Context().Done().
-func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
+func (l *Lease) Done() <-chan struct{} { return doneOfCaller(l.Context()) }
 
 // Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
 // [ErrUnlocked], a more specific error that matches [ErrLost], or [ErrClosed].
@@ -213,10 +242,13 @@ func (l *Lease) renewal(ttl time.Duration) (*machine.Renewal, error) {
 }
 
 // endedLocked tells everybody that the lease has ended.
-func (l *Lease) endedLocked() {
+func (l *leaseCore) endedLocked() {
 	reason := l.core.Err
-	if l.ctx != nil {
-		l.ctx.cancel(reason)
+	if ctx := l.own.madeLocked(); ctx != nil {
+		ctx.cancel(reason)
+	}
+	if leaks := l.state.shard.client.leaks; leaks != nil {
+		leaks.ended(l)
 	}
 	if l.fnCancel != nil {
 		l.fnCancel(reason)

@@ -121,6 +121,9 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 		return nil, waitEnded(w.ctx)
 	}
 	w.Terms = &settings.Terms
+	if w.origin == nil {
+		w.origin = c.leaks.origin()
+	}
 	l := leaseContextOf(w.ctx).leaseOf(c, key, settings.reentry)
 	if l == nil {
 		return settings, nil

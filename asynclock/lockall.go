@@ -94,6 +94,7 @@ func (a *gatherer) admit(keys []string, options []LockOption) (err error) {
 		return err
 	}
 	a.values = context.WithoutCancel(a.ctx)
+	a.origin = a.client.leaks.origin()
 	a.bound()
 	return nil
 }

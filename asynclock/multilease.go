@@ -25,16 +25,22 @@ import (
 // whole. It is a fence.Holders, so fences take the tokens of all keys at once.
 type MultiLease struct {
 	_ noCopy
+	*multiCore
 
 	keys  []string // sorted, each once
 	parts []*Lease // in the order of keys; nil until LockAll has them all
 
-	base   context.Context //nolint:containedctx // ends with the whole
-	cancel context.CancelCauseFunc
-	outer  *leaseContext   // of the request; nil if none
-	ctx    context.Context //nolint:containedctx // what Context returns
+	base  context.Context //nolint:containedctx // ends with the whole
+	outer *leaseContext   // of the request; nil if none
+	ctx   context.Context //nolint:containedctx // what Context returns
+}
 
-	core machine.Whole // over: err is not nil
+// A multiCore is what the client has of a MultiLease, as a leaseCore is of a Lease.
+type multiCore struct {
+	core   machine.Whole // over: err is not nil
+	own    MultiLease
+	cancel context.CancelCauseFunc
+	leak   *multiLeak // nil if leaks are not detected
 
 	mu       sync.Mutex // nothing else is locked under it
 	err      error      // why it ended
@@ -42,19 +48,26 @@ type MultiLease struct {
 	release  *multiRelease // what Unlock began; nil if it was not called
 }
 
-// newMultiLease makes a lease without parts. Parent has no end, and no methods of the application
-// are called when a context that is made from it ends.
-func newMultiLease(parent context.Context, outer *leaseContext) *MultiLease {
-	m := &MultiLease{outer: outer}
-	m.core.Caller = m
-	m.core.Gathering.Store(true)
-	m.base, m.cancel = context.WithCancelCause(parent)
+// newMultiLease makes a lease without parts. The values have no end, and no methods of the application
+// are called when a context that is made from them ends.
+func (a *gatherer) newMultiLease() *MultiLease {
+	c := new(multiCore)
+	c.core.Caller = c
+	c.core.Gathering.Store(true)
+	m := &c.own
+	if leaks := a.client.leaks; leaks != nil {
+		m = new(MultiLease)
+		m.base, c.cancel, c.leak = leaks.newMultiLeak(a.values)
+	} else {
+		m.base, c.cancel = context.WithCancelCause(a.values)
+	}
+	m.multiCore, m.outer = c, a.outer
 	return m
 }
 
 // wholeOf returns the lease that the machine knows as w.
-func wholeOf(w *machine.Whole) *MultiLease {
-	return w.Caller.(*MultiLease) //nolint:forcetypeassert // newMultiLease has put it there
+func wholeOf(w *machine.Whole) *multiCore {
+	return w.Caller.(*multiCore) //nolint:forcetypeassert // newMultiLease has put it there
 }
 
 // adopt makes l a part that no caller has yet. It is renewed, and its maximum hold does not count.
@@ -88,6 +101,7 @@ func (l *Lease) hasEnded() bool {
 // begin makes the lease its caller's. The bounds of all parts count from the same moment.
 func (m *MultiLease) begin(keys []string, parts []*Lease) {
 	m.keys, m.parts = keys, parts
+	m.leak.has(parts)
 	m.core.Gathering.Store(false)
 	m.ctx = m.contextOver(m.base, m.cancel)
 	now := watchdog.Now()
@@ -118,7 +132,7 @@ func (m *MultiLease) contextOver(ctx context.Context, cancel context.CancelCause
 }
 
 // end ends the lease with a reason. It may be called under the mutex of a shard.
-func (m *MultiLease) end(reason error) {
+func (m *multiCore) end(reason error) {
 	m.mu.Lock()
 	if m.err != nil {
 		m.mu.Unlock()
@@ -129,6 +143,7 @@ func (m *MultiLease) end(reason error) {
 	fnCancel := m.fnCancel
 	m.mu.Unlock()
 	m.cancel(reason)
+	m.leak.ended()
 	if fnCancel != nil {
 		fnCancel(reason)
 	}
@@ -184,7 +199,7 @@ func (m *MultiLease) Context() context.Context {
 }
 
 // Done returns a channel that is closed when the lease ends. It is the same as Context().Done().
-func (m *MultiLease) Done() <-chan struct{} { return m.Context().Done() }
+func (m *MultiLease) Done() <-chan struct{} { return doneOfCaller(m.Context()) }
 
 // Err returns nil while the lease lasts. Afterwards it always returns the reason of the end:
 // [ErrUnlocked], or a [*PartError] that matches [ErrLost] or [ErrClosed]. It matches ErrUnlocked if the

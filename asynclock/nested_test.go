@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +34,7 @@ var nestedCalls = []nestedCall{
 		return ended((<-c.LockChan(ctx, "key")).Lease())
 	}},
 	{"LockEach", asynclock.Exclusive, func(ctx context.Context, c *asynclock.Client) error {
-		return ended((<-c.LockEach(ctx, []string{"key"})).Lease())
+		return ended((<-c.LockEach(ctx, slices.Values([]string{"key"}))).Lease())
 	}},
 	{"WithLock", asynclock.Exclusive, func(ctx context.Context, c *asynclock.Client) error { return c.WithLock(ctx, "key", nothing) }},
 	{"Do", asynclock.Exclusive, func(ctx context.Context, c *asynclock.Client) error {

@@ -142,7 +142,7 @@ func (l *Lease) takeNoteTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-func (l *Lease) noteTurn() chan struct{} {
+func (l *leaseCore) noteTurn() chan struct{} {
 	sh := l.state.shard
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -24,6 +24,9 @@ const (
 	MaxKeyLen = store.MaxKeyLen
 	// MaxDescriptionLen is the longest description that [WithDescription] takes, in bytes: 128.
 	MaxDescriptionLen = store.MaxDescriptionLen
+	// DefaultWindow is the window without [WithWindow], and MaxWindow the largest one.
+	DefaultWindow = 32
+	MaxWindow     = 1024
 
 	longestHold = 10 * 365 * 24 * time.Hour // far from where durations overflow
 )
@@ -186,6 +189,20 @@ func WithWait(d time.Duration) LockOption {
 		}
 		s.wait = d
 		s.given |= givenWait
+		return nil
+	})
+}
+
+// WithWindow sets how many results of a [Client.LockEach] may be pending or not looked at. A window that is larger than
+// what is received during a round trip to the store has no use, and keeps more keys from others for a moment. Other
+// calls refuse the option with [ErrInvalidOption]. Default [DefaultWindow]; from 1 to [MaxWindow].
+func WithWindow(n int) LockOption {
+	return lockOption(func(s *lockSettings) error {
+		if n < 1 || n > MaxWindow {
+			return fmt.Errorf("%w: window %d is outside 1 to %d", ErrInvalidOption, n, MaxWindow)
+		}
+		s.window = uint16(n)
+		s.given |= givenWindow
 		return nil
 	})
 }

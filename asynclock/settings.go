@@ -18,7 +18,8 @@ type lockSettings struct {
 
 	wait    time.Duration // for the key at most; negative: as long as the context lasts
 	reentry bool
-	given   given // by the options of the call itself
+	given   given  // by the options of the call itself
+	window  uint16 // of LockEach
 }
 
 // given says which options a call has. Options that need not be told apart from the client's default
@@ -33,6 +34,7 @@ const (
 	givenRenewal
 	givenDescription
 	givenWait
+	givenWindow
 )
 
 func defaultSettings() clientSettings {
@@ -44,7 +46,8 @@ func defaultSettings() clientSettings {
 				QueueLimit: DefaultQueueLimit,
 				Holder:     defaultHolder(),
 			},
-			wait: -1,
+			wait:   -1,
+			window: DefaultWindow,
 		},
 		log: asynclog.Default,
 	}
@@ -63,8 +66,22 @@ func defaultHolder() string {
 	return text
 }
 
-// with returns the settings changed by the options of a call.
+// with returns the settings changed by the options of a call for one lease.
 func (s lockSettings) with(options []LockOption) (lockSettings, error) {
+	s, err := s.apply(options)
+	switch {
+	case err != nil:
+		return s, err
+	case s.given&givenWindow != 0:
+		return s, errWindow
+	case s.Mode == Shared && s.MinHold > 0:
+		return s, fmt.Errorf("%w: a reader has no minimum hold", ErrInvalidOption)
+	}
+	return s, nil
+}
+
+// apply returns the settings changed by the options of a call.
+func (s lockSettings) apply(options []LockOption) (lockSettings, error) {
 	s.given = 0
 	for _, o := range options {
 		if o == nil {
@@ -73,9 +90,6 @@ func (s lockSettings) with(options []LockOption) (lockSettings, error) {
 		if err := o.applyLock(&s); err != nil {
 			return s, err
 		}
-	}
-	if s.Mode == Shared && s.MinHold > 0 {
-		return s, fmt.Errorf("%w: a reader has no minimum hold", ErrInvalidOption)
 	}
 	return s, nil
 }

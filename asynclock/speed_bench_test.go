@@ -5,6 +5,8 @@ package asynclock_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,6 +121,38 @@ func BenchmarkFuture(b *testing.B) {
 			}
 		}
 		pending[i] = c.LockChan(ctx, keys[i])
+	}
+}
+
+// BenchmarkLockEach is 20,000 keys that workers take by one LockEach.
+func BenchmarkLockEach(b *testing.B) {
+	for name, workers := range map[string]int{"1 worker": 1, "8 workers": 8} {
+		b.Run(name, func(b *testing.B) {
+			c, err := asynclock.New(memstore.New())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { abandon(c) })
+			keys := numbered(20_000)
+			b.ReportAllocs()
+			for b.Loop() {
+				results := c.LockEach(context.Background(), slices.Values(keys))
+				var pool sync.WaitGroup
+				for range workers {
+					pool.Go(func() {
+						for got := range results {
+							l, err := got.Lease()
+							if err != nil {
+								b.Error(err)
+								return
+							}
+							unlock(b, l)
+						}
+					})
+				}
+				pool.Wait()
+			}
+		})
 	}
 }
 

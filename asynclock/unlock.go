@@ -5,6 +5,7 @@ package asynclock
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
@@ -105,6 +106,7 @@ func (l *Lease) unlock() (call *releaseCall, isNew bool, err error) {
 	var fx machine.Effects
 	r, again, err := s.machine.Unlock(&l.core, now, &fx)
 	s.carryOutLocked(&fx, now)
+	runtime.KeepAlive(l) // a lease is not forgotten while it is being unlocked
 	switch {
 	case again && l.release == nil && !errors.Is(l.core.Err, ErrUnlocked):
 		return nil, false, l.core.Err

@@ -22,9 +22,10 @@ type waiter struct {
 	counted    bool       // its result was looked at; guarded by each
 	watchPlace int32      // index in watch
 	watch      *watch
-	each       *each       // the LockEach that it is of; nil if none
-	future     weakChan    // of a future: its channel
-	result     chan Result // has room for one; nil until somebody listens, and while a future is pending
+	each       *each            // the LockEach that it is of; nil if none
+	future     weakChan[Result] // of a future: its channel
+	origin     *origin          // of its call, if leaks are detected
+	result     chan Result      // has room for one; nil until somebody listens, and while a future is pending
 }
 
 // newWaiter makes a waiter that is bounded by ctx.
@@ -58,13 +59,20 @@ func (w *waiter) lease() *Lease {
 	if w.Lease == nil {
 		return nil
 	}
-	return leaseOf(w.Lease)
+	l := leaseOf(w.Lease)
+	if leaks := l.state.shard.client.leaks; leaks != nil {
+		return leaks.handleOf(l, w)
+	}
+	return &l.own
 }
 
 // decidedLocked gives the waiter its result, which does not change any more.
 func (s *keyState) decidedLocked(w *waiter) {
 	if w.Stage == machine.Ended {
 		w.Err = s.publicError(w.Err)
+	}
+	if w.origin != nil {
+		w.lease() // its caller may never look at the result
 	}
 	if stop := s.shard.unwatchLocked(w); stop != nil {
 		s.shard.client.stops.Add(0, stop)

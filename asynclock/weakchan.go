@@ -13,17 +13,17 @@ import (
 // future need not wait. Timers of package time do the same.
 //
 // Package weak knows pointers only. A channel is one, to memory of the runtime.
-type weakChan struct{ to weak.Pointer[byte] }
+type weakChan[T any] struct{ to weak.Pointer[byte] }
 
-func weaklyTo(c chan Result) weakChan {
-	return weakChan{weak.Make((*byte)(reflect.ValueOf(c).UnsafePointer()))}
+func weaklyTo[T any](c chan T) weakChan[T] {
+	return weakChan[T]{weak.Make((*byte)(reflect.ValueOf(c).UnsafePointer()))}
 }
 
 // get returns the channel, or nil if it is gone.
-func (w weakChan) get() chan Result {
+func (w weakChan[T]) get() chan T {
 	p := w.to.Value()
-	return *(*chan Result)(unsafe.Pointer(&p)) // a nil pointer is a nil channel
+	return *(*chan T)(unsafe.Pointer(&p)) // a nil pointer is a nil channel
 }
 
 // isGone reports whether there was a channel, and is none any more.
-func (w weakChan) isGone() bool { return w != (weakChan{}) && w.to.Value() == nil }
+func (w weakChan[T]) isGone() bool { return w != (weakChan[T]{}) && w.to.Value() == nil }

@@ -73,7 +73,7 @@ func (w *world) client(options ...asynclock.ClientOption) *asynclock.Client {
 // clientOf makes a client of another store, which is closed with the story.
 func (w *world) clientOf(st store.Store, options ...asynclock.ClientOption) *asynclock.Client {
 	w.Helper()
-	c, err := asynclock.New(st, append([]asynclock.ClientOption{asynclock.WithoutLogger()}, options...)...)
+	c, err := asynclock.New(st, append([]asynclock.ClientOption{asynclock.WithoutLogger(), asynclock.WithLeakDetection(false)}, options...)...)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestZeroClient(t *testing.T) {
 		_, lockErr := c.Lock(ctx, "key")
 		_, tryErr := c.TryLock(ctx, "key")
 		_, futureErr := (<-c.LockChan(ctx, "key")).Lease()
-		_, eachErr := (<-c.LockEach(ctx, []string{"key"})).Lease()
+		_, eachErr := (<-c.LockEach(ctx, slices.Values([]string{"key"}))).Lease()
 		_, doErr := asynclock.Do(ctx, c, "key", func(context.Context, *asynclock.Lease) (int, error) { return 0, nil })
 		_, inspectErr := c.Inspect(ctx, "key")
 		_, forceErr := c.ForceUnlock(ctx, "key", 0)

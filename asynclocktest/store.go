@@ -92,6 +92,10 @@ func (s *Store) Open(id string, events func(store.Event)) (store.Session, error)
 	return c, nil
 }
 
+// DetectsLeaks reports true: clients of the store warn of forgotten leases, unless [asynclock.WithLeakDetection] says
+// otherwise.
+func (s *Store) DetectsLeaks() bool { return true }
+
 // joined returns all clients so far, by their numbers.
 func (s *Store) joined() []*session {
 	s.mu.Lock()

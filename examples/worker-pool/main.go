@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command worker-pool has two processes with eight workers each. Both want to book something on each of 10,000
-// accounts, and an account takes one booking at a time. A process requests 250 accounts at once, by futures.
+// accounts, and an account takes one booking at a time.
 //
 // Use it where keys are many and most of them are free: a worker serves whichever key comes next, and never stands in
-// line for one. A pending future costs no goroutine. But nobody renews a grant before it is claimed, and after a few
-// seconds it goes to the next waiter. So request as many keys as the workers claim in a second, and not all at once.
+// line for one. The keys come from an iterator, which may read them from a queue. They are requested at the pace of the
+// workers, however long a job takes, and no goroutine waits for a key.
 //
 // If a lease is lost, the booking fails, or the ledger refuses it by its token. If the store is silent, nothing is
 // held. In each case the worker tries again under a new lease. The ledger knows each booking by its id, so none counts
@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"log"
 	"sync"
 	"sync/atomic"
@@ -42,10 +43,6 @@ func main() {
 }
 
 func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
-	keys := make([]string, accounts)
-	for i := range keys {
-		keys[i] = fmt.Sprint("account:", i)
-	}
 	books := &ledger{known: make(map[string]bool)}
 	done := make(chan error, processes)
 	for i := range processes {
@@ -61,10 +58,19 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 	for range processes {
 		failed = errors.Join(failed, <-done)
 	}
-	fmt.Println("accounts:", len(keys))
+	fmt.Println("accounts:", accounts)
 	fmt.Println("bookings:", len(books.known))
 	fmt.Println("two at a time on one account:", books.overlaps.Load())
 	return failed
+}
+
+// keys yields the key of each account. No list of them is made.
+func keys(yield func(string) bool) {
+	for i := range accounts {
+		if !yield(fmt.Sprint("account:", i)) {
+			return
+		}
+	}
 }
 
 // A process books once on each account.
@@ -75,16 +81,14 @@ type process struct {
 }
 
 // work has the workers serve accounts in the order in which their keys come.
-func (p process) work(ctx context.Context, keys []string) error {
+func (p process) work(ctx context.Context, keys iter.Seq[string]) error {
 	futures := p.locks.LockEach(ctx, keys)
-	var left atomic.Int64
-	left.Store(int64(len(keys)))
 	errs := make([]error, workers)
 	var pool sync.WaitGroup
 	for i := range workers {
 		pool.Go(func() {
-			for left.Add(-1) >= 0 { // each future comes, also after the end of ctx
-				errs[i] = errors.Join(errs[i], p.serve(ctx, <-futures))
+			for future := range futures { // until all were looked at; if ctx ends, the rest are errors
+				errs[i] = errors.Join(errs[i], p.serve(ctx, future))
 			}
 		})
 	}

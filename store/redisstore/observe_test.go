@@ -87,7 +87,9 @@ type pubSub struct {
 
 func (p *pubSub) Cluster() bool { return false }
 
-func (p *pubSub) Eval(context.Context, redisdriver.Run) redisdriver.Result { return redisdriver.Result{} }
+func (p *pubSub) Eval(context.Context, redisdriver.Run) redisdriver.Result {
+	return redisdriver.Result{}
+}
 
 func (p *pubSub) Publish(_ context.Context, _ redisdriver.Channel, payload string) (int64, error) {
 	if strings.HasPrefix(payload, pubsub.ProbePrefix) {

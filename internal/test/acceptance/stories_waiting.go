@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -212,14 +213,12 @@ func eachKeyAtThePaceOfItsWorkers(env *Env) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("job ", i)
 	}
-	results := env.client().LockEach(env.ctx, keys, asynclock.WithTTL(short))
-	var ran, left atomic.Int32
-	left.Store(jobs)
+	results := env.client().LockEach(env.ctx, slices.Values(keys), asynclock.WithTTL(short))
+	var ran atomic.Int32
 	var pool sync.WaitGroup
 	for range workers {
 		pool.Go(func() {
-			for left.Add(-1) >= 0 {
-				got := <-results
+			for got := range results {
 				lease, err := got.Lease()
 				if err != nil {
 					env.Errorf("%s: got %v, want a lease", got.Key(), err)

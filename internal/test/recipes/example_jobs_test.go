@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock"
@@ -153,9 +154,9 @@ func Example_futures() {
 }
 
 func settleAll(ctx context.Context, locks *asynclock.Client, accounts []string, settle func(context.Context, string, int64) error) error {
-	results := locks.LockEach(ctx, accounts)
-	for range accounts {
-		result := <-results // from here on the lease is ours
+	ctx, cancel := context.WithCancel(ctx) // an error ends what was requested in advance
+	defer cancel()
+	for result := range locks.LockEach(ctx, slices.Values(accounts)) { // from here on the lease is ours
 		lease, err := result.Lease()
 		if err != nil {
 			return err
