@@ -41,7 +41,7 @@ type leaseCore struct {
 	fnCancel context.CancelCauseFunc // ends the context of WithLock's function
 }
 
-// A noCopy makes go vet refuse copies of what has it: a copy of a Lease would be unlocked by itself.
+// A noCopy makes go vet refuse copies of what has it: leak detection does not see the copy of a Lease.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}

@@ -5,6 +5,7 @@ package asynclock_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -279,6 +280,22 @@ func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
 		if err := l.Unlock(ctx); err != nil {
 			w.Errorf("got error %v, want none", err)
 		}
+		w.wantUnused()
+	})
+}
+
+// go vet warns of a copy of a lease. Who makes one all the same has the same lease twice.
+func TestACopyOfALeaseIsTheSameLease(t *testing.T) {
+	story(t, func(w *world) {
+		l := lock(w, w.client(), "key")
+		copied := new(asynclock.Lease)
+		reflect.ValueOf(copied).Elem().Set(reflect.ValueOf(l).Elem())
+		unlock(w, copied)
+		wantError(w, l.Err(), asynclock.ErrUnlocked)
+		if l.Valid(0) || copied.Valid(0) {
+			w.Error("the lease is valid after the unlock of its copy")
+		}
+		unlock(w, l) // again
 		w.wantUnused()
 	})
 }

@@ -22,7 +22,7 @@ var urlParameters = []string{
 	"sentinel_username", "sentinel_password", "server_name",
 }
 
-// What may be wrong with a URL. None of these texts quotes a part of the URL, unlike the parsers' errors, because
+// Why a URL is bad. None of these texts quotes a part of the URL, unlike the parsers' errors, because
 // that part may be a password.
 const (
 	badScheme    = "it does not begin with redis://, rediss:// or unix://"
