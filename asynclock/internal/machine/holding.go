@@ -69,12 +69,10 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
 		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
 		// Permits may have been granted to the one before it, which wanted fewer.
-		s.abandon(now, fx)
-		s.key.serve(nil, now, fx)
+		s.beginAnew(nil, now, fx)
 		return
 	}
 	a.held = true
-	a.settle(fx, nil)
 	s.attempt = nil
 	first := s.key.waiters.first
 	h, l := s.key.host.NewHolding(first)
@@ -114,6 +112,7 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		l = s.key.host.NewLease(w)
 	}
 	s.give(l, w, lies, now, fx)
+	s.key.refuseAll(now, fx)
 }
 
 // give makes l, with the last token, the lease of w, or lets it lie with w.

@@ -64,6 +64,14 @@ func leave(name string) input {
 	}
 }
 
+// left answers a release that leaves, for the first time.
+func left(w *world, fx *machine.Effects) []string {
+	if w.host.leaving--; w.host.leaving == 0 {
+		w.key.Left(w.now, fx)
+	}
+	return nil
+}
+
 // receive receives from a future's channel, or begins to.
 func receive(name string) input {
 	return func(w *world, _ *machine.Effects) []string {

@@ -23,7 +23,8 @@ type block struct {
 	over  bool  // the store was asked to end the holding
 }
 
-// mostExtra is how many more permits than the first waiter wants an attempt requests at most.
+// mostExtra is how many more permits than the first waiter wants an attempt requests at most. That of a try asks once, for
+// all of them.
 const mostExtra = 1024
 
 // isBlock reports whether the stake is for permits.
@@ -35,11 +36,11 @@ func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Wei
 // extra returns how many permits the waiters directly behind the first could use at once: P2.
 func (s *stake) extra() (sum int32) {
 	first := s.key.waiters.first
-	if !s.isBlock() || s.attempt.try || !s.isJoinable() {
+	if !s.isBlock() || !s.isJoinable() {
 		return 0
 	}
 	for w := first.behind; w != nil && *w.Terms == *s.terms; w = w.behind {
-		if sum+w.Weight > mostExtra || sum+w.Weight > s.terms.Limit-first.Weight {
+		if sum+w.Weight > mostExtra && !first.Try || sum+w.Weight > s.terms.Limit-first.Weight {
 			break
 		}
 		sum += w.Weight
@@ -82,6 +83,7 @@ func (k *Key) learnsLimit() bool {
 func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
 	k := s.key
 	s.fill(fewTries, false, now, fx)
+	k.refuseAsked(now, fx)
 	if r := s.giveUpFree(now, fx); r != nil {
 		fx.releases.push(r)
 		return
@@ -161,7 +163,9 @@ func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
 // release of what nobody gets, or nil: P4.
 func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 	if s.fill(fewTries, true, now, fx) {
-		s.key.headChanged(now, fx)
+		if s.key.headChanged(now, fx); s.holding == nil {
+			return nil // a try came to what lay there
+		}
 		s.askForOthers(now, fx)
 	}
 	return s.giveUpFree(now, fx)
@@ -272,10 +276,8 @@ func (s *stake) others(n int) int {
 func (s *stake) refuseTooMuch(call *Acquire, limit int32, now watchdog.Instant, fx *Effects) {
 	wanted := call.Request().Share.Weight
 	err := fmt.Errorf("%w: %d are wanted of the %d that were set", ErrPermits, wanted, limit)
-	s.attempt.settle(fx, nil)
 	if s.key.waiters.first.Weight < wanted {
-		s.abandon(now, fx)
-		s.key.serve(nil, now, fx)
+		s.beginAnew(nil, now, fx)
 		return
 	}
 	s.refuseFirst(err, now, fx)

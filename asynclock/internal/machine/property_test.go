@@ -48,6 +48,7 @@ func runScript(t *rapid.T, mode store.Mode) {
 	actions := s.actions()
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		rapid.SampledFrom(actions).Draw(t, "action").do()
+		s.triesEnd()
 		if mode == store.Exclusive {
 			s.promises()
 		}
@@ -109,6 +110,8 @@ func (s *script) actions() []action {
 		{"alarm", s.alarmDue},
 		{"deadline", s.deadline},
 		{"leave", s.leave},
+		{"left", s.left},
+		{"left", s.left},
 		{"receive", s.receive},
 		{"receive", s.receive},
 		{"receive meanwhile", s.receiveBetween},
@@ -428,6 +431,21 @@ func (s *script) answerRenewal() {
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
 	s.make(renewed(slices.Index(s.renewals, r)+1, reply))
+}
+
+func (s *script) left() {
+	if s.host.leaving > 0 {
+		s.make(left)
+	}
+}
+
+// triesEnd checks that who never waits waits for the store only.
+func (s *script) triesEnd() {
+	for name, c := range s.callers {
+		if w := &c.waiter; w.Try && w.Stage == machine.Queued && !s.key.Answering() && s.host.leaving == 0 {
+			s.Errorf("%s never waits, and waits in the state %s", name, s.state())
+		}
+	}
 }
 
 // promises checks what must hold after each step.

@@ -16,6 +16,7 @@ func (s *stake) admitRow(now watchdog.Instant, fx *Effects) {
 	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.isJoinable() && s.lastsLongEnough(now); w = k.waiters.first {
 		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
 	}
+	k.refuseAsked(now, fx)
 	if k.waiters.first != nil {
 		k.serve(nil, now, fx)
 	}
