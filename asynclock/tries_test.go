@@ -277,3 +277,75 @@ func TestTryForLessIsDecidedByItself(t *testing.T) {
 		unlock(w, l)
 	})
 }
+
+// Leases with a minimum or maximum hold that begin together are granted together.
+func TestManyWithBoundsAreGrantedTogether(t *testing.T) {
+	const many = 1000
+	permit := func(w *world, c *asynclock.Client) acquire { return w.permit(c, many, false) }
+	for name, c := range map[string]struct {
+		call   func(w *world, c *asynclock.Client) acquire
+		option asynclock.LockOption
+	}{
+		"permits with a maximum hold": {permit, asynclock.WithMaxHold(time.Minute)},
+		"permits with a minimum hold": {permit, asynclock.WithMinHold(time.Second)},
+		"readers with a maximum hold": {func(_ *world, c *asynclock.Client) acquire { return c.RLock }, asynclock.WithMaxHold(time.Minute)},
+	} {
+		scene(t, name, func(w *world) {
+			w.distant()
+			call, begun := c.call(w, w.client()).with(c.option), time.Now()
+			var all sync.WaitGroup
+			for range many {
+				all.Go(func() {
+					if _, err := call(w.Context(), "key"); err != nil {
+						w.Errorf("got error %v, want a lease", err)
+					}
+				})
+			}
+			all.Wait()
+			if took := time.Since(begun); took > 2*roundTrip {
+				w.Errorf("all have it after %v, want %v", took, 2*roundTrip)
+			}
+		})
+	}
+}
+
+// A minimum hold is a rate limit: it counts for each permit, whoever had it and whenever it was unlocked.
+func TestMinimumHoldOfPermitsIsARate(t *testing.T) {
+	const permits, hold, callers = 50, time.Second, 16
+	story(t, func(w *world) {
+		w.distant()
+		var mu sync.Mutex
+		var starts []time.Time
+		var all sync.WaitGroup
+		begun := time.Now()
+		clients := []*asynclock.Client{w.client(), w.client(), w.client()}
+		for i := range len(clients) * callers {
+			call := w.permit(clients[i%len(clients)], permits, false).with(asynclock.WithMinHold(hold))
+			all.Go(func() {
+				for time.Since(begun) < 20*time.Second {
+					l, err := call(w.Context(), "key")
+					if err != nil {
+						w.Errorf("got error %v, want a lease", err)
+						return
+					}
+					mu.Lock()
+					starts = append(starts, time.Now())
+					mu.Unlock()
+					if i%7 == 0 {
+						time.Sleep(hold * 3 / 2)
+					}
+					unlock(w, l)
+				}
+			})
+		}
+		all.Wait()
+		for i := range starts[permits:] {
+			if d := starts[i+permits].Sub(starts[i]); d < hold {
+				w.Fatalf("%d permits were taken within %v, want %d at most", permits+1, d, permits)
+			}
+		}
+		if got, want := len(starts), permits*20*3/4; got < want {
+			w.Errorf("%d uses in 20 s, want about %d", got, want)
+		}
+	})
+}

@@ -219,7 +219,7 @@ func (k *Key) serveAfter(r *Release, failures *trouble, now watchdog.Instant, fx
 			fx.acquires.push(call)
 		}
 		s.watchTrouble(now, fx)
-	case k.contender() == nil && !k.isHeldUp():
-		k.refuseAll(now, fx)
+	default:
+		k.refuseIdle(now, fx)
 	}
 }

@@ -41,6 +41,7 @@ type Holding struct {
 	requested bool             // others have requested the key
 	long      bool             // it may have been renewed for longer than the TTL
 	closed    bool             // no more readers may join: see S3
+	together  bool             // its grant is being handed out to leases that end together
 	block     block            // of permits
 
 	downgrade *Downgrade // nobody has the key until the store has answered; nil: none
@@ -166,6 +167,9 @@ func (s *stake) schedule(fx *Effects) {
 	if s.isLying() {
 		at = min(at, s.nextLook())
 	}
+	if s.terms.MinHold > 0 && s.isBlock() && s.free() > 0 && h.lease.claimed != 0 { // it keeps them back
+		at = min(at, h.lease.claimed.Add(s.terms.MinHold))
+	}
 	s.setAlarm(at, fx)
 }
 
@@ -216,6 +220,9 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 	case s.isLying():
 		s.tickLying(now, fx)
 	default:
+		if s.isBlock() && s.spare(now) > 0 {
+			s.goOn(now, fx)
+		}
 		s.renewIfDue(now, fx)
 	}
 }

@@ -33,13 +33,23 @@ func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
 // free returns how many permits of the block nobody uses. P1: a lease lies in one block.
 func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
 
+// spare returns how many permits of the block nobody uses and nothing keeps back. Leases with a minimum hold have begun
+// together, so that of each ends at the same time.
+func (s *stake) spare(now watchdog.Instant) int32 {
+	if s.holding.lease.joiner != nil && s.holding.lease.holdBack(now) > 0 {
+		return 0
+	}
+	return s.free()
+}
+
 // extra returns how many permits the waiters directly behind the first could use at once: P2.
 func (s *stake) extra() (sum int32) {
 	first := s.key.waiters.first
-	if !s.isBlock() || !s.isJoinable() {
+	alone := !s.isJoinable() && (first.Future || !s.endTogether())
+	if !s.isBlock() || alone {
 		return 0
 	}
-	for w := first.behind; w != nil && *w.Terms == *s.terms; w = w.behind {
+	for w := first.behind; w != nil && *w.Terms == *s.terms && (s.isJoinable() || !w.Future); w = w.behind {
 		if sum+w.Weight > mostExtra && !first.Try || sum+w.Weight > s.terms.Limit-first.Weight {
 			break
 		}
@@ -83,6 +93,7 @@ func (k *Key) learnsLimit() bool {
 func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
 	k := s.key
 	s.fill(fewTries, false, now, fx)
+	s.holding.together = false
 	k.refuseAsked(now, fx)
 	if r := s.giveUpFree(now, fx); r != nil {
 		fx.releases.push(r)
@@ -156,7 +167,7 @@ func (s *stake) mayPassOn(now watchdog.Instant) bool {
 // mayTake reports whether the waiter w, which is the first, may take its permits from this block. P5: if
 // they don't suffice for it, those behind it get none.
 func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
-	return *w.Terms == *s.terms && w.Weight <= s.free() && s.isJoinable() && !s.holding.long && s.lastsLongEnough(now)
+	return *w.Terms == *s.terms && w.Weight <= s.free() && s.mayShare(w) && !s.holding.long && s.lastsLongEnough(now)
 }
 
 // passPermits gives what is free in the block to the first waiters, without the store: P3. It returns the
@@ -175,7 +186,7 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 func (k *Key) passFree(now watchdog.Instant, fx *Effects) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if s.holding != nil && s.isBlock() && s.free() > 0 {
+		if s.holding != nil && s.isBlock() && s.spare(now) > 0 {
 			s.goOn(now, fx)
 		}
 		s = next
@@ -191,6 +202,9 @@ func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 		h.block.over = true
 		return s.giveBack(root.holdBack(now), now, fx)
 	case free == 0:
+		return nil
+	case s.spare(now) == 0:
+		s.schedule(fx)
 		return nil
 	default:
 		h.block.kept -= free

@@ -327,7 +327,9 @@ func (s *script) message() {
 }
 
 func (s *script) grant(owner string, weight int32) store.Grant {
-	return store.Grant{Token: s.tokens[owner], TokensFollowClock: s.bool("tokens follow the clock"), Weight: weight}
+	token := s.tokens[owner]
+	follow := token <= int64(s.now)/int64(time.Microsecond) && s.bool("tokens follow the clock")
+	return store.Grant{Token: token, TokensFollowClock: follow, Weight: weight}
 }
 
 // prove notes that the store has set this TTL after sent.

@@ -155,7 +155,7 @@ func (k *Key) takeUp(w *Waiter, now watchdog.Instant, fx *Effects) (found *stake
 	}
 	k.recallFor(w, now, fx)
 	for s := &k.stakes; s != nil; s = s.next {
-		free := s.isRetained() || s.holding != nil && s.isBlock() && s.free() > 0
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(now) > 0
 		if free && (found == nil || *s.terms == *w.Terms) {
 			found = s
 		}

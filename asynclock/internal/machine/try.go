@@ -75,7 +75,14 @@ func (k *Key) refuseLate(fx *Effects) {
 	}, fx)
 }
 
-// refuseAll fails all that never wait, because no answer is to come.
+// refuseIdle is refuseAll if no answer is to come.
+func (k *Key) refuseIdle(now watchdog.Instant, fx *Effects) {
+	if k.contender() == nil && !k.isHeldUp() {
+		k.refuseAll(now, fx)
+	}
+}
+
+// refuseAll fails all that never wait.
 func (k *Key) refuseAll(now watchdog.Instant, fx *Effects) {
 	k.refuseTries(func(w *Waiter) error { return k.ourHolding(w, now) }, fx)
 }
