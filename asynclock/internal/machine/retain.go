@@ -108,5 +108,6 @@ func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
 		return
 	}
 	s.holding.notified, s.holding.closed = false, true
+	s.holding.cohort.mayHaveMissed(now)
 	s.yield(now, fx)
 }
