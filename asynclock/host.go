@@ -87,8 +87,8 @@ func (s *keyState) Leaves() {
 	s.shard.leaving[s.machine.Name]++
 }
 
-// IsLeaving reports whether a release that leaves has no answer yet.
-func (s *keyState) IsLeaving() bool { return s.shard.leaving[s.machine.Name] > 0 }
+// Leaving returns how many releases that leave have no answer yet.
+func (s *keyState) Leaving() int { return s.shard.leaving[s.machine.Name] }
 
 // Closing reports whether Close was called.
 func (s *keyState) Closing() bool { return s.shard.client.closing.Load() }

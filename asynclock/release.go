@@ -150,8 +150,8 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 	replies = c.session.Release(ctx, requests)
 }
 
-// left tells the key's machine of the first answer to a release that leaves, or that there was none.
-func (r *releaseCall) left() {
+// left tells the key's machine of the first answer to a release that leaves. Err says why there was none.
+func (r *releaseCall) left(err error) {
 	if !r.core.Leaves {
 		return
 	}
@@ -160,14 +160,13 @@ func (r *releaseCall) left() {
 	sh := r.client.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.leaving[key]--; sh.leaving[key] > 0 {
-		return
+	if sh.leaving[key]--; sh.leaving[key] == 0 {
+		delete(sh.leaving, key)
 	}
-	delete(sh.leaving, key)
 	if s := sh.keys[key]; s != nil {
 		now := watchdog.Refresh()
 		var fx machine.Effects
-		s.machine.Left(now, &fx)
+		s.machine.Left(err, now, &fx)
 		s.carryOutLocked(&fx, now)
 	}
 }
@@ -175,7 +174,7 @@ func (r *releaseCall) left() {
 // onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	r.client.heard(r.core.Request().Key, reply.Err)
-	r.left()
+	r.left(reply.Err)
 	if requeue := r.core.Requeue; requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {

@@ -115,7 +115,7 @@ func neighbours(w *world, c *asynclock.Client) map[string]func(ctx context.Conte
 func tripsBeside(other string) time.Duration {
 	switch other {
 	case "requests that end by their wait", "futures of permits", "Acquire":
-		return 4
+		return 6
 	}
 	return 2
 }

@@ -66,9 +66,15 @@ func leave(name string) input {
 
 // left answers a release that leaves, for the first time.
 func left(w *world, fx *machine.Effects) []string {
-	if w.host.leaving--; w.host.leaving == 0 {
-		w.key.Left(w.now, fx)
-	}
+	w.host.leaving--
+	w.key.Left(nil, w.now, fx)
+	return nil
+}
+
+// leftUnknown is left without an answer.
+func leftUnknown(w *world, fx *machine.Effects) []string {
+	w.host.leaving--
+	w.key.Left(store.ErrOutcomeUnknown, w.now, fx)
 	return nil
 }
 

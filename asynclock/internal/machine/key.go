@@ -21,6 +21,7 @@ type Key struct {
 	waiters  queue
 	futures  *futures // those that are idle, and how the key lies
 	requests uint32   // how many were made
+	leaving  int      // how many releases of [Release.Leaves] the next try waits for
 	stakes   stake    // the first of them. An exclusive lock needs no other.
 }
 
@@ -28,6 +29,7 @@ type Key struct {
 func (k *Key) Begin(name string, host Host) {
 	k.Name, k.host = name, host
 	k.futures = &noFutures
+	k.leaving = host.Leaving()
 	k.stakes.key = k
 }
 
@@ -68,10 +70,10 @@ type Host interface {
 	Lane() int
 	// Keys is how many keys the client uses.
 	Keys() int
-	// Leaves says that [Release.Leaves] marks one more release of the key.
+	// Leaves says that [Release.Leaves] marks one more release of the key. [Key.Left] follows.
 	Leaves()
-	// IsLeaving reports whether one of these has no answer yet. [Key.Left] follows when none is left.
-	IsLeaving() bool
+	// Leaving returns for how many of them that has not followed yet.
+	Leaving() int
 	// Closing reports whether the client is being closed.
 	Closing() bool
 }

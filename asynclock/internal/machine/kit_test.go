@@ -89,8 +89,8 @@ func (h *host) Queues() bool  { return !h.noQueue }
 
 func (h *host) TriesRequeue() bool { return !h.noQueue }
 
-func (h *host) Leaves()         { h.leaving++ }
-func (h *host) IsLeaving() bool { return h.leaving > 0 }
+func (h *host) Leaves()      { h.leaving++ }
+func (h *host) Leaving() int { return h.leaving }
 
 // Send puts a result into the channel of a caller, or gives it to who receives from it.
 func (h *host) Send(w *machine.Waiter) bool {

@@ -437,7 +437,7 @@ func (s *script) answerRenewal() {
 
 func (s *script) left() {
 	if s.host.leaving > 0 {
-		s.make(left)
+		s.make(rapid.SampledFrom([]input{left, left, leftUnknown}).Draw(s.T, "answered"))
 	}
 }
 

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -122,20 +123,29 @@ func (k *Key) serveTries(now watchdog.Instant, fx *Effects) (served bool) {
 // isHeldUp reports whether the first waiter never waits, and does not ask before the store has answered a withdrawal: T4.
 func (k *Key) isHeldUp() bool {
 	first := k.waiters.first
-	return first != nil && first.Try && k.host.IsLeaving()
+	return first != nil && first.Try && k.leaving > 0
 }
 
 // leaves holds up who never waits until the first answer to r, which may be nil: T4.
 func (k *Key) leaves(r *Release) {
-	if r != nil {
-		r.Leaves = true
-		k.host.Leaves()
+	if r == nil {
+		return
+	}
+	r.Leaves = true
+	k.host.Leaves()
+	if !k.isHeldUp() { // a try does not wait for those that come after it
+		k.leaving++
 	}
 }
 
-// Left handles that all releases that [Release.Leaves] has marked have a first answer, or that there was none.
-func (k *Key) Left(now watchdog.Instant, fx *Effects) {
-	if k.waiters.first != nil && k.contender() == nil {
+// Left handles the first answer to a release that [Release.Leaves] has marked. If the store could not be asked, err says
+// why, and a try that it holds up fails: it has waited for long.
+func (k *Key) Left(err error, now watchdog.Instant, fx *Effects) {
+	if failure.Transient(err) && k.isHeldUp() && k.contender() == nil {
+		k.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, fx)
+		k.headChanged(now, fx)
+	}
+	if k.leaving = max(k.leaving-1, 0); k.leaving == 0 && k.waiters.first != nil && k.contender() == nil {
 		k.serve(nil, now, fx)
 	}
 }

@@ -62,6 +62,14 @@ func TestTries(t *testing.T) {
 			{ms, left, "acquire o2 try watch"},
 			{ms, answer(2, granted(10)), "b has 10; c fails: held by another; alarm 5s"},
 		}, "holding 10 until 13.346s"},
+		{"one withdrawal is not answered", []step{
+			{0, noQueue, ""},
+			{0, arrive("a"), "acquire o1"},
+			{0, arrive("b", try, holder("b")), ""},
+			{0, arrive("c"), ""},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off"},
+			{ms, leftUnknown, "b fails: store unreachable: outcome unknown; acquire o2"},
+		}, "waiting as o2"},
 		{"none counts", []step{
 			{0, arrive("a", limit(2)), "acquire o1"},
 			{0, arrive("b", limit(2), try), ""},
