@@ -74,6 +74,7 @@ type shard struct {
 	number  byte
 	keys    map[string]*keyState
 	owners  map[string]*keyState       // by the owner id in play
+	leaving map[string]int             // how many releases of the key leave; nil: none ever did
 	watches map[<-chan struct{}]*watch // by the context's Done channel
 }
 

@@ -21,9 +21,8 @@ import (
 // With [WithWait](0), a future whose lease another caller took instead ends with [ErrHeld].
 //
 // No goroutine waits for the lease, so thousands may be pending. One whose channel nobody refers to any more ends
-// sooner or later. There are two exceptions: a ctx of a
-// type that is not from package context, and a future with WithWait(0) that finds another caller's
-// first request under way.
+// sooner or later. There is one exception: a ctx of a
+// type that is not from package context.
 func (c *Client) LockChan(ctx context.Context, key string, options ...LockOption) <-chan Result {
 	return c.future(newWaiter(ctx), key, options)
 }
@@ -72,7 +71,7 @@ func (w *waiter) refuse(key string, err error) {
 // enqueueFuture is lock for LockChan: it does not wait, and watches the context. Cancel, if not nil,
 // ends the context.
 func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc) error {
-	arrived, err := c.beginFuture(w, key)
+	arrived, err := c.enqueue(w, key, w.ctx.Done())
 	if err != nil {
 		return err
 	}
@@ -83,27 +82,4 @@ func (c *Client) enqueueFuture(w *waiter, key string, cancel context.CancelFunc)
 		w.state.shard.arm(w.ctx, arrived.watch, cancel)
 	}
 	return nil
-}
-
-// beginFuture adds a future to its key's queue, or does so later. It returns the request to send and
-// the watch to arm, if there are such.
-func (c *Client) beginFuture(w *waiter, key string) (arrival, error) {
-	arrived, err := c.enqueue(w, key, w.ctx.Done())
-	if v := arrived.verdict; v != nil {
-		go c.enqueueLater(w, key, v) // ends with the attempt of another waiter, or with the context
-		return arrival{}, nil
-	}
-	return arrived, err
-}
-
-// enqueueLater is enqueueFuture for a future that does not wait, once the store has answered the
-// request that is under way.
-func (c *Client) enqueueLater(w *waiter, key string, answer *verdict) {
-	if err := answer.await(w.ctx); err != nil {
-		w.refuse(key, err)
-		return
-	}
-	if err := c.enqueueFuture(w, key, nil); err != nil {
-		w.refuse(key, err)
-	}
 }

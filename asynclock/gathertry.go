@@ -17,11 +17,10 @@ type keyTry struct {
 	waiter waiter
 	key    string
 
-	call    *machine.Acquire // under way; nil: there was nothing to send
-	verdict *verdict         // of another's request, which is to be waited for; nil: none
-	over    bool             // lease or err is the answer
-	lease   *Lease
-	err     error
+	call  *machine.Acquire // under way; nil: there was nothing to send
+	over  bool             // lease or err is the answer
+	lease *Lease
+	err   error
 }
 
 // tryRest tries all keys that are not held, at once. It keeps those before the first that was
@@ -76,15 +75,13 @@ func (a *gatherer) tryAll(keys []string) []keyTry {
 			a.answer(t)
 		}
 	}
-	for a.tryOnce(tries) {
-	}
+	a.requestAll(tries)
 	returned = true
 	return tries
 }
 
-// tryOnce makes the requests for the keys without an answer. It reports whether some have to be looked at
-// again, because a request of another caller was under way.
-func (a *gatherer) tryOnce(tries []keyTry) (again bool) {
+// requestAll makes the requests for the keys without an answer, and waits for the answers.
+func (a *gatherer) requestAll(tries []keyTry) {
 	calls := make([]*machine.Acquire, 0, len(tries))
 	for i := range tries {
 		t := &tries[i]
@@ -92,7 +89,7 @@ func (a *gatherer) tryOnce(tries []keyTry) (again bool) {
 			continue
 		}
 		arrived, err := a.client.enqueue(&t.waiter, t.key, nil)
-		t.call, t.verdict = arrived.call, arrived.verdict
+		t.call = arrived.call
 		if t.err, t.over = err, err != nil; t.call != nil {
 			calls = append(calls, t.call)
 		}
@@ -100,21 +97,15 @@ func (a *gatherer) tryOnce(tries []keyTry) (again bool) {
 	a.client.acquireAll(a.ctx, calls)
 	a.tryAgain(tries)
 	for i := range tries {
-		if t := &tries[i]; !t.over && t.verdict == nil {
+		if t := &tries[i]; !t.over && t.call != nil {
 			a.answer(t)
 		}
 	}
 	for i := range tries { // after those that are held, which are renewed from then on
-		t := &tries[i]
-		if t.over {
-			continue
+		if t := &tries[i]; !t.over {
+			a.answer(t)
 		}
-		if t.err = t.verdict.await(a.ctx); t.err != nil {
-			t.over = true
-		}
-		again = again || !t.over
 	}
-	return again
 }
 
 // tryAgain makes the second tries of keys whose holder's client may only retain them: see

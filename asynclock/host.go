@@ -70,11 +70,25 @@ func (s *keyState) TakeBack(w *machine.Waiter) bool { return callerOf(w).takeBac
 // Queues reports whether the store has a queue.
 func (s *keyState) Queues() bool { return s.shard.client.features.FIFO }
 
+// TriesRequeue reports whether the store takes the request of a try with a release.
+func (s *keyState) TriesRequeue() bool { return s.shard.client.features.Retention }
+
 // Lane returns the store's lane of the key.
 func (s *keyState) Lane() int { return s.shard.client.session.Lane(s.machine.Name) }
 
 // Keys returns how many keys the client uses.
 func (s *keyState) Keys() int { return int(s.shard.client.inUse.Load()) }
+
+// Leaves counts a release that leaves.
+func (s *keyState) Leaves() {
+	if s.shard.leaving == nil {
+		s.shard.leaving = make(map[string]int)
+	}
+	s.shard.leaving[s.machine.Name]++
+}
+
+// Leaving returns how many releases that leave have no answer yet.
+func (s *keyState) Leaving() int { return s.shard.leaving[s.machine.Name] }
 
 // Closing reports whether Close was called.
 func (s *keyState) Closing() bool { return s.shard.client.closing.Load() }

@@ -60,9 +60,6 @@ func (s *keyState) carryOutLocked(fx *machine.Effects, now watchdog.Instant) {
 	for _, n := range fx.Notes {
 		c.log.Add(n.Level, n.Text, n.Attrs...)
 	}
-	if fx.Asked != nil {
-		fx.Asked.(*verdict).settle(s.publicError(fx.Verdict)) //nolint:forcetypeassert // verdictLocked has put it there
-	}
 	for l := fx.NextEnded(); l != nil; l = fx.NextEnded() {
 		leaseOf(l).endedLocked()
 	}
@@ -90,7 +87,8 @@ func (s *keyState) setAlarmLocked(at watchdog.Instant) {
 func (s *keyState) sendLocked(fx *machine.Effects) {
 	c := s.shard.client
 	for r := fx.NextRelease(); r != nil; r = fx.NextRelease() {
-		if call := callOf(r); !r.Withdrawal || c.background.Err() == nil {
+		call := callOf(r)
+		if !r.Withdrawal || c.background.Err() == nil {
 			call.queue()
 		} else {
 			call.finish(nil) // closed: there is no session left
@@ -107,14 +105,10 @@ func (s *keyState) sendLocked(fx *machine.Effects) {
 // publicError returns the error in the words of the API.
 func (s *keyState) publicError(err error) error {
 	if held, ok := err.(*machine.HeldError); ok { //nolint:errorlint // it is never wrapped
-		return s.heldError(held)
+		return &HeldError{
+			Key: s.machine.Name, Holder: held.Holder, Token: held.Token, Remaining: held.Remaining, Waiters: held.Waiters,
+			Used: held.Used, Limit: held.Limit,
+		}
 	}
 	return err
-}
-
-func (s *keyState) heldError(h *machine.HeldError) *HeldError {
-	return &HeldError{
-		Key: s.machine.Name, Holder: h.Holder, Token: h.Token, Remaining: h.Remaining, Waiters: h.Waiters,
-		Used: h.Used, Limit: h.Limit,
-	}
 }

@@ -205,6 +205,9 @@ func (l *Lease) check(margin time.Duration) (lasts bool, err error) {
 // lease, and never extends it beyond WithMaxHold. If the lease has ended, or turns out to be lost,
 // the error is the lease's. Otherwise the error is the store's, and the lease lasts as long as
 // before.
+//
+// Leases that share a holding in the store are extended together: those of a client's readers, and of permits that it was
+// granted at once. If the process dies, others wait for all of ttl.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if l.isNone() {
 		return &Error{Op: "renew", Err: errNoLease}

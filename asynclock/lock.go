@@ -55,12 +55,6 @@ func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lea
 		defer cancel()
 	}
 	arrived, err := c.enqueue(w, key, nil)
-	for arrived.verdict != nil { // of a request that is under way
-		if err = arrived.verdict.await(ctx); err != nil {
-			return nil, err
-		}
-		arrived, err = c.enqueue(w, key, nil)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +133,8 @@ func (c *Client) admit(w *waiter, key string, options []LockOption) (*lockSettin
 
 // An arrival is what a waiter finds at its key. The zero arrival is a place in the queue.
 type arrival struct {
-	call    *machine.Acquire // to be sent; nil if another waiter's request stands for all
-	watch   *watch           // to be armed; nil if none
-	verdict *verdict         // to be waited for, because w never waits for the key; it was not queued
+	call  *machine.Acquire // to be sent; nil if another waiter's request stands for all
+	watch *watch           // to be armed; nil if none
 }
 
 // enqueue adds a waiter to its key's queue. If the waiter is the first, there is a request to send. The
@@ -160,33 +153,12 @@ func (c *Client) enqueue(w *waiter, key string, done <-chan struct{}) (arrival, 
 	if err := s.machine.Arrive(&w.Waiter, now, &fx); err != nil {
 		s.carryOutLocked(&fx, now)
 		w.state = nil
-		if err == machine.ErrTaken { //nolint:errorlint // it is never wrapped
-			return s.refuseLocked(w, now)
-		}
-		return arrival{}, err
+		return arrival{}, s.publicError(err)
 	}
 	g := sh.watchLocked(w, done)
 	call := fx.NextAcquire()
 	s.carryOutLocked(&fx, now)
 	return arrival{call: call, watch: g}, nil
-}
-
-// refuseLocked returns the error for a TryLock that is refused because of this client itself. If the
-// client does not know yet whether anybody holds the key, it returns a verdict to wait for.
-func (s *keyState) refuseLocked(w *waiter, now watchdog.Instant) (arrival, error) {
-	if err := s.obstacleLocked(w, now); err != nil {
-		return arrival{}, err
-	}
-	return arrival{verdict: s.verdictLocked()}, nil
-}
-
-// obstacleLocked returns what keeps w from the key, or nil if the store has not answered yet.
-func (s *keyState) obstacleLocked(w *waiter, now watchdog.Instant) error {
-	held, err := s.machine.Obstacle(&w.Waiter, now)
-	if err == machine.ErrHeld { //nolint:errorlint // it is never wrapped
-		return s.heldError(&held)
-	}
-	return err
 }
 
 // await returns when the waiter has its lease or its error.
@@ -223,11 +195,12 @@ func (w *waiter) leaveFor(reason error) {
 	w.endWaitLocked(reason)
 }
 
-// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
+// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for, unless it waited for an
+// answer only.
 func (w *waiter) endWaitLocked(reason error) {
 	s, now := w.state, watchdog.Refresh()
-	if w.Stage == machine.Queued {
-		switch obstacle := s.obstacleLocked(w, now); {
+	if w.Stage == machine.Queued && !w.Try {
+		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, now)); {
 		case obstacle != nil:
 			reason = failure.Join(reason, obstacle)
 		case errors.Is(reason, context.DeadlineExceeded): // who gives up early has learnt nothing of the store

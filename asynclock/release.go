@@ -150,9 +150,31 @@ func (c *Client) sendReleasesUnder(ctx context.Context, calls []*releaseCall) {
 	replies = c.session.Release(ctx, requests)
 }
 
+// left tells the key's machine of the first answer to a release that leaves. Err says why there was none.
+func (r *releaseCall) left(err error) {
+	if !r.core.Leaves {
+		return
+	}
+	r.core.Leaves = false
+	key := r.core.Request().Key
+	sh := r.client.shardOf(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.leaving[key]--; sh.leaving[key] == 0 {
+		delete(sh.leaving, key)
+	}
+	if s := sh.keys[key]; s != nil {
+		now := watchdog.Refresh()
+		var fx machine.Effects
+		s.machine.Left(err, now, &fx)
+		s.carryOutLocked(&fx, now)
+	}
+}
+
 // onRelease handles the answer to a release.
 func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	r.client.heard(r.core.Request().Key, reply.Err)
+	r.left(reply.Err)
 	if requeue := r.core.Requeue; requeue != nil {
 		answer := reply.Requeue
 		if answer == nil {

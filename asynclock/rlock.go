@@ -15,8 +15,8 @@ import "context"
 //
 // The readers of a client share one holding in the store. While nobody waits elsewhere, one more reader
 // costs no round trip. Readers have a holding of their own if they differ in their options, are not
-// renewed ([WithRenewal]), or have [WithMaxHold]. A client requests such holdings one after the other.
-// [WithRetention] makes reading cheap: the key stays
+// renewed ([WithRenewal]), or have [WithMaxHold]. A client requests such holdings one after the other, except that one
+// request serves all who wait for the same maximum hold. [WithRetention] makes reading cheap: the key stays
 // with the client until a writer requests it.
 //
 // If ctx was made under a lease of the same key that still lasts, RLock fails at once with [ErrReentry]. A writer that

@@ -45,7 +45,9 @@ const MaxPermits = store.MaxPermits
 // Of the options, [WithRetention] has no effect. [WithMinHold] keeps permits back after an early Unlock,
 // so n permits with a minimum hold of d start at most n uses per d. Permits pass from one waiter of a client
 // to the next only between equal numbers and options, and never with WithMinHold, [WithMaxHold] or without
-// renewal.
+// renewal. A client requests such permits one after the other: one request, one round trip. There is an exception. One request
+// serves all who wait for the same WithMaxHold, and for the same WithMinHold up to a tenth of the TTL and 3 s. They may not
+// be futures.
 //
 // Errors: [ErrInvalidKey], [ErrInvalidOption], [ErrClosed], and [ErrUnsupported] from a store that has no
 // permits ([Features]).

@@ -304,7 +304,7 @@ func (w *worker) once(key string, options []asynclock.LockOption) {
 	case 0:
 		l, err = w.client.TryLock(ctx, key, options...)
 		w.checkError(err, asynclock.ErrHeld)
-		w.checkTime("TryLock", before, min(limit, 3*callTimeout)) // it may try twice, with a pause
+		w.checkTime("TryLock", before, min(limit, 5*callTimeout)) // it may try twice, with a pause, after two other requests of its client
 	case 1:
 		l, err = w.claim(w.client.LockChan(ctx, key, options...))
 		w.checkError(err, asynclock.ErrLost) // it was looked at too late

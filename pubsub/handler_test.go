@@ -151,7 +151,7 @@ func TestHandlerWithoutFunctions(t *testing.T) {
 		wantLive(t, inbox, true)
 		f.send("m")
 		f.end <- nil
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		wantLive(t, inbox, true)
 	})
 }

@@ -22,6 +22,8 @@ type Inbox struct {
 	state      state
 	current    *subscription // the latest; may be over
 	publishing bool          // publishProbes runs
+	proven     time.Time     // when the present connection was; zero: it is not
+	shaky      time.Time     // until then messages are not relied on, because connections break soon
 }
 
 // state is what the inbox knows of its subscription.
@@ -52,11 +54,12 @@ func Open(source Source, handler Handler) *Inbox {
 }
 
 // Live reports whether the inbox can rely on messages, to the best of its knowledge, which may be
-// 12 s old. After Close it returns false.
+// 12 s old. If a connection did not last for two seconds, the next one counts when it has. After Close
+// it returns false.
 func (in *Inbox) Live() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.state == live
+	return in.state == live && !time.Now().Before(in.shaky)
 }
 
 // Settled returns a channel that is closed, and never sent to, when the first verdict is known: the
@@ -189,11 +192,22 @@ func (in *Inbox) messageLocked(payload string) {
 }
 
 func (in *Inbox) upLocked() {
+	in.proven = time.Now()
 	in.enterLocked(live)
 	in.queue.push(event{kind: up}, in.state)
 }
 
+// brokenLocked notes that the connection has been replaced or has ended. One that did not last makes the next one count
+// only when it has lasted itself. Otherwise messages would go to connections that are broken by then, again and again.
+func (in *Inbox) brokenLocked() {
+	if now := time.Now(); !in.proven.IsZero() && now.Sub(in.proven) < steadyAfter {
+		in.shaky = now.Add(steadyAfter)
+	}
+	in.proven = time.Time{}
+}
+
 func (in *Inbox) downLocked(err error) {
+	in.brokenLocked()
 	if in.state != down {
 		in.enterLocked(down)
 		in.queue.push(event{kind: wentDown, err: err}, in.state)

@@ -231,7 +231,7 @@ func TestSubscriptionThatSilentlyDiedIsNoticed(t *testing.T) {
 func TestReconnectInsideReceiveIsToldAndProvenAnew(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		told.want(t, "up")
 		f.reconfirm()
 		told.want(t, "up", "up")
@@ -251,6 +251,24 @@ func TestReconnectInsideReceiveIsToldAndProvenAnew(t *testing.T) {
 		if len(f.receives) != 1 {
 			t.Errorf("subscriptions: got %d, want 1 until the back-off ends", len(f.receives))
 		}
+	})
+}
+
+// Where connections break soon, one that has just been proven may be broken as soon as the next message is sent.
+func TestConnectionsThatDoNotLastAreNotReliedOn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
+		wantLive(t, inbox, true) // the first one
+		time.Sleep(1999 * time.Millisecond)
+		f.reconfirm()
+		told.want(t, "up", "up")
+		wantLive(t, inbox, false)
+		time.Sleep(1999 * time.Millisecond)
+		wantLive(t, inbox, false)
+		time.Sleep(time.Millisecond)
+		wantLive(t, inbox, true)
+		f.reconfirm()
+		wantLive(t, inbox, true)
 	})
 }
 

@@ -59,6 +59,7 @@ func (s *subscription) confirmed() {
 	if s.over {
 		return
 	}
+	s.inbox.brokenLocked()
 	s.acknowledged = true
 	s.owesUp = true
 	s.proveLocked()

@@ -105,14 +105,17 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 	a.blocker, a.grace = nil, 0
 	if reply.Grace > 0 && reply.HolderToken == 0 && reply.Holder == "" {
 		a.grace = now.Add(reply.Grace)
-		a.settle(fx, &store.GraceError{Remaining: reply.Grace})
 	} else {
 		a.blocker = &HeldError{
 			Holder: reply.Holder, Token: reply.HolderToken,
 			Remaining: reply.Remaining, Waiters: reply.Rank + 1, // this client is one of them
 			Used: reply.Used, Limit: int(reply.Limit),
 		}
-		a.settle(fx, a.blocker)
+	}
+	s.key.refuseTries(func(w *Waiter) error { return s.key.Obstacle(w, now) }, fx) // T2
+	if !s.serves(s.key.waiters.first) {                                            // a store that can't refuse has told a try to wait
+		s.beginAnew(nil, now, fx)
+		return
 	}
 	if a.again {
 		s.requestAgain(fx)
@@ -121,26 +124,33 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 	s.setAlarm(now.Add(s.recheckIn(reply)), fx)
 }
 
-// refused ends a TryLock. If the holder was notified, it lets the TryLock make its second request
-// instead.
+// refused ends a TryLock, and all that want no less: T2. If the holder was notified, it lets the TryLock make its second
+// request instead.
 func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
 	if reply.HolderNotified && call.First {
 		s.secondTry(call, now, fx)
 		return
 	}
-	held := &HeldError{
+	held := HeldError{
 		Holder: reply.Holder, Token: reply.HolderToken,
 		Remaining: reply.Remaining, Waiters: reply.Waiters,
 		Used: reply.Used, Limit: int(reply.Limit),
 	}
-	s.attempt.settle(fx, held)
-	s.refuseFirst(held, now, fx)
+	first := s.key.waiters.first
+	s.key.refuseTries(func(w *Waiter) error {
+		if w == first || w.since == s.key.requests && !w.wantsNoLess(call.Request().Share) {
+			return nil
+		}
+		own := held
+		return &own
+	}, fx)
+	s.refuseFirst(&held, now, fx)
 }
 
 // secondTry prepares the second try after a refusal. A caller of TryLock waits and makes it. For a
 // future the watchdog does.
 func (s *stake) secondTry(first *Acquire, now watchdog.Instant, fx *Effects) {
-	if !s.key.waiters.first.Future {
+	if !s.key.waiters.first.Future && !first.later {
 		first.Again = true
 		return
 	}
@@ -165,10 +175,10 @@ func (s *stake) recheckIn(reply *store.AcquireReply) time.Duration {
 func (s *stake) refuseFirst(err error, now watchdog.Instant, fx *Effects) {
 	fx.fail(s.key.waiters.pop(), err)
 	if s.attempt.uncertain || s.attempt.inFlight > 0 {
-		s.abandon(now, fx) // an earlier request may still join the queue
-	} else {
-		s.forgetOwner(fx)
+		s.beginAnew(nil, now, fx) // an earlier request may still join the queue
+		return
 	}
+	s.forgetOwner(fx)
 	s.key.serve(nil, now, fx)
 }
 
@@ -179,31 +189,30 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 	a.unnotified = true // in case it takes effect: nobody knows whether others request the key
 	switch {
 	case errors.Is(err, store.ErrUnsupported): // what the first waiter asks for; others may ask for less
-		a.settle(fx, nil)
 		s.refuseFirst(err, now, fx)
 		return
 	case !failure.Transient(err):
 		s.failAll(err, now, fx)
 		return
 	}
-	wait := call.Request().Wait
 	switch {
-	case call.Ended && wait:
+	case call.Ended && call.Request().Wait:
 		// This failure says nothing about the store. The next waiter sends a request as soon as
 		// this one has left.
 		a.again = true
 		s.requestAt(now.Add(heartbeat(s.terms.TTL)), now, fx)
 		return
-	case call.Ended:
+	case call.Ended: // nor that of a try: the next one asks again, as the same owner
+		fx.fail(s.key.waiters.pop(), failure.Unreachable(err))
+		if s.serves(s.key.waiters.first) {
+			fx.acquires.push(s.firstRequest())
+			return
+		}
+		s.beginAnew(a.trouble, now, fx)
+		return
 	default:
 		s.failed(call, err, now)
-		a.settle(fx, failure.Unreachable(err))
-	}
-	if !wait {
-		fx.fail(s.key.waiters.pop(), failure.Unreachable(err))
-		s.abandon(now, fx)
-		s.key.serve(a.trouble, now, fx)
-		return
+		s.key.refuseTries(func(*Waiter) error { return failure.Unreachable(err) }, fx)
 	}
 	if s.giveUp(now, fx) {
 		s.watchTrouble(now, fx)
@@ -214,10 +223,8 @@ func (s *stake) requestFailed(call *Acquire, err error, now watchdog.Instant, fx
 func (s *stake) failAll(err error, now watchdog.Instant, fx *Effects) {
 	fx.note(slog.LevelWarn, "waiting for a key failed",
 		slog.String("key", s.key.Name), slog.Int("waiters", int(s.key.waiters.n)), slog.Any("error", err))
-	s.attempt.settle(fx, err)
 	for w := s.key.waiters.pop(); w != nil; w = s.key.waiters.pop() {
 		fx.fail(w, err)
 	}
-	s.abandon(now, fx)
-	s.key.serve(nil, now, fx)
+	s.beginAnew(nil, now, fx)
 }

@@ -22,14 +22,13 @@ type Attempt struct {
 	grace  watchdog.Instant // until then the store grants nothing to anyone, and knows of no holder; 0: no grace
 
 	trouble *trouble   // the failures up to now; nil: the last request was answered in time
-	asked   any        // what TryLocks wait for until the store has answered; nil: none waits
 	blocker *HeldError // who had the key when the store last answered that we wait; nil: nobody, or no answer yet
 
 	weight int32 // Permits: what the last request was for
 	limit  int32 // Permits: the limit in force, as the store last said; 0: it has not
 
 	again      bool  // repeat the request when the one under way is answered
-	try        bool  // the attempt belongs to a TryLock and nobody else may continue it
+	try        bool  // the attempt is that of who never waits, and nobody else may continue it
 	watch      bool  // ask the store to notify us of waiters behind our holding; once set, always
 	watched    bool  // the store has answered a request that asked for that
 	contended  bool  // others may wait behind us already
@@ -49,6 +48,7 @@ type Acquire struct {
 	Sent    watchdog.Instant        // set by who sends it, just before
 
 	First bool // the first of the two requests that a TryLock may make
+	later bool // no caller has sent it, so the watchdog makes the second one
 	Again bool // the TryLock has to make the second one
 	Ended bool // there is no answer because the caller's context ended
 
@@ -103,6 +103,7 @@ func (s *stake) requestAs(call *Acquire) {
 	a := s.attempt
 	a.inFlight++
 	a.sent = true
+	s.key.requests++
 	first := s.key.waiters.first
 	mayLie := first.Future || first.Part || s.key.futures.idle.n > 0
 	a.watch = a.watch || mayLie || s.key.waiters.n > 1 || s.isTenure() // S1, P6
@@ -134,6 +135,13 @@ func (s *stake) requestAs(call *Acquire) {
 	}
 }
 
+// firstRequest returns the next request, which no caller sends. That of a try is the first of two.
+func (s *stake) firstRequest() *Acquire {
+	call := s.request()
+	call.First, call.later = s.attempt.try, true
+	return call
+}
+
 // requestAgain sends the attempt's heartbeat, which also finds a grant whose message was lost. If a
 // request is under way, the store may have decided its answer before the event that caused this call.
 // Another request then follows it.
@@ -156,29 +164,48 @@ func (k *Key) SecondRequest(w *Waiter) *Acquire {
 	return s.request()
 }
 
-// settle answers the TryLocks that wait for the store's first answer, if there are any.
-func (a *Attempt) settle(fx *Effects, err error) {
-	if a.asked != nil {
-		fx.Asked, fx.Verdict, a.asked = a.asked, err, nil
-	}
+// serves reports whether the attempt may go on for w, the first waiter or nil. The answer to a try is for its weight.
+func (s *stake) serves(w *Waiter) bool {
+	return w != nil && *w.Terms == *s.terms && w.Try == s.attempt.try && (!w.Try || w.Weight == s.attempt.weight)
 }
 
 // abandon ends the attempt and leaves the store's queue, in the background. It also gives back a key
-// that the store has granted.
-func (s *stake) abandon(now watchdog.Instant, fx *Effects) {
+// that the store has granted. It returns the withdrawal, or nil if nothing was sent.
+func (s *stake) abandon(now watchdog.Instant, fx *Effects) (r *Release) {
 	if s.attempt.sent {
-		s.key.withdraw(store.ReleaseRequest{
+		r = s.key.withdrawal(store.ReleaseRequest{
 			Key: s.key.Name, Owner: s.owner, Uncertain: s.attempt.uncertain || s.attempt.inFlight > 0,
 		}, s.terms.TTL, now, fx)
 	}
 	s.forgetOwner(fx)
+	return r
+}
+
+// beginAnew abandons the attempt, and serves those who are left.
+func (s *stake) beginAnew(failures *trouble, now watchdog.Instant, fx *Effects) {
+	s.key.serveAfter(s.abandon(now, fx), failures, now, fx)
 }
 
 // serve decides what happens to the waiters after something has changed for the first of them. Readers
 // join a tenure that is open. For others a stake contends, if one may. If nobody is left, the key is
 // dropped. Failures are those of the attempt before, which the next one continues to count.
 func (k *Key) serve(failures *trouble, now watchdog.Instant, fx *Effects) {
+	k.serveAfter(nil, failures, now, fx)
+}
+
+// serveAfter is serve after a withdrawal. If a try is the first now, its request comes with it: T4.
+func (k *Key) serveAfter(r *Release, failures *trouble, now watchdog.Instant, fx *Effects) {
+	if k.serveTries(now, fx) {
+		k.leaves(r)
+		return
+	}
 	k.admitReaders(now, fx)
+	first := k.waiters.first
+	rides := r != nil && first != nil && first.Try && k.host.TriesRequeue() && k.mayContend(first)
+	if !rides {
+		k.leaves(r)
+	}
+	k.refuseLate(fx)
 	switch {
 	case k.waiters.first == nil:
 		fx.Dropped = k.Idle()
@@ -186,7 +213,13 @@ func (k *Key) serve(failures *trouble, now watchdog.Instant, fx *Effects) {
 		s := k.unused()
 		s.begin(new(Attempt), now)
 		s.attempt.trouble = failures
-		fx.acquires.push(s.request())
+		if call := s.firstRequest(); rides {
+			r.Requeue, r.Batch[0].Requeue = call, call.Request()
+		} else {
+			fx.acquires.push(call)
+		}
 		s.watchTrouble(now, fx)
+	default:
+		k.refuseIdle(now, fx)
 	}
 }

@@ -42,7 +42,8 @@ func (s *stake) choose(tries int32, now watchdog.Instant, fx *Effects) (w *Waite
 		}
 		k.futures.beginPatience(now)
 		isNew := now.Sub(w.Since) < firstLook // its caller may be about to receive
-		if (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(now) && !k.host.IsGone(w) {
+		isTried := k.waiters.first != nil && k.waiters.first.Try
+		if !isTried && (w.Try || isNew || n == 0 || k.waiters.first == nil || *k.waiters.first.Terms != *s.terms) && s.mayLie(now) && !k.host.IsGone(w) {
 			return w, true
 		}
 		if !k.host.TakeBack(w) {
@@ -55,7 +56,7 @@ func (s *stake) choose(tries int32, now watchdog.Instant, fx *Effects) (w *Waite
 // chooseIdle lets the key lie with an idle future.
 func (s *stake) chooseIdle(now watchdog.Instant, fx *Effects) (w *Waiter, lies bool) {
 	k := s.key
-	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(now); n-- {
+	for n := min(k.futures.idle.n, fewTries); n > 0 && s.mayLie(now) && k.waiters.tries == 0; n-- {
 		switch w := k.futures.idle.pop(); {
 		case k.host.IsGone(w):
 			fx.fail(w, errGone)

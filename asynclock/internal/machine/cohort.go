@@ -28,6 +28,7 @@ const cohortRenewal = 100 * time.Millisecond
 type cohort struct {
 	since   watchdog.Instant // when the bounds began to count; 0: they do not count
 	renewed watchdog.Instant // when the store was last asked
+	missed  watchdog.Instant // when a notification may have been lost; 0: never
 
 	handoffs int32 // since the bounds count; before that it is meaningless and may wrap around
 	waited   bool  // another client waits, as far as we know
@@ -113,12 +114,16 @@ func (s *stake) deliverNext(tries int32, now watchdog.Instant, fx *Effects) bool
 // renewedAt handles the waiters that a renewal, sent at sent, has reported.
 func (c *cohort) renewedAt(sent, now watchdog.Instant, watching bool, remote int) {
 	c.renewed = sent
-	c.watching = c.watching || watching
+	c.watching = c.watching || watching && sent >= c.missed
 	c.contended(now, remote)
 	if remote == 0 && c.watching {
 		c.since = 0 // no other client waits, and the next one will be announced
 	}
 }
+
+// mayHaveMissed handles that a notification may have been lost. From here on the bounds count, until the store has
+// answered a later renewal.
+func (c *cohort) mayHaveMissed(now watchdog.Instant) { c.missed, c.watching = now, false }
 
 // contended starts the bounds, unless they already count.
 func (c *cohort) contended(now watchdog.Instant, remote int) {

@@ -8,7 +8,7 @@
 // out before the next step. The inputs are those of the model in docs/model:
 //
 //   - Callers: [Key.Arrive], [Key.Leave], [Key.Received], [Key.Unlock], [Key.Check].
-//   - Answers of the store: [Key.Answer], [Key.Renewed], [Key.RenewalIsLate].
+//   - Answers of the store: [Key.Answer], [Key.Left], [Key.Renewed], [Key.RenewalIsLate].
 //   - Notifications: [Key.Event], [Key.Missed].
 //   - The watchdog: [Key.Alarm].
 //   - The end of the client: [Key.TurnAway], [Key.Abandon].
@@ -20,7 +20,7 @@
 // each input, and an input needs no memory.
 //
 // Where to look: attempt.go and answer.go for waiting, W1 to W10 of docs/design.md; trouble.go for a
-// store that fails; choose.go, lie.go and idle.go for futures, F1 to F6; event.go for notifications; holding.go and lease.go for what is held; renew.go;
+// store that fails; try.go for those who never wait, T1 to T4; choose.go, lie.go and idle.go for futures, F1 to F6; event.go for notifications; holding.go and lease.go for what is held; renew.go;
 // tenure.go for what several leases share, with readers.go and permits.go; next.go for what happens to a key whose lease has ended, with cohort.go and retain.go; timing.go and
 // schedule.go for all times that follow from the TTL.
 package machine

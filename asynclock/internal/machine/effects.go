@@ -18,11 +18,6 @@ type Effects struct {
 
 	Dropped bool // nobody uses the key any more
 
-	// Asked is what the shell has put into the attempt, for callers that wait for the store's first
-	// answer. Verdict is the answer; nil: they have to look again. Nil if nobody waits.
-	Asked   any
-	Verdict error
-
 	TripSent watchdog.Instant // when a request was sent whose answer has just come; 0: none
 	TripTTL  time.Duration    // the TTL that its round trip has to fit
 
@@ -74,9 +69,15 @@ func (fx *Effects) measured(sent watchdog.Instant, ttl time.Duration) {
 
 // withdraw ends, in the background, everything that an owner has in the store.
 func (k *Key) withdraw(request store.ReleaseRequest, ttl time.Duration, now watchdog.Instant, fx *Effects) {
+	k.leaves(k.withdrawal(request, ttl, now, fx))
+}
+
+// withdrawal is withdraw for a release that may take the next request with it.
+func (k *Key) withdrawal(request store.ReleaseRequest, ttl time.Duration, now watchdog.Instant, fx *Effects) *Release {
 	r := k.host.NewRelease()
 	r.Batch[0] = request
 	r.TTL, r.Until = ttl, now.Add(2*ttl)
 	r.Withdrawal = true
 	fx.releases.push(r)
+	return r
 }

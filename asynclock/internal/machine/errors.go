@@ -22,10 +22,6 @@ var (
 	ErrPermits    = errors.New("asynclock: more permits than there are")
 )
 
-// ErrTaken says that the client already uses the key, so who never waits can't have it. [Key.Obstacle]
-// says more.
-var ErrTaken = errors.New("asynclock: in use")
-
 // A HeldError says who has the key that a waiter was refused, or waits for.
 type HeldError struct {
 	Holder    string        // its description; empty if unknown

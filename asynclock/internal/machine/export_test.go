@@ -15,5 +15,14 @@ func (k *Key) Both() bool {
 // Queued returns how many waiters k has in its queue.
 func (k *Key) Queued() int { return int(k.waiters.n) }
 
+// Answering reports whether k waits for an answer of the store, or is about to ask again.
+func (k *Key) Answering() bool {
+	s := k.contender()
+	return s != nil && (s.attempt.inFlight > 0 || s.due != 0 && s.attempt.blocker == nil)
+}
+
+// HeldUp reports whether who never waits is the first, and nothing was requested.
+func (k *Key) HeldUp() bool { return k.isUnused() && k.waiters.first != nil && k.waiters.first.Try }
+
 // IdleFutures returns how many futures of k are idle.
 func (k *Key) IdleFutures() int { return int(k.futures.idle.n) }

@@ -41,6 +41,7 @@ type Holding struct {
 	requested bool             // others have requested the key
 	long      bool             // it may have been renewed for longer than the TTL
 	closed    bool             // no more readers may join: see S3
+	together  bool             // its grant is being handed out to leases that end together
 	block     block            // of permits
 
 	downgrade *Downgrade // nobody has the key until the store has answered; nil: none
@@ -69,12 +70,10 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 	if w := s.key.waiters.first; w == nil || *w.Terms != *s.terms || w.Weight > g.Weight {
 		// The first waiter always has the terms of the attempt. Nobody gets what was granted on others.
 		// Permits may have been granted to the one before it, which wanted fewer.
-		s.abandon(now, fx)
-		s.key.serve(nil, now, fx)
+		s.beginAnew(nil, now, fx)
 		return
 	}
 	a.held = true
-	a.settle(fx, nil)
 	s.attempt = nil
 	first := s.key.waiters.first
 	h, l := s.key.host.NewHolding(first)
@@ -114,6 +113,7 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		l = s.key.host.NewLease(w)
 	}
 	s.give(l, w, lies, now, fx)
+	s.key.refuseAll(now, fx)
 }
 
 // give makes l, with the last token, the lease of w, or lets it lie with w.
@@ -167,6 +167,9 @@ func (s *stake) schedule(fx *Effects) {
 	if s.isLying() {
 		at = min(at, s.nextLook())
 	}
+	if s.terms.MinHold > 0 && s.isBlock() && s.free() > 0 && h.lease.claimed != 0 { // it keeps them back
+		at = min(at, h.lease.claimed.Add(s.terms.MinHold))
+	}
 	s.setAlarm(at, fx)
 }
 
@@ -217,6 +220,9 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 	case s.isLying():
 		s.tickLying(now, fx)
 	default:
+		if s.isBlock() && s.spare(now) > 0 {
+			s.goOn(now, fx)
+		}
 		s.renewIfDue(now, fx)
 	}
 }

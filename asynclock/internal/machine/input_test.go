@@ -64,6 +64,20 @@ func leave(name string) input {
 	}
 }
 
+// left answers a release that leaves, for the first time.
+func left(w *world, fx *machine.Effects) []string {
+	w.host.leaving--
+	w.key.Left(nil, w.now, fx)
+	return nil
+}
+
+// leftUnknown is left without an answer.
+func leftUnknown(w *world, fx *machine.Effects) []string {
+	w.host.leaving--
+	w.key.Left(store.ErrOutcomeUnknown, w.now, fx)
+	return nil
+}
+
 // receive receives from a future's channel, or begins to.
 func receive(name string) input {
 	return func(w *world, _ *machine.Effects) []string {

@@ -18,15 +18,18 @@ type Key struct {
 	Name string
 	host Host
 
-	waiters queue
-	futures *futures // those that are idle, and how the key lies
-	stakes  stake    // the first of them. An exclusive lock needs no other.
+	waiters  queue
+	futures  *futures // those that are idle, and how the key lies
+	requests uint32   // how many were made
+	leaving  int      // how many releases of [Release.Leaves] the next try waits for
+	stakes   stake    // the first of them. An exclusive lock needs no other.
 }
 
 // Begin makes k the machine of the key with this name. K is the zero Key.
 func (k *Key) Begin(name string, host Host) {
 	k.Name, k.host = name, host
 	k.futures = &noFutures
+	k.leaving = host.Leaving()
 	k.stakes.key = k
 }
 
@@ -61,10 +64,16 @@ type Host interface {
 	TellEnded(l *Lease)
 	// Queues reports whether the store has a queue, so that it knows who waits.
 	Queues() bool
+	// TriesRequeue reports whether a release may take the request of a try with it.
+	TriesRequeue() bool
 	// Lane is the number of the lane in which the key's requests share calls.
 	Lane() int
 	// Keys is how many keys the client uses.
 	Keys() int
+	// Leaves says that [Release.Leaves] marks one more release of the key. [Key.Left] follows.
+	Leaves()
+	// Leaving returns for how many of them that has not followed yet.
+	Leaving() int
 	// Closing reports whether the client is being closed.
 	Closing() bool
 }
@@ -116,7 +125,7 @@ func (k *Key) earliest() watchdog.Instant {
 }
 
 // Idle reports whether nobody uses the key: it is new, or is about to be dropped.
-func (k *Key) Idle() bool { return k.isUnused() && k.futures.idle.n == 0 }
+func (k *Key) Idle() bool { return k.isUnused() && k.waiters.first == nil && k.futures.idle.n == 0 }
 
 // isUnused reports whether this client has nothing of the key in the store, and asks for nothing.
 func (k *Key) isUnused() bool { return k.stakes.isIdle() && k.stakes.next == nil }

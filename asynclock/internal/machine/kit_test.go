@@ -36,6 +36,7 @@ type host struct {
 	beside  []string
 	dropped int // how many owners were dropped
 
+	leaving int      // how many releases that leave have no answer yet
 	told    []string // leases that were told of their end within a step
 	closing bool
 	noQueue bool // the store has none
@@ -85,6 +86,11 @@ func (h *host) Lane() int     { return h.lane }
 func (h *host) Keys() int     { return max(h.keys, 1) }
 func (h *host) Closing() bool { return h.closing }
 func (h *host) Queues() bool  { return !h.noQueue }
+
+func (h *host) TriesRequeue() bool { return !h.noQueue }
+
+func (h *host) Leaves()      { h.leaving++ }
+func (h *host) Leaving() int { return h.leaving }
 
 // Send puts a result into the channel of a caller, or gives it to who receives from it.
 func (h *host) Send(w *machine.Waiter) bool {
@@ -208,7 +214,7 @@ func (w *world) holds(wasIdle, dropped bool) {
 	switch {
 	case w.key.Both():
 		w.Errorf("there are an attempt and a holding")
-	case idle && w.host.live != "", !idle && w.host.live == "" && w.key.IdleFutures() == 0:
+	case idle && w.host.live != "", !idle && w.host.live == "" && w.key.IdleFutures() == 0 && !w.key.HeldUp():
 		w.Errorf("the key is idle: %t, but its owner is %q", idle, w.host.live)
 	case dropped && (!idle || w.key.Queued() > 0):
 		w.Errorf("dropped, but idle: %t, and %d wait", idle, w.key.Queued())
@@ -221,9 +227,6 @@ func (w *world) holds(wasIdle, dropped bool) {
 
 // carryOut does what the shell does, and writes it down.
 func (w *world) carryOut(fx *machine.Effects) (did []string) {
-	if fx.Asked != nil {
-		did = append(did, fmt.Sprintf("%v asked: %s", fx.Asked, text(fx.Verdict)))
-	}
 	for d := fx.NextDecided(); d != nil; d = fx.NextDecided() {
 		did = append(did, w.decided(d))
 	}

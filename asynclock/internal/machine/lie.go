@@ -138,11 +138,8 @@ func (s *stake) recallOne(l *Lease, now watchdog.Instant, fx *Effects) bool {
 	return true
 }
 
-// recallFor takes back what keeps w from the key, which is about to arrive: F3.
+// recallFor takes back what keeps w from the key, the first waiter: F3.
 func (k *Key) recallFor(w *Waiter, now watchdog.Instant, fx *Effects) {
-	if k.waiters.first != nil || k.open(w, now) != nil {
-		return
-	}
 	for s := &k.stakes; s != nil; s = s.next {
 		switch {
 		case !s.isLying():

@@ -21,6 +21,7 @@ type Release struct {
 	Trusted watchdog.Instant // the trust deadline of the lease; the unlock was before it
 
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
+	Leaves     bool // who never waits does not ask before the first answer: T4
 
 	ended *bool // of a Rest: the holding that it is about was released meanwhile
 	next  *Release
@@ -77,7 +78,10 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 	switch k := s.key; {
 	case k.waiters.first == nil:
 		fx.Dropped = k.Idle()
-	case k.mayContend(k.waiters.first):
+	case !k.mayContend(k.waiters.first):
+	case k.waiters.first.Try && !k.host.TriesRequeue():
+		k.leaves(r)
+	default:
 		r.Requeue = k.unused().contend(now)
 		r.Batch[0].Requeue = r.Requeue.Request()
 	}

@@ -139,7 +139,21 @@ func TestHandoffBounds(t *testing.T) {
 // A client that passes the key on asks for waiters elsewhere every 100 ms, in case a notification was lost.
 func TestHandoffRenews(t *testing.T) {
 	t.Parallel()
-	checkRows(t, []row{{"", held(
+	checkRows(t, []row{{"soon after a gap", held(
+		step{ms, arrive("b"), ""},
+		step{ms, unlock("a"), "..."},
+		step{ms, renewed(1, store.RenewReply{}), "..."},
+		step{50 * ms, missed(true), ""},
+		step{51 * ms, arrive("c"), ""},
+		step{51 * ms, unlock("b"), "c has 12; lease of b ends: unlocked; renew o1 token=12 watch; alarm 13.346s"},
+	), "holding 12 until 13.346s"}, {"not if a renewal was under way at a gap", held(
+		step{ms, arrive("b"), ""},
+		step{ms, unlock("a"), "..."},
+		step{50 * ms, missed(true), ""},
+		step{51 * ms, renewed(1, store.RenewReply{}), "..."},
+		step{51 * ms, arrive("c"), ""},
+		step{51 * ms, unlock("b"), "release o1 token=11 clean requeue o2 admitted; lease of b ends: unlocked; alarm off"},
+	), "waiting as o2"}, {"after a while", held(
 		step{ms, arrive("b"), ""},
 		step{ms, unlock("a"), "..."},
 		step{ms, renewed(1, store.RenewReply{}), "..."},

@@ -23,7 +23,8 @@ type block struct {
 	over  bool  // the store was asked to end the holding
 }
 
-// mostExtra is how many more permits than the first waiter wants an attempt requests at most.
+// mostExtra is how many more permits than the first waiter wants an attempt requests at most. That of a try asks once, for
+// all of them.
 const mostExtra = 1024
 
 // isBlock reports whether the stake is for permits.
@@ -32,14 +33,24 @@ func (s *stake) isBlock() bool { return s.terms.Mode == store.Permits }
 // free returns how many permits of the block nobody uses. P1: a lease lies in one block.
 func (s *stake) free() int32 { return s.holding.block.kept - s.holding.lease.Weight }
 
+// spare returns how many permits of the block nobody uses and nothing keeps back. Leases with a minimum hold have begun
+// together, so that of each ends at the same time.
+func (s *stake) spare(now watchdog.Instant) int32 {
+	if s.holding.lease.joiner != nil && s.holding.lease.holdBack(now) > 0 {
+		return 0
+	}
+	return s.free()
+}
+
 // extra returns how many permits the waiters directly behind the first could use at once: P2.
 func (s *stake) extra() (sum int32) {
 	first := s.key.waiters.first
-	if !s.isBlock() || s.attempt.try || !s.isJoinable() {
+	alone := !s.isJoinable() && (first.Future || !s.endTogether())
+	if !s.isBlock() || alone {
 		return 0
 	}
-	for w := first.behind; w != nil && *w.Terms == *s.terms; w = w.behind {
-		if sum+w.Weight > mostExtra || sum+w.Weight > s.terms.Limit-first.Weight {
+	for w := first.behind; w != nil && *w.Terms == *s.terms && (s.isJoinable() || !w.Future); w = w.behind {
+		if sum+w.Weight > mostExtra && !first.Try || sum+w.Weight > s.terms.Limit-first.Weight {
 			break
 		}
 		sum += w.Weight
@@ -82,6 +93,8 @@ func (k *Key) learnsLimit() bool {
 func (s *stake) admitBlock(now watchdog.Instant, fx *Effects) {
 	k := s.key
 	s.fill(fewTries, false, now, fx)
+	s.holding.together = false
+	k.refuseAsked(now, fx)
 	if r := s.giveUpFree(now, fx); r != nil {
 		fx.releases.push(r)
 		return
@@ -154,14 +167,16 @@ func (s *stake) mayPassOn(now watchdog.Instant) bool {
 // mayTake reports whether the waiter w, which is the first, may take its permits from this block. P5: if
 // they don't suffice for it, those behind it get none.
 func (s *stake) mayTake(w *Waiter, now watchdog.Instant) bool {
-	return *w.Terms == *s.terms && w.Weight <= s.free() && s.isJoinable() && !s.holding.long && s.lastsLongEnough(now)
+	return *w.Terms == *s.terms && w.Weight <= s.free() && s.mayShare(w) && !s.holding.long && s.lastsLongEnough(now)
 }
 
 // passPermits gives what is free in the block to the first waiters, without the store: P3. It returns the
 // release of what nobody gets, or nil: P4.
 func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 	if s.fill(fewTries, true, now, fx) {
-		s.key.headChanged(now, fx)
+		if s.key.headChanged(now, fx); s.holding == nil {
+			return nil // a try came to what lay there
+		}
 		s.askForOthers(now, fx)
 	}
 	return s.giveUpFree(now, fx)
@@ -171,7 +186,7 @@ func (s *stake) passPermits(now watchdog.Instant, fx *Effects) *Release {
 func (k *Key) passFree(now watchdog.Instant, fx *Effects) {
 	for s := &k.stakes; s != nil; {
 		next := s.next
-		if s.holding != nil && s.isBlock() && s.free() > 0 {
+		if s.holding != nil && s.isBlock() && s.spare(now) > 0 {
 			s.goOn(now, fx)
 		}
 		s = next
@@ -187,6 +202,9 @@ func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 		h.block.over = true
 		return s.giveBack(root.holdBack(now), now, fx)
 	case free == 0:
+		return nil
+	case s.spare(now) == 0:
+		s.schedule(fx)
 		return nil
 	default:
 		h.block.kept -= free
@@ -272,10 +290,8 @@ func (s *stake) others(n int) int {
 func (s *stake) refuseTooMuch(call *Acquire, limit int32, now watchdog.Instant, fx *Effects) {
 	wanted := call.Request().Share.Weight
 	err := fmt.Errorf("%w: %d are wanted of the %d that were set", ErrPermits, wanted, limit)
-	s.attempt.settle(fx, nil)
 	if s.key.waiters.first.Weight < wanted {
-		s.abandon(now, fx)
-		s.key.serve(nil, now, fx)
+		s.beginAnew(nil, now, fx)
 		return
 	}
 	s.refuseFirst(err, now, fx)

@@ -56,5 +56,10 @@ var kindsOf = map[store.Mode][]asking{
 		{"other terms", []with{permits(1), holder("other")}},
 		{"future on other terms", []with{permits(1), future, holder("other")}},
 		{"no renewal", []with{permits(1), noRenewal}},
+		{"maximum hold", []with{permits(1), maxHold(3 * time.Second)}},
+		{"minimum hold", []with{permits(1), minHold(time.Second)}},
+		{"try with a minimum hold", []with{permits(1), try, minHold(time.Second)}},
+		{"future with a minimum hold", []with{permits(1), future, minHold(time.Second)}},
+		{"both", []with{permits(2), minHold(time.Second), maxHold(500 * ms)}},
 	},
 }

@@ -48,6 +48,7 @@ func runScript(t *rapid.T, mode store.Mode) {
 	actions := s.actions()
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		rapid.SampledFrom(actions).Draw(t, "action").do()
+		s.triesEnd()
 		if mode == store.Exclusive {
 			s.promises()
 		}
@@ -109,6 +110,8 @@ func (s *script) actions() []action {
 		{"alarm", s.alarmDue},
 		{"deadline", s.deadline},
 		{"leave", s.leave},
+		{"left", s.left},
+		{"left", s.left},
 		{"receive", s.receive},
 		{"receive", s.receive},
 		{"receive meanwhile", s.receiveBetween},
@@ -324,7 +327,9 @@ func (s *script) message() {
 }
 
 func (s *script) grant(owner string, weight int32) store.Grant {
-	return store.Grant{Token: s.tokens[owner], TokensFollowClock: s.bool("tokens follow the clock"), Weight: weight}
+	token := s.tokens[owner]
+	follow := token <= int64(s.now)/int64(time.Microsecond) && s.bool("tokens follow the clock")
+	return store.Grant{Token: token, TokensFollowClock: follow, Weight: weight}
 }
 
 // prove notes that the store has set this TTL after sent.
@@ -428,6 +433,21 @@ func (s *script) answerRenewal() {
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
 	s.make(renewed(slices.Index(s.renewals, r)+1, reply))
+}
+
+func (s *script) left() {
+	if s.host.leaving > 0 {
+		s.make(rapid.SampledFrom([]input{left, left, leftUnknown}).Draw(s.T, "answered"))
+	}
+}
+
+// triesEnd checks that who never waits waits for the store only.
+func (s *script) triesEnd() {
+	for name, c := range s.callers {
+		if w := &c.waiter; w.Try && w.Stage == machine.Queued && !s.key.Answering() && s.host.leaving == 0 {
+			s.Errorf("%s never waits, and waits in the state %s", name, s.state())
+		}
+	}
 }
 
 // promises checks what must hold after each step.

@@ -13,9 +13,11 @@ import (
 // admitRow serves the first waiters, if they are readers on equal terms. For others a stake contends: S5.
 func (s *stake) admitRow(now watchdog.Instant, fx *Effects) {
 	k := s.key
-	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.isJoinable() && s.lastsLongEnough(now); w = k.waiters.first {
+	for w := k.waiters.first; w != nil && *w.Terms == *s.terms && s.mayShare(w) && s.lastsLongEnough(now); w = k.waiters.first {
 		s.admit(k.waiters.pop(), s.holding.lease, now, fx)
 	}
+	s.holding.together = false
+	k.refuseAsked(now, fx)
 	if k.waiters.first != nil {
 		k.serve(nil, now, fx)
 	}

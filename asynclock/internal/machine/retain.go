@@ -73,6 +73,7 @@ func (s *stake) retake(now watchdog.Instant, fx *Effects) {
 	default:
 		s.key.ReleaseRetained(now, fx)
 	}
+	s.key.refuseIdle(now, fx)
 }
 
 // LacksToken reports whether the key is retained and has no token for one more lease yet. It may have
@@ -107,5 +108,6 @@ func (s *stake) mayHaveMissed(now watchdog.Instant, fx *Effects) {
 		return
 	}
 	s.holding.notified, s.holding.closed = false, true
+	s.holding.cohort.mayHaveMissed(now)
 	s.yield(now, fx)
 }

@@ -76,9 +76,6 @@ func (s *stake) setAlarm(at watchdog.Instant, fx *Effects) {
 // forgetOwner ends the use of the owner id in this client. Later replies and events for this owner are
 // ignored.
 func (s *stake) forgetOwner(fx *Effects) {
-	if s.attempt != nil {
-		s.attempt.settle(fx, nil)
-	}
 	s.key.host.DropOwner(s.owner)
 	s.owner = ""
 	s.attempt, s.holding = nil, nil
@@ -137,8 +134,11 @@ func (k *Key) retained() *stake {
 }
 
 // mayContend reports whether a stake may contend for w, the first waiter: none does already, no
-// exclusive lease lasts, and this client does not have all there is.
+// exclusive lease lasts, this client does not have all there is, and T4 does not hold it up.
 func (k *Key) mayContend(w *Waiter) bool {
+	if k.isHeldUp() {
+		return false
+	}
 	for s := &k.stakes; s != nil; s = s.next {
 		if s.attempt != nil || s.holding != nil && !s.isTenure() {
 			return false
@@ -147,14 +147,15 @@ func (k *Key) mayContend(w *Waiter) bool {
 	return !k.hasAll(w)
 }
 
-// freeFor returns the stake that nobody has, and that w is to get, or that stands in its way, or nil. A
-// reader joins a tenure that is open instead. Those behind others wait for them.
-func (k *Key) freeFor(w *Waiter, now watchdog.Instant) (found *stake) {
-	if k.waiters.first != nil || k.open(w, now) != nil {
+// takeUp returns the stake that nobody has, and that w is to get, the first waiter, or that stands in its way, or nil.
+// It takes back what lies. A reader joins a tenure that is open instead.
+func (k *Key) takeUp(w *Waiter, now watchdog.Instant, fx *Effects) (found *stake) {
+	if k.open(w, now) != nil {
 		return nil
 	}
+	k.recallFor(w, now, fx)
 	for s := &k.stakes; s != nil; s = s.next {
-		free := s.isRetained() || s.holding != nil && s.isBlock() && s.free() > 0
+		free := s.isRetained() || s.holding != nil && s.isBlock() && s.spare(now) > 0
 		if free && (found == nil || *s.terms == *w.Terms) {
 			found = s
 		}

@@ -19,6 +19,7 @@ func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 	h.closed = h.closed || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(sent)) // S6
 	s.setRoot(l)
+	h.together = s.endTogether() && !s.key.waiters.first.Future
 	s.admit(s.key.waiters.pop(), l, now, fx)
 	if s.isShared() {
 		s.admitRow(now, fx)
@@ -27,11 +28,22 @@ func (s *stake) beginTenure(l *Lease, sent, now watchdog.Instant, fx *Effects) {
 	}
 }
 
-// isJoinable reports whether leases can share a tenure on these terms. S7, P10: a lease with a maximum or
+// isJoinable reports whether leases can join a tenure on these terms. S7, P10: a lease with a maximum or
 // minimum hold, or without renewal, has an end of its own.
 func (s *stake) isJoinable() bool {
 	return s.terms.Renew && s.terms.MaxHold == 0 && s.terms.MinHold == 0 || s.holding != nil && s.holding.unseen
 }
+
+// endTogether reports whether leases on these terms end together if they begin together: their holds have one bound.
+// So a grant can serve several of them: S7, P10. Until all have ended, the client keeps back what a minimum hold keeps.
+// That is short enough for the store to keep it if the client dies: see trust in a grant by message.
+func (s *stake) endTogether() bool {
+	t := s.terms
+	return t.Renew && (t.MaxHold > 0 || t.MinHold > 0) && t.MinHold <= heartbeat(t.TTL)
+}
+
+// mayShare reports whether the lease of w can share the tenure.
+func (s *stake) mayShare(w *Waiter) bool { return s.isJoinable() || s.holding.together && !w.Future }
 
 // setRoot makes l the lease that stands for the tenure.
 func (s *stake) setRoot(l *Lease) {

@@ -61,7 +61,7 @@ func TestFuturesOfTenures(t *testing.T) {
 			{0, arrive("a", reader), "..."},
 			{0, arrive("b", future, reader), ""},
 			{0, answer(1, followed(10)), "..."},
-			{time.Second, arrive("w", try), "refused: in use"},
+			{time.Second, arrive("w", try), "refused: held by another"},
 		}, "holding 10 until 13.345s"},
 		{"what readers have received is noticed", []step{
 			{0, arrive("a", future, reader), "..."},

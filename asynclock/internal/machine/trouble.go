@@ -190,11 +190,10 @@ func (s *stake) giveUp(now watchdog.Instant, fx *Effects) bool {
 		fx.note(slog.LevelWarn, "waiting for a key failed",
 			slog.String("key", s.key.Name), slog.Int("waiters", failed), slog.Any("error", err))
 	}
-	if w := s.key.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {
+	if s.serves(s.key.waiters.first) {
 		return true
 	}
-	s.abandon(now, fx)
-	s.key.serve(t, now, fx)
+	s.beginAnew(t, now, fx)
 	return false
 }
 
@@ -203,19 +202,17 @@ func (s *stake) giveUp(now watchdog.Instant, fx *Effects) bool {
 // as long.
 func (s *stake) grantedTooLate(call *Acquire, err error, now watchdog.Instant, fx *Effects) {
 	a := s.attempt
-	a.settle(fx, err)
+	s.key.refuseTries(func(*Waiter) error { return err }, fx)
 	s.failed(call, err, now)
 	t := a.trouble
 	if a.try {
-		fx.fail(s.key.waiters.pop(), err)
-		s.abandon(now, fx)
-		s.key.serve(t, now, fx)
+		s.beginAnew(t, now, fx)
 		return
 	}
 	if !s.giveUp(now, fx) {
 		return
 	}
-	s.abandon(now, fx)
+	s.key.leaves(s.abandon(now, fx))
 	next := s.key.unused()
 	next.begin(new(Attempt), now)
 	next.attempt.trouble, next.attempt.admitted = t, true

@@ -168,8 +168,9 @@ func TestAnswers(t *testing.T) {
 		}, "idle"},
 		{"a TryLock never waits for a waiter of this client", []step{
 			{0, arrive("a"), "acquire o1"},
-			{0, arrive("b", try), "refused: in use"},
-		}, "waiting as o1"},
+			{0, arrive("b", try), ""},
+			{0, answer(1, granted(10)), "a has 10; b fails: held by another; alarm 5s"},
+		}, "holding 10 until 13.345s"},
 		{"the local queue is full", []step{
 			{0, arrive("a", limit(1)), "acquire o1"},
 			{0, arrive("b", limit(1)), "refused: wait queue is full"},

@@ -3,8 +3,6 @@
 package machine
 
 import (
-	"errors"
-
 	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
@@ -24,6 +22,7 @@ type Waiter struct {
 	Part   bool // what it gets may be given back before its caller has it
 	Try    bool // never waits
 
+	since   uint32  // how many requests of the key were made before it came
 	seen    bool    // its caller has looked at the result
 	decided bool    // is in the list of decided waiters
 	ahead   *Waiter // in one of the key's queues
@@ -60,8 +59,8 @@ func (fx *Effects) fail(w *Waiter, err error) {
 	fx.decide(w)
 }
 
-// Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or
-// ErrTaken, the waiter was not added.
+// Arrive adds a waiter. Its request may be among the effects. If Arrive fails, with ErrQueueFull or with what keeps
+// out a waiter that never waits, the waiter was not added.
 func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
 	k.needsFutures(w)
 	if w.Future {
@@ -70,17 +69,16 @@ func (k *Key) Arrive(w *Waiter, now watchdog.Instant, fx *Effects) error {
 	if k.pending() >= w.Terms.QueueLimit {
 		k.sweep(mostTries, now, fx)
 	}
-	k.recallFor(w, now, fx)
-	free := k.freeFor(w, now)
+	var free *stake
+	if k.waiters.first == nil {
+		free = k.takeUp(w, now, fx)
+	}
 	if free == nil {
 		if err := k.mayQueue(w, now); err != nil {
-			if errors.Is(err, ErrTaken) {
-				k.wantParts()
-			}
 			return err
 		}
 	}
-	w.Since, fx.Dropped = now, false
+	w.Since, w.since, fx.Dropped = now, k.requests, false
 	k.waiters.push(w)
 	if free != nil {
 		free.retake(now, fx)
@@ -112,67 +110,61 @@ func (k *Key) arrived(w *Waiter, now watchdog.Instant, fx *Effects) {
 	}
 }
 
-// pending returns how many wait.
-func (k *Key) pending() int { return int(k.waiters.n + k.futures.idle.n) }
+// pending returns how many wait. Tries are not counted.
+func (k *Key) pending() int { return int(k.waiters.n - k.waiters.tries + k.futures.idle.n) }
 
 // mayQueue returns an error for a waiter that can't be added to those of the key.
 func (k *Key) mayQueue(w *Waiter, now watchdog.Instant) error {
-	switch {
-	case k.waiters.first == nil && k.open(w, now) != nil:
+	switch first := k.waiters.first; {
+	case first == nil && k.open(w, now) != nil:
+	case w.Try && first != nil && !first.Try && k.contender() == nil: // P9: it asks nobody
+		return k.ourHolding(w, now)
+	case w.Try:
+		return k.keepsOut(w, now)
 	case k.isUnused() && k.futures.idle.n == 0:
-	case w.Try && !k.isUnused() && (w.Terms.Mode == store.Exclusive || k.waiters.first != nil || !k.mayContend(w)):
-		return ErrTaken
 	case k.pending() >= w.Terms.QueueLimit:
 		return ErrQueueFull
 	}
 	return nil
 }
 
-// wantParts notes that somebody wants the key, for a part of a Whole that lies.
-func (k *Key) wantParts() {
-	for s := &k.stakes; s != nil; s = s.next {
-		if s.holding != nil && s.holding.lease.isGathered() {
-			s.holding.requested = true
-		}
-	}
-}
-
-// Asked is where the shell keeps what callers wait for that never wait for the key, as long as
-// [Key.Obstacle] returns nothing. It comes back as [Effects.Asked].
-func (k *Key) Asked() *any { return &k.contender().attempt.asked }
-
-// Obstacle returns what keeps w from the key, as far as the client knows. If somebody has the key, err is
-// ErrHeld. If the store has not answered yet, err is nil.
-func (k *Key) Obstacle(w *Waiter, now watchdog.Instant) (held HeldError, err error) {
+// Obstacle returns what keeps w from the key, as far as the client knows. If somebody has the key, that is a
+// *HeldError. It returns nil if the store has not answered yet.
+func (k *Key) Obstacle(w *Waiter, now watchdog.Instant) error {
 	s := k.contender()
 	if s == nil {
-		return k.ourHolding(w, now), ErrHeld
+		return k.ourHolding(w, now)
 	}
 	a := s.attempt
 	left := a.grace.Sub(now)
 	switch {
 	case a.trouble != nil && !a.trouble.queued:
-		return HeldError{}, failure.Unreachable(a.trouble.err) // the key may be free
+		return failure.Unreachable(a.trouble.err) // the key may be free
 	case left > 0:
-		return HeldError{}, &store.GraceError{Remaining: left}
+		return &store.GraceError{Remaining: left}
 	case a.blocker != nil:
-		held = *a.blocker
+		held := *a.blocker
 		if held.Remaining > 0 {
 			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
 		}
 		if w.Terms.Mode != store.Permits {
 			held.Used, held.Limit = 0, 0
 		}
-		return held, ErrHeld
+		return &held
 	}
-	return HeldError{}, nil
+	return nil
 }
 
-// ourHolding describes what this client has of the key, to w, which it keeps out.
-func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) (held HeldError) {
+// ourHolding describes what this client has of the key, to w, which it keeps out. It returns nil if the client has
+// nothing.
+func (k *Key) ourHolding(w *Waiter, now watchdog.Instant) error {
+	if k.isUnused() {
+		return nil
+	}
+	held := new(HeldError)
 	for s := &k.stakes; s != nil; s = s.next {
 		if s.holding != nil && (held.Holder == "" || s.holding.token() > held.Token) {
-			held = HeldError{Holder: s.terms.Holder, Token: s.holding.token(), Remaining: s.remaining(now)}
+			*held = HeldError{Holder: s.terms.Holder, Token: s.holding.token(), Remaining: s.remaining(now)}
 		}
 	}
 	if w.Terms.Mode == store.Permits {
@@ -215,12 +207,10 @@ func (k *Key) Leave(w *Waiter, err error, now watchdog.Instant, fx *Effects) {
 func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
 	s := k.contender()
 	if s == nil {
-		if k.waiters.first != nil {
-			k.serve(nil, now, fx) // P9: unlike the one before, it may have somebody to ask
-		}
+		k.serve(nil, now, fx) // P9: unlike the one before, it may have somebody to ask
 		return
 	}
-	if w := k.waiters.first; w != nil && *w.Terms == *s.terms && !s.attempt.try {
+	if w := k.waiters.first; s.serves(w) {
 		// The waiter that left gave up; in trouble, the next request has its time. P8: the place in the
 		// queue stays, for a request with another weight.
 		if s.attempt.again || s.attempt.trouble == nil && w.Weight != s.attempt.weight {
@@ -229,12 +219,14 @@ func (k *Key) headChanged(now watchdog.Instant, fx *Effects) {
 		return
 	}
 	t := s.attempt.trouble
-	s.abandon(now, fx)
-	k.serve(t, now, fx)
+	s.beginAnew(t, now, fx)
 }
 
 // TurnAway answers every waiter with err, takes back what lies, and gives a retained key back.
 func (k *Key) TurnAway(err error, now watchdog.Instant, fx *Effects) {
+	if k.Idle() {
+		return
+	}
 	k.turnAll(err, fx)
 	k.headChanged(now, fx)
 	for s := &k.stakes; s != nil; {
@@ -285,6 +277,7 @@ type queue struct {
 	next        *Waiter // is looked at next; nil: the first
 	n           int32
 	calls       int32 // of them no futures
+	tries       int32 // of them never wait
 }
 
 // look returns one waiter after the other.
@@ -313,6 +306,9 @@ func (q *queue) push(w *Waiter) {
 func (q *queue) count(w *Waiter, n int32) {
 	if q.n += n; !w.Future {
 		q.calls += n
+	}
+	if w.Try {
+		q.tries += n
 	}
 }
 

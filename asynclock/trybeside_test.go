@@ -56,7 +56,7 @@ func TestTryLockBesideARequestThatIsRefused(t *testing.T) {
 		w.pass(callTimeout / 2)
 		for _, p := range []*pending{second, third} {
 			wantHeld(w, p.ended(), asynclock.HeldError{
-				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl, Waiters: 1,
+				Key: "key", Holder: "the holder", Token: l.Token(), Remaining: ttl - callTimeout/2, Waiters: 1,
 			})
 		}
 		var a, b *asynclock.HeldError

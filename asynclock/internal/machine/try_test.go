@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/asynclock/asynclock-go/store"
+)
+
+// Rules T1 to T4 of docs/design.md.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	of := func(token int64) store.AcquireReply {
+		reply := granted(token)
+		reply.Weight, reply.Limit = 1, 3
+		return reply
+	}
+	checkRows(t, []row{
+		{"the caller of the request leaves", []step{
+			{0, arrive("a", try), "acquire o1 try"},
+			{0, arrive("b", try), ""},
+			{ms, givenUp(1), "a fails: store unreachable: outcome unknown; acquire o1 try"},
+			{2 * ms, answer(2, granted(10)), "b has 10; alarm 5s"},
+		}, "holding 10 until 13.346s"},
+		{"behind another kind", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1)), "acquire o1 watch"},
+			{0, arrive("b", permits(1), try, holder("b")), ""},
+			{0, answer(1, of(10)), "a has 10; acquire o2 try watch; alarm 5s"},
+			{0, answer(2, of(20)), "b has 20; alarm 5s"},
+		}, "holding 10 until 13.345s"},
+		{"behind others of two kinds", []step{
+			{0, several, ""},
+			{0, arrive("a", permits(1)), "acquire o1 watch"},
+			{0, arrive("b", permits(1), holder("b")), ""},
+			{0, arrive("c", permits(1), try, holder("c")), ""},
+			{0, answer(1, of(10)), "a has 10; acquire o2 watch; alarm 5s"},
+			{0, answer(2, of(20)), "b has 20; c fails: held by another; alarm 5s"},
+		}, "holding 10 until 13.345s"},
+		{"those ahead give up", []step{
+			{0, arrive("a"), "acquire o1"},
+			{0, arrive("b", holder("b")), ""},
+			{0, arrive("c"), ""},
+			{0, arrive("d", holder("b")), ""},
+			{0, arrive("e", try), ""},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; acquire o2 watch; alarm off"},
+			{0, leave("b"), "b fails: left; withdraw o2 uncertain; acquire o3 watch; alarm off"},
+			{0, leave("c"), "c fails: left; e fails: held by another; withdraw o3 uncertain; acquire o4; alarm off"},
+		}, "waiting as o4"},
+		{"one on other terms leaves", []step{
+			{0, arrive("a"), "acquire o1"},
+			{0, arrive("b", try, holder("b")), ""},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain requeue o2 try; alarm off"},
+		}, "waiting as o2"},
+		{"one on other terms leaves, and the store has no queue", []step{
+			{0, noQueue, ""},
+			{0, arrive("a"), "acquire o1"},
+			{0, arrive("b", try, holder("b")), ""},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off"},
+			{0, arrive("c", try, holder("b")), ""},
+			{ms, left, "acquire o2 try watch"},
+			{ms, answer(2, granted(10)), "b has 10; c fails: held by another; alarm 5s"},
+		}, "holding 10 until 13.346s"},
+		{"one withdrawal is not answered", []step{
+			{0, noQueue, ""},
+			{0, arrive("a"), "acquire o1"},
+			{0, arrive("b", try, holder("b")), ""},
+			{0, arrive("c"), ""},
+			{0, leave("a"), "a fails: left; withdraw o1 uncertain; alarm off"},
+			{ms, leftUnknown, "b fails: store unreachable: outcome unknown; acquire o2"},
+		}, "waiting as o2"},
+		{"none counts", []step{
+			{0, arrive("a", limit(2)), "acquire o1"},
+			{0, arrive("b", limit(2), try), ""},
+			{0, arrive("c", limit(2)), ""},
+		}, "waiting as o1"},
+		{"a future that nobody receives from is ahead", []step{
+			{0, arrive("a", future), "acquire o1 watch requests"},
+			{0, arrive("b", try), ""},
+			{0, answer(1, granted(10)), "a is idle; b has 10; alarm 250ms"},
+		}, "holding 10 until 13.345s"},
+	})
+}
