@@ -284,7 +284,7 @@ func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
 	})
 }
 
-// go vet warns of a copy of a lease. Who makes one all the same has the same lease twice.
+// go vet warns of a copy of a lease. Such a copy is the same lease.
 func TestACopyOfALeaseIsTheSameLease(t *testing.T) {
 	story(t, func(w *world) {
 		l := lock(w, w.client(), "key")
