@@ -89,9 +89,10 @@ func (s *stake) hold(g grant, now watchdog.Instant, fx *Effects) {
 		last:     g.Token,
 		cohort:   cohort{waited: g.waiters > 0, watch: a.watched || s.isTenure(), watching: a.watched, renewed: now},
 		// An unanswered request may be the one that was granted.
-		notified: !a.unnotified && a.inFlight == 0,
-		closed:   a.contended,
-		block:    block{held: g.Weight, kept: g.Weight, limit: a.limit, blind: g.message},
+		notified:  !a.unnotified && a.inFlight == 0,
+		requested: a.contended,
+		closed:    a.contended,
+		block:     block{held: g.Weight, kept: g.Weight, limit: a.limit, blind: g.message},
 	}
 	if s.key.futures != &noFutures {
 		s.key.futures.lieUntil = 0

@@ -81,6 +81,12 @@ func TestFuturesPatience(t *testing.T) {
 			{0, answer(1, contended), "a lies, 10; alarm 100ms"},
 			{100 * ms, alarm, given + "350ms"},
 		}, "pausing"},
+		{"another queues before the answer has come", []step{
+			{0, arrive("a", future), "..."},
+			{0, queued, ""},
+			{0, answer(1, followed(10)), "a lies, 10; alarm 100ms"},
+			{100 * ms, alarm, given + "350ms"},
+		}, "pausing"},
 		{"another waits by a renewal", lies(
 			step{5 * time.Second, alarm, "..."},
 			step{5 * time.Second, renewed(1, store.RenewReply{Waiters: 1}), given + "5.25s"},
