@@ -147,13 +147,10 @@ func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.I
 	s.refuseFirst(&held, now, fx)
 }
 
-// secondTry prepares the second try after a refusal. A caller of TryLock waits and makes it. For a
-// future the watchdog does.
+// secondTry prepares the second try after a refusal. A caller of TryLock waits and makes it. The watchdog does so for a
+// future, and for those behind if that caller has left by then.
 func (s *stake) secondTry(first *Acquire, now watchdog.Instant, fx *Effects) {
-	if !s.key.waiters.first.Future && !first.later {
-		first.Again = true
-		return
-	}
+	first.Again = !s.key.waiters.first.Future && !first.later
 	s.requestAt(now.Add(SecondTry(now.Sub(first.Sent), first.Timeout)), now, fx)
 }
 
