@@ -41,15 +41,14 @@ func run(ctx context.Context, connect func() (*asynclock.Client, error)) error {
 	defer locks.Close(ctx)
 	s := &shop{locks: locks, stock: 10}
 
-	// Both are under way at a time. The second one's chain begins when the first one's has unlocked.
+	// Both are under way at a time. One chain begins when the other has unlocked.
 	one, two := s.order(ctx, 3), s.order(ctx, 4)
 	for _, chain := range []future[int]{one, two} {
-		left, err := chain.await()
-		if err != nil {
+		if _, err := chain.await(); err != nil {
 			return err
 		}
-		fmt.Println("left:", left)
 	}
+	fmt.Println("left:", s.stock)
 
 	s.halfway = func(lease *asynclock.Lease) error { // an operator takes the key while a chain is under way
 		_, err := locks.ForceUnlock(ctx, lease.Key(), lease.Token())
