@@ -5,10 +5,8 @@ package asynclock
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/watchdog"
 )
 
 // A keyTry is the try of one key, made as TryLock makes it. The caller itself sends the requests for all
@@ -95,7 +93,6 @@ func (a *gatherer) requestAll(tries []keyTry) {
 		}
 	}
 	a.client.acquireAll(a.ctx, calls)
-	a.tryAgain(tries)
 	for i := range tries {
 		if t := &tries[i]; !t.over && t.call != nil {
 			a.answer(t)
@@ -106,47 +103,6 @@ func (a *gatherer) requestAll(tries []keyTry) {
 			a.answer(t)
 		}
 	}
-}
-
-// tryAgain makes the second tries of keys whose holder's client may only retain them: see
-// [waiter.tryAgain].
-func (a *gatherer) tryAgain(tries []keyTry) {
-	var wait time.Duration
-	for i := range tries {
-		if first := tries[i].again(); first != nil {
-			wait = max(wait, machine.SecondTry(watchdog.Now().Sub(first.Sent), first.Timeout))
-		}
-	}
-	if wait == 0 {
-		return
-	}
-	pause := time.NewTimer(wait)
-	defer pause.Stop()
-	select {
-	case <-a.client.closing.begun:
-		return
-	case <-a.ctx.Done():
-		return
-	case <-pause.C:
-	}
-	var calls []*machine.Acquire
-	for i := range tries {
-		if tries[i].again() == nil {
-			continue
-		}
-		if call := tries[i].waiter.secondRequest(); call != nil {
-			calls = append(calls, call)
-		}
-	}
-	a.client.acquireAll(a.ctx, calls)
-}
-
-// again returns the first request of a try that has to make another one, or nil. A try that is over has none.
-func (t *keyTry) again() *machine.Acquire {
-	if t.over || t.call == nil || !t.call.Again {
-		return nil
-	}
-	return t.call
 }
 
 // answer waits for the answer to a try whose request was sent, and makes its lease a part of the whole.

@@ -104,24 +104,6 @@ func TestTryLockAllBesideARequest(t *testing.T) {
 	})
 }
 
-// The pause before the second try is made once, also if another key has to be looked at again.
-func TestTryLockAllPausesOnce(t *testing.T) {
-	story(t, func(w *world) {
-		ours, theirs := w.client(), w.client()
-		w.store.EveryEvent(nil, func(func()) {}) // nobody gives the key back
-		unlockAll(w, lockAll(w, theirs, []string{"a"}, asynclock.WithRetention(time.Hour)))
-		w.store.Next(asynclocktest.Acquire.On("b"), asynclocktest.Slow(time.Second/4, time.Second/4))
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second/8)
-		defer cancel()
-		ours.LockChan(ctx, "b")
-		start := time.Now()
-		_, err := ours.TryLockAll(w.Context(), three)
-		wantError(w, err, asynclock.ErrHeld)
-		wantTime(w, "the refusal", time.Now(), start.Add(time.Second/8))
-		w.wantHeld("a")
-	})
-}
-
 // The end of the context is the reason why there was no answer.
 func TestTryLockAllSaysThatItsContextHasEnded(t *testing.T) {
 	story(t, func(w *world) {

@@ -66,9 +66,6 @@ func (c *Client) acquireLease(w *waiter, key string, options []LockOption) (*Lea
 	}()
 	if call := arrived.call; call != nil {
 		c.acquire(w.ctx, call)
-		if call.Again {
-			w.tryAgain(call)
-		}
 	}
 	l, err := w.await()
 	if w.Try && errors.Is(err, ErrUnreachable) && ctx.Err() != nil {

@@ -2,13 +2,7 @@
 
 package asynclock
 
-import (
-	"context"
-	"time"
-
-	"github.com/asynclock/asynclock-go/asynclock/internal/machine"
-	"github.com/asynclock/asynclock-go/watchdog"
-)
+import "context"
 
 // TryLock takes the key if it is free at once: nobody holds it, and nobody is ahead in its queue.
 // Otherwise the error is [ErrHeld], as a [*HeldError] that names the holder. TryLock never queues.
@@ -23,32 +17,4 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...LockOption)
 	w := newWaiter(ctx)
 	w.Try = true
 	return c.lock(w, "try lock", key, options)
-}
-
-// tryAgain is the second try of a TryLock after a refusal. The holder's client may only retain the
-// key, and will have given it back by then. The caller itself makes the second try, because a
-// watchdog may run late.
-func (w *waiter) tryAgain(first *machine.Acquire) {
-	pause := time.NewTimer(machine.SecondTry(watchdog.Now().Sub(first.Sent), first.Timeout))
-	defer pause.Stop()
-	if done, _, _ := w.checkResult(); done {
-		return // the client was closed
-	}
-	select {
-	case <-w.result: // the client was closed
-	case <-w.ctx.Done():
-	case <-pause.C:
-		if call := w.secondRequest(); call != nil {
-			w.state.shard.client.acquire(w.ctx, call)
-		}
-	}
-}
-
-// secondRequest returns another request if the waiter is still the first. It returns nil if the
-// waiter has stopped waiting, or if a request is under way.
-func (w *waiter) secondRequest() *machine.Acquire {
-	sh := w.state.shard
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return w.state.machine.SecondRequest(&w.Waiter)
 }

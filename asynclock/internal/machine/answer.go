@@ -124,11 +124,11 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 	s.setAlarm(now.Add(s.recheckIn(reply)), fx)
 }
 
-// refused ends a TryLock, and all that want no less: T2. If the holder was notified, it lets the TryLock make its second
-// request instead.
+// refused ends a TryLock, and all that want no less: T2. If the holder was notified, the watchdog makes the second
+// request instead: the holder's client may only retain the key, and will have given it back by then.
 func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
 	if reply.HolderNotified && call.First {
-		s.secondTry(call, now, fx)
+		s.requestAt(now.Add(secondTry(now.Sub(call.Sent), call.Timeout)), now, fx)
 		return
 	}
 	held := HeldError{
@@ -145,13 +145,6 @@ func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.I
 		return &own
 	}, fx)
 	s.refuseFirst(&held, now, fx)
-}
-
-// secondTry prepares the second try after a refusal. A caller of TryLock waits and makes it. The watchdog does so for a
-// future, and for those behind if that caller has left by then.
-func (s *stake) secondTry(first *Acquire, now watchdog.Instant, fx *Effects) {
-	first.Again = !s.key.waiters.first.Future && !first.later
-	s.requestAt(now.Add(SecondTry(now.Sub(first.Sent), first.Timeout)), now, fx)
 }
 
 // recheckIn is W9: a waiter repeats its request at every heartbeat. The first waiter in the store's

@@ -48,8 +48,6 @@ type Acquire struct {
 	Sent    watchdog.Instant        // set by who sends it, just before
 
 	First bool // the first of the two requests that a TryLock may make
-	later bool // no caller has sent it, so the watchdog makes the second one
-	Again bool // the TryLock has to make the second one
 	Ended bool // there is no answer because the caller's context ended
 
 	attempt *Attempt
@@ -138,7 +136,7 @@ func (s *stake) requestAs(call *Acquire) {
 // firstRequest returns the next request, which no caller sends. That of a try is the first of two.
 func (s *stake) firstRequest() *Acquire {
 	call := s.request()
-	call.First, call.later = s.attempt.try, true
+	call.First = s.attempt.try
 	return call
 }
 
@@ -152,16 +150,6 @@ func (s *stake) requestAgain(fx *Effects) {
 	}
 	s.attempt.again = false
 	fx.acquires.push(s.request())
-}
-
-// SecondRequest returns the second request of a TryLock if the waiter is still the first. It returns
-// nil if the waiter has stopped waiting, or if a request is under way.
-func (k *Key) SecondRequest(w *Waiter) *Acquire {
-	s := k.contender()
-	if w.Stage != Queued || s.attempt.inFlight > 0 {
-		return nil
-	}
-	return s.request()
 }
 
 // serves reports whether the attempt may go on for w, the first waiter or nil. The answer to a try is for its weight.

@@ -389,23 +389,6 @@ func (s *script) answer() {
 	if s.mode == store.Exclusive && reply.Status == store.Granted && !s.held[q.Owner] && !s.released(q.Owner, releases) {
 		s.Errorf("request %d of %s was granted, and the key is neither held nor given back", n, q.Owner)
 	}
-	if call.Again { // the caller of a TryLock does this
-		s.secondTry()
-	}
-}
-
-func (s *script) secondTry() {
-	for _, c := range s.callers {
-		if w := &c.waiter; w.Try && !w.Future && w.Stage == machine.Queued {
-			s.make(func(w *world, _ *machine.Effects) []string {
-				if call := w.key.SecondRequest(&c.waiter); call != nil {
-					w.acquire(call)
-				}
-				return nil
-			})
-			return
-		}
-	}
 }
 
 // released reports whether one of the releases from that one on is of the owner.

@@ -47,10 +47,10 @@ func CallTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/4, 50*time.Millisecond), time.Second)
 }
 
-// SecondTry returns how long TryLock gives a client that may only retain the key to give it back. A
+// secondTry returns how long TryLock gives a client that may only retain the key to give it back. A
 // client that is as far from the store as we are is notified and answers in the time that our first
 // request took.
-func SecondTry(answered, limit time.Duration) time.Duration {
+func secondTry(answered, limit time.Duration) time.Duration {
 	return min(max(2*answered, 5*time.Millisecond), limit)
 }
 
