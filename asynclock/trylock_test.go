@@ -81,24 +81,6 @@ func TestTryLockSaysWhoHoldsTheKey(t *testing.T) {
 	})
 }
 
-func TestTryLockNeverQueues(t *testing.T) {
-	story(t, func(w *world) {
-		holder, c := w.client(), w.client()
-		held := lock(w, holder, "key")
-		for range 10 {
-			before := time.Now()
-			_, err := c.TryLock(w.Context(), "key")
-			wantError(w, err, asynclock.ErrHeld)
-			wantTime(w, "return", time.Now(), before)
-		}
-		if got := w.inspect("key").Waiters; got != 0 {
-			w.Errorf("the store has %d waiters, want none", got)
-		}
-		unlock(w, held)
-		w.wantUnused()
-	})
-}
-
 // A TryLock that asks twice, because the holder may only retain the key, queues
 // neither time.
 func TestTryLockQueuesNeitherTime(t *testing.T) {

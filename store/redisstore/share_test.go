@@ -206,6 +206,23 @@ func TestTheShortcutOfReleaseHandsNoShareOn(t *testing.T) {
 	})
 }
 
+// The whole release knows that behind a waiter that has died the next one shares the key.
+func TestAReleaseHandsAShareToWhoeverWaitsBehindTheDead(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		st := sv.store(t)
+		a, b := join(t, st), join(t, st)
+		h := a.Hold("key", "writer")
+		dies := redistest.Request("key", "dies")
+		dies.WaiterTTL = time.Millisecond
+		b.Want(dies, store.Waiting)
+		b.Want(read("key", "r"), store.Waiting)
+		sv.Pass(time.Second)
+		a.release(store.ReleaseRequest{Key: "key", Owner: "writer", Token: h.Token})
+		b.Heard(store.EventGrant, "r")
+		b.Want(read("key", "r2"), store.Granted)
+	})
+}
+
 // A request that is refused also drops those whose time is over, and counts no longer what they had.
 func TestPermitsOfTheDeadAreCountedAlsoByWhatIsRefused(t *testing.T) {
 	t.Parallel()

@@ -282,7 +282,10 @@ func (k *lockNode) granted(r *store.AcquireRequest, v view, start watchdog.Insta
 		return reply, false, err
 	}
 	if watch {
-		if err := k.count(); err != nil {
+		switch err := k.count(); {
+		case errors.Is(err, zk.ErrNoNode): // the whole lock has been deleted, so its nodes had been before
+			return reply, false, nil
+		case err != nil:
 			return reply, false, err
 		}
 	}

@@ -11,8 +11,14 @@ import (
 	"github.com/asynclock/asynclock-go/watchdog"
 )
 
-// The key is taken by force after it was granted and before that is said.
+// The key is taken by force after it was granted and before that is said. The lock may vanish with it.
 func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
+	for name, vanishes := range map[string]bool{"its node": false, "the whole lock": true} {
+		t.Run(name, func(t *testing.T) { testGrantThatIsOver(t, vanishes) })
+	}
+}
+
+func testGrantThatIsOver(t *testing.T, vanishes bool) {
 	t.Parallel()
 	w, root, conn := newWire(t), newRoot(), zktest.Connect(t, zktest.Servers(t))
 	s := join(t, open(t, root, WithDialer(w.dial)), nil)
@@ -27,6 +33,11 @@ func TestAGrantThatIsOverIsNotSaid(t *testing.T) {
 		taken = children(t, conn, root)[0]
 		if err := conn.Delete(root+"/key/"+taken, -1); err != nil {
 			t.Error(err)
+		}
+		if vanishes {
+			if err := conn.Delete(root+"/key", -1); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	got := acquire(t, s, r)
