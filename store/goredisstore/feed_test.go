@@ -160,8 +160,11 @@ func TestALostConnectionForMessagesEnds(t *testing.T) {
 // A sharded message that nobody receives is no failure.
 func TestAShardedMessageIsSent(t *testing.T) {
 	t.Parallel()
-	d := newDriverOf(t, clientAt(t, "ASYNCLOCK_CLUSTER_URL"))
-	if n, err := d.Publish(t.Context(), redisdriver.Channel{Name: "channel", Sharded: true}, "text"); n != 0 || err != nil {
+	client := clientAt(t, "ASYNCLOCK_CLUSTER_URL")
+	if !sharded(t, client) {
+		t.Skip("this server has no sharded pub-sub, which came with Redis 7")
+	}
+	if n, err := newDriverOf(t, client).Publish(t.Context(), redisdriver.Channel{Name: "channel", Sharded: true}, "text"); n != 0 || err != nil {
 		t.Errorf("got %d, %v, want none and no error", n, err)
 	}
 }
