@@ -46,9 +46,14 @@ func TestJDBCJavaIsAboutToTakeIt(t *testing.T) {
 				}
 
 				tried := make(chan error, 1)
-				go func() {
-					_, err := client.TryLock(t.Context(), key)
-					tried <- err
+				go func() { // ends with the transaction
+					for {
+						_, err := client.TryLock(t.Context(), key)
+						if !errors.Is(err, asynclock.ErrUnreachable) { // a try waits for a locked row for some 0.3 s only
+							tried <- err
+							return
+						}
+					}
 				}()
 				select { // were Go slow to come, it would only see at once what Java has done
 				case err := <-tried:
