@@ -56,8 +56,8 @@ const (
 type simulation struct {
 	*world
 	clients []*asynclock.Client
-	brake   *brake // of the last client
-	pulled  atomic.Bool
+	brake   *brake      // of the last client
+	pulled  atomic.Bool // whether the brake was pulled
 	keys    []string
 	start   time.Time
 
@@ -88,7 +88,7 @@ func (h *holding) trusted() bool {
 func simulate(t *testing.T, seed uint64) {
 	defer func() {
 		if t.Failed() {
-			t.Logf("the seed was %d", seed)
+			t.Logf("seed %d", seed)
 		}
 	}()
 	memory := memstore.New()
@@ -309,7 +309,7 @@ func (w *worker) once(key string, options []asynclock.LockOption) {
 	case 0:
 		l, err = w.client.TryLock(ctx, key, options...)
 		w.checkError(err, asynclock.ErrHeld)
-		if w.client != w.brake.client || !w.pulled.Load() { // its second try is the watchdog's, which may stand still
+		if w.client != w.brake.client || !w.pulled.Load() { // else the watchdog, which makes the second try, may stand still
 			limit = min(limit, 5*callTimeout) // it may try twice, with a pause, after two other requests of its client
 		}
 		w.checkTime("TryLock", before, limit)

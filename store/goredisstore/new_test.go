@@ -362,7 +362,7 @@ func TestASubscriptionEndsOnTheServer(t *testing.T) {
 	for _, kind := range kinds {
 		ch := redisdriver.Channel{Name: "channel", Sharded: kind}
 		confirmed, delivered, ended := make(chan struct{}), make(chan string, 1), make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		go func() { // ends with ctx
 			ended <- d.Receive(ctx, ch, func() { close(confirmed) }, func(text string) { delivered <- text })
 		}()
@@ -374,8 +374,13 @@ func TestASubscriptionEndsOnTheServer(t *testing.T) {
 		if n, err := d.Publish(t.Context(), ch, "text"); n != 1 || err != nil {
 			t.Errorf("Publish: got %d, %v, want 1", n, err)
 		}
-		if got := <-delivered; got != "text" {
-			t.Errorf("got %q, want the text", got)
+		select {
+		case got := <-delivered:
+			if got != "text" {
+				t.Errorf("got %q, want the text", got)
+			}
+		case err := <-ended:
+			t.Fatalf("Receive: got %v, want the text", err)
 		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
