@@ -175,6 +175,22 @@ func TestAKeyIsKeptBack(t *testing.T) {
 	})
 }
 
+// Who waits behind very many dead learns when the key is kept back, too.
+func TestAKeyIsKeptBackFromWhoWaitsBehindManyDead(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		c.Hold("key", "a")
+		queueDead(c, redistest.Request("key", ""), 150)
+		c.Wait("key", "b")
+		sv.Pass(5 * time.Millisecond)
+		c.release(store.ReleaseRequest{Key: "key", Owner: "a", HoldBack: 5 * time.Second})
+		c.Heard(store.EventWake, "b")
+		if got := sv.Number(t, "ZCARD", sv.redisKey("key", 'q')); got != 1 {
+			t.Errorf("waiters: got %d, want 1", got)
+		}
+	})
+}
+
 func TestRequeueJoinsTheTail(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))

@@ -4,6 +4,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/asynclock/asynclock-go/internal/redisconn"
@@ -19,7 +20,7 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 		return nil
 	}
 	address := s.requeueAddress(ctx, batch)
-	return perform(ctx, s, batch, exchange[store.ReleaseRequest, store.ReleaseReply]{
+	replies := perform(ctx, s, batch, exchange[store.ReleaseRequest, store.ReleaseReply]{
 		put: func(c *call, q *store.ReleaseRequest, try int) error {
 			return s.putRelease(c, q, s.plan(q, try), address)
 		},
@@ -31,6 +32,12 @@ func (s *session) Release(ctx context.Context, batch []store.ReleaseRequest) []s
 		},
 		failed: func(err error) store.ReleaseReply { return store.ReleaseReply{Err: err} },
 	})
+	for i := range replies {
+		if requeued := replies[i].Requeue; requeued != nil && errors.Is(requeued.Err, errAgain) {
+			*requeued = s.Acquire(ctx, []store.AcquireRequest{*batch[i].Requeue})[0]
+		}
+	}
+	return replies
 }
 
 // requeueAddress returns the address for the requests that queue again, if there are any.

@@ -36,6 +36,11 @@ if record and record.owner == owner then
   used = math.max(used, record.token)
   last = math.max(last, used)
   if keep ~= '0' then
+    local choice = choose()
+    if choice and choice.more then
+      remove(choice.leaving) -- until wake finds somebody
+      return again
+    end
     hold_back(used, keep)
   else
     local instead = pass()

@@ -27,7 +27,8 @@ func (s *session) wide(key string, share store.Share, try int) bool {
 	return share.Mode != store.Exclusive || try == tries-1 || s.shared.noted(key)
 }
 
-// errAgain is the answer to a request to queue again, behind more who have died than one step drops.
+// errAgain is the answer to a request to queue again, behind more who have died than one step drops. No caller sees it:
+// the request is then sent by itself.
 var errAgain = fmt.Errorf("%w: redisstore: nothing happened yet", store.ErrUnreachable)
 
 // errWide is the answer to a request that was narrow to the end, which can't happen.

@@ -223,6 +223,38 @@ func TestAReleaseHandsAShareToWhoeverWaitsBehindTheDead(t *testing.T) {
 	})
 }
 
+// Before whom asks wait one that wants too much by now, and very many who have died. Each of them leaves, and the rest
+// of them in another step. Then the key is shared.
+func TestAShareBehindTheDeadAndOneThatWantsTooMuch(t *testing.T) {
+	onEachServer(t, func(t *testing.T, sv *server) {
+		c := join(t, sv.store(t))
+		for i, q := range []store.AcquireRequest{read("readers", "x"), permits("permits", "x", 1, 5)} {
+			h := redistest.Request(q.Key, "holder")
+			h.TTL = time.Minute
+			c.Want(h, store.Granted)
+			c.Want(permits(q.Key, "modest-no-more", 5, 5), store.Waiting)
+			queueDead(c, permits(q.Key, "", 1, 5), 150)
+			c.setLimit(t, q.Key, 2)
+			sv.expire(t, q.Key)
+			got := c.Want(q, store.Granted)
+			if info := c.Inspect(q.Key); info.Mode != q.Share.Mode || i == 0 && got.Fence == 0 || i == 1 && got.Weight != 1 {
+				t.Errorf("got %+v with fence %d and weight %d, want it in mode %d", info, got.Fence, got.Weight, q.Share.Mode)
+			}
+			q.Owner = "second"
+			c.Want(q, store.Granted)
+		}
+	})
+}
+
+// queueDead queues so many of these requests, which die soon.
+func queueDead(c *client, q store.AcquireRequest, n int) {
+	c.T.Helper()
+	for i := range n {
+		q.Owner, q.WaiterTTL = fmt.Sprint("dies", i), time.Millisecond
+		c.Want(q, store.Waiting)
+	}
+}
+
 // A request that is refused also drops those whose time is over, and counts no longer what they had.
 func TestPermitsOfTheDeadAreCountedAlsoByWhatIsRefused(t *testing.T) {
 	t.Parallel()

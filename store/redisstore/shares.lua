@@ -458,8 +458,8 @@ local function request(before)
     local done = serve(asker)
     if not done then
       return {-1, waiters}
-    elseif done == again then
-      return again
+    elseif done == again or not (asker.reply or group or record) then
+      return again -- those before the owner were refused or have died, and more of them may follow
     end
     if asker.reply then
       asker.reply[3] = size -- some behind it may have been served, too
