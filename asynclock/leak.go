@@ -272,6 +272,9 @@ func (c *watchedContext) callersDone() <-chan struct{} {
 	c.detector.mu.Lock()
 	defer c.detector.mu.Unlock()
 	if c.done == nil {
+		c.done = c.watched.to.get() // of a copy of the lease
+	}
+	if c.done == nil {
 		c.done = make(chan struct{})
 		if c.watched.to = weaklyTo(c.done); c.watched.over {
 			close(c.done)

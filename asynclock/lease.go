@@ -117,6 +117,9 @@ func (l *Lease) Context() context.Context {
 
 func (l *Lease) leaseContext() *leaseContext {
 	sh := l.state.shard
+	if sh.client.leaks == nil {
+		l = &l.own // l may be a copy
+	}
 	sh.mu.Lock()
 	made, parent := l.madeLocked(), l.context
 	sh.mu.Unlock()

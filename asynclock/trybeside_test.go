@@ -242,3 +242,31 @@ func TestFutureThatDoesNotWaitBesideARequest(t *testing.T) {
 		wantError(w, err, asynclock.ErrClosed)
 	})
 }
+
+// A TryLock that the answer to a TryAcquire refuses learns of no permits.
+func TestTryLockBesideATryAcquireIsToldOfNoPermits(t *testing.T) {
+	story(t, func(w *world) {
+		there, here := w.client(), w.client()
+		l, err := semaphore(w, there, 2).Acquire(w.Context(), 2)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.store.Next(asynclocktest.Acquire.From(1), asynclocktest.Slow(0, time.Second/4))
+		refused := make(chan error, 1)
+		go func() { // ends with the answer
+			_, err := semaphore(w, here, 2).TryAcquire(w.Context(), 1)
+			refused <- err
+		}()
+		w.wait()
+		_, err = here.TryLock(w.Context(), "key")
+		var held *asynclock.HeldError
+		if !errors.As(err, &held) || held.Used != 0 || held.Limit != 0 {
+			w.Errorf("TryLock: got %v of %+v, want ErrHeld without permits", err, held)
+		}
+		if err := <-refused; !errors.As(err, &held) || held.Used != 2 || held.Limit != 2 {
+			w.Errorf("TryAcquire: got %v of %+v, want ErrHeld with 2 of 2 permits", err, held)
+		}
+		unlock(w, l)
+		w.wantUnused()
+	})
+}

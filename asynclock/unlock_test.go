@@ -286,11 +286,27 @@ func TestUnlockUnderAnEndedContextHearsAStoreNearby(t *testing.T) {
 
 // go vet warns of a copy of a lease. Such a copy is the same lease.
 func TestACopyOfALeaseIsTheSameLease(t *testing.T) {
+	for name, detects := range map[string]bool{"with leak detection": true, "without": false} {
+		t.Run(name, func(t *testing.T) { testCopyOfALease(t, detects) })
+	}
+}
+
+func testCopyOfALease(t *testing.T, detects bool) {
+	t.Helper()
 	story(t, func(w *world) {
-		l := lock(w, w.client(), "key")
+		l := lock(w, w.client(asynclock.WithLeakDetection(detects)), "key")
 		copied := new(asynclock.Lease)
 		reflect.ValueOf(copied).Elem().Set(reflect.ValueOf(l).Elem())
+		ends := []<-chan struct{}{l.Done(), copied.Done(), l.Context().Done(), copied.Context().Done()}
 		unlock(w, copied)
+		w.wait()
+		for i, end := range ends {
+			select {
+			case <-end:
+			default:
+				w.Errorf("number %d of the channels of Done: open, want it closed", i)
+			}
+		}
 		wantError(w, l.Err(), asynclock.ErrUnlocked)
 		if l.Valid(0) || copied.Valid(0) {
 			w.Error("the lease is valid after the unlock of its copy")

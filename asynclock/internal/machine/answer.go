@@ -141,8 +141,7 @@ func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.I
 		if w == first || w.since == s.key.requests && !w.wantsNoLess(call.Request().Share) {
 			return nil
 		}
-		own := held
-		return &own
+		return w.told(held)
 	}, fx)
 	s.refuseFirst(&held, now, fx)
 }

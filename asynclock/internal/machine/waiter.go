@@ -147,12 +147,17 @@ func (k *Key) Obstacle(w *Waiter, now watchdog.Instant) error {
 		if held.Remaining > 0 {
 			held.Remaining = max(held.Remaining-now.Sub(a.base), 0)
 		}
-		if w.Terms.Mode != store.Permits {
-			held.Used, held.Limit = 0, 0
-		}
-		return &held
+		return w.told(held)
 	}
 	return nil
+}
+
+// told returns what w learns of who holds the key. Only a request for permits learns how many of them are out.
+func (w *Waiter) told(held HeldError) *HeldError {
+	if w.Terms.Mode != store.Permits {
+		held.Used, held.Limit = 0, 0
+	}
+	return &held
 }
 
 // ourHolding describes what this client has of the key, to w, which it keeps out. It returns nil if the client has
