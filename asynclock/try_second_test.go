@@ -52,3 +52,74 @@ func TestTryBehindOneThatDoesNotAskAgain(t *testing.T) {
 		}
 	}
 }
+
+// A try on other terms takes a permit that lies in its own client. It asks once the store has the permit back.
+func TestTryAcquireOfAPermitThatLies(t *testing.T) {
+	story(t, func(w *world) {
+		c := w.client()
+		s := semaphore(w, c, 2)
+		all, err := s.Acquire(w.Context(), 2)
+		if err != nil {
+			w.Fatal(err)
+		}
+		both := make(chan *asynclock.Lease, 2)
+		for range 2 {
+			go func() { // they queue together, so the client has both permits for one block
+				l, err := s.Acquire(w.Context(), 1)
+				if err != nil {
+					w.Error(err)
+				}
+				both <- l
+			}()
+		}
+		w.wait()
+		unlock(w, all)
+		kept, gone := <-both, <-both
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		lies := s.AcquireChan(ctx, 1)
+		w.wait()
+		unlock(w, gone)
+		w.wait()
+		if len(lies) != 1 {
+			w.Fatal("the permit does not lie")
+		}
+		l, err := s.TryAcquire(w.Context(), 1, asynclock.WithTTL(20*time.Second))
+		if err != nil {
+			w.Fatal(err)
+		}
+		cancel()
+		unlock(w, l)
+		unlock(w, kept)
+		w.pass(time.Second)
+		w.wantUnused()
+	})
+}
+
+// A TryRLock takes up what lies. A reader that queued behind it asks the store, though nobody contends any more.
+func TestReaderBehindATryThatIsServed(t *testing.T) {
+	story(t, func(w *world) {
+		c, other := w.client(), w.client()
+		mode := asynclock.WithMaxHold(time.Hour)
+		ctx, cancel := context.WithCancel(w.Context())
+		c.RLockChan(ctx, "key", mode)
+		w.wait()
+		writer := w.ask(ctx, other, "key")
+		w.store.Next(asynclocktest.Acquire.From(0), asynclocktest.Slow(0, time.Millisecond/2))
+		full := c.LockChan(w.Context(), "key", asynclock.WithQueueLimit(1))
+		w.wait()
+		try := w.askBy(w.Context(), c.TryRLock, "key", mode)
+		reader := w.askBy(w.Context(), c.RLock, "key")
+		w.pass(time.Millisecond / 2)
+		_, err := (<-full).Lease()
+		wantError(w, err, asynclock.ErrQueueFull)
+		l := try.has()
+		cancel()
+		wantError(w, writer.ended(), context.Canceled)
+		w.pass(time.Minute)
+		unlock(w, reader.has())
+		unlock(w, l)
+		w.pass(time.Minute)
+		w.wantUnused()
+	})
+}

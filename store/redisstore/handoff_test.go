@@ -175,7 +175,7 @@ func TestAKeyIsKeptBack(t *testing.T) {
 	})
 }
 
-// Who waits behind very many dead learns when the key is kept back, too.
+// A waiter behind very many dead learns when the key is kept back, too.
 func TestAKeyIsKeptBackFromWhoWaitsBehindManyDead(t *testing.T) {
 	onEachServer(t, func(t *testing.T, sv *server) {
 		c := join(t, sv.store(t))

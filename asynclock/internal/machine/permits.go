@@ -210,6 +210,9 @@ func (s *stake) giveUpFree(now watchdog.Instant, fx *Effects) *Release {
 		h.block.kept -= free
 	}
 	r := s.rest()
+	if s.key.contender() == nil {
+		s.key.leaves(r) // a try asks once the store has them: T4
+	}
 	s.key.serve(nil, now, fx) // P9: whoever had nobody to ask may ask now
 	return r
 }

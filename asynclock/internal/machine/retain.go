@@ -68,7 +68,9 @@ func (s *stake) retake(now watchdog.Instant, fx *Effects) {
 			s.key.serve(nil, now, fx)
 		}
 	case usable && s.isShared():
-		s.reopen(now, fx)
+		if s.reopen(now, fx); s.key.waiters.first != nil && s.key.contender() == nil {
+			s.key.serve(nil, now, fx) // whoever waits behind a try that is served
+		}
 	case usable && h.hasToken(now) && s.deliverNext(0, now, fx):
 	default:
 		s.key.ReleaseRetained(now, fx)
