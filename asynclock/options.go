@@ -161,7 +161,7 @@ func WithRenewal(on bool) LockOption {
 
 // WithQueueLimit refuses an acquisition with [ErrQueueFull] when n are already waiting for the key:
 // n callers in this client, or n clients in the store. A caller whose first request is under way
-// counts as waiting. Default [DefaultQueueLimit].
+// counts as waiting. One that never waits does not. Default [DefaultQueueLimit].
 func WithQueueLimit(n int) LockOption {
 	return lockOption(func(s *lockSettings) error {
 		if n < 1 {

@@ -124,7 +124,7 @@ func (s *stake) stillWaiting(call *Acquire, reply *store.AcquireReply, now watch
 	s.setAlarm(now.Add(s.recheckIn(reply)), fx)
 }
 
-// refused ends a TryLock, and all that want no less: T2. If the holder was notified, the watchdog makes the second
+// refused ends a TryLock, and all that want no less or came before the request: T2. If the holder was notified, the watchdog makes the second
 // request instead: the holder's client may only retain the key, and will have given it back by then.
 func (s *stake) refused(call *Acquire, reply *store.AcquireReply, now watchdog.Instant, fx *Effects) {
 	if reply.HolderNotified && call.First {

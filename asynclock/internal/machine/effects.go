@@ -46,7 +46,7 @@ func (fx *Effects) NextRenewal() *Renewal { return fx.renewals.pop() }
 // NextRelease returns the next release to be sent in the background, or nil.
 func (fx *Effects) NextRelease() *Release { return fx.releases.pop() }
 
-// NextDecided returns the next waiter whose stage has changed to Granted, Claimed, Ended or Again, or nil.
+// NextDecided returns the next waiter that has a result, or nil.
 func (fx *Effects) NextDecided() *Waiter {
 	w := fx.decided.pop()
 	if w != nil {
