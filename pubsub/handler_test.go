@@ -151,7 +151,7 @@ func TestHandlerWithoutFunctions(t *testing.T) {
 		wantLive(t, inbox, true)
 		f.send("m")
 		f.end <- nil
-		time.Sleep(2 * time.Second)
+		time.Sleep(100*time.Millisecond + 2*time.Second) // the first pause, and what the next connection has to last
 		wantLive(t, inbox, true)
 	})
 }

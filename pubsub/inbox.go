@@ -23,7 +23,7 @@ type Inbox struct {
 	current    *subscription // the latest; may be over
 	publishing bool          // publishProbes runs
 	proven     time.Time     // when the present connection was; zero: it is not
-	shaky      time.Time     // until then messages are not relied on, because connections break soon
+	short      bool          // the last one that was proven did not last
 }
 
 // state is what the inbox knows of its subscription.
@@ -59,7 +59,8 @@ func Open(source Source, handler Handler) *Inbox {
 func (in *Inbox) Live() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.state == live && !time.Now().Before(in.shaky)
+	lasted := !in.proven.IsZero() && time.Since(in.proven) >= steadyAfter
+	return in.state == live && (lasted || !in.short)
 }
 
 // Settled returns a channel that is closed, and never sent to, when the first verdict is known: the
@@ -200,8 +201,8 @@ func (in *Inbox) upLocked() {
 // brokenLocked notes that the connection has been replaced or has ended. One that did not last makes the next one count
 // only when it has lasted itself. Otherwise messages would go to connections that are broken by then, again and again.
 func (in *Inbox) brokenLocked() {
-	if now := time.Now(); !in.proven.IsZero() && now.Sub(in.proven) < steadyAfter {
-		in.shaky = now.Add(steadyAfter)
+	if !in.proven.IsZero() {
+		in.short = time.Since(in.proven) < steadyAfter
 	}
 	in.proven = time.Time{}
 }

@@ -272,6 +272,45 @@ func TestConnectionsThatDoNotLastAreNotReliedOn(t *testing.T) {
 	})
 }
 
+// The pauses between them grow far beyond what a connection has to last.
+func TestAConnectionHasToLastHoweverLateItComes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, f *fakeSource, _ *recorder, inbox *pubsub.Inbox) {
+		var began time.Time // the latest subscription
+		for range 12 {
+			time.Sleep(time.Second)
+			f.end <- nil
+			ended := time.Now()
+			for began = ended; !began.After(ended); f.change(func() { began = f.receives[len(f.receives)-1] }) {
+				time.Sleep(time.Millisecond)
+			}
+			wantLive(t, inbox, false)
+		}
+		time.Sleep(time.Until(began.Add(2*time.Second)) - time.Nanosecond)
+		wantLive(t, inbox, false)
+		time.Sleep(time.Nanosecond)
+		wantLive(t, inbox, true)
+	})
+}
+
+// Nor is one relied on that is not proven yet, however long that takes.
+func TestAConnectionWithoutProofHasNotLasted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, f *fakeSource, told *recorder, inbox *pubsub.Inbox) {
+		time.Sleep(time.Second)
+		f.change(func() { f.hold = true })
+		f.reconfirm()
+		time.Sleep(1999 * time.Millisecond)
+		wantLive(t, inbox, false)
+		f.release()
+		told.want(t, "up", "up")
+		time.Sleep(1999 * time.Millisecond)
+		wantLive(t, inbox, false)
+		time.Sleep(time.Millisecond)
+		wantLive(t, inbox, true)
+	})
+}
+
 // The probe under way when a confirmation comes may have been answered by the
 // connection before.
 func TestConfirmationReplacesTheProbeUnderWay(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
@@ -47,8 +46,7 @@ func Open(option rueidis.ClientOption) (*Conn, error) {
 	}
 	inboxes, err := rueidis.NewClient(option)
 	if err != nil {
-		commands.Close()
-		c.dialed.end()
+		c.dialed.end(commands)
 		return nil, c.unopened(err)
 	}
 	c.Commands, c.Inboxes, c.places = commands, inboxes, newPlaces(commands.Mode())
@@ -109,11 +107,7 @@ func (c *Conn) Close() (first bool) {
 		c.solo.close()
 	}
 	if c.owned {
-		var closing sync.WaitGroup
-		closing.Go(c.Commands.Close) // which waits for silent servers and sentinels until their connections are closed
-		closing.Go(c.Inboxes.Close)
-		c.dialed.end()
-		closing.Wait()
+		c.dialed.end(c.Commands, c.Inboxes)
 	}
 	return true
 }

@@ -19,10 +19,11 @@ func (d *driver) reload(ctx context.Context) {
 // that may be one for each channel of a client, 256 at most.
 const reloadPause = 100 * time.Millisecond
 
-// A pace admits one caller in each pause.
-type pace struct{ last atomic.Int64 }
+// A pace admits one caller in each pause. It keeps whole times, because only they know how much time has passed where the
+// clock was set back.
+type pace struct{ last atomic.Pointer[time.Time] }
 
 func (p *pace) admits(now time.Time) bool {
 	last := p.last.Load()
-	return now.UnixNano()-last >= int64(reloadPause) && p.last.CompareAndSwap(last, now.UnixNano())
+	return (last == nil || now.Sub(*last) >= reloadPause) && p.last.CompareAndSwap(last, &now)
 }
