@@ -209,6 +209,7 @@ func renew(name string, by time.Duration) input {
 // notify is a notification for the present owner.
 func notify(e store.Event) input {
 	return func(w *world, fx *machine.Effects) []string {
+		e := e // rows that share this input run beside each other
 		e.Owner = w.host.live
 		w.key.Event(&e, w.now, fx)
 		return nil
