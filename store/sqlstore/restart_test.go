@@ -5,12 +5,17 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/asynclock/asynclock-go/asynclock"
+	"github.com/asynclock/asynclock-go/internal/sqlconn"
 	"github.com/asynclock/asynclock-go/internal/sqlconn/sqltest"
 	"github.com/asynclock/asynclock-go/internal/test/kit"
 	"github.com/asynclock/asynclock-go/internal/test/servers"
@@ -156,6 +161,27 @@ func TestSharesOutliveTheServer(t *testing.T) {
 	})
 }
 
+// statements are what a client has sent, without parameters.
+type statements struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.WriteString(data.SQL + "\n")
+	return ctx
+}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (s *statements) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // TestListenerComesBack: handoffs are told again after the server has cut a client's
 // connection, and one that queued meanwhile gets its turn.
 func TestListenerComesBack(t *testing.T) {
@@ -165,16 +191,34 @@ func TestListenerComesBack(t *testing.T) {
 	if err := Migrate(t.Context(), d.Database, WithPrefix(prefix)); err != nil {
 		t.Fatal(err)
 	}
-	st := newStore(t, d, WithPrefix(prefix))
-	a, b := join(t, st), join(t, st)
+	config, err := pgxpool.ParseConfig(kit.Require(t, "ASYNCLOCK_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said statements
+	config.ConnConfig.Tracer, config.ConnConfig.RuntimeParams["application_name"] = &said, prefix
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	traced, err := New(t.Context(), sqlconn.PostgresPool(pool), WithPrefix(prefix), WithoutLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(traced.Close)
+	a, b := join(t, newStore(t, d, WithPrefix(prefix))), join(t, traced)
 	h := a.Acquire(sqltest.Request("key", "a"))
 	if h.Status != store.Granted {
 		t.Fatalf("Acquire of a free key: got %+v, want Granted", h)
 	}
 	for range 2 {
-		d.Run(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1", "LISTEN%"+b.session.channel+"%")
+		d.Run(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", prefix)
 		b.AwaitKind(store.EventResync) // it is down, and up again
 		b.awaitLive()
+	}
+	if all := said.all(); !strings.Contains(all, "LISTEN") || strings.Contains(all, b.session.channel) {
+		t.Errorf("statements: got\n%s\nwant one that listens, and none with the channel, which the server would show to others", all)
 	}
 	if q := b.Acquire(sqltest.Request("key", "b")); q.Status != store.Waiting || q.Recheck != 0 {
 		t.Fatalf("Acquire of a held key: got %+v, want Waiting without Recheck", q)
@@ -182,5 +226,11 @@ func TestListenerComesBack(t *testing.T) {
 	a.Release("key", "a")
 	if e := b.AwaitKind(store.EventGrant); e.Owner != "b" || e.Grant.Token <= h.Token {
 		t.Errorf("event: got %+v, want a grant to b with a token above %d", e, h.Token)
+	}
+	if err := b.session.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := said.all(); !strings.Contains(all, "UNLISTEN") {
+		t.Errorf("statements: got\n%s\nwant one that ends the listening, because a pooler may keep the connection", all)
 	}
 }
