@@ -157,10 +157,7 @@ func TestForceUnlockOfAKeyWithLocalWaiters(t *testing.T) {
 		for i := range 3 {
 			waiting = append(waiting, w.ask(w.Context(), c, "key", asynclock.WithDescription(fmt.Sprint(i))))
 		}
-		if held, err := admin.ForceUnlock(w.Context(), "key", 0); !held || err != nil {
-			w.Fatalf("got held %v, error %v", held, err)
-		}
-		w.wait()
+		w.force(admin, "key")
 		wantLost(w, leases[2], asynclock.ErrForced)
 		for _, p := range waiting {
 			leases = append(leases, p.get())

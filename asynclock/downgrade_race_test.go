@@ -129,6 +129,25 @@ func TestForceDuringDowngrade(t *testing.T) {
 	})
 }
 
+// The reader asks at once, although its client is told of waiters already.
+func TestForceAfterADowngradeThatIsNotAnswered(t *testing.T) {
+	story(t, func(w *world) {
+		ours, theirs := w.client(), w.client()
+		writer := claim(w, ours.LockChan(w.Context(), "key"))
+		w.store.Next(asynclocktest.Release.Any, asynclocktest.Slow(0, 100*time.Millisecond))
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			_, _ = theirs.ForceUnlock(context.Background(), "key", 0)
+		}()
+		reader, err := writer.Downgrade(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.pass(time.Millisecond)
+		wantLost(w, reader, asynclock.ErrForced)
+	})
+}
+
 // A downgrade fails. The local waiters queue whatever their limit is, because they were admitted before.
 func TestWaitersAfterAFailedDowngradeAreNotTurnedAway(t *testing.T) {
 	story(t, func(w *world) {

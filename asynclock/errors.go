@@ -55,8 +55,8 @@ var (
 	ErrExpired = store.ErrExpired
 	// ErrStolen: the store says that another owner has the key.
 	ErrStolen = store.ErrStolen
-	// ErrForced: somebody took the key with ForceUnlock.
-	ErrForced = machine.ErrForced
+	// ErrForced: somebody took the key with ForceUnlock, and the store has confirmed it.
+	ErrForced = store.ErrForced
 	// ErrMaxHold: the lease reached WithMaxHold.
 	ErrMaxHold = machine.ErrMaxHold
 	// ErrNotRenewed: the trust deadline passed while every renewal failed. It comes together with

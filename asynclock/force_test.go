@@ -35,7 +35,7 @@ func TestForceUnlockIsAboutOneHolding(t *testing.T) {
 		if held, err := admin.ForceUnlock(w.Context(), "key", token); !held || err != nil {
 			w.Errorf("about the holder's token: got %v, %v, want true", held, err)
 		}
-		w.wait()
+		w.pass(time.Millisecond)
 		wantLost(w, l, asynclock.ErrForced)
 	})
 }
@@ -49,7 +49,7 @@ func TestForceUnlockWithoutAnAnswerCanBeRepeated(t *testing.T) {
 		w.store.Next(func(c asynclocktest.Call) bool { return c.Op == asynclocktest.Force }, asynclocktest.LoseReply)
 		_, err := admin.ForceUnlock(w.Context(), "key", l.Token())
 		wantError(w, err, asynclock.ErrOutcomeUnknown)
-		w.wait()
+		w.pass(time.Millisecond)
 		wantLost(w, l, asynclock.ErrForced)
 		next := p.has()
 		_, err = admin.ForceUnlock(w.Context(), "key", l.Token())
@@ -93,7 +93,7 @@ func TestForceAfterTheDeadlineIsAnExpiry(t *testing.T) {
 		left    time.Duration // of the lease
 		want    error
 	}{
-		{"before", store.EventForced, nil, nil, time.Nanosecond, asynclock.ErrForced},
+		{"before", store.EventLost, store.ErrForced, nil, time.Nanosecond, asynclock.ErrForced},
 		{"after", store.EventForced, nil, nil, 0, asynclock.ErrExpired},
 		{"after the maximum hold", store.EventForced, nil, []asynclock.LockOption{asynclock.WithMaxHold(ttl / 2)}, 0, asynclock.ErrMaxHold},
 		{"stolen after", store.EventLost, asynclock.ErrStolen, nil, 0, asynclock.ErrExpired},

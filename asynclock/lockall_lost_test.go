@@ -15,10 +15,10 @@ import (
 // force takes a key from its holder.
 func (w *world) force(c *asynclock.Client, key string) {
 	w.Helper()
-	if _, err := c.ForceUnlock(w.Context(), key, 0); err != nil {
-		w.Fatal(err)
+	if held, err := c.ForceUnlock(w.Context(), key, 0); err != nil || !held {
+		w.Fatalf("ForceUnlock: got %v, %v, want the key to have been held", held, err)
 	}
-	w.wait()
+	w.pass(time.Millisecond) // the holder asks the store
 }
 
 // wantPartLost fails the story unless the lease has ended because of this key.

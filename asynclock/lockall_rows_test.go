@@ -24,7 +24,7 @@ func TestWithLockAllEndsAtOnceHoweverAPartIsLost(t *testing.T) {
 		after time.Duration // until the client can know
 		cause error
 	}{
-		{"taken by force", func(w *world, other *asynclock.Client) { w.force(other, "b") }, 0, asynclock.ErrForced},
+		{"taken by force", func(w *world, other *asynclock.Client) { w.force(other, "b") }, time.Millisecond, asynclock.ErrForced},
 		{"not renewed", func(w *world, _ *asynclock.Client) {
 			w.store.Every(asynclocktest.Renew.On("b"), asynclocktest.Refuse)
 		}, trusted(ttl), asynclock.ErrNotRenewed},

@@ -214,10 +214,7 @@ func TestForceUnlockEndsTheLeaseAtOnce(t *testing.T) {
 		holder, admin, waiter := w.client(), w.client(), w.client()
 		l := lock(w, holder, "key")
 		p := w.ask(w.Context(), waiter, "key")
-		if held, err := admin.ForceUnlock(w.Context(), "key", 0); !held || err != nil {
-			w.Fatalf("force unlock: got held %v, error %v", held, err)
-		}
-		w.wait()
+		w.force(admin, "key")
 		wantLost(w, l, asynclock.ErrForced)
 		next := p.has()
 		if next.Token() <= l.Token() {

@@ -110,9 +110,7 @@ func TestTheEndOfALostLeaseIsAnnouncedOnce(t *testing.T) {
 		l := lock(w, ours, "key", asynclock.WithDescription("us"))
 		announce(w, l, "note")
 		d.wants(w, "look true", fmt.Sprintf("note %d of us for %v", l.Token(), ttl))
-		if _, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.force(theirs, "key")
 		d.wants(w, fmt.Sprint("end ", l.Token()))
 		_ = l.Unlock(w.Context())
 		d.wants(w)

@@ -192,7 +192,7 @@ func (r *releaseCall) onRelease(reply *store.ReleaseReply) {
 	case reply.Err == nil && (reply.WasHeld || r.explained()):
 		r.finish(nil)
 	case reply.Err == nil:
-		err := failure.Lost(reply.Cause)
+		err := r.core.Lost(reply.Cause)
 		r.client.log.Add(slog.LevelWarn, "unlock found that the lease was lost",
 			slog.String("key", r.core.Request().Key), slog.Int64("token", r.core.Request().Token), slog.Any("cause", err))
 		r.finish(err)

@@ -21,11 +21,7 @@ import (
 // store.
 func TestRetainedKeyThatIsLostIsNobodysLoss(t *testing.T) {
 	for name, lose := range map[string]func(*world){
-		"by force": func(w *world) {
-			if held, err := w.session().Force(w.Context(), "key", 0); err != nil || !held {
-				w.Fatalf("Force: got %v, %v, want the key to have been held", held, err)
-			}
-		},
+		"by force": func(w *world) { w.force(w.client(), "key") },
 		"to nobody": func(w *world) {
 			if held, err := w.store.Expire(w.Context(), "key"); err != nil || !held {
 				w.Fatalf("Expire: got %v, %v, want the key to have been held", held, err)

@@ -165,10 +165,7 @@ func TestReadersThatAreNotToldOfForce(t *testing.T) {
 			ours, theirs := w.client(), w.client()
 			told, deaf := rlock(w, ours, "key"), rlock(w, theirs, "key")
 			w.store.EveryEvent(asynclocktest.Kind(store.EventForced).For(1), asynclocktest.Drop)
-			if held, err := w.client().ForceUnlock(w.Context(), "key", 0); err != nil || !held {
-				w.Fatalf("ForceUnlock: got %v, %v", held, err)
-			}
-			w.wait()
+			w.force(w.client(), "key")
 			wantLost(w, told, asynclock.ErrForced)
 			wantValid(w, deaf)
 			if c.taken {

@@ -59,9 +59,7 @@ func TestUnderAReaderThatWasLostAnythingWaits(t *testing.T) {
 		ours, theirs := w.client(reentry), w.client()
 		reader := rlock(w, ours, "key")
 		under := context.WithoutCancel(reader.Context())
-		if _, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.force(theirs, "key")
 		wantLost(w, reader, asynclock.ErrForced)
 		writer := lock(w, theirs, "key")
 		_, err := ours.TryLock(under, "key")

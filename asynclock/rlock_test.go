@@ -262,10 +262,7 @@ func TestReadersLoseAKeyTogether(t *testing.T) {
 		ours, theirs := w.client(), w.client()
 		readers := []*asynclock.Lease{rlock(w, ours, "key"), rlock(w, ours, "key"), rlock(w, theirs, "key")}
 		unclaimed := ours.RLockChan(w.Context(), "key")
-		if held, err := theirs.ForceUnlock(w.Context(), "key", 0); err != nil || !held {
-			w.Fatalf("ForceUnlock: got %v, %v", held, err)
-		}
-		w.wait()
+		w.force(theirs, "key")
 		for _, l := range readers {
 			wantLost(w, l, asynclock.ErrForced)
 		}

@@ -424,9 +424,7 @@ func TestALossEndsAllLeasesOfAGrant(t *testing.T) {
 		theirs := w.client()
 		leases := oneGrant(w, semaphore(w, theirs, 3), semaphore(w, w.client(), 3))
 		waiter := w.askBy(w.Context(), wants(semaphore(w, theirs, 3), 1), "key")
-		if _, err := w.client().ForceUnlock(w.Context(), "key", 0); err != nil {
-			w.Fatal(err)
-		}
+		w.force(w.client(), "key")
 		for _, l := range leases {
 			w.wait()
 			wantError(w, l.Err(), asynclock.ErrForced)

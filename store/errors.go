@@ -21,12 +21,14 @@ var (
 	// ErrOutcomeUnknown: the request was sent and no reply came.
 	ErrOutcomeUnknown = errors.New("asynclock: outcome unknown")
 
-	// ErrLost is what ErrExpired and ErrStolen have in common: the holding is over.
+	// ErrLost is what the three below have in common: the holding is over.
 	ErrLost = errors.New("asynclock: lease lost")
 	// ErrExpired: nobody holds the key.
 	ErrExpired = fmt.Errorf("%w: expired", ErrLost)
 	// ErrStolen: another owner holds the key.
 	ErrStolen = fmt.Errorf("%w: another owner has the key", ErrLost)
+	// ErrForced: somebody took the key by force.
+	ErrForced = fmt.Errorf("%w: unlocked by force", ErrLost)
 
 	// ErrClosed: the session is closed.
 	ErrClosed = errors.New("asynclock: client closed")

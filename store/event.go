@@ -22,13 +22,15 @@ const (
 	// or queued as the first, or is the first in the queue and asked again. So if the
 	// notification is lost, the next heartbeat of that client repeats it.
 	EventRequested
-	// EventForced: the key was taken from Owner by force.
+	// EventForced: a message says that the key was taken from Owner by force. It ends nothing, because others may be
+	// able to forge it: the client asks the store, by a renewal. A store that has seen it for itself sends EventLost.
 	EventForced
 	// EventResync: events may have been lost; each waiter should ask again.
 	EventResync
 	// EventDisconnected: events don't arrive until the next [EventResync].
 	EventDisconnected
-	// EventLost: the holding of Owner has ended; Err says why.
+	// EventLost: the holding of Owner has ended; Err says why. The client believes it, so it must not come from a
+	// message that others can forge.
 	EventLost
 	// EventAnnounced: Announcement was made about Key; see [ObserveSession].
 	EventAnnounced
@@ -47,7 +49,7 @@ type Event struct {
 	Grant    Grant
 	GrantTTL time.Duration // as in the request that queued
 	Waiters  int           // how many are queued behind the owner
-	// For EventLost: [ErrExpired], with the circumstances.
+	// For EventLost: [ErrForced], or [ErrExpired] with the circumstances.
 	Err error
 	// For EventResync and EventDisconnected: OneLane says that the event is about the
 	// keys of one [Session.Lane], which is Lane. Otherwise it is about all keys.

@@ -73,7 +73,7 @@ func forced(w *world) {
 	a, b := w.hearing(), w.join()
 	h := a.hold(w.request())
 	b.force(w.key)
-	a.await(store.EventForced, h.req.Owner)
+	a.awaitForced(h.req.Owner)
 	err := a.renew(store.RenewRequest{Key: w.key, Owner: h.req.Owner, TTL: long, Token: h.Token}).Err
 	if !errors.Is(err, store.ErrLost) {
 		w.Errorf("Renew by the holder that was forced out: got %v, want ErrExpired", err)

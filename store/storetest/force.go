@@ -63,7 +63,7 @@ func (w *world) wantRefused(c *client, token int64, h holding) {
 	if after := c.inspect(w.key).Token; after != before.Token {
 		w.Errorf("token after a Force that was refused: got %d, want %d as before", after, before.Token)
 	}
-	if _, told := h.c.find(store.EventForced, h.req.Owner); told {
+	if _, told := h.c.findThat(forcedOut(h.req.Owner)); told {
 		w.Error("the holder was notified of a Force that was refused")
 	}
 }

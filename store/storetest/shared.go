@@ -243,8 +243,8 @@ func forcedReaders(w *world) {
 	if !a.force(w.key) {
 		w.Error("Force: got false, want true")
 	}
-	a.await(store.EventForced, first.req.Owner)
-	b.await(store.EventForced, second.req.Owner)
+	a.awaitForced(first.req.Owner)
+	b.awaitForced(second.req.Owner)
 	w.wantFree(a, w.key)
 }
 

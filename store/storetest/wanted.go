@@ -62,7 +62,7 @@ func toldUnasked(w *world) {
 	}
 	b.wait(w.request())
 	b.force(w.key)
-	a.await(store.EventForced, h.req.Owner) // messages about one holding come in order
+	a.awaitForced(h.req.Owner) // messages about one holding come in order
 	if _, ok := a.find(store.EventRequested, h.req.Owner); ok {
 		w.Error("the holder was told that others want its key, want it told of force only")
 	}

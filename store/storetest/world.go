@@ -143,6 +143,19 @@ func (c *client) await(kind store.EventKind, owner string) store.Event {
 	return c.awaitThat(fmt.Sprintf("an event of kind %d for the owner", kind), func(e store.Event) bool { return e.Kind == kind && e.Owner == owner })
 }
 
+// awaitForced waits for the notification that the key was taken from owner.
+func (c *client) awaitForced(owner string) {
+	c.w.Helper()
+	c.awaitThat("an event that the key was taken by force", forcedOut(owner))
+}
+
+// forcedOut matches what a store sends to the holder whose key is taken: a message, or what it has seen itself.
+func forcedOut(owner string) func(store.Event) bool {
+	return func(e store.Event) bool {
+		return e.Owner == owner && (e.Kind == store.EventForced || e.Kind == store.EventLost && errors.Is(e.Err, store.ErrForced))
+	}
+}
+
 // awaitThat waits for an event that matches.
 func (c *client) awaitThat(what string, matches func(store.Event) bool) store.Event {
 	c.w.Helper()

@@ -129,7 +129,7 @@ func (st *Store) onDeleted(path string) {
 	case phase == holding && ended != nil:
 		k.notify(store.Event{Kind: store.EventLost, Err: ended})
 	case phase == holding:
-		k.notify(store.Event{Kind: store.EventForced})
+		k.notify(store.Event{Kind: store.EventLost, Err: store.ErrForced})
 	case phase == waiting:
 		k.notify(store.Event{Kind: store.EventWake}) // to queue again
 	}
@@ -171,7 +171,7 @@ const revokeData = "__REVOKE__"
 // is released or expires.
 func (k *lockNode) revokedLocked(data []byte) {
 	if k.store.settings.revocation && k.phase == holding && string(data) == revokeData {
-		k.store.taskLocked(func() { k.notify(store.Event{Kind: store.EventForced}) })
+		k.store.taskLocked(func() { k.notify(store.Event{Kind: store.EventLost, Err: store.ErrForced}) })
 	}
 }
 
@@ -287,7 +287,7 @@ func (k *lockNode) handOver(v view) {
 	lost := !k.holdsLocked()
 	st.mu.Unlock()
 	if lost { // its notification may have come before that of the grant
-		k.notify(store.Event{Kind: store.EventForced})
+		k.notify(store.Event{Kind: store.EventLost, Err: store.ErrForced})
 		return
 	}
 	if watch {

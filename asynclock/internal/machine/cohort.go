@@ -46,6 +46,8 @@ func (s *stake) mayPassLocally(now watchdog.Instant) bool {
 func (s *stake) lastsLongEnough(now watchdog.Instant) bool {
 	ttl := grantTTL(s.terms.TTL)
 	switch {
+	case s.holding.forced != 0:
+		return false // it may be another's: the store is being asked
 	case s.holding.unseen:
 		ttl = min(ttl, s.ttl()) // nothing of it was used
 	case !s.terms.Renew:

@@ -81,7 +81,7 @@ func (k *Key) EndDowngrade(d *Downgrade, w *Waiter, reply *store.ReleaseReply, n
 	case reply.Err == nil && reply.WasHeld && reply.Grant.Token > s.holding.last:
 		s.downgraded(d, w, reply.Grant, now, fx)
 	case reply.Err == nil: // nothing was held, or nothing of it goes on
-		s.lose(failure.Lost(reply.Cause), now, fx)
+		s.lose(s.holding.whyLost(failure.Lost(reply.Cause)), now, fx)
 		fx.fail(w, d.cause)
 	default:
 		// The store may have readers by now, so the key must not pass to another writer in this client.
@@ -109,7 +109,7 @@ func (s *stake) downgraded(d *Downgrade, w *Waiter, g store.Grant, now watchdog.
 	h.grant, h.last = g, g.Token
 	h.closed = h.closed || h.requested || h.cohort.waited || !s.isJoinable()
 	h.renewAt = min(h.renewAt, watchfulSchedule(s.ttl(), s.key.host.Lane()).renewAt(now))
-	if h.cohort.watch = true; !h.cohort.watching { // S1: the store has to be asked
+	if h.cohort.watch = true; !h.cohort.watching || h.forced != 0 { // S1: the store has to be asked
 		h.renewAt = now
 	}
 	s.setRoot(s.key.host.NewLease(w))

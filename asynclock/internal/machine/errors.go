@@ -16,7 +16,6 @@ var (
 	ErrQueueFull  = errors.New("asynclock: wait queue is full")
 	ErrTooSlow    = fmt.Errorf("%w: too slow for this TTL", store.ErrUnreachable)
 	ErrUnlocked   = errors.New("asynclock: unlocked")
-	ErrForced     = fmt.Errorf("%w: unlocked by force", store.ErrLost)
 	ErrMaxHold    = fmt.Errorf("%w: maximum hold reached", store.ErrLost)
 	ErrNotRenewed = fmt.Errorf("%w: renewals failed until the trust deadline", store.ErrLost)
 	ErrPermits    = errors.New("asynclock: more permits than there are")

@@ -54,7 +54,7 @@ func (s *stake) eventWhileHolding(e *store.Event, now watchdog.Instant, fx *Effe
 	case store.EventRequested:
 		s.requested(now, fx)
 	case store.EventForced:
-		s.lostByEvent(ErrForced, now, fx)
+		s.mayBeForced(now, fx)
 	case store.EventLost:
 		s.lostByEvent(lossCause(e.Err), now, fx)
 	}
@@ -71,8 +71,20 @@ func (s *stake) anotherQueued(e *store.Event, now watchdog.Instant, fx *Effects)
 	s.requested(now, fx)
 }
 
-// lostByEvent ends the lease because of a notification. A process that was stopped reads the
-// notification late, perhaps before its watchdog runs. If the lease's time has passed by then, that
+// mayBeForced handles a message that somebody took the key. Others may be able to forge it, so the
+// store is asked, by a renewal. Until a renewal that was sent after it is answered, each failed one is repeated.
+func (s *stake) mayBeForced(now watchdog.Instant, fx *Effects) {
+	h := s.holding
+	if now >= h.end() {
+		s.tick(now, fx)
+		return
+	}
+	h.forced = now
+	s.renewNow(now, fx)
+}
+
+// lostByEvent ends the lease because the store itself has seen that the holding is over. A process that was stopped
+// reads the notification late, perhaps before its watchdog runs. If the lease's time has passed by then, that
 // has ended the lease, and what the store did later is no cause. An expiry keeps its circumstances.
 func (s *stake) lostByEvent(cause error, now watchdog.Instant, fx *Effects) {
 	if now >= s.holding.end() && !errors.Is(cause, store.ErrExpired) {

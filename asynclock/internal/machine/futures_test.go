@@ -67,12 +67,12 @@ func TestFutures(t *testing.T) {
 			{0, leave("a"), "a fails: left; release o1 token=10 clean requeue o2 admitted; alarm off"},
 		}, "waiting as o2"},
 		{"lost while it lies: nobody has lost anything", lies(
-			step{time.Second, event(store.EventForced), "acquire o2 watch requests; alarm off"},
+			step{time.Second, taken, "acquire o2 watch requests; alarm off"},
 			step{time.Second, answer(2, followed(20)), "a lies, 20; alarm 6s"},
 		), "holding 20 until 14.345s"},
 		{"lost after it was received", lies(
 			step{time.Second, receive("a"), ""},
-			step{time.Second, event(store.EventForced), "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
+			step{time.Second, taken, "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			step{time.Second, look("a"), "no lease: lease lost: unlocked by force; withdraw o1 token=10"},
 		), "idle"},
 		{"a token that nobody has seen is used again", lies(
@@ -119,7 +119,7 @@ func TestFuturesReceivedMeanwhile(t *testing.T) {
 		), "holding 10 until 13.345s"},
 		{"the key is lost", lies(
 			step{time.Second, receiveBetween("a"), ""},
-			step{time.Second, event(store.EventForced), "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
+			step{time.Second, taken, "a has 10; lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 		), "idle"},
 		{"another client wants the key", lies(
 			step{time.Second, receiveBetween("a"), ""},

@@ -29,6 +29,8 @@ type Holding struct {
 
 	unanswered int32 // renewals that may still take effect
 
+	forced watchdog.Instant // when a message said that the key was taken by force; 0: none did, or it was not
+
 	renewing bool // a renewal is under way
 	again    bool // renew once more when it is answered
 	failures int  // of renewals, in a row
@@ -178,7 +180,7 @@ func (s *stake) schedule(fx *Effects) {
 func (s *stake) renewable() bool {
 	h := s.holding
 	l := h.lease
-	if h.renewing || h.downgrade != nil || !s.terms.Renew && !l.isGathered() && !s.isLying() {
+	if h.renewing || h.downgrade != nil || !s.renews() && h.forced == 0 {
 		return false
 	}
 	switch {
@@ -186,6 +188,8 @@ func (s *stake) renewable() bool {
 		return true
 	case !l.isWanted():
 		return false
+	case h.forced != 0:
+		return true
 	case l.bound == 0 || h.deadline < l.bound:
 		return true
 	}
@@ -193,6 +197,9 @@ func (s *stake) renewable() bool {
 	// Renewals leave the TTL as the time for that request.
 	return l.Terms.MinHold > l.Terms.MaxHold
 }
+
+// renews reports whether the present lease is to be extended for as long as it is held.
+func (s *stake) renews() bool { return s.terms.Renew || s.holding.lease.isGathered() || s.isLying() }
 
 // end returns when the present lease, or the retention, ends if nothing happens.
 func (h *Holding) end() watchdog.Instant {
@@ -238,6 +245,14 @@ func (h *Holding) expiryCause() error {
 	default:
 		return store.ErrExpired
 	}
+}
+
+// whyLost returns why a holding is over, of which the store has said that it is not there.
+func (h *Holding) whyLost(said error) error {
+	if h.forced != 0 {
+		return store.ErrForced
+	}
+	return said
 }
 
 // lose ends the present lease with its cause. The key is left to expire in the store, because the

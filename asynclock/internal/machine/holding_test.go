@@ -132,7 +132,7 @@ func TestUnlock(t *testing.T) {
 			step{time.Second, unlock("a"), "unlocked before"},
 		), "idle"},
 		{"after a loss", held(
-			step{time.Second, event(store.EventForced), "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
+			step{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			step{time.Second, unlock("a"), "unlock: lease lost: unlocked by force; withdraw o1 token=10"},
 			step{time.Second, unlock("a"), "unlocked before"},
 		), "idle"},
@@ -142,7 +142,7 @@ func TestUnlock(t *testing.T) {
 		{"after a loss with a request on its way", []step{
 			{0, arrive("a"), "acquire o1"},
 			{0, message(1), "a has 1; alarm 1.5s"},
-			{time.Second, event(store.EventForced), "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
+			{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 			{time.Second, unlock("a"), "unlock: lease lost: unlocked by force; withdraw o1 token=1 uncertain"},
 		}, "idle"},
 		{"a renewal that had no answer", held(
@@ -176,10 +176,13 @@ func TestLoss(t *testing.T) {
 	lost := store.Event{Kind: store.EventLost, Err: store.ErrExpired}
 	checkRows(t, []row{
 		{"by force", held(
-			step{time.Second, event(store.EventForced), "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
+			step{time.Second, taken, "lease of a ends: lease lost: unlocked by force; alarm off; dropped; WARN lease lost"},
 		), "idle"},
 		{"by force, after the deadline", held(
 			step{trusted, event(store.EventForced), expired},
+		), "idle"},
+		{"seen by the store itself after the deadline", held(
+			step{trusted, taken, expired},
 		), "idle"},
 		{"the store says so", held(
 			step{time.Second, notify(lost), expired},

@@ -144,6 +144,17 @@ func unlock(name string) input {
 	}
 }
 
+// unlockInVain ends a lease whose key is another's in the store.
+func unlockInVain(name string) input {
+	return func(w *world, fx *machine.Effects) []string {
+		r, _, err := w.key.Unlock(w.callers[name].lease, w.now, fx)
+		if r == nil {
+			return []string{"no release: " + text(err)}
+		}
+		return []string{"unlock: " + text(r.Lost(store.ErrStolen))}
+	}
+}
+
 // check asks whether a lease lasts.
 func check(name string, margin time.Duration) input {
 	return func(w *world, fx *machine.Effects) []string {
@@ -223,6 +234,9 @@ func message(token int64) input {
 
 // event is a notification without content.
 func event(kind store.EventKind) input { return notify(store.Event{Kind: kind}) }
+
+// taken says that somebody has taken the key, and that the store has seen it for itself.
+var taken = notify(store.Event{Kind: store.EventLost, Err: store.ErrForced})
 
 // missed says that notifications may have been lost.
 func missed(comeAgain bool) input {

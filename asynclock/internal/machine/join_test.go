@@ -5,8 +5,6 @@ package machine_test
 import (
 	"testing"
 	"time"
-
-	"github.com/asynclock/asynclock-go/store"
 )
 
 // Close turns all waiters away, and takes back what nobody has claimed. Leases last until they are
@@ -84,7 +82,7 @@ func TestJoin(t *testing.T) {
 		), "holding 10 until 13.345s"},
 		{"a loss ends all", held(
 			step{0, join("b", "a"), "..."},
-			step{0, event(store.EventForced), "lease of a ends: lease lost: unlocked by force; lease of b ends: lease lost: unlocked by force; alarm off; dropped; " + forced},
+			step{0, taken, "lease of a ends: lease lost: unlocked by force; lease of b ends: lease lost: unlocked by force; alarm off; dropped; " + forced},
 			step{0, unlock("a"), "unlock: lease lost: unlocked by force"},
 			step{0, unlock("b"), "unlock: lease lost: unlocked by force; withdraw o1 token=10"},
 		), "idle"},
@@ -102,7 +100,7 @@ func TestJoin(t *testing.T) {
 		), "holding 12 until 13.345s"},
 		{"it waits when the lease is lost", held(
 			step{0, join("f", "a", future), "..."},
-			step{time.Second, event(store.EventForced), "lease of a ends: lease lost: unlocked by force; acquire o2 watch requests; alarm off; " + forced},
+			step{time.Second, taken, "lease of a ends: lease lost: unlocked by force; acquire o2 watch requests; alarm off; " + forced},
 		), "waiting as o2"},
 		{"one that does not wait fails", held(
 			step{0, join("f", "a", future, try), "..."},

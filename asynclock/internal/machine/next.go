@@ -5,6 +5,7 @@ package machine
 import (
 	"time"
 
+	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -23,14 +24,23 @@ type Release struct {
 	Withdrawal bool // no caller waits for it, and it matters only as long as the client has a session
 	Leaves     bool // who never waits does not ask before the first answer: T4
 
-	ended *bool // of a Rest: the holding that it is about was released meanwhile
-	next  *Release
+	forced bool  // a message said that the key was taken, and the store has not denied it yet
+	ended  *bool // of a Rest: the holding that it is about was released meanwhile
+	next   *Release
 }
 
 func (r *Release) link() **Release { return &r.next }
 
 // Request returns the request.
 func (r *Release) Request() *store.ReleaseRequest { return &r.Batch[0] }
+
+// Lost returns why the store had not kept the key until r. Cause is what the store says.
+func (r *Release) Lost(cause error) error {
+	if r.forced {
+		return store.ErrForced
+	}
+	return failure.Lost(cause)
+}
 
 // giveToNext decides what happens to a key whose lease has ended. The first local waiter gets the key
 // if it is allowed to; otherwise the client retains it. In all other cases giveToNext returns the
@@ -69,7 +79,7 @@ func (s *stake) release(keep time.Duration, now watchdog.Instant, fx *Effects) *
 		// A reader proves nothing about others: a server may know it and have forgotten another.
 		Clean: h.unanswered == 0 && !h.isUncertain() && !s.isTenure(),
 	}
-	r.TTL, r.Trusted = s.terms.TTL, h.deadline
+	r.TTL, r.Trusted, r.forced = s.terms.TTL, h.deadline, h.forced != 0
 	r.Until = h.deadline.Add(s.terms.TTL)
 	if s.key.futures.vain == 0 {
 		s.key.requeueIdle()

@@ -5,7 +5,6 @@ package machine
 import (
 	"fmt"
 
-	"github.com/asynclock/asynclock-go/internal/failure"
 	"github.com/asynclock/asynclock-go/store"
 	"github.com/asynclock/asynclock-go/watchdog"
 )
@@ -227,7 +226,7 @@ func (s *stake) rest() *Release {
 		Key: s.key.Name, Owner: s.owner, Token: h.last,
 		Rest: &store.Share{Mode: store.Permits, Weight: h.block.kept, Limit: s.terms.Limit},
 	}
-	r.TTL, r.Trusted = s.terms.TTL, h.deadline
+	r.TTL, r.Trusted, r.forced = s.terms.TTL, h.deadline, h.forced != 0
 	r.Until = h.deadline.Add(s.terms.TTL)
 	r.ended = &h.block.over
 	return r
@@ -241,11 +240,11 @@ func (k *Key) Rested(r *Release, reply *store.ReleaseReply, now watchdog.Instant
 	switch lost := reply.Err == nil && !reply.WasHeld; {
 	case *r.ended: // and this request came later, so it found nothing
 	case lost && s != nil:
-		err := failure.Lost(reply.Cause)
+		err := r.Lost(reply.Cause)
 		s.lose(err, now, fx)
 		return err
 	case lost:
-		return failure.Lost(reply.Cause)
+		return r.Lost(reply.Cause)
 	case s != nil:
 		s.holding.block.held = min(s.holding.block.held, q.Rest.Weight)
 	}

@@ -32,7 +32,10 @@ func (r *Renewal) link() **Renewal { return &r.next }
 func (s *stake) renew(now watchdog.Instant, fx *Effects) {
 	s.holding.renewing, s.holding.again = true, false
 	ttl := s.terms.TTL
-	if l := s.holding.lease; l == nil || l.bound == 0 {
+	switch l := s.holding.lease; {
+	case s.holding.forced != 0 && !s.renews():
+		ttl = ttlUntil(s.holding.deadline, now) // the store is asked; the lease lasts no longer for that
+	case l == nil || l.bound == 0:
 		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
 	}
 	fx.renewals.push(s.renewal(ttl, now))
@@ -137,7 +140,7 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 	case errors.Is(reply.Err, store.ErrLost) && (h.downgrade != nil || r.Request.Share.Mode != s.terms.Mode):
 		s.schedule(fx) // it may be about what the owner had before its downgrade: no proof of a loss
 	case errors.Is(reply.Err, store.ErrLost):
-		s.lose(reply.Err, now, fx)
+		s.lose(h.whyLost(reply.Err), now, fx)
 	case r.manual: // its caller gets the error
 	case r.late: // it has been counted
 	default:
@@ -148,6 +151,9 @@ func (k *Key) Renewed(r *Renewal, reply store.RenewReply, now watchdog.Instant, 
 // extended handles that a renewal has set the TTL.
 func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Instant, fx *Effects) {
 	h := s.holding
+	if r.Sent >= h.forced {
+		h.forced = 0 // nobody had taken the key, or this owner was granted it again
+	}
 	fx.measured(r.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
 	ttl := ttlThatCounts(r.Request.TTL, reply.TTL)
 	h.trust(trustUntil(r.Sent, ttl))
