@@ -240,11 +240,11 @@ func WithDescription(description string) LockOption {
 
 func checkHolder(description string) error {
 	if len(description) > MaxDescriptionLen || !utf8.ValidString(description) {
-		return fmt.Errorf("%w: holder must be UTF-8 of at most %d bytes", ErrInvalidOption, MaxDescriptionLen)
+		return fmt.Errorf("%w: a description must be UTF-8 of at most %d bytes", ErrInvalidOption, MaxDescriptionLen)
 	}
 	for _, r := range description {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("%w: holder has the unprintable character %q", ErrInvalidOption, r)
+			return fmt.Errorf("%w: the description has the unprintable character %q", ErrInvalidOption, r)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func callMySQL(ctx context.Context, db *sql.DB, r routineCall) (out string, err 
 		defer cancel()
 		for _, undo := range []string{
 			"ROLLBACK",
-			"SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL",
+			"SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL",
 		} {
 			_, _ = conn.ExecContext(ctx, undo) // should it fail, so does the connection
 		}

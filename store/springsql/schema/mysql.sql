@@ -87,8 +87,9 @@ CREATE PROCEDURE INT_LOCK_BEGIN(
 BEGIN
 	DECLARE v_base BIGINT DEFAULT JSON_EXTRACT(request, '$.base');
 	-- A request must not go on for long after its client has given it up. The application's
-	-- own setting is restored when the routine ends.
-	SET @asynclock_patience = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED);
+	-- own setting is restored when the routine ends, or by the client. The variable that keeps it has no prefix of
+	-- the tables.
+	SET @asynclockPatience = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED);
 	SET @@innodb_lock_wait_timeout = 1;
 	-- That setting has seconds only. So a row that is locked is asked for again each millisecond, up
 	-- to this moment.
@@ -217,7 +218,7 @@ BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -287,7 +288,7 @@ BEGIN
 			CALL INT_LOCK_SWEEP(v_live, GREATEST(400, 8 * JSON_LENGTH(request, '$.items')));
 		END;
 	END IF;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -358,7 +359,7 @@ BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -390,7 +391,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), '{"s": ', v_status, '}'), i = i + 1;
 	END WHILE;
 	COMMIT;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -414,7 +415,7 @@ BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -456,7 +457,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, '{"s": ', v_status, ', "held": ', IF(v_held, 'true', 'false'), '}');
 	END WHILE;
 	COMMIT;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -480,7 +481,7 @@ BEGIN
 	DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -536,7 +537,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -554,7 +555,7 @@ BEGIN
 	DECLARE i INT DEFAULT 0;
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -563,7 +564,7 @@ BEGIN
 		SET v_answers = CONCAT(v_answers, IF(i > 0, ',', ''), v_answer), i = i + 1;
 	END WHILE;
 	COMMIT;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
@@ -583,7 +584,7 @@ BEGIN
 	DECLARE v_now, v_live DATETIME(6);
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
 		ROLLBACK;
-		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+		SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 		RESIGNAL;
 	END;
 	CALL INT_LOCK_BEGIN(request, v_region, v_now, v_live);
@@ -599,7 +600,7 @@ BEGIN
 		END IF;
 	END WHILE;
 	COMMIT;
-	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclock_patience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclock_patience = NULL;
+	SET @@innodb_lock_wait_timeout = CAST(COALESCE(@asynclockPatience, @@innodb_lock_wait_timeout) AS UNSIGNED), @asynclockPatience = NULL;
 	SELECT CAST(CONCAT('{"clock": ', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), ', "items": [', v_answers, ']}') AS BINARY);
 END
 //
