@@ -77,7 +77,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 }
 
 // ForceUnlock takes the key from its holder, or from all who share it, and gives it to the next waiter. The holder's lease
-// ends with [ErrForced] as soon as its client is notified, which may be after the next lease has
+// ends with [ErrForced] when its client was notified and the store has confirmed it, which may be after the next lease has
 // begun. Then only the token, which is larger for the next holder, tells the two apart. ForceUnlock
 // reports whether anyone held the key.
 //

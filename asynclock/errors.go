@@ -55,7 +55,8 @@ var (
 	ErrExpired = store.ErrExpired
 	// ErrStolen: the store says that another owner has the key.
 	ErrStolen = store.ErrStolen
-	// ErrForced: somebody took the key with ForceUnlock, and the store has confirmed it.
+	// ErrForced: a message said that somebody took the key with ForceUnlock, and the store says that the
+	// holding is over. On ZooKeeper: somebody deleted the node, or asked for it by revocation.
 	ErrForced = store.ErrForced
 	// ErrMaxHold: the lease reached WithMaxHold.
 	ErrMaxHold = machine.ErrMaxHold

@@ -13,7 +13,7 @@ type Store interface {
 	// Open connects one client. The id names the client in the store while the session
 	// lasts, and is unique. The store calls notify, from any goroutine, with
 	// notifications for this client; notify never blocks. Notifications are hints: they
-	// may be lost, delayed, repeated or reordered.
+	// may be lost, delayed, repeated or reordered. The exception is [EventLost].
 	//
 	// Open fails with [ErrInvalidOption] for a store that no function of its package has made.
 	Open(id string, notify func(Event)) (Session, error)

@@ -51,8 +51,9 @@ func (c *Conn) poolConnector() Connector {
 }
 
 // connectTo connects with a configuration of the application. That may name the application's
-// receiver of notifications, which must not get ours.
+// receiver of notifications, which must not get ours. Statements are sent once, so none is prepared, and parameters
+// stay apart from their text.
 func connectTo(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
-	config.OnNotification = nil
+	config.OnNotification, config.DefaultQueryExecMode = nil, pgx.QueryExecModeExec
 	return pgx.ConnectConfig(ctx, config)
 }

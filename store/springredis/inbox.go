@@ -19,7 +19,7 @@ func (s *session) openInbox() {
 	s.inbox = pubsub.Open(ch, pubsub.Handler{Message: s.message, Up: s.up, Down: s.down})
 }
 
-// message wakes the waiters for a free key, or ends a lease whose key was taken by force.
+// message wakes the waiters for a free key, or tells a holder that its key was taken by force.
 func (s *session) message(payload string) {
 	if owner, ok := parseForced(payload); ok {
 		s.events(store.Event{Kind: store.EventForced, Owner: owner})

@@ -27,10 +27,9 @@ func (l *listener) Receive(ctx context.Context, confirmed func(), deliver func(p
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 		defer cancel()
-		_ = l.command(ctx, conn, "UNLISTEN") // a pooler may keep the server's connection for others
-		_ = conn.Close(ctx)                  // what it had to say has been said
+		_ = conn.Close(ctx) // what it had to say has been said
 	}()
-	if err := l.command(ctx, conn, "LISTEN"); err != nil {
+	if err := l.listen(ctx, conn); err != nil {
 		return err
 	}
 	confirmed()
@@ -43,16 +42,13 @@ func (l *listener) Receive(ctx context.Context, confirmed func(), deliver func(p
 	}
 }
 
-// command begins or ends the listening. The channel is a secret, so it is a parameter, which LISTEN itself can't have:
-// statements are shown in pg_stat_activity and pg_stat_statements, to every user with pg_monitor.
-func (l *listener) command(ctx context.Context, conn *pgx.Conn, verb string) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT set_config('asynclock.channel', $1, true)", pgx.QueryExecModeExec, l.channel); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, "DO $$ BEGIN EXECUTE format('"+verb+" %I', current_setting('asynclock.channel')); END $$")
-		return err
-	})
+// listen subscribes to the channel. That is a secret, so it is a parameter, which LISTEN itself can't have: statements
+// are shown in pg_stat_activity to every user with pg_monitor. Both statements are one round trip and one transaction.
+func (l *listener) listen(ctx context.Context, conn *pgx.Conn) error {
+	var batch pgx.Batch
+	batch.Queue("SELECT set_config('asynclock.channel', $1, true)", l.channel)
+	batch.Queue("DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('asynclock.channel')); END $$")
+	return conn.SendBatch(ctx, &batch).Close()
 }
 
 // Publish sends a probe by a connection of the pool, as the routines send notifications.

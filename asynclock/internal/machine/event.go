@@ -17,8 +17,8 @@ import (
 const gapSpread = 50 * time.Millisecond
 
 // Event handles a notification of the store for an owner of this key. Each notification is a hint that
-// may be late, repeated or forged. Only a grant can make a holder, because it names a secret that only
-// the store was given.
+// may be late, repeated or forged, except for EventLost, which is no message. Only a grant can make a holder,
+// because it names a secret that only the store was given.
 func (k *Key) Event(e *store.Event, now watchdog.Instant, fx *Effects) {
 	s := k.stakeOf(e.Owner)
 	switch {

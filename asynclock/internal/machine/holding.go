@@ -154,7 +154,8 @@ func (s *stake) claim(w *Waiter, now watchdog.Instant, fx *Effects) {
 		l.bound = l.claimed.Add(w.Terms.MaxHold)
 	}
 	if hasLain && !s.terms.Renew && !h.renewing && now < h.deadline {
-		s.renew(now, fx) // once, for the whole TTL that its caller is to have
+		h.renewing, h.again = true, false
+		fx.renewals.push(s.renewal(s.ttl(), now)) // once, for the whole TTL that its caller is to have
 	}
 	s.schedule(fx)
 	fx.decide(w)
@@ -224,7 +225,7 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 	case h.lease.bound != 0 && now >= h.lease.bound && h.lease.bound <= h.deadline:
 		s.lose(ErrMaxHold, now, fx)
 	case now >= h.deadline:
-		s.lose(h.expiryCause(), now, fx)
+		s.lose(s.expiryCause(), now, fx)
 	case s.isLying():
 		s.tickLying(now, fx)
 	default:
@@ -236,8 +237,11 @@ func (s *stake) tick(now watchdog.Instant, fx *Effects) {
 }
 
 // expiryCause returns why trust ran out: either renewals failed, or no renewal was made in time.
-func (h *Holding) expiryCause() error {
+func (s *stake) expiryCause() error {
+	h := s.holding
 	switch {
+	case !s.renews() && h.forced != 0:
+		return store.ErrExpired // what failed only asked
 	case h.failure != nil:
 		return failure.Join(ErrNotRenewed, h.failure)
 	case h.renewing:

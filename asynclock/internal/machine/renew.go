@@ -21,6 +21,7 @@ type Renewal struct {
 	Until   watchdog.Instant // the trust deadline when it was made; a later answer is of no use
 
 	manual   bool // made for a caller: the schedule ignores it
+	asks     bool // made only to ask whether the key was taken: the lease lasts no longer for its answer
 	answered bool
 	late     bool // it has taken longer than its timeout, and counts as failed until it is answered
 	next     *Renewal
@@ -32,13 +33,16 @@ func (r *Renewal) link() **Renewal { return &r.next }
 func (s *stake) renew(now watchdog.Instant, fx *Effects) {
 	s.holding.renewing, s.holding.again = true, false
 	ttl := s.terms.TTL
+	asks := s.holding.forced != 0 && !s.renews()
 	switch l := s.holding.lease; {
-	case s.holding.forced != 0 && !s.renews():
-		ttl = ttlUntil(s.holding.deadline, now) // the store is asked; the lease lasts no longer for that
+	case asks:
+		ttl = holdTTL(ttl, s.holding.deadline.Sub(now))
 	case l == nil || l.bound == 0:
 		ttl = s.ttl() // the lease, or the next one, may still be held for its full maximum
 	}
-	fx.renewals.push(s.renewal(ttl, now))
+	r := s.renewal(ttl, now)
+	r.asks = asks
+	fx.renewals.push(r)
 	s.schedule(fx) // the deadline stands, whatever becomes of the call
 }
 
@@ -156,7 +160,9 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	}
 	fx.measured(r.Sent, ttlThatCounts(s.terms.TTL, reply.TTL))
 	ttl := ttlThatCounts(r.Request.TTL, reply.TTL)
-	h.trust(trustUntil(r.Sent, ttl))
+	if !r.asks {
+		h.trust(trustUntil(r.Sent, ttl))
+	}
 	due := schedule{ttl: ttl, lane: s.key.host.Lane()}
 	if h.lease == nil || s.isTenure() {
 		due = watchfulSchedule(ttl, due.lane) // S6
@@ -170,6 +176,9 @@ func (s *stake) extended(r *Renewal, reply *store.RenewReply, now watchdog.Insta
 	}
 	if s.isTenure() && !h.cohort.watching && !r.Request.NotifyQueued {
 		renewAt = now // it was sent before a downgrade; S1: the store has to be asked
+	}
+	if h.forced != 0 { // it was sent before the message; a failed one that asks is repeated as soon
+		renewAt = min(renewAt, h.renewAt)
 	}
 	if h.again && !h.renewing {
 		renewAt = now

@@ -21,11 +21,6 @@ func trustUntil(sent watchdog.Instant, ttl time.Duration) watchdog.Instant {
 	return sent.Add(ttl - ttl/100 - 5*time.Millisecond - ttl/10)
 }
 
-// ttlUntil returns the TTL that a request has to set now for trust to end at the deadline, as it does already.
-func ttlUntil(deadline, now watchdog.Instant) time.Duration {
-	return max((deadline.Sub(now)+5*time.Millisecond)/89*100, store.MinTTL)
-}
-
 // ttlThatCounts returns the TTL of a holding. The store may have promised less than was requested.
 func ttlThatCounts(asked, promised time.Duration) time.Duration {
 	if promised > 0 {
