@@ -161,6 +161,9 @@ func TestTryLockBesideARequestEndsWithItsContext(t *testing.T) {
 		p := w.try(ctx, c)
 		p.wantEnd(context.DeadlineExceeded)
 		wantAround(w, "end", p.at, begun.Add(callTimeout/4))
+		if errors.Is(p.err, asynclock.ErrUnreachable) {
+			w.Errorf("got %v, want what a TryLock that is alone says", p.err)
+		}
 	})
 }
 
