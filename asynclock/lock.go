@@ -192,11 +192,10 @@ func (w *waiter) leaveFor(reason error) {
 	w.endWaitLocked(reason)
 }
 
-// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for, unless it waited for an
-// answer only.
+// endWaitLocked ends a waiter whose context has ended. Its error also says what it waited for.
 func (w *waiter) endWaitLocked(reason error) {
 	s, now := w.state, watchdog.Refresh()
-	if w.Stage == machine.Queued && !w.Try {
+	if w.Stage == machine.Queued {
 		switch obstacle := s.publicError(s.machine.Obstacle(&w.Waiter, now)); {
 		case obstacle != nil:
 			reason = failure.Join(reason, obstacle)
