@@ -5,6 +5,7 @@ package asynclock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -28,8 +29,8 @@ var (
 //
 // A goroutine calls the iterator, which may wait for its next key, as for a message of a queue. It stops when ctx ends or
 // the client closes: no key is requested any more, and yield returns false. If the iterator was not over by then, the
-// channel also receives a Result without a key, which has the reason. So does it if the iterator panics, and at once for
-// a bad option. Close does not wait for an iterator that does not return.
+// channel also receives a Result without a key, which has the reason. So does it if the iterator panics or ends
+// its goroutine, and at once for a bad option. Close does not wait for an iterator that does not return.
 //
 // Leases that are received one by one are held at the same time. A caller that waits for one key while it holds another
 // may block others that do so in another order. A caller that loses interest has to end ctx.
@@ -88,14 +89,15 @@ func refusedEach(err error) <-chan Result {
 
 // iterate calls the iterator.
 func (e *each) iterate(keys iter.Seq[string]) {
+	ended := errIteratorExit // unless it returns or panics
 	defer func() {
 		if value := recover(); value != nil {
-			e.stop(&panicError{value: value, where: siteOf(callers())})
-			return
+			ended = &panicError{value: value, where: siteOf(callers())}
 		}
-		e.stop(waitEnded(e.ctx))
+		e.stop(ended)
 	}()
 	keys(e.yield)
+	ended = waitEnded(e.ctx)
 }
 
 // yield requests a key, and returns when there is room for another one. It reports false if none is wanted.
@@ -226,6 +228,9 @@ func (e *each) takeBack(w *waiter) (found bool) {
 	}
 	return found
 }
+
+// errIteratorExit is why no further key is requested if the iterator neither returns nor panics.
+var errIteratorExit = errors.New("the iterator of keys has called runtime.Goexit")
 
 // A panicError is a panic of the caller's iterator. On a goroutine of ours, nobody else could recover it, and it would
 // end the process.
