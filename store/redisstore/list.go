@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -79,17 +80,14 @@ func (l *listing) infos(ctx context.Context, keys []string) (infos []store.Info,
 		for err == nil && after > 0 {
 			after, err = l.session.moreWaiters(ctx, &info, page{after: after})
 		}
-		if err != nil {
-			info = store.Info{}
-		}
 		if err != nil || info.Held || info.Waiters > 0 { // otherwise it ended meanwhile
 			info.Key = keys[i]
 			infos, errs = append(infos, info), append(errs, err)
 		}
 	}
 	for i, err := range st.addLimits(ctx, infos) {
-		if errs[i] == nil && err != nil {
-			infos[i], errs[i] = store.Info{Key: infos[i].Key}, err
+		if errs[i] = cmp.Or(errs[i], err); errs[i] != nil {
+			infos[i] = store.Info{Key: infos[i].Key}
 		}
 	}
 	return infos, errs
