@@ -4,8 +4,8 @@ package redisstore
 
 import (
 	"errors"
-	"reflect"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
