@@ -23,6 +23,13 @@ func TestTries(t *testing.T) {
 			{ms, givenUp(1), "a fails: store unreachable: outcome unknown; acquire o1 try"},
 			{2 * ms, answer(2, granted(10)), "b has 10; alarm 5s"},
 		}, "holding 10 until 13.346s"},
+		{"after a grace", []step{
+			{0, arrive("a"), "acquire o1"},
+			{0, answer(1, store.AcquireReply{Status: store.Waiting, Grace: ms, Remaining: -1}), "..."},
+			{ms, arrive("b", try), "acquire o1 watch"},
+			{ms, arrive("c", try), ""},
+			{ms, answer(2, store.AcquireReply{Status: store.Waiting, Holder: "x", Remaining: -1}), "b fails: held by another; c fails: held by another; alarm ~1.5s"},
+		}, "waiting as o1"},
 		{"behind another kind", []step{
 			{0, several, ""},
 			{0, arrive("a", permits(1)), "acquire o1 watch"},

@@ -103,6 +103,9 @@ func (k *Key) arrived(w *Waiter, now watchdog.Instant, fx *Effects) {
 	case k.waiters.first == nil: // it was admitted
 	case s != nil:
 		s.joinTrouble(w, fx)
+		if a := s.attempt; w.Try && a.inFlight == 0 && a.blocker == nil && a.grace != 0 {
+			s.requestAgain(fx) // T1: the grace is over, and the next heartbeat may be far
+		}
 	case k.mayContend(k.waiters.first):
 		call := k.unused().contend(now)
 		call.First = w.Try
